@@ -1,0 +1,1 @@
+"""What the central loop and the workers agree on; it knows neither of them."""

@@ -1,0 +1,19 @@
+"""Where the time comes from, so that tests can hold it still."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Gives aware UTC times."""
+
+    def now(self) -> datetime: ...
+
+
+class SystemClock:
+    """The machine's wall clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)

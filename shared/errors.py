@@ -1,0 +1,80 @@
+"""The one tree of errors; each message says what happened and what to do.
+
+Adapters translate foreign errors into these; only ``loop/api/errors.py`` knows HTTP statuses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class AfterthoughtError(Exception):
+    """Base of every error that is ours; ``code`` never changes once published."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, code: str | None = None, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or type(self).code
+        self.details = details or {}
+
+
+class NotFound(AfterthoughtError):
+    """The thing named does not exist for this caller."""
+
+    code = "not_found"
+
+
+class Conflict(AfterthoughtError):
+    """The request contradicts the present state."""
+
+    code = "conflict"
+
+
+class LeaseLost(Conflict):
+    """Another owner has the job now, so this owner's writing is refused."""
+
+    code = "lease_lost"
+
+
+class Purged(Conflict):
+    """The app's memories were purged after this work was asked for."""
+
+    code = "purged"
+
+
+class Limit(AfterthoughtError):
+    """A bound would be passed: a size, a count or a budget."""
+
+    code = "limit"
+
+
+class Invalid(AfterthoughtError):
+    """A value is of the right shape but not acceptable."""
+
+    code = "invalid"
+
+
+class Denied(AfterthoughtError):
+    """The token is missing, unknown, revoked or not for this app."""
+
+    code = "denied"
+
+
+class Transient(AfterthoughtError):
+    """Something outside failed in a way that may pass; the only error a job is retried for without a repair."""
+
+    code = "transient"
+
+
+class ModelOutput(AfterthoughtError):
+    """The model answered, but with nothing that may be used, even after one repair."""
+
+    code = "model_output"
+
+
+class Configuration(AfterthoughtError):
+    """A setting or a dependency is wrong; the message names it and what would be right."""
+
+    code = "configuration"

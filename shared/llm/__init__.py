@@ -1,0 +1,1 @@
+"""Chat models behind one protocol, and what each call cost."""

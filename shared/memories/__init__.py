@@ -1,0 +1,1 @@
+"""The few short paragraphs an app keeps: writing, history, compaction."""

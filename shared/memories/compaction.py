@@ -1,0 +1,107 @@
+"""The rules by which an app's memories come back to the cap; pure functions of values.
+
+A decision names one memory to delete, or one to rewrite so that it takes in another. What the agent proposes is
+checked here; what is refused is replaced by oldest-goes. Source: seed 003, decisions "Memories".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+NEW = 0
+"""The id of the memory that has no place yet; real ids start at 1."""
+
+
+class Action(StrEnum):
+    """What a decision does to its target."""
+
+    DELETE = "delete"
+    EDIT = "edit"
+
+
+class Outcome(StrEnum):
+    """How room was made; a closed set, so it can label a metric."""
+
+    DELETED = "deleted"
+    MERGED = "merged"
+    OLDEST_WENT = "oldest_went"
+    NEW_GAVE_WAY = "new_gave_way"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A memory as compaction sees it."""
+
+    id: int
+    content: str
+    created_at: datetime
+    importance: int = 5
+    tags: tuple[str, ...] = ()
+    pinned: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What an agent proposes; ids and text are not yet trusted."""
+
+    action: Action
+    target_id: int
+    """The memory to delete or to rewrite; ``NEW`` is allowed for delete."""
+    reason: str
+    new_content: str | None = None
+    absorbed_id: int = NEW
+    """For edit: the memory whose content the target takes in; it then no longer stands alone."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """How room is made: ``removed_id`` loses its place, ``rewritten_id`` (if any) gets ``content``."""
+
+    outcome: Outcome
+    removed_id: int
+    reason: str
+    rewritten_id: int | None = None
+    content: str | None = None
+
+
+def refusal(decision: Decision, existing: Sequence[Candidate], limit: int) -> str | None:
+    """Say why a decision may not be carried out, or return None when it may."""
+    places = {memory.id: memory for memory in existing}
+    touched = (decision.target_id,) if decision.action is Action.DELETE else (decision.target_id, decision.absorbed_id)
+    if any(i != NEW and i not in places for i in touched):
+        return "it names a memory that is not this app's"
+    if any(i != NEW and places[i].pinned for i in touched):
+        return "it touches a pinned memory"
+    return _refuse_edit(decision, limit) if decision.action is Action.EDIT else None
+
+
+def _refuse_edit(decision: Decision, limit: int) -> str | None:
+    if decision.target_id == NEW:
+        return "it rewrites the new memory instead of a present one"
+    if decision.absorbed_id == decision.target_id:
+        return "it merges a memory with itself"
+    if not (decision.new_content or "").strip():
+        return "it gives no new text"
+    if len(decision.new_content or "") > limit:
+        return f"its text is longer than {limit} characters"
+    return None
+
+
+def carry_out(decision: Decision) -> Room:
+    """Turn an accepted decision into the room it makes."""
+    if decision.action is Action.EDIT:
+        return Room(Outcome.MERGED, decision.absorbed_id, decision.reason, decision.target_id, decision.new_content)
+    outcome = Outcome.NEW_GAVE_WAY if decision.target_id == NEW else Outcome.DELETED
+    return Room(outcome, decision.target_id, decision.reason)
+
+
+def oldest_goes(existing: Sequence[Candidate], why: str) -> Room:
+    """Make room without a model: the oldest unpinned memory goes, or the new one when every place is pinned."""
+    free = [memory for memory in existing if not memory.pinned]
+    if not free:
+        return Room(Outcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}")
+    oldest = min(free, key=lambda memory: (memory.created_at, memory.id))
+    return Room(Outcome.OLDEST_WENT, oldest.id, why)

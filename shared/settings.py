@@ -1,0 +1,179 @@
+"""Every setting of both processes, read once by the two wirings.
+
+Values come from the environment and from ``.env``. A wrong value stops the start and names the setting.
+``.env.example`` and ``docs/reference/settings.md`` are generated from this module.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from shared.errors import Configuration
+
+_Seconds = Annotated[float, Field(gt=0)]
+
+
+class Settings(BaseSettings):
+    """The settings of one installation."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="AFTERTHOUGHT_", env_file=".env", env_ignore_empty=True, extra="ignore", populate_by_name=True,
+        frozen=True,
+    )
+
+    # Where it lives
+    home: Path = Field(Path("~/.afterthought"), description="Data directory: database, embedded Redis, token, logs.")
+    host: str = Field("127.0.0.1", description="Address the HTTP interface listens on.")
+    port: int = Field(8700, ge=0, le=65535, description="Port of the HTTP interface; 0 takes a free one.")
+    admin_token: SecretStr | None = Field(
+        None, description="Admin bearer token; when unset one is made and kept in the home, readable by its owner only."
+    )
+    database_url: str | None = Field(
+        None, validation_alias=AliasChoices("DATABASE_URL", "database_url"),
+        description="PostgreSQL or SQLite address; when unset, SQLite in the home.",
+    )
+    redis_url: str | None = Field(
+        None, validation_alias=AliasChoices("REDIS_URL", "redis_url"),
+        description="Redis the jobs travel over; when unset, `afterthought up` starts an embedded one in the home.",
+    )
+    log_format: Literal["console", "json"] = Field("console", description="How log lines are written.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe level logged.")
+    metrics_dir: Path | None = Field(
+        None, description="Where forked processes leave their metrics; when unset, `metrics` in the home."
+    )
+
+    # Models
+    ollama_host: str = Field(
+        "http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST", "ollama_host"),
+        description="Address of Ollama; used only when a model is set.",
+    )
+    model: str | None = Field(None, description="Model that writes memories, as `ollama:NAME`; unset: the extractive agent.")
+    small_model: str | None = Field(None, description="Cheaper model for when energy is low, as `ollama:NAME`.")
+    embedding: str | None = Field(None, description="Embedding model, as `ollama:NAME`; unset: the built-in one.")
+    model_context_tokens: int = Field(8192, ge=1024, le=1_048_576, description="num_ctx sent with every model call, tokens.")
+
+    # Memories
+    memory_cap: int = Field(10, ge=1, le=10, description="Most memories an app may have.")
+    memory_max_chars: int = Field(200, ge=40, le=2000, description="Longest memory, characters.")
+    context_token_budget: int = Field(1000, ge=50, le=100_000, description="Default token budget of the context endpoint.")
+
+    # Energy
+    energy_refill_per_second: float = Field(1.0, ge=0, le=1000, description="Units regained per second of wall-clock time.")
+    energy_gate_percent: float = Field(20.0, ge=0, le=100, description="Memory work starts only above this level, per cent.")
+    price_prompt_token: float = Field(0.010, ge=0, description="Units per prompt token.")
+    price_completion_token: float = Field(0.050, ge=0, description="Units per generated token.")
+    compaction_price_factor: float = Field(1.5, ge=0, description="Multiplies the price of a compaction call.")
+    extractive_fraction: float = Field(
+        0.01, ge=0, le=1, description="Share of a model's price that the extractive agent is charged."
+    )
+
+    # Jobs: model call < soft limit < hard limit < lease
+    model_timeout_seconds: _Seconds = Field(30.0, description="Longest the agent may take for one creation or compaction.")
+    task_soft_limit_seconds: _Seconds = Field(75.0, description="A task is asked to stop after this.")
+    task_hard_limit_seconds: _Seconds = Field(85.0, description="A task's process is killed after this.")
+    lease_seconds: _Seconds = Field(100.0, description="A job whose owner has been silent this long is taken back.")
+    heartbeat_seconds: _Seconds = Field(10.0, description="How often the owner of a job renews its lease.")
+    queued_seconds: _Seconds = Field(60.0, description="A sent job nobody has begun after this is sent again.")
+    job_max_attempts: int = Field(5, ge=1, le=100, description="Attempts before a job becomes a dead letter.")
+    retry_base_seconds: _Seconds = Field(2.0, description="First wait before a retry; doubles, with jitter.")
+    retry_max_seconds: _Seconds = Field(300.0, description="Longest wait before a retry.")
+    in_flight_jobs: int = Field(32, ge=1, le=10_000, description="Most jobs sent and not finished at any moment.")
+    worker_concurrency: int = Field(2, ge=1, le=256, description="Processes of one worker.")
+    worker_metrics_port: int = Field(0, ge=0, le=65535, description="Port for a worker's own /metrics; 0: none.")
+    worker_silence_seconds: _Seconds = Field(
+        20.0, description="A worker that is idle and hears nothing from its queue this long restarts itself."
+    )
+    tick_seconds: _Seconds = Field(1.0, description="Longest the loop sleeps between ticks; news wakes it earlier.")
+    drain_seconds: _Seconds = Field(10.0, description="How long a stopping process finishes what it began.")
+
+    # The HTTP interface
+    max_body_bytes: int = Field(8_000_000, ge=10_000, description="Largest request body, bytes.")
+    max_message_chars: int = Field(200_000, ge=1000, description="Longest single message, characters.")
+    idempotency_hours: float = Field(24.0, gt=0, description="How long an Idempotency-Key is remembered, hours.")
+
+    @field_validator("home", "metrics_dir")
+    @classmethod
+    def _expand(cls, value: Path | None) -> Path | None:
+        return value.expanduser().absolute() if value is not None else None
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        scheme, separator, rest = value.partition("://")
+        if not separator or scheme.split("+")[0] not in {"sqlite", "postgresql", "postgres"}:
+            raise ValueError("must start with postgresql:// or sqlite:///")
+        return f"postgresql+psycopg://{rest}" if scheme in {"postgresql", "postgres"} else value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _known_broker(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("redis://", "rediss://", "redis+socket://", "unix://")):
+            raise ValueError("must start with redis://, rediss:// or redis+socket://")
+        return value
+
+    @field_validator("model", "small_model", "embedding")
+    @classmethod
+    def _known_provider(cls, value: str | None) -> str | None:
+        if value is not None and (not value.startswith("ollama:") or value == "ollama:"):
+            raise ValueError("must be written as ollama:NAME, for example ollama:llama3.2:3b")
+        return value
+
+    @field_validator("ollama_host")
+    @classmethod
+    def _http_address(cls, value: str) -> str:
+        return value if value.startswith(("http://", "https://")) else f"http://{value}"
+
+    @model_validator(mode="after")
+    def _limits_ascend(self) -> Settings:
+        limits = (
+            self.model_timeout_seconds, self.task_soft_limit_seconds, self.task_hard_limit_seconds, self.lease_seconds,
+        )
+        if any(a >= b for a, b in zip(limits, limits[1:], strict=False)):
+            raise ValueError(
+                "AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS < AFTERTHOUGHT_TASK_SOFT_LIMIT_SECONDS < "
+                "AFTERTHOUGHT_TASK_HARD_LIMIT_SECONDS < AFTERTHOUGHT_LEASE_SECONDS must hold"
+            )
+        if self.heartbeat_seconds * 2 > self.lease_seconds:
+            raise ValueError("AFTERTHOUGHT_HEARTBEAT_SECONDS must be at most half of AFTERTHOUGHT_LEASE_SECONDS")
+        return self
+
+    @property
+    def database(self) -> str:
+        """The database address in force."""
+        return self.database_url or f"sqlite:///{self.home / 'afterthought.db'}"
+
+    @property
+    def metrics_path(self) -> Path:
+        """The directory of metric files in force."""
+        return self.metrics_dir or self.home / "metrics"
+
+
+def environment_name(field: str) -> str:
+    """Return the environment variable that sets ``field``."""
+    alias = Settings.model_fields[field].validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"AFTERTHOUGHT_{field.upper()}"
+
+
+def read_settings(**overrides: object) -> Settings:
+    """Read the settings from the environment and ``.env``.
+
+    Raises:
+        Configuration: naming each wrong setting and what would be right.
+    """
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        lines = [_explain(problem["loc"], problem["msg"]) for problem in error.errors()]
+        raise Configuration("Wrong settings: " + "; ".join(lines)) from None
+
+
+def _explain(location: tuple[int | str, ...], message: str) -> str:
+    field = str(location[0]) if location else ""
+    name = environment_name(field) if field in Settings.model_fields else field
+    return f"{name}: {message.removeprefix('Value error, ')}" if name else message.removeprefix("Value error, ")

@@ -1,0 +1,1 @@
+"""The Celery workers that host the Memory Sub-Agent."""

@@ -1,0 +1,1 @@
+"""The Memory Sub-Agent: values in, values out; no database, no queue."""
