@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 DEFAULT_DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 """Where the corpora are looked for: in ``shared/data`` beside the checkout."""
 
+_Said = tuple[str, str | None, str]
 _PACE = timedelta(seconds=30)
 
 
@@ -60,7 +61,9 @@ class Subject:
 def missing(data: Path) -> str | None:
     """Say what is missing at ``data``, or return None when both corpora are there."""
     absent = [name for name in ("memorybank_en.json", "locomo_dev4.json") if not (data / "chats" / name).is_file()]
-    return f"{', '.join(absent)} not found in {data / 'chats'}; give the corpora's directory with --data" if absent else None
+    if not absent:
+        return None
+    return f"{', '.join(absent)} not found in {data / 'chats'}; give the corpora's directory with --data"
 
 
 def memorybank(data: Path = DEFAULT_DATA) -> Iterator[Subject]:
@@ -68,12 +71,13 @@ def memorybank(data: Path = DEFAULT_DATA) -> Iterator[Subject]:
     people = json.loads((data / "chats" / "memorybank_en.json").read_text(encoding="utf-8"))
     for name, person in people.items():
         days = sorted(person["history"].items())
-        yield Subject(name, [_day(number, *day) for number, day in enumerate(days, 1)], [])
+        yield Subject(name.strip(), [_day(number, *day) for number, day in enumerate(days, 1)], [])
 
 
 def _day(number: int, date: str, exchanges: list[dict[str, str]]) -> Conversation:
     start = datetime.fromisoformat(date).replace(hour=9, tzinfo=UTC)
-    said = [(role, None, one[key]) for one in exchanges for role, key in (("user", "query"), ("assistant", "response"))]
+    sides = (("user", "query"), ("assistant", "response"))
+    said: list[_Said] = [(role, None, one[key]) for one in exchanges for role, key in sides]
     return Conversation(number, start, _timed(said, start))
 
 
@@ -89,7 +93,7 @@ def locomo(data: Path = DEFAULT_DATA) -> Iterator[Subject]:
 def _session(number: int, spoken: dict[str, Any]) -> Conversation:
     written = " ".join(spoken[f"session_{number}_date_time"].split())
     start = datetime.strptime(written, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
-    said = [("user", turn["speaker"], turn.get("text") or "") for turn in spoken[f"session_{number}"]]
+    said: list[_Said] = [("user", turn["speaker"], turn.get("text") or "") for turn in spoken[f"session_{number}"]]
     return Conversation(number, start, _timed(said, start))
 
 
@@ -98,6 +102,6 @@ def _question(one: dict[str, Any]) -> Question:
     return Question(one["question"], str(one["answer"]), one["category"], sessions)
 
 
-def _timed(said: list[tuple[str, str | None, str]], start: datetime) -> list[Message]:
+def _timed(said: list[_Said], start: datetime) -> list[Message]:
     spoken = [one for one in said if one[2].strip()]
     return [Message(role, name, text.strip(), start + _PACE * i) for i, (role, name, text) in enumerate(spoken)]
