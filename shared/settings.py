@@ -6,6 +6,7 @@ Values come from the environment and from ``.env``. A wrong value stops the star
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,7 +22,11 @@ class Settings(BaseSettings):
     """The settings of one installation."""
 
     model_config = SettingsConfigDict(
-        env_prefix="AFTERTHOUGHT_", env_file=".env", env_ignore_empty=True, extra="ignore", populate_by_name=True,
+        env_prefix="AFTERTHOUGHT_",
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        populate_by_name=True,
         frozen=True,
     )
 
@@ -33,11 +38,13 @@ class Settings(BaseSettings):
         None, description="Admin bearer token; when unset one is made and kept in the home, readable by its owner only."
     )
     database_url: str | None = Field(
-        None, validation_alias=AliasChoices("DATABASE_URL", "database_url"),
+        None,
+        validation_alias=AliasChoices("DATABASE_URL", "database_url"),
         description="PostgreSQL or SQLite address; when unset, SQLite in the home.",
     )
     redis_url: str | None = Field(
-        None, validation_alias=AliasChoices("REDIS_URL", "redis_url"),
+        None,
+        validation_alias=AliasChoices("REDIS_URL", "redis_url"),
         description="Redis the jobs travel over; when unset, `afterthought up` starts an embedded one in the home.",
     )
     log_format: Literal["console", "json"] = Field("console", description="How log lines are written.")
@@ -48,22 +55,33 @@ class Settings(BaseSettings):
 
     # Models
     ollama_host: str = Field(
-        "http://127.0.0.1:11434", validation_alias=AliasChoices("OLLAMA_HOST", "ollama_host"),
+        "http://127.0.0.1:11434",
+        validation_alias=AliasChoices("OLLAMA_HOST", "ollama_host"),
         description="Address of Ollama; used only when a model is set.",
     )
-    model: str | None = Field(None, description="Model that writes memories, as `ollama:NAME`; unset: the extractive agent.")
+    model: str | None = Field(
+        None, description="Model that writes memories, as `ollama:NAME`; unset: the extractive agent."
+    )
     small_model: str | None = Field(None, description="Cheaper model for when energy is low, as `ollama:NAME`.")
     embedding: str | None = Field(None, description="Embedding model, as `ollama:NAME`; unset: the built-in one.")
-    model_context_tokens: int = Field(8192, ge=1024, le=1_048_576, description="num_ctx sent with every model call, tokens.")
+    model_context_tokens: int = Field(
+        8192, ge=1024, le=1_048_576, description="num_ctx sent with every model call, tokens."
+    )
 
     # Memories
     memory_cap: int = Field(10, ge=1, le=10, description="Most memories an app may have.")
     memory_max_chars: int = Field(200, ge=40, le=2000, description="Longest memory, characters.")
-    context_token_budget: int = Field(1000, ge=50, le=100_000, description="Default token budget of the context endpoint.")
+    context_token_budget: int = Field(
+        1000, ge=50, le=100_000, description="Default token budget of the context endpoint."
+    )
 
     # Energy
-    energy_refill_per_second: float = Field(1.0, ge=0, le=1000, description="Units regained per second of wall-clock time.")
-    energy_gate_percent: float = Field(20.0, ge=0, le=100, description="Memory work starts only above this level, per cent.")
+    energy_refill_per_second: float = Field(
+        1.0, ge=0, le=1000, description="Units regained per second of wall-clock time."
+    )
+    energy_gate_percent: float = Field(
+        20.0, ge=0, le=100, description="Memory work starts only above this level, per cent."
+    )
     price_prompt_token: float = Field(0.010, ge=0, description="Units per prompt token.")
     price_completion_token: float = Field(0.050, ge=0, description="Units per generated token.")
     compaction_price_factor: float = Field(1.5, ge=0, description="Multiplies the price of a compaction call.")
@@ -72,7 +90,9 @@ class Settings(BaseSettings):
     )
 
     # Jobs: model call < soft limit < hard limit < lease
-    model_timeout_seconds: _Seconds = Field(30.0, description="Longest the agent may take for one creation or compaction.")
+    model_timeout_seconds: _Seconds = Field(
+        30.0, description="Longest the agent may take for one creation or compaction."
+    )
     task_soft_limit_seconds: _Seconds = Field(75.0, description="A task is asked to stop after this.")
     task_hard_limit_seconds: _Seconds = Field(85.0, description="A task's process is killed after this.")
     lease_seconds: _Seconds = Field(100.0, description="A job whose owner has been silent this long is taken back.")
@@ -132,9 +152,12 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _limits_ascend(self) -> Settings:
         limits = (
-            self.model_timeout_seconds, self.task_soft_limit_seconds, self.task_hard_limit_seconds, self.lease_seconds,
+            self.model_timeout_seconds,
+            self.task_soft_limit_seconds,
+            self.task_hard_limit_seconds,
+            self.lease_seconds,
         )
-        if any(a >= b for a, b in zip(limits, limits[1:], strict=False)):
+        if any(a >= b for a, b in pairwise(limits)):
             raise ValueError(
                 "AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS < AFTERTHOUGHT_TASK_SOFT_LIMIT_SECONDS < "
                 "AFTERTHOUGHT_TASK_HARD_LIMIT_SECONDS < AFTERTHOUGHT_LEASE_SECONDS must hold"

@@ -1,0 +1,1 @@
+"""The app, its limits and its tokens."""

@@ -1,0 +1,83 @@
+"""An app is a tenant: everything else belongs to one, and to no other."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shared.db.base import Base, BigKey
+from shared.db.types import UtcDateTime
+
+
+class App(Base):
+    """An installed (or once installed) app. Rows are never deleted, so that its purge epoch outlives it."""
+
+    __tablename__ = "apps"
+
+    app_id: Mapped[str] = mapped_column(String(100), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200))
+    config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    purge_epoch: Mapped[int] = mapped_column(default=0)
+    """Raised by every purge; work asked for under an older epoch may not write."""
+    hourly_budget_micro: Mapped[int | None] = mapped_column(BigInteger)
+    daily_budget_micro: Mapped[int | None] = mapped_column(BigInteger)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    uninstalled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class Scope(StrEnum):
+    """What a token may do."""
+
+    ADMIN = "admin"
+    APP = "app"
+
+
+class Token(Base):
+    """A bearer token, kept only as its SHA-256."""
+
+    __tablename__ = "tokens"
+    __table_args__ = (CheckConstraint("(scope = 'app') = (app_id IS NOT NULL)", name="scope_matches_app"),)
+
+    token_id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    app_id: Mapped[str | None] = mapped_column(ForeignKey("apps.app_id"), index=True)
+    scope: Mapped[str] = mapped_column(String(10))
+    label: Mapped[str] = mapped_column(String(200), default="")
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class Erasure(Base):
+    """The receipt of a purge or an erasure: counts, times and ids, never text."""
+
+    __tablename__ = "erasures"
+
+    erasure_id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
+    scope: Mapped[str] = mapped_column(String(20))
+    actor: Mapped[str] = mapped_column(String(100))
+    epoch: Mapped[int]
+    erased: Mapped[dict[str, Any]] = mapped_column(JSON)
+    left: Mapped[dict[str, Any]] = mapped_column(JSON)
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class IdempotencyKey(Base):
+    """The first answer to a write, so that the same key gets the same answer and the write happens once."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (UniqueConstraint("caller", "key"),)
+
+    row: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    caller: Mapped[str] = mapped_column(String(40))
+    key: Mapped[str] = mapped_column(String(200))
+    app_id: Mapped[str | None] = mapped_column(String(100), index=True)
+    request_digest: Mapped[str] = mapped_column(String(64))
+    status: Mapped[int]
+    answer: Mapped[dict[str, Any]] = mapped_column(JSON)
+    at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)

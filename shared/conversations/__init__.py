@@ -1,0 +1,1 @@
+"""Ordered messages of one app, open until ended."""

@@ -1,0 +1,1 @@
+"""The database: engine per dialect, transactions, column types, migrations."""

@@ -1,0 +1,141 @@
+"""Short transactions on SQLite or PostgreSQL behind one object.
+
+``read()`` gives a snapshot, ``write()`` takes the writer's place at once: on SQLite a deferred transaction that reads
+and then writes is refused however long the busy timeout is, so writers begin with ``BEGIN IMMEDIATE``.
+Both translate the driver's errors; neither may be held across a call to anything outside the database.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.orm import Session
+
+from shared.errors import Transient
+
+BUSY_TIMEOUT_SECONDS = 15
+_OURS_TO_RETRY = (OperationalError, InterfaceError)
+
+
+class Database:
+    """One database, opened once per process; dispose of it after a fork."""
+
+    def __init__(self, url: str, pool_size: int = 20) -> None:
+        self.url = url
+        self.is_sqlite = make_url(url).get_backend_name() == "sqlite"
+        self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _postgres_engine(url, pool_size)
+        self._writing = self.engine.execution_options(begin_immediate=True)
+        self._open = threading.local()
+
+    @property
+    def is_held_here(self) -> bool:
+        """Whether this thread is inside a transaction: model, HTTP and broker calls must find it false."""
+        return bool(getattr(self._open, "depth", 0))
+
+    def read(self) -> Any:
+        """Open a transaction that only reads. Raises: Transient."""
+        return self._transaction(self.engine)
+
+    def write(self) -> Any:
+        """Open a transaction that may write; commits on leaving, rolls back on an error. Raises: Transient."""
+        return self._transaction(self._writing)
+
+    @contextmanager
+    def _transaction(self, engine: Engine) -> Iterator[Session]:
+        self._open.depth = getattr(self._open, "depth", 0) + 1
+        try:
+            with Session(engine, expire_on_commit=False) as session, session.begin():
+                yield session
+        except _OURS_TO_RETRY as error:
+            raise Transient(f"The database did not answer ({_brief(error)}); try again.") from error
+        finally:
+            self._open.depth -= 1
+
+    def scrub(self) -> None:
+        """Make deleted text unreadable in the database's own files.
+
+        SQLite overwrites deleted cells (``secure_delete``) but its write-ahead log keeps old pages until a checkpoint
+        truncates it; PostgreSQL keeps dead rows until a vacuum.
+        """
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            if self.is_sqlite:
+                _truncate_log(connection)
+            else:
+                connection.execute(sa.text("VACUUM"))
+
+    def dispose(self) -> None:
+        """Close this process's connections."""
+        self.engine.dispose()
+
+    def forget_parents_connections(self) -> None:
+        """Drop connections inherited through a fork without closing the parent's sockets."""
+        self.engine.dispose(close=False)
+
+
+def _brief(error: DBAPIError) -> str:
+    return str(error.orig).splitlines()[0][:200]
+
+
+def _truncate_log(connection: Connection) -> None:
+    busy, _, _ = connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+    if busy:
+        raise Transient("A reader holds the write-ahead log, so deleted text is still in it; try again.")
+
+
+def _sqlite_engine(url: str, pool_size: int) -> Engine:
+    location = make_url(url).database
+    if location and location != ":memory:":
+        Path(location).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    engine = sa.create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_timeout=30,
+        connect_args={"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False},
+    )
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    # The driver must not open transactions by itself, or BEGIN IMMEDIATE comes too late.
+    connection.isolation_level = None
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
+        "foreign_keys=ON",
+        f"busy_timeout={BUSY_TIMEOUT_SECONDS * 1000}",
+        "secure_delete=ON",
+        "journal_size_limit=67108864",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    if connection.get_isolation_level() == "AUTOCOMMIT":
+        return
+    immediate = connection.get_execution_options().get("begin_immediate")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def _postgres_engine(url: str, pool_size: int) -> Engine:
+    return sa.create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_timeout=30,
+        pool_pre_ping=True,
+        pool_use_lifo=True,
+        connect_args={
+            "connect_timeout": 5,
+            "options": "-c lock_timeout=15s -c idle_in_transaction_session_timeout=60s",
+        },
+    )

@@ -1,0 +1,48 @@
+"""Brings a database's schema to this release's revision, with alembic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from shared.db.engine import Database
+
+_FOLDER = Path(__file__).parent / "migrations"
+_LOCK = 0x41465445  # one number for every process that migrates the same PostgreSQL
+
+
+def migrate(url: str, revision: str = "head") -> None:
+    """Upgrade the schema; safe when several processes start at once, and a no-op when it is current."""
+    database = Database(url, pool_size=1)
+    try:
+        with database.engine.execution_options(begin_immediate=True).begin() as connection:
+            if not database.is_sqlite:
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            config = _config(url)
+            config.attributes["connection"] = connection
+            command.upgrade(config, revision)
+    finally:
+        database.dispose()
+
+
+def current_revision(database: Database) -> str | None:
+    """Return the revision the database is at, or None for an empty one."""
+    with database.engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def newest_revision() -> str:
+    """Return the revision this release needs."""
+    return str(ScriptDirectory.from_config(_config("")).get_current_head())
+
+
+def _config(url: str) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_FOLDER))
+    config.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
+    return config

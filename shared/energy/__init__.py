@@ -1,0 +1,1 @@
+"""The energy ledger and the arithmetic of the budget."""

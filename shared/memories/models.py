@@ -1,0 +1,115 @@
+"""Memories, where they came from, and everything that ever happened to them.
+
+``app_memories`` holds only what stands; its ``slot`` makes the database itself refuse an eleventh. Every memory that
+was ever made keeps its row in ``memory_origins``, so that ids are never reused and history has something to point at.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import JSON, Boolean, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shared.db.base import Base, BigKey
+from shared.db.types import UtcDateTime
+
+SLOTS = 10
+"""Places an app has at the very most, whatever the settings say."""
+
+
+class Origin(Base):
+    """The making of one memory: at most one per conversation and purge epoch."""
+
+    __tablename__ = "memory_origins"
+    __table_args__ = (UniqueConstraint("conversation_key", "epoch"), {"sqlite_autoincrement": True})
+
+    memory_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
+    conversation_key: Mapped[int | None] = mapped_column(ForeignKey("conversations.key", ondelete="SET NULL"))
+    conversation_id: Mapped[str | None] = mapped_column(String(200))
+    epoch: Mapped[int]
+    agent: Mapped[str] = mapped_column(String(200))
+    """``extractive``, ``ollama:NAME``, ``by hand`` or ``import``."""
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class Memory(Base):
+    """A memory that stands, in one of its app's places."""
+
+    __tablename__ = "app_memories"
+    __table_args__ = (
+        UniqueConstraint("app_id", "slot"),
+        CheckConstraint(f"slot >= 1 AND slot <= {SLOTS}", name="slot_within_cap"),
+        CheckConstraint("importance >= 0 AND importance <= 10", name="importance_in_range"),
+        CheckConstraint("length(content) > 0", name="content_not_empty"),
+        Index("ix_app_memories_app_id_created_at", "app_id", "created_at"),
+    )
+
+    memory_id: Mapped[int] = mapped_column(
+        ForeignKey("memory_origins.memory_id"), primary_key=True, autoincrement=False
+    )
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    slot: Mapped[int]
+    content: Mapped[str] = mapped_column(Text)
+    importance: Mapped[int] = mapped_column(default=5)
+    tags: Mapped[list[str]] = mapped_column(JSON, default=list)
+    pinned: Mapped[bool] = mapped_column(Boolean, default=False)
+    agent: Mapped[str] = mapped_column(String(200))
+    """Who wrote the present text."""
+    version: Mapped[int] = mapped_column(default=1)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class MemorySource(Base):
+    """A conversation whose words stand in a memory, and which of its messages."""
+
+    __tablename__ = "memory_sources"
+
+    memory_id: Mapped[int] = mapped_column(ForeignKey("app_memories.memory_id", ondelete="CASCADE"), primary_key=True)
+    conversation_key: Mapped[int] = mapped_column(ForeignKey("conversations.key"), primary_key=True, index=True)
+    message_ids: Mapped[list[str]] = mapped_column(JSON, default=list)
+
+
+class ChangeKind(StrEnum):
+    """What happened to a memory."""
+
+    CREATED = "created"
+    EDITED = "edited"
+    MERGED = "merged"
+    """Rewritten so that it takes in another memory."""
+    ABSORBED = "absorbed"
+    """Taken into another memory; no longer stands alone."""
+    REMOVED = "removed"
+    GAVE_WAY = "gave_way"
+    """Made, but given no place."""
+    RESTORED = "restored"
+    ERASED = "erased"
+
+
+class Change(Base):
+    """One change: who, why, before and after. A purge empties the texts and leaves the rest."""
+
+    __tablename__ = "memory_history"
+    __table_args__ = (
+        Index("ix_memory_history_app_id_change_id", "app_id", "change_id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    change_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    memory_id: Mapped[int] = mapped_column(ForeignKey("memory_origins.memory_id"), index=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    kind: Mapped[str] = mapped_column(String(12))
+    actor: Mapped[str] = mapped_column(String(200))
+    reason: Mapped[str] = mapped_column(Text)
+    before: Mapped[str | None] = mapped_column(Text)
+    after: Mapped[str | None] = mapped_column(Text)
+    source_keys: Mapped[list[int]] = mapped_column(JSON, default=list)
+    """Keys of the conversations whose words stand in ``before`` or ``after``."""
+    standing: Mapped[dict[str, object]] = mapped_column(JSON, default=dict)
+    """Importance, tags, pin and sources at that moment, so that it can be restored."""
+    related_memory_id: Mapped[int | None]
+    job_id: Mapped[str | None] = mapped_column(String(40))
+    at: Mapped[datetime] = mapped_column(UtcDateTime)

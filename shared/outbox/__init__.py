@@ -1,0 +1,1 @@
+"""Jobs: written in the caller's transaction, leased, retried, dead-lettered, replayed."""

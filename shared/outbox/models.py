@@ -1,0 +1,85 @@
+"""A job is the one record of work that was asked for; the queue only carries its id."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shared.db.base import Base, BigKey
+from shared.db.types import UtcDateTime
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    PENDING = "pending"
+    DEFERRED = "deferred"
+    QUEUED = "queued"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    DONE = "done"
+    NOTHING = "nothing"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+
+
+WAITING = (JobState.PENDING, JobState.DEFERRED, JobState.RETRYING)
+IN_FLIGHT = (JobState.QUEUED, JobState.RUNNING)
+OPEN = WAITING + IN_FLIGHT
+FINISHED = (JobState.DONE, JobState.NOTHING, JobState.DEAD, JobState.CANCELLED)
+
+
+class Job(Base):
+    """One piece of background work. ``payload`` and ``reason`` never hold text of a conversation."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        Index(
+            "ix_jobs_waiting",
+            "due_at",
+            "seq",
+            postgresql_where=text("state IN ('pending','deferred','retrying')"),
+            sqlite_where=text("state IN ('pending','deferred','retrying')"),
+        ),
+        Index(
+            "ix_jobs_in_flight",
+            "leased_until",
+            postgresql_where=text("state IN ('queued','running')"),
+            sqlite_where=text("state IN ('queued','running')"),
+        ),
+        Index("ix_jobs_app_id_seq", "app_id", "seq"),
+        Index("ix_jobs_state_seq", "state", "seq"),
+        {"sqlite_autoincrement": True},
+    )
+
+    seq: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    job_id: Mapped[str] = mapped_column(String(40), unique=True)
+    kind: Mapped[str] = mapped_column(String(40))
+    app_id: Mapped[str | None] = mapped_column(ForeignKey("apps.app_id"))
+    conversation_key: Mapped[int | None] = mapped_column(
+        ForeignKey("conversations.key", ondelete="SET NULL"), index=True
+    )
+    conversation_id: Mapped[str | None] = mapped_column(String(200))
+    epoch: Mapped[int] = mapped_column(default=0)
+    dedupe: Mapped[str | None] = mapped_column(String(300), unique=True)
+    """Two requests for the same work share one job."""
+    payload: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    priority: Mapped[int] = mapped_column(default=5)
+    """0 is first, 9 is last."""
+    state: Mapped[str] = mapped_column(String(12))
+    attempts: Mapped[int] = mapped_column(default=0)
+    max_attempts: Mapped[int] = mapped_column(default=5)
+    reason: Mapped[str | None] = mapped_column(Text)
+    fence: Mapped[int] = mapped_column(default=0)
+    """Raised with every change of owner; a stale owner's writing is refused."""
+    lease_owner: Mapped[str | None] = mapped_column(String(200))
+    leased_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    due_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    deferred_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
