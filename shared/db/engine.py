@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,11 @@ class Database:
         """Whether this thread is inside a transaction: model, HTTP and broker calls must find it false."""
         return bool(getattr(self._open, "depth", 0))
 
-    def read(self) -> Any:
+    def read(self) -> AbstractContextManager[Session]:
         """Open a transaction that only reads. Raises: Transient."""
         return self._transaction(self.engine)
 
-    def write(self) -> Any:
+    def write(self) -> AbstractContextManager[Session]:
         """Open a transaction that may write; commits on leaving, rolls back on an error. Raises: Transient."""
         return self._transaction(self._writing)
 

@@ -83,3 +83,12 @@ class Job(Base):
     deferred_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class Turn(Base):
+    """When an app was last served; whoever waited longest is next."""
+
+    __tablename__ = "job_turns"
+
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), primary_key=True)
+    served_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -115,6 +115,13 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_erasures_app_id"), "erasures", ["app_id"], unique=False)
     op.create_table(
+        "job_turns",
+        sa.Column("app_id", sa.String(length=100), nullable=False),
+        sa.Column("served_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(["app_id"], ["apps.app_id"], name=op.f("fk_job_turns_app_id")),
+        sa.PrimaryKeyConstraint("app_id", name=op.f("pk_job_turns")),
+    )
+    op.create_table(
         "tokens",
         sa.Column("token_id", sa.String(length=40), nullable=False),
         sa.Column("app_id", sa.String(length=100), nullable=True),

@@ -1,0 +1,1 @@
+"""Names and payloads of everything that crosses between the processes."""

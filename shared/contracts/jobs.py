@@ -1,0 +1,57 @@
+"""What the loop may ask of a worker, and what apps may put on the intake queue.
+
+Payloads carry ids, never text, and forbid unknown fields; a new field needs a default so that the previous release's
+messages still parse.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+
+class JobKind(StrEnum):
+    """Kinds of background work; a closed set, so it can label a metric."""
+
+    CREATE_MEMORY = "create_memory"
+    END_CONVERSATION = "end_conversation"
+    """Only ever seen as a dead letter: an intake message that could not be carried out."""
+
+
+class Queue(StrEnum):
+    """Celery queues, one a kind of work."""
+
+    MEMORY = "memory"
+    INTAKE = "intake"
+
+
+CREATE_MEMORY_TASK = "afterthought.create_memory"
+END_CONVERSATION_TASK = "afterthought.end_conversation"
+CANARY_TASK = "afterthought.canary"
+
+ROUTES: dict[JobKind, tuple[str, Queue]] = {JobKind.CREATE_MEMORY: (CREATE_MEMORY_TASK, Queue.MEMORY)}
+"""The task and the queue of each kind that is dispatched."""
+
+MEMORY_PRIORITY = 7
+"""Memory work is of low priority: 0 is first, 9 is last."""
+
+
+class JobMessage(BaseModel):
+    """Asks a worker to begin one job."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    job_id: str = Field(min_length=1, max_length=40)
+    fence: int = Field(ge=1)
+
+
+class EndConversation(BaseModel):
+    """An app that speaks Celery ends a conversation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+    app_id: str = Field(min_length=1, max_length=100)
+    conversation_id: str = Field(min_length=1, max_length=200)
+    reason: str | None = Field(None, max_length=500)

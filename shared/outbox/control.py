@@ -1,0 +1,52 @@
+"""What a person may do to a job: cancel it, or replay one that ended without its result."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from shared.errors import Conflict, NotFound
+from shared.outbox import queries
+from shared.outbox.models import OPEN, Job, JobState
+from shared.outbox.ownership import abandon
+
+
+def cancel(session: Session, job_id: str, actor: str, now: datetime) -> Job:
+    """Stop a job that has not finished. Raises: NotFound, Conflict."""
+    job = _locked(session, job_id)
+    if job.state == JobState.CANCELLED:
+        return job
+    if job.state not in OPEN:
+        raise Conflict(f"Job {job_id} is already {job.state}; only an unfinished job can be cancelled.")
+    abandon(job, f"cancelled by {actor}", now)
+    return job
+
+
+def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
+    """Run a dead or cancelled job again, with fresh attempts. Raises: NotFound, Conflict."""
+    job = _locked(session, job_id)
+    if job.state not in (JobState.DEAD, JobState.CANCELLED):
+        raise Conflict(f"Job {job_id} is {job.state}; only a dead or cancelled job can be replayed.")
+    if job.epoch != epoch:
+        raise Conflict(f"Job {job_id} was asked for before the app's memories were purged; it cannot be replayed.")
+    if job.conversation_key is None:
+        raise Conflict(f"What job {job_id} was about has been erased; it cannot be replayed.")
+    job.state, job.attempts, job.reason = JobState.PENDING, 0, None
+    job.due_at, job.finished_at, job.started_at = now, None, None
+    return job
+
+
+def abandon_all(session: Session, app_id: str, reason: str, now: datetime) -> int:
+    """Cancel every unfinished job of an app; return how many."""
+    jobs = queries.lock_open_of_app(session, app_id)
+    for job in jobs:
+        abandon(job, reason, now)
+    return len(jobs)
+
+
+def _locked(session: Session, job_id: str) -> Job:
+    job = queries.lock_job(session, job_id)
+    if job is None:
+        raise NotFound(f"There is no job {job_id}.", details={"jobId": job_id})
+    return job

@@ -1,0 +1,158 @@
+"""A job has one owner at a time: claimed, kept by heartbeats, finished or failed; taken back when the owner is silent.
+
+Every change of owner raises the job's fence. Whoever finishes must show the fence it was given, in the transaction
+that writes its result, so a stale owner's result is refused however late it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from shared.errors import LeaseLost
+from shared.outbox import queries
+from shared.outbox.models import FINISHED, Job, JobState
+from shared.outbox.retry import RetryRule
+
+SWEEP_LIMIT = 500
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A job in its owner's hands."""
+
+    job_id: str
+    fence: int
+    kind: str
+    app_id: str
+    conversation_key: int | None
+    conversation_id: str | None
+    epoch: int
+    attempt: int
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who asks for a job, and how to know that an earlier owner is gone."""
+
+    name: str
+    """``node/pid``."""
+    is_gone: Callable[[str], bool]
+    """Whether the owner of that name certainly does not run any more."""
+
+
+def claim(session: Session, job_id: str, fence: int, owner: Owner, until: datetime, now: datetime) -> Claim | None:
+    """Begin a job that was sent under ``fence``; None when the message is stale or a duplicate.
+
+    A message delivered again because its worker was killed finds the job running under the next fence; it is taken
+    over only when that owner certainly is gone.
+    """
+    job = queries.lock_job(session, job_id)
+    if job is None or not _may_begin(job, fence, owner):
+        return None
+    job.state = JobState.RUNNING
+    job.fence += 1
+    job.attempts += 1
+    job.lease_owner = owner.name
+    job.leased_until = until
+    job.started_at = now
+    session.flush()
+    return Claim(
+        job.job_id, job.fence, job.kind, job.app_id or "", job.conversation_key, job.conversation_id, job.epoch,
+        job.attempts, job.created_at,
+    )  # fmt: skip
+
+
+def _may_begin(job: Job, fence: int, owner: Owner) -> bool:
+    if job.state == JobState.QUEUED:
+        return job.fence == fence
+    left_behind = job.state == JobState.RUNNING and job.fence == fence + 1 and job.attempts < job.max_attempts
+    return left_behind and owner.is_gone(job.lease_owner or "")
+
+
+def beat(session: Session, held: Claim, until: datetime) -> bool:
+    """Renew the lease; False when the job is no longer this owner's."""
+    renewed = session.execute(
+        update(Job)
+        .where(Job.job_id == held.job_id, Job.fence == held.fence, Job.state == JobState.RUNNING)
+        .values(leased_until=until)
+    )
+    return bool(renewed.rowcount)  # type: ignore[attr-defined]
+
+
+def finish(session: Session, held: Claim, state: JobState, now: datetime, reason: str | None = None) -> None:
+    """End a job in the transaction that writes its result. Raises: LeaseLost."""
+    job = _held(session, held)
+    _end(job, state, reason, now)
+    session.flush()
+
+
+def fail(session: Session, held: Claim, reason: str, now: datetime, rule: RetryRule) -> JobState:
+    """Record a failed attempt: try again later, or dead letter when attempts are used up. Raises: LeaseLost."""
+    return _try_again(_held(session, held), reason, now, rule)
+
+
+def sweep(session: Session, now: datetime, rule: RetryRule) -> dict[JobState, int]:
+    """Take back what was leased and lost; return how many jobs went to which state."""
+    swept: dict[JobState, int] = {}
+    for job in queries.lock_expired(session, now, SWEEP_LIMIT):
+        state = _take_back(job, now, rule)
+        swept[state] = swept.get(state, 0) + 1
+    return swept
+
+
+def release_node(session: Session, node: str, now: datetime, rule: RetryRule) -> int:
+    """Take back at once what a former worker of this name was running; called when its successor starts."""
+    jobs = queries.lock_owned_by(session, node)
+    for job in jobs:
+        _take_back(job, now, rule, at_once=True)
+    return len(jobs)
+
+
+def _take_back(job: Job, now: datetime, rule: RetryRule, at_once: bool = False) -> JobState:
+    if job.state == JobState.QUEUED:
+        job.state, job.leased_until, job.due_at = JobState.PENDING, None, now
+        return JobState.PENDING
+    state = _try_again(job, f"its worker {job.lease_owner} was lost", now, rule)
+    if at_once and state is JobState.RETRYING:
+        job.due_at = now
+    return state
+
+
+def _held(session: Session, held: Claim) -> Job:
+    job = queries.lock_job(session, held.job_id)
+    if job is None or job.fence != held.fence or job.state != JobState.RUNNING:
+        raise LeaseLost(f"Job {held.job_id} has another owner now; this result is dropped.")
+    return job
+
+
+def _try_again(job: Job, reason: str, now: datetime, rule: RetryRule) -> JobState:
+    if job.attempts >= job.max_attempts:
+        _end(job, JobState.DEAD, f"{reason} (attempt {job.attempts} of {job.max_attempts})", now)
+        return JobState.DEAD
+    job.state = JobState.RETRYING
+    job.fence += 1
+    job.reason = reason
+    job.lease_owner = job.leased_until = None
+    job.due_at = now + rule.wait(max(1, job.attempts))
+    return JobState.RETRYING
+
+
+def _end(job: Job, state: JobState, reason: str | None, now: datetime) -> None:
+    if state not in FINISHED:
+        raise ValueError(f"{state} is not a final state")
+    job.state = state
+    job.fence += 1
+    job.reason = reason
+    job.lease_owner = job.leased_until = None
+    job.finished_at = now
+
+
+def abandon(job: Job, reason: str, now: datetime) -> None:
+    """Cancel an unfinished job whoever owns it; the owner's result will be refused."""
+    _end(job, JobState.CANCELLED, reason, now)
