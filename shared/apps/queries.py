@@ -1,0 +1,67 @@
+"""Reads of apps, tokens, receipts and idempotency keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App, Erasure, IdempotencyKey, Token
+from shared.errors import Conflict, NotFound
+
+
+def get_app(session: Session, app_id: str) -> App:
+    """Return an app, installed or not. Raises: NotFound."""
+    return _found(session.get(App, app_id), app_id)
+
+
+def get_installed_app(session: Session, app_id: str) -> App:
+    """Return an app that may take new conversations. Raises: NotFound, Conflict."""
+    app = get_app(session, app_id)
+    if app.uninstalled_at is not None:
+        raise Conflict(f"App {app_id} is uninstalled; install it again with POST /apps.", code="app_uninstalled")
+    return app
+
+
+def lock_app(session: Session, app_id: str) -> App:
+    """Return an app, locked until the transaction ends: its memories change one writer at a time. Raises: NotFound."""
+    query = select(App).where(App.app_id == app_id).with_for_update()
+    return _found(session.scalar(query, execution_options={"populate_existing": True}), app_id)
+
+
+def list_apps(session: Session, limit: int, after: str | None = None) -> Sequence[App]:
+    """Return apps by id, those after ``after``."""
+    query = select(App).order_by(App.app_id).limit(limit)
+    return session.scalars(query if after is None else query.where(App.app_id > after)).all()
+
+
+def count_apps(session: Session) -> int:
+    """Return how many apps are installed."""
+    return session.scalar(select(func.count()).select_from(App).where(App.uninstalled_at.is_(None))) or 0
+
+
+def token_by_digest(session: Session, digest: str) -> Token | None:
+    """Return a token that is not revoked."""
+    return session.scalar(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None)))
+
+
+def list_tokens(session: Session, app_id: str) -> Sequence[Token]:
+    """Return an app's tokens, oldest first."""
+    return session.scalars(select(Token).where(Token.app_id == app_id).order_by(Token.created_at, Token.token_id)).all()
+
+
+def list_erasures(session: Session, app_id: str) -> Sequence[Erasure]:
+    """Return an app's erasure receipts, newest first."""
+    return session.scalars(select(Erasure).where(Erasure.app_id == app_id).order_by(Erasure.at.desc())).all()
+
+
+def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKey | None:
+    """Return the remembered answer to a caller's key."""
+    return session.scalar(select(IdempotencyKey).where(IdempotencyKey.caller == caller, IdempotencyKey.key == key))
+
+
+def _found(app: App | None, app_id: str) -> App:
+    if app is None:
+        raise NotFound(f"There is no app {app_id}; install it with POST /apps.", details={"appId": app_id})
+    return app

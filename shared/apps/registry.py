@@ -1,0 +1,54 @@
+"""Installing, changing and uninstalling apps. Memories outlive an uninstalled app unless they are purged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from shared.apps import queries
+from shared.apps.models import App, Token
+from shared.errors import Conflict
+
+
+@dataclass(frozen=True)
+class AppChange:
+    """What to change; None leaves it."""
+
+    name: str | None = None
+    config: dict[str, Any] | None = None
+
+
+def install(session: Session, app_id: str, name: str, config: dict[str, Any], now: datetime) -> App:
+    """Install an app, or one that was uninstalled again, with what it remembered. Raises: Conflict."""
+    app = session.get(App, app_id, with_for_update=True)
+    if app is None:
+        app = App(app_id=app_id, name=name, config=config, purge_epoch=0, created_at=now, updated_at=now)
+        session.add(app)
+        session.flush()
+        return app
+    if app.uninstalled_at is None:
+        raise Conflict(f"App {app_id} is already installed", code="already_installed", details={"appId": app_id})
+    app.name, app.config, app.updated_at, app.uninstalled_at = name, config, now, None
+    return app
+
+
+def change(session: Session, app_id: str, wanted: AppChange, now: datetime) -> App:
+    """Change an installed app. Raises: NotFound, Conflict."""
+    app = queries.get_installed_app(session, app_id)
+    app.name = app.name if wanted.name is None else wanted.name
+    app.config = app.config if wanted.config is None else wanted.config
+    app.updated_at = now
+    return app
+
+
+def uninstall(session: Session, app_id: str, now: datetime) -> App:
+    """Uninstall an app and revoke its tokens; what it remembers stays. Raises: NotFound, Conflict."""
+    app = queries.lock_app(session, app_id)
+    queries.get_installed_app(session, app_id)
+    app.uninstalled_at = app.updated_at = now
+    session.execute(update(Token).where(Token.app_id == app_id, Token.revoked_at.is_(None)).values(revoked_at=now))
+    return app

@@ -1,0 +1,73 @@
+"""Bearer tokens: shown once, kept as a SHA-256, scoped to one app or to everything."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from shared.apps import queries
+from shared.apps.models import Scope, Token
+from shared.errors import Denied, NotFound
+from shared.ids import new_id, new_token
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks, and what they may touch."""
+
+    name: str
+    """``admin`` or ``token:ID``; recorded with every change."""
+    scope: Scope
+    app_id: str | None = None
+
+    def may_touch(self, app_id: str) -> bool:
+        """Whether this caller may act on an app."""
+        return self.scope is Scope.ADMIN or self.app_id == app_id
+
+
+ADMIN = Caller("admin", Scope.ADMIN)
+
+
+def issue(session: Session, app_id: str, label: str, now: datetime) -> tuple[Token, str]:
+    """Make a token for an app; the second value is the token itself, which is not kept. Raises: NotFound, Conflict."""
+    queries.get_installed_app(session, app_id)
+    secret = new_token()
+    token = Token(
+        token_id=new_id("tok", now),
+        app_id=app_id,
+        scope=Scope.APP,
+        label=label,
+        digest=digest_of(secret),
+        created_at=now,
+    )
+    session.add(token)
+    session.flush()
+    return token, secret
+
+
+def revoke(session: Session, app_id: str, token_id: str, now: datetime) -> Token:
+    """Make a token useless from now on. Raises: NotFound."""
+    token = session.get(Token, token_id)
+    if token is None or token.app_id != app_id:
+        raise NotFound(f"App {app_id} has no token {token_id}.")
+    token.revoked_at = token.revoked_at or now
+    return token
+
+
+def authenticate(session: Session, secret: str, admin_token: str) -> Caller:
+    """Return who holds a token. Raises: Denied."""
+    if hmac.compare_digest(secret.encode(), admin_token.encode()):
+        return ADMIN
+    token = queries.token_by_digest(session, digest_of(secret))
+    if token is None:
+        raise Denied("This token is unknown or revoked; ask an admin for POST /apps/{appId}/tokens.")
+    return Caller(f"token:{token.token_id}", Scope(token.scope), token.app_id)
+
+
+def digest_of(secret: str) -> str:
+    """Return the SHA-256 a token is kept as."""
+    return hashlib.sha256(secret.encode()).hexdigest()

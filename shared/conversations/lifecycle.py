@@ -1,0 +1,155 @@
+"""A conversation is started, spoken in, perhaps snoozed, and ended; ending it asks for its memory in the same
+transaction, so that neither happens without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App
+from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
+from shared.conversations import queries
+from shared.conversations.models import Conversation, Message
+from shared.errors import Conflict, Invalid
+from shared.ids import new_id
+from shared.outbox.dispatch import NewJob, enqueue
+from shared.outbox.models import Job
+from shared.outbox.queries import jobs_of_conversation
+
+SNOOZE_MINUTES = (1, 1440)
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True)
+class NewConversation:
+    """What an app opens."""
+
+    conversation_id: str | None = None
+    user_id: str | None = None
+    energy_budget_micro: int | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NewMessage:
+    """What was said. The same ``message_id`` twice is one message."""
+
+    role: Role
+    content: str
+    message_id: str | None = None
+    name: str | None = None
+    created_at: datetime | None = None
+
+
+def start(session: Session, app: App, wanted: NewConversation, now: datetime) -> Conversation:
+    """Open a conversation. Raises: Conflict when the app already has one of that id."""
+    conversation_id = wanted.conversation_id or new_id("conv", now)
+    if queries.find_conversation(session, app.app_id, conversation_id) is not None:
+        raise Conflict(
+            f"App {app.app_id} already has a conversation {conversation_id}; add messages to it or choose another id.",
+            code="conversation_exists",
+        )
+    conversation = Conversation(
+        app_id=app.app_id,
+        conversation_id=conversation_id,
+        user_id=wanted.user_id,
+        energy_budget_micro=wanted.energy_budget_micro,
+        details=wanted.details,
+        message_count=0,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(conversation)
+    session.flush()
+    return conversation
+
+
+def say(session: Session, conversation: Conversation, said: Sequence[NewMessage], now: datetime) -> list[Message]:
+    """Add messages in order to a locked conversation; return the stored ones, one for each given.
+
+    Raises: Conflict when the conversation has ended.
+    """
+    if conversation.ended_at is not None:
+        raise Conflict(
+            f"Conversation {conversation.conversation_id} has ended; open a new one to go on.",
+            code="conversation_ended",
+        )
+    named = [message.message_id for message in said if message.message_id is not None]
+    known = queries.known_messages(session, conversation.key, named)
+    stored = [_store(session, conversation, message, known, now) for message in said]
+    conversation.updated_at = now
+    conversation.snoozed_until = None
+    session.flush()
+    return stored
+
+
+def _store(
+    session: Session, conversation: Conversation, said: NewMessage, known: dict[str, Message], now: datetime
+) -> Message:
+    message_id = said.message_id or new_id("msg", now)
+    if message_id in known:
+        return known[message_id]
+    message = Message(
+        conversation_key=conversation.key,
+        app_id=conversation.app_id,
+        position=conversation.message_count,
+        message_id=message_id,
+        role=said.role,
+        name=said.name,
+        content=said.content,
+        created_at=said.created_at or now,
+    )
+    conversation.message_count += 1
+    session.add(message)
+    known[message_id] = message
+    return message
+
+
+def end(
+    session: Session, app: App, conversation: Conversation, reason: str | None, now: datetime, max_attempts: int = 5
+) -> list[Job]:
+    """End a locked conversation and ask for its memory; ending it again returns the same jobs."""
+    if conversation.ended_at is None:
+        conversation.ended_at = conversation.updated_at = now
+        conversation.end_reason = reason
+        conversation.snoozed_until = None
+        enqueue(session, _memory_job(app, conversation, max_attempts), now)
+    return list(jobs_of_conversation(session, conversation.key))
+
+
+def _memory_job(app: App, conversation: Conversation, max_attempts: int) -> NewJob:
+    return NewJob(
+        kind=JobKind.CREATE_MEMORY,
+        app_id=app.app_id,
+        dedupe=f"{JobKind.CREATE_MEMORY}:{conversation.key}:{app.purge_epoch}",
+        conversation_key=conversation.key,
+        conversation_id=conversation.conversation_id,
+        epoch=app.purge_epoch,
+        priority=MEMORY_PRIORITY,
+        max_attempts=max_attempts,
+    )
+
+
+def snooze(conversation: Conversation, minutes: int, now: datetime) -> Conversation:
+    """Hide a locked, open conversation for 1..1440 minutes. Raises: Conflict, Invalid."""
+    if conversation.ended_at is not None:
+        raise Conflict(f"Conversation {conversation.conversation_id} has ended and cannot be snoozed.")
+    least, most = SNOOZE_MINUTES
+    if not least <= minutes <= most:
+        raise Invalid(f"minutes must be {least}..{most}.")
+    conversation.snoozed_until = now + timedelta(minutes=minutes)
+    return conversation
