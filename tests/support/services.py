@@ -1,0 +1,245 @@
+"""The whole system as real processes: Redis, the loop and workers, each killed and restarted as a test needs.
+
+Every process ends with the test process, and every log line goes to a file beside the test's other files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from loop.embedded_redis import EmbeddedRedis, free_port
+from shared.db import engine
+from shared.lifeline import tied_to_me
+from tests.support.waiting import wait_until
+
+__all__ = ["EmbeddedRedis", "ServiceProcess", "System", "free_port", "pool_children", "start_redis", "start_system",
+           "wait_until"]
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+_OURS = ("AFTERTHOUGHT_", "REDIS_URL", "DATABASE_URL", "OLLAMA_HOST", "PROMETHEUS_MULTIPROC_DIR")
+_STOP_SECONDS = 15.0
+
+
+@dataclass
+class ServiceProcess:
+    """One process of the system; ``start`` may be called again after it ended."""
+
+    name: str
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    directory: Path
+    popen: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def log_file(self) -> Path:
+        """Everything the process said, over all its starts."""
+        return self.directory / f"{self.name}.log"
+
+    @property
+    def log(self) -> str:
+        """The text of the log so far."""
+        return self.log_file.read_text("utf-8", "replace") if self.log_file.exists() else ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the main process runs."""
+        return self.popen is not None and self.popen.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The main process's id."""
+        assert self.popen is not None, f"{self.name} was never started"
+        return self.popen.pid
+
+    def start(self) -> None:
+        """Start the process in a group of its own."""
+        assert not self.alive, f"{self.name} runs already"
+        with self.log_file.open("ab") as log:
+            self.popen = subprocess.Popen(
+                self.argv, env=dict(self.env), cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True, preexec_fn=tied_to_me(),
+            )
+
+    def kill(self) -> None:
+        """End the process and its children at once, as a crash of the machine would."""
+        self.signal_group(signal.SIGKILL)
+        if self.popen is not None:
+            self.popen.wait()
+
+    def kill_main_only(self) -> None:
+        """End the main process at once and leave its children to notice."""
+        assert self.popen is not None
+        self.popen.kill()
+        self.popen.wait()
+
+    def stop(self, timeout: float = _STOP_SECONDS) -> int:
+        """Ask the process to end, insist after ``timeout`` seconds, and return its exit status."""
+        assert self.popen is not None
+        if self.alive:
+            self.popen.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.popen.wait(timeout)
+        self.kill()
+        return int(self.popen.returncode)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send a signal to the process and everything it started."""
+        if self.popen is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.popen.pid, number)
+
+
+@dataclass
+class System:
+    """A running Afterthought: one loop and some workers over a given database and Redis."""
+
+    home: Path
+    database_url: str
+    redis_url: str
+    url: str
+    admin_token: str
+    loop: ServiceProcess
+    workers: list[ServiceProcess]
+
+    @property
+    def processes(self) -> list[ServiceProcess]:
+        """The loop, then the workers."""
+        return [self.loop, *self.workers]
+
+    def client(self, token: str | None = None, timeout: float = 30.0) -> httpx.Client:
+        """Return a new HTTP client, as the admin unless another token is given; the caller closes it."""
+        headers = {"Authorization": f"Bearer {token or self.admin_token}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=timeout, trust_env=False)
+
+    def is_ready(self) -> bool:
+        """Return whether the loop answers that it can serve."""
+        return _status(self.url, "/health/ready") == 200
+
+    def wait_ready(self, timeout: float = 60.0) -> None:
+        """Wait until the loop can serve; fails at once with its log if it ended instead."""
+        wait_until(lambda: self.is_ready() or not self.loop.alive, timeout, f"the loop; its log:\n{self.loop.log}")
+        assert self.loop.alive, f"the loop ended with status {self.loop.popen and self.loop.popen.returncode}:\n" \
+                                f"{self.loop.log[-4000:]}"
+
+    def kill(self, process: ServiceProcess, *, only_pool_child: bool = False) -> None:
+        """SIGKILL a process with all its children, or one pool child of a worker."""
+        if not only_pool_child:
+            process.kill()
+            return
+        children = wait_until(lambda: pool_children(process.pid), 20, f"a pool child of {process.name}")
+        os.kill(children[0], signal.SIGKILL)
+
+    def restart(self, process: ServiceProcess) -> None:
+        """Start a process again, ending it first if it still runs; waits for the loop to be ready."""
+        if process.alive:
+            process.stop()
+        process.start()
+        if process is self.loop:
+            self.wait_ready()
+
+    def stop(self) -> None:
+        """End everything: asked together, waited for one by one, then killed."""
+        for process in self.processes:
+            if process.alive and process.popen is not None:
+                process.popen.terminate()
+        for process in self.processes:
+            if process.popen is not None:
+                process.stop()
+
+
+@contextlib.contextmanager
+def start_system(
+    directory: Path, database_url: str, redis_url: str, workers: int = 1, env: Mapping[str, str] | None = None,
+    *, loop: bool = True,
+) -> Iterator[System]:
+    """Run a loop and ``workers`` workers below ``directory`` until the block ends, ready when it begins.
+
+    ``env`` adds settings, for example ``{"AFTERTHOUGHT_LEASE_SECONDS": "5"}``. With ``loop=False`` nothing is
+    started: ``system.loop.start()`` and ``system.workers[0].start()`` are the test's to call.
+    """
+    engine.migrate(database_url)
+    system = _plan(directory, database_url, redis_url, workers, env or {})
+    try:
+        if loop:
+            for process in system.processes:
+                process.start()
+            system.wait_ready()
+        yield system
+    finally:
+        system.stop()
+
+
+def _plan(
+    directory: Path, database_url: str, redis_url: str, workers: int, env: Mapping[str, str]
+) -> System:
+    home, port, token = directory / "home", free_port(), secrets.token_urlsafe(12)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    common = {
+        **_clean_environment(), "AFTERTHOUGHT_HOME": str(home), "AFTERTHOUGHT_HOST": "127.0.0.1",
+        "AFTERTHOUGHT_PORT": str(port), "AFTERTHOUGHT_ADMIN_TOKEN": token, "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url, **env,
+    }
+    return System(
+        home=home, database_url=database_url, redis_url=redis_url, admin_token=token,
+        url=f"http://127.0.0.1:{common['AFTERTHOUGHT_PORT']}",
+        loop=ServiceProcess("loop", (sys.executable, "-m", "loop"), common, directory),
+        workers=[_worker(number, common, directory) for number in range(1, workers + 1)],
+    )
+
+
+def _worker(number: int, common: Mapping[str, str], directory: Path) -> ServiceProcess:
+    # A worker wipes its metric files when it starts, so each has a directory of its own.
+    metrics = {} if number == 1 else {"AFTERTHOUGHT_METRICS_DIR": str(directory / f"metrics-{number}")}
+    return ServiceProcess(f"worker-{number}", (sys.executable, "-m", "worker"), {**common, **metrics}, directory)
+
+
+def _clean_environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    paths = os.pathsep.join(filter(None, (str(CHECKOUT), kept.get("PYTHONPATH"))))
+    return {**kept, "PYTHONPATH": paths, "PYTHONUNBUFFERED": "1"}
+
+
+def _status(url: str, path: str) -> int | None:
+    host = httpx.URL(url)
+    connection = http.client.HTTPConnection(host.host, host.port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def start_redis(directory: Path, *, erase: bool = False) -> EmbeddedRedis:
+    """Start the embedded Redis in ``directory``; with ``erase`` it forgets everything first but its address."""
+    server = EmbeddedRedis(directory)
+    if erase:
+        shutil.rmtree(server.data_directory, ignore_errors=True)
+    server.start()
+    return server
+
+
+def pool_children(pid: int) -> list[int]:
+    """Return the ids of the direct children of ``pid``."""
+    answer = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True)
+    rows = (line.split() for line in answer.stdout.splitlines())
+    return sorted(int(child) for child, parent, state in rows if int(parent) == pid and not state.startswith("Z"))
+
+
+def freeze(process: ServiceProcess) -> Callable[[], None]:
+    """Stop a process and its children in their tracks; the returned function lets them go on."""
+    process.signal_group(signal.SIGSTOP)
+    return lambda: process.signal_group(signal.SIGCONT)
