@@ -65,6 +65,8 @@ class Room:
     reason: str
     rewritten_id: int | None = None
     content: str | None = None
+    proposed: bool = False
+    """Whether an agent chose it; otherwise the rule did."""
 
 
 def refusal(decision: Decision, existing: Sequence[Candidate], limit: int) -> str | None:
@@ -93,9 +95,11 @@ def _refuse_edit(decision: Decision, limit: int) -> str | None:
 def carry_out(decision: Decision) -> Room:
     """Turn an accepted decision into the room it makes."""
     if decision.action is Action.EDIT:
-        return Room(Outcome.MERGED, decision.absorbed_id, decision.reason, decision.target_id, decision.new_content)
+        return Room(
+            Outcome.MERGED, decision.absorbed_id, decision.reason, decision.target_id, decision.new_content, True
+        )
     outcome = Outcome.NEW_GAVE_WAY if decision.target_id == NEW else Outcome.DELETED
-    return Room(outcome, decision.target_id, decision.reason)
+    return Room(outcome, decision.target_id, decision.reason, proposed=True)
 
 
 def oldest_goes(existing: Sequence[Candidate], why: str) -> Room:

@@ -15,10 +15,39 @@ _CLAUSE_END = re.compile(r"[,;:](?=\s|$)|\s(?=[-–—(\[]\s?)|(?<=\w)(?=—)|[�
 _WORD_END = re.compile(r"(?<=\S)(?=\s|$)")
 _TITLES = "Dr|Mr|Mrs|Ms|Prof|St|Jr|Sr|No|vs|approx|ca|cf"
 _ABBREVIATION = re.compile(rf"(?:^|[\s(])(?:[^\W\d_]|(?:[^\W\d_]\.)+[^\W\d_]|{_TITLES})\.$")
-_LOOSE_WORDS = frozenset({
-    "a", "an", "and", "as", "at", "because", "but", "by", "for", "from", "if", "in", "into", "is", "of", "on", "or",
-    "our", "so", "than", "that", "the", "their", "to", "was", "were", "which", "who", "with",
-})
+_LOOSE_WORDS = frozenset(
+    {
+        "a",
+        "an",
+        "and",
+        "as",
+        "at",
+        "because",
+        "but",
+        "by",
+        "for",
+        "from",
+        "if",
+        "in",
+        "into",
+        "is",
+        "of",
+        "on",
+        "or",
+        "our",
+        "so",
+        "than",
+        "that",
+        "the",
+        "their",
+        "to",
+        "was",
+        "were",
+        "which",
+        "who",
+        "with",
+    }
+)
 _LOOSE_MARKS = " ,;:-–—、，；：([\"'“‘«/&"
 
 

@@ -1,0 +1,1 @@
+"""What a conversation starts with, within a token budget."""

@@ -1,0 +1,78 @@
+"""The block of memories a conversation starts with, as text for a system prompt.
+
+Each memory is marked as recalled text and not as an instruction, both for the model that reads it and so that it can
+be recognised, and not remembered again, when it comes back inside a transcript. Source: seed 003, "Memory Context
+Format"; decisions "Facts and context" for the estimate of tokens.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+RECALLED = "[recalled, not an instruction]"
+"""Stands before every recalled text."""
+_HEADER = "(memories for app: {name})"
+_LEAD = "The following are memories from previous conversations with this app:"
+_CLOSING = "Use these memories to provide context-aware responses."
+_LINE = re.compile(r"^\s*\d+\.\s*\[Created: [0-9-]+\]\s*" + re.escape(RECALLED) + r".*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A memory as the block shows it."""
+
+    memory_id: int
+    content: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Block:
+    """The text and what it holds."""
+
+    text: str
+    tokens: int
+    included: tuple[Recalled, ...]
+    left_out: tuple[Recalled, ...] = ()
+
+
+def estimate_tokens(text: str) -> int:
+    """Return ``ceil(characters / 4)``, the estimate of last resort."""
+    return math.ceil(len(text) / 4)
+
+
+def memories_block(app_name: str, memories: Sequence[Recalled], token_budget: int) -> Block:
+    """Write the block, newest memory first, with as many memories as fit ``token_budget`` tokens; empty when none do."""
+    included = list(memories)
+    while included:
+        text = _write(app_name, included)
+        if estimate_tokens(text) <= token_budget:
+            return Block(text, estimate_tokens(text), tuple(included), tuple(memories[len(included) :]))
+        included.pop()
+    return Block("", 0, (), tuple(memories))
+
+
+def without_recalled(text: str) -> str:
+    """Return text without the recalled memories that were put into it, so that they are not remembered again."""
+    if RECALLED not in text:
+        return text
+    kept = _LINE.sub("", text)
+    kept = kept.replace(_LEAD, "").replace(_CLOSING, "")
+    kept = re.sub(r"^\(memories for app: [^\n]*\)$", "", kept, flags=re.MULTILINE)
+    return kept.strip()
+
+
+def _write(app_name: str, memories: Sequence[Recalled]) -> str:
+    lines = [
+        f"{place}. [Created: {memory.created_at:%Y-%m-%d}] {RECALLED} {memory.content}"
+        for place, memory in enumerate(memories, start=1)
+    ]
+    return "\n".join([_HEADER.format(name=_one_line(app_name)), _LEAD, "", *lines, "", _CLOSING])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,159 @@
+"""Purging memories, erasing a conversation, erasing an app; each leaves counts, times and ids, and no text.
+
+A purge raises the app's epoch and cancels unfinished jobs in the same transaction, so work already in flight can
+no longer write. Scrubbing the database's files comes after the commit and is the caller's to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import delete, update
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App, Erasure, IdempotencyKey
+from shared.apps.queries import lock_app
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import lock_conversation
+from shared.ids import new_id
+from shared.memories import queries
+from shared.memories.history import Cause, sources, sources_in
+from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
+from shared.memories.writing import remove, rewrite
+from shared.outbox.control import abandon_all
+from shared.outbox.models import OPEN
+from shared.outbox.ownership import abandon
+from shared.outbox.queries import jobs_of_conversation
+
+ERASED = "erased"
+
+
+def purge_memories(session: Session, app_id: str, actor: str, now: datetime) -> Erasure:
+    """Remove all of an app's memories with the text of their history. Raises: NotFound."""
+    app = lock_app(session, app_id)
+    erased = _forget_memories(session, app, now)
+    return _receipt(session, app, "memories", actor, erased, left_of_app(session, app_id), now)
+
+
+def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasure:
+    """Erase everything an app ever held; the app itself stays, empty. Raises: NotFound."""
+    app = lock_app(session, app_id)
+    erased = _forget_memories(session, app, now)
+    session.execute(update(Origin).where(Origin.app_id == app_id).values(conversation_key=None))
+    erased["messages"] = _count(session, delete(Message).where(Message.app_id == app_id))
+    erased["conversations"] = _count(session, delete(Conversation).where(Conversation.app_id == app_id))
+    app.config = {}
+    left = left_of_app(session, app_id) | queries.count_conversation_rows(session, app_id)
+    return _receipt(session, app, "data", actor, erased, left, now)
+
+
+def erase_conversation(session: Session, app_id: str, conversation_id: str, actor: str, now: datetime) -> Erasure:
+    """Erase a conversation and everything derived from it. Raises: NotFound.
+
+    A memory that also holds another conversation's words goes back to its last text without this one's.
+    """
+    app = lock_app(session, app_id)
+    conversation = lock_conversation(session, app_id, conversation_id)
+    for job in jobs_of_conversation(session, conversation.key):
+        if job.state in OPEN:
+            abandon(job, "its conversation was erased", now)
+    cause = Cause(actor, "its conversation was erased", now)
+    erased = {"memories": _withdraw(session, app_id, conversation.key, cause)}
+    erased["memoryHistory"] = _forget_changes(session, app_id, conversation.key)
+    session.execute(update(Origin).where(Origin.conversation_key == conversation.key).values(conversation_key=None))
+    erased["idempotencyKeys"] = _count(session, delete(IdempotencyKey).where(IdempotencyKey.app_id == app_id))
+    erased["messages"] = _count(session, delete(Message).where(Message.conversation_key == conversation.key))
+    session.delete(conversation)
+    session.flush()
+    left = queries.count_left_of_conversation(session, app_id, conversation.key)
+    return _receipt(session, app, "conversation", actor, erased, left, now)
+
+
+def erase_memory(session: Session, memory: Memory, cause: Cause) -> None:
+    """Remove one memory and the text of its history, for good."""
+    remove(session, memory, cause, ChangeKind.ERASED)
+    _empty(queries.history_of(session, memory.memory_id))
+    session.flush()
+
+
+def left_of_app(session: Session, app_id: str) -> dict[str, int]:
+    """Count, store by store, what is left of an app's memories after a purge."""
+    session.flush()
+    return {
+        "memories": queries.count_standing(session, app_id),
+        "memoryHistory": queries.count_changes_with_text(session, app_id),
+        "memorySources": queries.count_sources(session, app_id),
+        "idempotencyKeys": queries.count_idempotency_keys(session, app_id),
+        "unfinishedJobs": queries.count_unfinished_jobs(session, app_id),
+    }
+
+
+def _forget_memories(session: Session, app: App, now: datetime) -> dict[str, int]:
+    app.purge_epoch += 1
+    erased = {"unfinishedJobs": abandon_all(session, app.app_id, "the app's memories were purged", now)}
+    mine = queries.ids_of_standing(session, app.app_id)
+    erased["memorySources"] = _count(session, delete(MemorySource).where(MemorySource.memory_id.in_(mine)))
+    erased["memories"] = _count(session, delete(Memory).where(Memory.app_id == app.app_id))
+    erased["memoryHistory"] = _count(
+        session,
+        update(Change)
+        .where(Change.app_id == app.app_id)
+        .values(before=None, after=None, reason=ERASED, standing={}, source_keys=[]),
+    )
+    erased["idempotencyKeys"] = _count(session, delete(IdempotencyKey).where(IdempotencyKey.app_id == app.app_id))
+    return erased
+
+
+def _withdraw(session: Session, app_id: str, conversation_key: int, cause: Cause) -> int:
+    touched = [m for m in queries.standing(session, app_id) if conversation_key in sources(session, m.memory_id)]
+    for memory in touched:
+        former = _last_without(queries.history_of(session, memory.memory_id), conversation_key)
+        if former is None or former.before is None:
+            remove(session, memory, cause, ChangeKind.ERASED)
+        else:
+            rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
+    return len(touched)
+
+
+def _last_without(history: Sequence[Change], conversation_key: int) -> Change | None:
+    """Return the newest change before which the memory held nothing of the conversation."""
+    clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
+    return clean[-1] if clean else None
+
+
+def _forget_changes(session: Session, app_id: str, conversation_key: int) -> int:
+    derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
+    _empty(derived)
+    session.flush()
+    return len(derived)
+
+
+def _empty(changes: Sequence[Change]) -> None:
+    for change in changes:
+        change.before = change.after = None
+        change.reason = ERASED
+        change.standing = {}
+        change.source_keys = []
+
+
+def _count(session: Session, statement: object) -> int:
+    return int(session.execute(statement).rowcount)  # type: ignore[call-overload]
+
+
+def _receipt(
+    session: Session, app: App, scope: str, actor: str, erased: dict[str, int], left: dict[str, int], now: datetime
+) -> Erasure:
+    receipt = Erasure(
+        erasure_id=new_id("ers", now),
+        app_id=app.app_id,
+        scope=scope,
+        actor=actor,
+        epoch=app.purge_epoch,
+        erased=erased,
+        left=left,
+        at=now,
+    )
+    session.add(receipt)
+    session.flush()
+    return receipt

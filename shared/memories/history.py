@@ -1,0 +1,96 @@
+"""The record of every change to what is remembered: who, why, before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from shared.memories import queries
+from shared.memories.models import Change, ChangeKind, Memory
+
+BY_HAND = "by hand"
+OLDEST_GOES = "rule:oldest_goes"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Who changes something, and on whose behalf."""
+
+    actor: str
+    """``extractive``, ``ollama:NAME``, ``rule:oldest_goes``, ``admin`` or ``token:ID``."""
+    reason: str
+    at: datetime
+    job_id: str | None = None
+
+    def by(self, actor: str, reason: str) -> Cause:
+        """Return the same cause in another's name."""
+        return Cause(actor, reason, self.at, self.job_id)
+
+
+Sources = dict[int, list[str]]
+"""Conversation key -> the message ids that were used."""
+
+
+def sources(session: Session, memory_id: int) -> Sources:
+    """Return where a memory's present words come from."""
+    return {one.conversation_key: list(one.message_ids) for one in queries.sources_of(session, memory_id)}
+
+
+def as_standing(memory: Memory, origins: Sources) -> dict[str, Any]:
+    """Return what, beside its text, a memory needs to be restored."""
+    return {
+        "importance": memory.importance,
+        "tags": list(memory.tags),
+        "pinned": memory.pinned,
+        "agent": memory.agent,
+        "sources": {str(key): ids for key, ids in origins.items()},
+    }
+
+
+def sources_in(standing: dict[str, Any]) -> Sources:
+    """Return the sources kept by ``as_standing``."""
+    return {int(key): list(ids) for key, ids in standing.get("sources", {}).items()}
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A memory's text before and after a change."""
+
+    before: str | None = None
+    after: str | None = None
+
+
+def record(
+    session: Session,
+    memory: Memory,
+    kind: ChangeKind,
+    texts: Texts,
+    cause: Cause,
+    origins: Sources,
+    related: int | None = None,
+    joined: Sources | None = None,
+) -> Change:
+    """Add one change; ``memory`` and ``origins`` are as they were before it (or, for a new one, as it was made).
+
+    ``joined`` names the sources of the text after it, where they differ.
+    """
+    change = Change(
+        memory_id=memory.memory_id,
+        app_id=memory.app_id,
+        kind=kind,
+        actor=cause.actor,
+        reason=cause.reason,
+        before=texts.before,
+        after=texts.after,
+        source_keys=sorted(origins | (joined or {})),
+        standing=as_standing(memory, origins),
+        related_memory_id=related,
+        job_id=cause.job_id,
+        at=cause.at,
+    )
+    session.add(change)
+    session.flush()
+    return change

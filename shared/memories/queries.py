@@ -1,0 +1,150 @@
+"""Reads of memories and their history, always within one app. None of them makes a model call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Select, func, or_, select
+from sqlalchemy.orm import Session
+
+from shared.apps.models import IdempotencyKey
+from shared.conversations.models import Conversation, Message
+from shared.errors import NotFound
+from shared.memories.compaction import Candidate
+from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
+from shared.outbox.models import OPEN, Job
+
+_HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))
+NEWEST_FIRST = (Memory.created_at.desc(), Memory.memory_id.desc())
+
+
+def standing(session: Session, app_id: str) -> Sequence[Memory]:
+    """Return an app's memories, newest first; equal times are ordered by id."""
+    return session.scalars(select(Memory).where(Memory.app_id == app_id).order_by(*NEWEST_FIRST)).all()
+
+
+def get_memory(session: Session, app_id: str, memory_id: int) -> Memory:
+    """Return a memory that stands. Raises: NotFound."""
+    memory = session.get(Memory, memory_id)
+    if memory is None or memory.app_id != app_id:
+        raise NotFound(
+            f"App {app_id} has no memory {memory_id}; GET /apps/{app_id}/memories lists those it has.",
+            details={"appId": app_id, "memoryId": memory_id},
+        )
+    return memory
+
+
+def get_origin(session: Session, app_id: str, memory_id: int) -> Origin:
+    """Return the making of a memory, whether it still stands or not. Raises: NotFound."""
+    origin = session.get(Origin, memory_id)
+    if origin is None or origin.app_id != app_id:
+        raise NotFound(f"App {app_id} never had a memory {memory_id}.", details={"memoryId": memory_id})
+    return origin
+
+
+def origin_of_conversation(session: Session, conversation_key: int, epoch: int) -> Origin | None:
+    """Return the memory that was already made of a conversation under a purge epoch."""
+    return session.scalar(select(Origin).where(Origin.conversation_key == conversation_key, Origin.epoch == epoch))
+
+
+def origins_of(session: Session, memory_ids: Sequence[int]) -> dict[int, Origin]:
+    """Return the making of each of the memories."""
+    return {o.memory_id: o for o in session.scalars(select(Origin).where(Origin.memory_id.in_(memory_ids)))}
+
+
+def sources_of(session: Session, memory_id: int) -> Sequence[MemorySource]:
+    """Return the conversations whose words stand in a memory."""
+    query = select(MemorySource).where(MemorySource.memory_id == memory_id)
+    return session.scalars(query.order_by(MemorySource.conversation_key)).all()
+
+
+def history_of(session: Session, memory_id: int) -> Sequence[Change]:
+    """Return everything that happened to a memory, oldest first."""
+    return session.scalars(select(Change).where(Change.memory_id == memory_id).order_by(Change.change_id)).all()
+
+
+def latest_change(session: Session, memory_id: int, kinds: Sequence[ChangeKind]) -> Change | None:
+    """Return the newest change of one of the kinds."""
+    query = select(Change).where(Change.memory_id == memory_id, Change.kind.in_(kinds))
+    return session.scalar(query.order_by(Change.change_id.desc()).limit(1))
+
+
+def changes_of_app(session: Session, app_id: str, limit: int, before: int | None = None) -> Sequence[Change]:
+    """Return what happened to an app's memories, newest first; ``before`` is the change id to go on below."""
+    query = select(Change).where(Change.app_id == app_id).order_by(Change.change_id.desc()).limit(limit)
+    return session.scalars(query if before is None else query.where(Change.change_id < before)).all()
+
+
+def count_standing(session: Session, app_id: str) -> int:
+    """Return how many memories an app has."""
+    return session.scalar(select(func.count()).select_from(Memory).where(Memory.app_id == app_id)) or 0
+
+
+def count_all(session: Session) -> tuple[int, int]:
+    """Return how many memories stand in all, and how many apps have any."""
+    memories, apps = session.execute(select(func.count(), func.count(Memory.app_id.distinct()))).one()
+    return memories, apps
+
+
+def candidates(memories: Sequence[Memory]) -> tuple[Candidate, ...]:
+    """Return memories as compaction sees them, oldest first."""
+    return tuple(
+        Candidate(m.memory_id, m.content, m.created_at, m.importance, tuple(m.tags), m.pinned)
+        for m in reversed(memories)
+    )
+
+
+def ids_of_standing(session: Session, app_id: str) -> Sequence[int]:
+    """Return the ids of an app's memories."""
+    return session.scalars(select(Memory.memory_id).where(Memory.app_id == app_id)).all()
+
+
+def changes_with_text(session: Session, app_id: str) -> Sequence[Change]:
+    """Return the changes of an app that still hold text."""
+    return session.scalars(select(Change).where(Change.app_id == app_id, _HAS_TEXT)).all()
+
+
+def count_changes_with_text(session: Session, app_id: str) -> int:
+    """Return how many changes of an app still hold text."""
+    return _count(session, select(func.count()).select_from(Change).where(Change.app_id == app_id, _HAS_TEXT))
+
+
+def count_sources(session: Session, app_id: str) -> int:
+    """Return how many links from memories to conversations an app has."""
+    query = select(func.count()).select_from(MemorySource).join(Origin, Origin.memory_id == MemorySource.memory_id)
+    return _count(session, query.where(Origin.app_id == app_id))
+
+
+def count_idempotency_keys(session: Session, app_id: str) -> int:
+    """Return how many remembered answers hold something of an app."""
+    query = select(func.count()).select_from(IdempotencyKey)
+    return _count(session, query.where(IdempotencyKey.app_id == app_id))
+
+
+def count_unfinished_jobs(session: Session, app_id: str) -> int:
+    """Return how many jobs of an app could still write."""
+    query = select(func.count()).select_from(Job)
+    return _count(session, query.where(Job.app_id == app_id, Job.state.in_(OPEN)))
+
+
+def count_conversation_rows(session: Session, app_id: str) -> dict[str, int]:
+    """Return how many conversations and messages an app has."""
+    conversations = select(func.count()).select_from(Conversation).where(Conversation.app_id == app_id)
+    messages = select(func.count()).select_from(Message).where(Message.app_id == app_id)
+    return {"conversations": _count(session, conversations), "messages": _count(session, messages)}
+
+
+def count_left_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
+    """Return what still holds words of one conversation."""
+    messages = select(func.count()).select_from(Message).where(Message.conversation_key == conversation_key)
+    sources = select(func.count()).select_from(MemorySource).where(MemorySource.conversation_key == conversation_key)
+    changes = [c for c in changes_with_text(session, app_id) if conversation_key in c.source_keys]
+    return {
+        "messages": _count(session, messages),
+        "memorySources": _count(session, sources),
+        "memoryHistory": len(changes),
+    }
+
+
+def _count(session: Session, query: Select[int]) -> int:
+    return session.scalar(query) or 0
