@@ -1,0 +1,203 @@
+"""Print as JSON how much of LoCoMo's answers survives in the memories of the extractive agent, side by side with simpler ways.
+
+A question counts as kept when 75 % or more of its answer's content words stand in the text: (a) of its own sessions' memories, (b) of
+the ten that remain after every session in order, (c) the same, of the questions whose sessions are all older than the last ten.
+The agent and the rules of compaction are the real ones; only the three ways beside them are written here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
+
+from corpora import DEFAULT_DATA, Conversation, Question, Subject, locomo, memorybank, missing
+
+from shared.llm.calls import ModelCall
+from shared.memories.compaction import NEW, Candidate, Room, carry_out, oldest_goes, refusal
+from shared.memories.wording import shorten
+from worker.agent.extractive import ExtractiveAgent
+from worker.agent.protocol import Draft, Transcript, Turn
+from worker.agent.sentences import sentences
+
+CAP = 10
+SHARE = 0.75
+LIMITS = (200, 400, 800)
+SEEDS = range(5)
+
+Write = Callable[[Conversation, tuple[str, ...], int], str | None]
+MakeRoom = Callable[[Sequence[Candidate], Candidate, int], Room]
+
+_STOP = frozenset(
+    """a an the and or but of to in on at by for with from as is are was were be been being am it its that this these those he
+    she they them their his her him i me my we our you your not no yes do does did so if then than too very can could would should
+    will just have has had about into over out up who what which when where how because while also there s t""".split()
+)
+_NUMBERS = {
+    word: str(number)
+    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+}
+
+
+def answer_words(text: str) -> frozenset[str]:
+    """Return the content words of a text, lower case, lightly stemmed, small numbers as digits."""
+    return frozenset(_stem(word) for word in re.findall(r"[^\W_]+", text.lower()) if word not in _STOP)
+
+
+def _stem(word: str) -> str:
+    word = _NUMBERS.get(word, word)
+    for ending in ("ing", "ed", "es", "s", "ly"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def survives(answer: frozenset[str], kept: frozenset[str]) -> bool:
+    """Say whether enough of an answer's words are kept."""
+    return len(answer & kept) >= SHARE * len(answer)
+
+
+def no_one_is_told(call: ModelCall) -> None:
+    """Take the place of the ledger."""
+
+
+def transcript_of(conversation: Conversation, known: tuple[str, ...]) -> Transcript:
+    """Give a corpus's conversation the form an agent reads."""
+    turns = tuple(
+        Turn(f"m{i}", one.role, one.name, one.content, one.created_at) for i, one in enumerate(conversation.messages)
+    )
+    return Transcript("bench", f"c{conversation.number}", turns, turns[-1].created_at, known=known)
+
+
+def by_agent(agent: ExtractiveAgent) -> Write:
+    """Write memories with the real agent."""
+
+    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> str | None:
+        draft = agent.create(transcript_of(conversation, known), limit, no_one_is_told)
+        return draft.content if isinstance(draft, Draft) else None
+
+    return write
+
+
+def first_sentences(conversation: Conversation, known: tuple[str, ...], limit: int) -> str | None:
+    """Keep the beginning of the conversation."""
+    return shorten(" ".join(one.content for one in conversation.messages), limit)
+
+
+def random_sentences(seed: int) -> Write:
+    """Keep sentences in random order until no more fit."""
+
+    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> str | None:
+        said = [sentence for one in conversation.messages for sentence in sentences(one.content)]
+        random.Random(f"{seed} {conversation.started_at}").shuffle(said)
+        kept = ""
+        for sentence in said:
+            if len(kept) + len(sentence) + 1 <= limit:
+                kept = f"{kept} {sentence}".strip()
+        return kept or None
+
+    return write
+
+
+def oldest(existing: Sequence[Candidate], new: Candidate, limit: int) -> Room:
+    """Make room as the service does without an agent."""
+    return oldest_goes(existing, "bench")
+
+
+def by_merging(agent: ExtractiveAgent) -> MakeRoom:
+    """Make room with the real agent; a refused decision would fail the bench."""
+
+    def make_room(existing: Sequence[Candidate], new: Candidate, limit: int) -> Room:
+        decision = agent.compact(existing, new, limit, no_one_is_told)
+        why = refusal(decision, existing, limit)
+        if why is not None:
+            raise AssertionError(f"the agent's decision was refused: {why}")
+        return carry_out(decision)
+
+    return make_room
+
+
+def apply(existing: list[Candidate], new: Candidate, room: Room) -> list[Candidate]:
+    """Return the memories after room was made."""
+    edited = [
+        replace(one, content=room.content) if one.id == room.rewritten_id and room.content else one for one in existing
+    ]
+    left = [one for one in edited if one.id != room.removed_id]
+    return left if room.removed_id == NEW else [*left, new]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What one way of remembering kept of one subject."""
+
+    own: dict[int, str]
+    """Each session's memory as it was made."""
+    remaining: list[str]
+
+
+def remember(subject: Subject, write: Write, make_room: MakeRoom, limit: int) -> Kept:
+    """Hold a subject's conversations in order and return what is kept."""
+    own: dict[int, str] = {}
+    memories: list[Candidate] = []
+    for conversation in subject.conversations:
+        content = write(conversation, tuple(one.content for one in memories), limit)
+        if content is None:
+            continue
+        own[conversation.number] = content
+        new = Candidate(NEW, content, conversation.started_at)
+        placed = replace(new, id=conversation.number)
+        memories = (
+            [*memories, placed] if len(memories) < CAP else apply(memories, placed, make_room(memories, new, limit))
+        )
+    return Kept(own, [one.content for one in memories])
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many of the questions were kept, in the three ways of asking."""
+
+    own: list[bool]
+    remaining: list[bool]
+    older: list[bool]
+
+    def shares(self) -> dict[str, float]:
+        """Return percentages."""
+        parts = {"own_session": self.own, "ten_that_remain": self.remaining, "older_than_last_ten": self.older}
+        return {name: round(100 * mean(hits), 2) if hits else 0.0 for name, hits in parts.items()}
+
+
+def tally(subject: Subject, kept: Kept, wanted: Callable[[Question], bool]) -> Tally:
+    """Ask a subject's questions of what was kept."""
+    own: list[bool] = []
+    remaining: list[bool] = []
+    older: list[bool] = []
+    boundary = len(subject.conversations) - CAP
+    everything = answer_words(" ".join(kept.remaining))
+    for question in subject.questions:
+        answer = answer_words(question.answer)
+        if not answer or not question.sessions or not wanted(question):
+            continue
+        own.append(survives(answer, answer_words(" ".join(kept.own.get(n, "") for n in sorted(question.sessions)))))
+        remaining.append(survives(answer, everything))
+        if max(question.sessions) <= boundary:
+            older.append(remaining[-1])
+    return Tally(own, remaining, older)
+
+
+def together(tallies: Iterable[Tally]) -> Tally:
+    """Add tallies up."""
+    every = list(tallies)
+    return Tally(
+        [hit for one in every for hit in one.own],
+        [hit for one in every for hit in one.remaining],
+        [hit for one in every for hit in one.older],
+    )

@@ -1,0 +1,151 @@
+"""The built-in Memory Sub-Agent: no model, no network, the same answer every time.
+
+It keeps the clauses that say most per character (``value``), in telegraphic wording (``telegraphic``), under the name of who
+said them (``pieces``), and compacts by merging what loses least (``merging``). Source: decisions, "Memories".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from time import perf_counter
+
+from shared.llm.calls import CallOutcome, Meter, ModelCall, WorkKind
+from shared.memories.compaction import Candidate, Decision
+from shared.memories.wording import shorten
+from worker.agent.dating import resolve
+from worker.agent.merging import make_room
+from worker.agent.pieces import Piece, choose, fuller, render, total
+from worker.agent.protocol import Draft, NothingToRemember, Transcript, Turn
+from worker.agent.sentences import Clause, clauses
+from worker.agent.telegraphic import plain, telegram
+from worker.agent.value import WEIGHTS, Weights, voice, words_of
+from worker.agent.vocabulary import EMPTY, VAGUE, WORD
+
+NAME = "extractive"
+
+_OUTCOME = re.compile(
+    r"\b(?:scheduled|rescheduled|booked|reserved|ordered|cancel+ed|created|added|removed|deleted|updated|changed|moved|renamed"
+    r"|sent|saved|fixed|resolved|solved|installed|deployed|merged|migrated|restarted|enabled|disabled|configured|completed"
+    r"|finished|confirmed|decided|agreed|chose|chosen|paid|published|submitted|filed|set up|turned (?:on|off)|signed up)\b",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(r"\b(?:can|could|would|should|may|might|if|let me|shall|please|once|when|never|unable|sorry)\b|n['’]t\b", re.I)
+_MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
+_MOST_TAGS = 5
+
+
+class ExtractiveAgent:
+    """A ``MemoryAgent`` that picks what to keep instead of writing it."""
+
+    def __init__(self, weights: Weights = WEIGHTS) -> None:
+        self._weights = weights
+
+    @property
+    def name(self) -> str:
+        """Recorded with each memory."""
+        return NAME
+
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+        """Keep the clauses that say most within ``limit``, or say why there is nothing."""
+        began = perf_counter()
+        result = self._draft(transcript, limit)
+        read = [turn.content for turn in transcript.turns]
+        said = result.content if isinstance(result, Draft) else result.reason
+        meter(_call(WorkKind.CREATE, read, said, perf_counter() - began))
+        return result
+
+    def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
+        """Merge the two memories whose union loses least, or delete one that is wholly redundant."""
+        began = perf_counter()
+        decision = make_room(existing, new, limit, self._weights)
+        read = [memory.content for memory in (*existing, new)]
+        meter(_call(WorkKind.COMPACT, read, (decision.new_content or "") + decision.reason, perf_counter() - began))
+        return decision
+
+    def _draft(self, transcript: Transcript, limit: int) -> Draft | NothingToRemember:
+        spoken = [turn for turn in transcript.turns if turn.role in ("user", "assistant") and turn.content.strip()]
+        if not spoken:
+            return NothingToRemember("nobody said anything in this conversation")
+        pieces = _pieces(spoken, transcript.app_name, self._weights)
+        worthy = [piece for piece in pieces if self._value(piece) >= self._weights.least]
+        if not worthy:
+            return NothingToRemember("only greetings, thanks or questions, nothing that was stated, decided or done")
+        fresh = _not_known(worthy, transcript.known, self._weights)
+        if not fresh:
+            return NothingToRemember("everything said in it is already remembered")
+        return self._written(fresh, limit)
+
+    def _value(self, piece: Piece) -> float:
+        """Return what a piece says by itself; a bare date says nothing."""
+        words = words_of(piece.text, self._weights)
+        return min(piece.factor, 1.0) * sum(worth for root, worth in words.items() if " " not in root)
+
+    def _written(self, fresh: Sequence[Piece], limit: int) -> Draft:
+        better = [piece for piece in fresh if self._value(piece) >= self._weights.enough] or fresh
+        chosen = choose(better, limit, weights=self._weights) or [_cut(better[0], limit)]
+        if len(chosen) == len(better):
+            chosen = choose(fresh, limit, weights=self._weights)
+        content = render(fuller(chosen, limit))
+        value = total(chosen, weights=self._weights)
+        sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.place)))
+        return Draft(content, min(10, 2 + round(value / 2)), _tags(chosen, self._weights), sources)
+
+
+def _pieces(turns: Sequence[Turn], app_name: str, weights: Weights) -> list[Piece]:
+    names = frozenset(turn.name for turn in turns if turn.name)
+    pieces: list[Piece] = []
+    for turn in turns:
+        person = _is_person(turn, turns, app_name)
+        for clause in clauses(turn.content):
+            factor = voice(clause.text, clause.asks, weights) if person else _outcome(clause)
+            dated = resolve(clause.text, turn.created_at.date())
+            text = telegram(dated, names)
+            if text and factor > 0:
+                mark = "?" if clause.asks else ""
+                speaker = turn.name or ("User" if person else "Assistant")
+                full = plain(dated, names) + mark
+                pieces.append(Piece(text + mark, speaker, factor, full, turn.message_id, len(pieces)))
+    return pieces
+
+
+def _is_person(turn: Turn, turns: Sequence[Turn], app_name: str) -> bool:
+    """Say whether a turn is a person's: users are, and an assistant with a human name talking to a named user."""
+    if turn.role == "user":
+        return True
+    named = turn.name is not None and turn.name != app_name and not _MACHINE_NAME.search(turn.name)
+    return named and all(one.name for one in turns)
+
+
+def _outcome(clause: Clause) -> float:
+    """Return what a machine's statement counts: something only when it says that a thing was done or decided."""
+    done = _OUTCOME.search(clause.text) and not clause.asks and not _OFFER.search(clause.text)
+    return 0.7 if done else 0.0
+
+
+def _not_known(pieces: Sequence[Piece], known: Iterable[str], weights: Weights) -> list[Piece]:
+    """Leave out pieces that a present memory already says in full."""
+    remembered = [words_of(memory, weights).keys() for memory in known]
+    return [piece for piece in pieces if not any(words_of(piece.text, weights).keys() <= said for said in remembered)]
+
+
+def _cut(piece: Piece, limit: int) -> Piece:
+    """Shorten a single piece that is longer than a whole memory may be."""
+    return replace(piece, text=shorten(piece.text, limit - len(piece.speaker) - 2), full="")
+
+
+def _tags(chosen: Sequence[Piece], weights: Weights) -> tuple[str, ...]:
+    """Return the words that say most, as they were written, in lower case."""
+    worth: dict[str, float] = {}
+    for word in (match[0] for piece in chosen for match in WORD.finditer(piece.text)):
+        plain_word = word.lower()
+        if len(plain_word) > 2 and not plain_word.isdigit() and plain_word not in EMPTY | VAGUE:
+            worth[plain_word] = max(worth.get(plain_word, 0.0), *words_of(f", {word}", weights).values(), 0.0)
+    return tuple(sorted(worth, key=lambda word: -worth[word])[:_MOST_TAGS])
+
+
+def _call(kind: WorkKind, read: Iterable[str], said: str, seconds: float) -> ModelCall:
+    prompt = math.ceil(sum(map(len, read)) / 4)
+    return ModelCall(kind, NAME, prompt, math.ceil(len(said) / 4), True, CallOutcome.ANSWERED, seconds)

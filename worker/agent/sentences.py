@@ -1,0 +1,55 @@
+"""What was said, cut into clauses: the pieces a memory is made of.
+
+Code, addresses, quotations of others and recalled memories are left out: they are not what this person said now. What a
+clause is worth is left to ``value``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shared.memories.wording import clean
+
+_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
+_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
+_RECALLED = re.compile(r"^\s*(?:\(memories for app\b.*|(?:\d+\.\s*)?\[(?:created|recalled)\b[^\]]*\].*)$", re.MULTILINE | re.I)
+_BULLET = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+", re.MULTILINE)
+_MARKUP = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#+\s*", re.MULTILINE)
+_SENTENCE = re.compile(
+    r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)[\"'”’)\]]*\s+|(?<=[。！？])|\n+"
+)
+_CLAUSE = re.compile(
+    r"\s+[-–—]+\s+|\s*[;—]\s*"
+    r"|,?\s+(?=(?:but|so|which|because|since|although|though)\s)"
+    r"|,?\s+(?=and\s+(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|they['’]\w+|my|that|that['’]s|now|then|you)\s)"
+    r"|,\s+(?=(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|you)\s)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a sentence that can stand alone."""
+
+    text: str
+    asks: bool
+    """The sentence it belongs to is a question."""
+
+
+def clauses(content: str) -> list[Clause]:
+    """Cut a message into clauses, in the order they were said."""
+    return [clause for sentence in sentences(content) for clause in _parts(sentence)]
+
+
+def sentences(content: str) -> list[str]:
+    """Cut a message into sentences, without what is not this person's own statement."""
+    own = _QUOTED_LINE.sub("", _ADDRESS.sub("", _RECALLED.sub("", _FENCE.sub("\n", content))))
+    plain = _MARKUP.sub("", _BULLET.sub("", own))
+    return [cleaned for part in _SENTENCE.split(plain) if (cleaned := clean(part))]
+
+
+def _parts(sentence: str) -> list[Clause]:
+    asks = sentence.rstrip("\"'”’) ").endswith(("?", "？"))
+    return [Clause(part.strip(" ,"), asks) for part in _CLAUSE.split(sentence) if part and part.strip(" ,.!?")]

@@ -1,0 +1,85 @@
+"""Clauses as a telegram would say them: without greetings, fillers and what the reader adds without noticing.
+
+``I've been really enjoying the jazz classes`` becomes ``enjoying jazz classes``. Negations and everything that carries
+meaning stay.
+"""
+
+from __future__ import annotations
+
+import re
+
+from worker.agent.vocabulary import COMMON, EMPTY, MONTHS, VAGUE, WEEKDAYS
+
+_OPENING = re.compile(
+    r"^(?:(?:oh|ah|oof|whoa|woah|woo|mm+|aww?|wow|hey|hi|hello|yeah|yep|yes|yup|no|nah|well|so|and|but|or|because|'?cause|plus|also|anyway|ok|okay|sure"
+    r"|right|great|cool|thanks|thank you|congrats|haha|lol|gee|man|btw|by the way|actually|honestly|basically|recently"
+    r"|unfortunately|fortunately|luckily|absolutely|definitely|totally|of course|for example|you know|i mean|i think"
+    r"|i guess|i believe|i feel like|in fact|the fact is|then|though|which|since|although|as for me|guess what"
+    r"|please remember(?: that)?|remember(?: that)?|just so you know|fyi|i wanted to (?:tell|let) you(?: know)?(?: that)?)\b"
+    r"(?!['’])[,!:]?\s*)+",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(
+    r"^(?:i['’]m|i am|i['’]ve been|i have been|i['’]ve|i['’]ll|i['’]d|i was|we['’]re|we['’]ve been|we['’]ve|it['’]s|it is|it was|"
+    r"that['’]s|there['’]s|there is|there are|here['’]s|i|we)\s+(?!['’])",
+    re.IGNORECASE,
+)
+_KEPT_OF_SUBJECT = {"i'll": "will ", "i'd": "would ", "i was": "was "}
+_PHRASE = re.compile(
+    r"\b(?:kind of|sort of|a (?:little )?bit(?: of)?|a lot(?: of)?|lots of|as well|you know|in order(?= to)|at the moment|right now|these days"
+    r"|of course|even though it's|for sure|and (?:stuff|so on|everything)|have been|has been|had been|going(?= to\b)"
+    r"|gonna|for me|to me|with me|for us)\b",
+    re.IGNORECASE,
+)
+_FILLERS = frozenset(
+    """a an the really very just so quite actually totally definitely super pretty absolutely truly simply basically
+    honestly literally certainly some too also already still even is are been am was were that's it's there's being
+    lately currently recently""".split()
+)
+_TIDY = re.compile(r"\s+(?=[,.;:!?])|^[\s,.;:!?–—-]+|[\s,.;:!–—-]+$")
+_AND = re.compile(r",?\s+and\s+", re.IGNORECASE)
+_SPOKEN_TO = re.compile(r",\s*(?:my\s+)?(\w+(?: companion)?)\s*[.!]*$")
+_ADDRESSED = re.compile(r"^(?:[\w']+\s+){0,2}?(\w+(?: companion)?)[,!.]\s*")
+_ADDRESSES = frozenset(["friend", "buddy", "dude", "man", "guys", "everyone", "ai companion", "companion"])
+
+
+_LEADING_DATE = re.compile(rf"^(?:on )?((?:\w+ before )?(?:(?:{'|'.join(WEEKDAYS)}) )?\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}),?\s+(.+)$")
+_STAGE_DIRECTION = re.compile(r"\[[^\]]*\s[^\]]*\]")
+_LOWERED = EMPTY | VAGUE | COMMON
+
+
+def plain(text: str, names: frozenset[str] = frozenset()) -> str:
+    """Return the clause without greeting and address, otherwise as it was said."""
+    text = _tidy(_OPENING.sub("", _without_address(_STAGE_DIRECTION.sub("", text), names)))
+    return _LEADING_DATE.sub(r"\2 \1", _tidy(_OPENING.sub("", _without_address(text, names))))
+
+
+def telegram(text: str, names: frozenset[str] = frozenset()) -> str:
+    """Return the clause as a telegram; ``names`` are the speakers', left out where they are merely addressed."""
+    text = plain(text, names)
+    text = _SUBJECT.sub(lambda match: _KEPT_OF_SUBJECT.get(match[0].strip().lower().replace("’", "'"), ""), text)
+    words = [word for word in _PHRASE.sub("", text).split() if word.strip(",.!").lower() not in _FILLERS]
+    return _lower_opening(_AND.sub(" & ", _tidy(" ".join(words))))
+
+
+def _without_address(text: str, names: frozenset[str]) -> str:
+    found = _SPOKEN_TO.search(text)
+    if found and _is_name(found[1], names):
+        text = text[: found.start()]
+    found = _ADDRESSED.match(text)
+    return text[found.end() :] if found and _is_name(found[1], names) else text
+
+
+def _is_name(word: str, names: frozenset[str]) -> bool:
+    """Say whether a word is a speaker's name or a short form of one."""
+    return word.lower() in _ADDRESSES or (len(word) > 1 and any(name.startswith(word) for name in names))
+
+
+def _lower_opening(text: str) -> str:
+    first = text.split(" ", 1)[0]
+    ordinary = first.lower() in _LOWERED or first.endswith(("ing", "ed"))
+    return text[:1].lower() + text[1:] if ordinary and first not in MONTHS and first != "I" else text
+
+
+def _tidy(text: str) -> str:
+    return " ".join(_TIDY.sub("", text.replace(";", ",")).split())
