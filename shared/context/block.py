@@ -46,7 +46,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def memories_block(app_name: str, memories: Sequence[Recalled], token_budget: int) -> Block:
-    """Write the block, newest memory first, with as many memories as fit ``token_budget`` tokens; empty when none do."""
+    """Write the block, newest memory first, with as many as fit ``token_budget`` tokens; empty when none do."""
     included = list(memories)
     while included:
         text = _write(app_name, included)
@@ -68,7 +68,7 @@ def without_recalled(text: str) -> str:
 
 def _write(app_name: str, memories: Sequence[Recalled]) -> str:
     lines = [
-        f"{place}. [Created: {memory.created_at:%Y-%m-%d}] {RECALLED} {memory.content}"
+        f"{place}. [Created: {memory.created_at:%Y-%m-%d}] {RECALLED} {_one_line(memory.content)}"
         for place, memory in enumerate(memories, start=1)
     ]
     return "\n".join([_HEADER.format(name=_one_line(app_name)), _LEAD, "", *lines, "", _CLOSING])

@@ -1,0 +1,1 @@
+"""Metrics, logging, and exposition for forked processes."""

@@ -1,0 +1,136 @@
+"""The catalogue of everything that is counted while it happens.
+
+Labels are closed sets, and every series is touched once at the start so that it stands at zero before anything
+happens. What can be read from the database at scrape time (levels, depths, ages) is not here but in the loop.
+``docs/reference/metrics.md`` is generated from this catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from itertools import product
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from shared.contracts.jobs import JobKind
+from shared.llm.calls import CallOutcome, WorkKind
+
+_SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_LONG = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200)
+
+
+class AgentKind(StrEnum):
+    """Who wrote something, as a bounded label."""
+
+    MODEL = "model"
+    EXTRACTIVE = "extractive"
+    BY_HAND = "by_hand"
+
+
+class CompactionReason(StrEnum):
+    """Why room was made the way it was."""
+
+    AGENT = "agent"
+    MODEL_FAILED = "model_failed"
+    INVALID_DECISION = "invalid_decision"
+    SNAPSHOT_CHANGED = "snapshot_changed"
+    BY_HAND = "by_hand"
+
+
+OUTCOMES = ("deleted", "merged", "oldest_went", "new_gave_way")
+FINAL_STATES = ("done", "nothing", "dead", "cancelled")
+ERASURE_SCOPES = ("memories", "data", "conversation")
+TICK_STEPS = ("settle_energy", "relay_jobs", "wake_snoozed", "upkeep")
+
+
+class Metrics:
+    """All counters and histograms of one process."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self.memories_created = self._counter(
+            "memories_created", "Memories made, by who wrote them.", {"agent": AgentKind}
+        )
+        self.nothing_to_remember = self._counter(
+            "nothing_to_remember", "Ended conversations that held nothing worth a place.", {"agent": AgentKind}
+        )
+        self.compactions = self._counter(
+            "compactions",
+            "Times room was made at the cap, by how and why.",
+            {"outcome": OUTCOMES, "reason": CompactionReason},
+        )
+        self.contexts = self._counter(
+            "contexts", "Contexts handed out, by whether memories were in them.", {"injected": ("true", "false")}
+        )
+        self.erasures = self._counter("erasures", "Purges and erasures carried out.", {"scope": ERASURE_SCOPES})
+        self.energy_spent = self._counter("energy_spent_units", "Energy booked in the ledger.", {"kind": WorkKind})
+        self.energy_deferrals = self._counter("energy_deferrals", "Jobs deferred for lack of energy.", {})
+        self.model_calls = self._counter(
+            "model_calls",
+            "Calls of the agent's model, by how they ended.",
+            {"kind": WorkKind, "agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE), "outcome": CallOutcome},
+        )
+        self.model_tokens = self._counter(
+            "model_tokens",
+            "Tokens of model calls.",
+            {
+                "kind": WorkKind,
+                "agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE),
+                "direction": ("prompt", "completion"),
+            },
+        )
+        self.jobs_sent = self._counter("jobs_sent", "Jobs handed to the queue.", {"kind": JobKind})
+        self.jobs_finished = self._counter(
+            "jobs_finished", "Jobs that ended, by state.", {"kind": JobKind, "state": FINAL_STATES}
+        )
+        self.job_retries = self._counter("job_retries", "Failed attempts that will be retried.", {"kind": JobKind})
+        self.dead_letters = self._counter("dead_letters", "Jobs that ended as dead letters.", {"kind": JobKind})
+        self.jobs_lost = self._counter("jobs_lost", "Jobs taken back from a silent owner or an emptied queue.", {})
+        self.stale_messages = self._counter(
+            "stale_messages", "Queue messages dropped as duplicate, stale or purged.", {"kind": JobKind}
+        )
+        self.broker_failures = self._counter("broker_failures", "Times the queue did not take a job.", {})
+        self.tick_failures = self._counter("tick_failures", "Steps of the tick that failed.", {"step": TICK_STEPS})
+        self.job_duration = self._histogram("job_duration_seconds", "From claim to end.", {"kind": JobKind}, _LONG)
+        self.job_delay = self._histogram("job_delay_seconds", "From request to end.", {"kind": JobKind}, _LONG)
+        self.model_call_duration = self._histogram(
+            "model_call_duration_seconds", "Duration of model calls.", {"kind": WorkKind}, _LONG
+        )
+        self.tick_duration = self._histogram(
+            "tick_duration_seconds", "Duration of each step of the tick.", {"step": TICK_STEPS}, _SHORT
+        )
+        self.http_requests = Counter(
+            "afterthought_http_requests",
+            "Requests answered, by route template and status class.",
+            ("route", "method", "status"),
+            registry=registry,
+        )
+        self.http_duration = Histogram(
+            "afterthought_http_request_duration_seconds",
+            "Duration of requests, by route template.",
+            ("route",),
+            buckets=_SHORT,
+            registry=registry,
+        )
+
+    def _counter(self, name: str, text: str, labels: dict[str, Iterable[str]]) -> Counter:
+        counter = Counter(f"afterthought_{name}", text, tuple(labels), registry=self._registry)
+        for values in product(*labels.values()) if labels else ():
+            counter.labels(*map(str, values))
+        return counter
+
+    def _histogram(
+        self, name: str, text: str, labels: dict[str, Iterable[str]], buckets: tuple[float, ...]
+    ) -> Histogram:
+        histogram = Histogram(f"afterthought_{name}", text, tuple(labels), buckets=buckets, registry=self._registry)
+        for values in product(*labels.values()):
+            histogram.labels(*map(str, values))
+        return histogram
+
+
+def agent_kind(agent: str) -> AgentKind:
+    """Return the bounded label of an agent's name."""
+    if agent == "extractive":
+        return AgentKind.EXTRACTIVE
+    return AgentKind.MODEL if ":" in agent and not agent.startswith("token:") else AgentKind.BY_HAND
