@@ -1,0 +1,142 @@
+"""Asking a language model for a value of a given type.
+
+What a question is, what a raw reply is, and how the one becomes the other. Reaching a model is left to the adapters,
+asking again to ``repair``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from shared.errors import Configuration, ModelOutput
+from shared.llm.answers import Refused, parse_answer
+from shared.llm.calls import CallOutcome, Meter, ModelCall, WorkKind
+from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
+FRAME_TOKENS = 64
+"""What a model's chat template adds around four messages."""
+
+
+@dataclass(frozen=True)
+class Question(Generic[AnswerT]):
+    """One question, with everything a model needs to answer it."""
+
+    kind: WorkKind
+    system: str
+    user: str
+    answer: type[AnswerT]
+    max_completion_tokens: int
+    fresh: str = ""
+    """The end of the prompt from where a server cannot have it cached, because it begins with something unique."""
+    previous: str | None = None
+    """The model's own unusable answer to the same question, when this is the repair."""
+    complaint: str | None = None
+    """What was wrong with ``previous``, said to the model."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text sent, in order."""
+        return (self.system, self.user, *(text for text in (self.previous, self.complaint) if text is not None))
+
+    @property
+    def estimated_tokens(self) -> int:
+        """The best guess at the prompt's length."""
+        return sum(map(estimate_tokens, self.texts))
+
+
+class Chat(Protocol):
+    """A model that answers questions. Implementations hold no state between questions."""
+
+    def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
+        """Return the answer, within ``seconds`` in total.
+
+        Each call made is reported to ``meter`` exactly once as soon as it has ended, however it ended.
+
+        Raises:
+            Unusable: it answered, but not with one value of the type asked for.
+            Transient: it could not be reached, or not within ``seconds``.
+            Configuration: it can never answer: the model is missing, or the prompt does not fit its window.
+            ``PromptCut`` where that came to light only afterwards.
+        """
+
+
+class Unusable(ModelOutput):
+    """One answer that may not be used; the message holds none of its text, so it may be logged and stored."""
+
+    def __init__(self, outcome: CallOutcome, complaint: str, text: str) -> None:
+        super().__init__(f"The model's answer cannot be used: {complaint}.")
+        self.outcome = outcome
+        self.complaint = complaint
+        self.text = text
+
+
+class PromptCut(Configuration):
+    """The server silently dropped part of the prompt, so whatever it answered is not about what was asked."""
+
+    code = "prompt_cut"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back from a model; counts are None where the provider reports none."""
+
+    text: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    truncated: bool = False
+
+
+def check_fit(question: Question[AnswerT], context_tokens: int) -> None:
+    """Raise ``Configuration`` for a prompt that may not fit the window beside its answer; nothing is sent then."""
+    needed = sum(map(most_tokens, question.texts)) + FRAME_TOKENS + question.max_completion_tokens
+    if needed > context_tokens:
+        raise Configuration(
+            f"The prompt may need {needed} tokens with its answer and the model's window has {context_tokens}. "
+            "Raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS if the model allows it."
+        )
+
+
+def read_reply(question: Question[AnswerT], reply: Reply, context_tokens: int) -> AnswerT:
+    """Turn a reply into the value asked for.
+
+    Raises:
+        PromptCut: the server saw less than the whole prompt.
+        Unusable: truncated or malformed.
+    """
+    if _was_cut(question, reply, context_tokens):
+        raise PromptCut(
+            f"The model saw only {reply.prompt_tokens} tokens of a longer prompt: its window is smaller than "
+            f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={context_tokens}. Lower the setting, or use a model with that window."
+        )
+    if reply.truncated:
+        raise Unusable(CallOutcome.TRUNCATED, "it was cut off because it was too long", reply.text)
+    try:
+        return parse_answer(reply.text, question.answer)
+    except Refused as refused:
+        raise Unusable(CallOutcome.MALFORMED, str(refused), reply.text) from None
+
+
+def _was_cut(question: Question[AnswerT], reply: Reply, context_tokens: int) -> bool:
+    # A server may leave out of its count what it has cached, so only the part it cannot have cached proves a cut.
+    # None and 0 are how some servers say "all of it was cached".
+    seen = reply.prompt_tokens
+    return bool(seen) and (seen >= context_tokens or seen < least_tokens(question.fresh))  # type: ignore[operator]
+
+
+def call_of(question: Question[AnswerT], model: str, reply: Reply, outcome: CallOutcome, seconds: float) -> ModelCall:
+    """Describe an ended call, with estimates only where the provider reports nothing."""
+    prompt, completion = reply.prompt_tokens, reply.completion_tokens
+    return ModelCall(
+        kind=question.kind,
+        model=model,
+        prompt_tokens=question.estimated_tokens if prompt is None else prompt,
+        completion_tokens=estimate_tokens(reply.text) if completion is None else completion,
+        estimated=prompt is None or completion is None,
+        outcome=outcome,
+        seconds=seconds,
+    )

@@ -1,0 +1,72 @@
+"""Whether Ollama is there and has the model, and how to mend it when not.
+
+For readiness and for ``afterthought doctor``; asks only what costs the server nothing and loads no model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from shared.llm.hosts import is_loopback
+
+
+@dataclass(frozen=True)
+class OllamaStatus:
+    """What was found at ``host``."""
+
+    host: str
+    model: str
+    reachable: bool = False
+    version: str | None = None
+    model_present: bool = False
+    mend: str | None = None
+    """One sentence with what to do; None when all is well."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether a call can be made."""
+        return self.mend is None
+
+
+def ollama_status(host: str, model: str, timeout_seconds: float) -> OllamaStatus:
+    """Ask Ollama at ``host`` for its version and whether it has ``model``, as Ollama names it. Does not raise."""
+    try:
+        with httpx.Client(base_url=host, timeout=timeout_seconds, trust_env=not is_loopback(host)) as client:
+            version = _get(client, "/api/version").get("version")
+            models = _get(client, "/api/tags").get("models")
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        return OllamaStatus(host, model, mend=_how_to_reach(host, error))
+    except ValueError:
+        return OllamaStatus(host, model, mend=f"{host} answers, but is not Ollama: correct OLLAMA_HOST.")
+    present = _canonical(model) in {_canonical(name) for name in _names(models)}
+    mend = None if present else f"Ollama at {host} has no model {model}. Run: ollama pull {model}"
+    return OllamaStatus(host, model, True, str(version), present, mend)
+
+
+def _get(client: httpx.Client, path: str) -> dict[str, Any]:
+    response = client.get(path)
+    response.raise_for_status()
+    answer = response.json()
+    if not isinstance(answer, dict):
+        raise ValueError("not an object")
+    return answer
+
+
+def _names(models: object) -> list[str]:
+    entries = models if isinstance(models, list) else []
+    return [str(entry.get("model") or entry.get("name")) for entry in entries if isinstance(entry, dict)]
+
+
+def _canonical(model: str) -> str:
+    """Return the name with its tag: Ollama reads a missing one as ``latest``."""
+    return model if ":" in model.rsplit("/", 1)[-1] else f"{model}:latest"
+
+
+def _how_to_reach(host: str, error: Exception) -> str:
+    if isinstance(error, httpx.HTTPStatusError):
+        return f"{host} answers with status {error.response.status_code}: is OLLAMA_HOST the address of Ollama?"
+    why = type(error).__name__
+    return f"Ollama cannot be reached at {host} ({why}). Start it with `ollama serve` or set OLLAMA_HOST."
