@@ -70,7 +70,7 @@ def memorybank(data: Path = DEFAULT_DATA) -> Iterator[Subject]:
     """Yield the users of MemoryBank, one conversation a day, user and assistant in turn."""
     people = json.loads((data / "chats" / "memorybank_en.json").read_text(encoding="utf-8"))
     for name, person in people.items():
-        days = sorted(person["history"].items())
+        days = [day for day in sorted(person["history"].items()) if day[1]]
         yield Subject(name.strip(), [_day(number, *day) for number, day in enumerate(days, 1)], [])
 
 

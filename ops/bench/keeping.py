@@ -1,8 +1,8 @@
-"""Print as JSON how much of LoCoMo's answers survives in the memories of the extractive agent, side by side with simpler ways.
+"""Print as JSON how much of LoCoMo's answers survives in the extractive agent's memories, beside simpler ways.
 
-A question counts as kept when 75 % or more of its answer's content words stand in the text: (a) of its own sessions' memories, (b) of
-the ten that remain after every session in order, (c) the same, of the questions whose sessions are all older than the last ten.
-The agent and the rules of compaction are the real ones; only the three ways beside them are written here.
+A question counts as kept when 75 % or more of its answer's content words stand in the text: (a) of its own sessions'
+memories, (b) of the ten that remain after every session in order, (c) the same, of the questions whose sessions are all
+older than the last ten. The agent and the rules of compaction are the real ones. Run: python -m ops.bench.keeping
 """
 
 from __future__ import annotations
@@ -15,12 +15,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
-
-from corpora import DEFAULT_DATA, Conversation, Question, Subject, locomo, memorybank, missing
-
+from ops.bench.corpora import DEFAULT_DATA, Conversation, Question, Subject, locomo, memorybank, missing
 from shared.llm.calls import ModelCall
 from shared.memories.compaction import NEW, Candidate, Room, carry_out, oldest_goes, refusal
 from shared.memories.wording import shorten
@@ -33,18 +30,21 @@ SHARE = 0.75
 LIMITS = (200, 400, 800)
 SEEDS = range(5)
 
-Write = Callable[[Conversation, tuple[str, ...], int], str | None]
+Write = Callable[[Conversation, tuple[str, ...], int], Draft | None]
+Wanted = Callable[[Question], bool]
 MakeRoom = Callable[[Sequence[Candidate], Candidate, int], Room]
 
 _STOP = frozenset(
-    """a an the and or but of to in on at by for with from as is are was were be been being am it its that this these those he
-    she they them their his her him i me my we our you your not no yes do does did so if then than too very can could would should
-    will just have has had about into over out up who what which when where how because while also there s t""".split()
+    re.findall(
+        r"\w+",
+        """a an the and or but of to in on at by for with from as is are was were be been being am it its that this these
+        those he she they them their his her him i me my we our you your not no yes do does did so if then than too very
+        can could would should will just have has had about into over out up who what which when where how because
+        while also there s t""",
+    )
 )
-_NUMBERS = {
-    word: str(number)
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-}
+_DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_NUMBERS = {word: str(number) for number, word in enumerate(_DIGITS)}
 
 
 def answer_words(text: str) -> frozenset[str]:
@@ -81,29 +81,29 @@ def transcript_of(conversation: Conversation, known: tuple[str, ...]) -> Transcr
 def by_agent(agent: ExtractiveAgent) -> Write:
     """Write memories with the real agent."""
 
-    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> str | None:
+    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> Draft | None:
         draft = agent.create(transcript_of(conversation, known), limit, no_one_is_told)
-        return draft.content if isinstance(draft, Draft) else None
+        return draft if isinstance(draft, Draft) else None
 
     return write
 
 
-def first_sentences(conversation: Conversation, known: tuple[str, ...], limit: int) -> str | None:
+def first_sentences(conversation: Conversation, known: tuple[str, ...], limit: int) -> Draft | None:
     """Keep the beginning of the conversation."""
-    return shorten(" ".join(one.content for one in conversation.messages), limit)
+    return Draft(shorten(" ".join(one.content for one in conversation.messages), limit), 5)
 
 
 def random_sentences(seed: int) -> Write:
     """Keep sentences in random order until no more fit."""
 
-    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> str | None:
+    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> Draft | None:
         said = [sentence for one in conversation.messages for sentence in sentences(one.content)]
         random.Random(f"{seed} {conversation.started_at}").shuffle(said)
         kept = ""
         for sentence in said:
             if len(kept) + len(sentence) + 1 <= limit:
                 kept = f"{kept} {sentence}".strip()
-        return kept or None
+        return Draft(kept, 5) if kept else None
 
     return write
 
@@ -149,15 +149,14 @@ def remember(subject: Subject, write: Write, make_room: MakeRoom, limit: int) ->
     own: dict[int, str] = {}
     memories: list[Candidate] = []
     for conversation in subject.conversations:
-        content = write(conversation, tuple(one.content for one in memories), limit)
-        if content is None:
+        draft = write(conversation, tuple(one.content for one in memories), limit)
+        if draft is None:
             continue
-        own[conversation.number] = content
-        new = Candidate(NEW, content, conversation.started_at)
+        own[conversation.number] = draft.content
+        new = Candidate(NEW, draft.content, conversation.started_at, draft.importance, draft.tags)
+        room = make_room(memories, new, limit) if len(memories) == CAP else None
         placed = replace(new, id=conversation.number)
-        memories = (
-            [*memories, placed] if len(memories) < CAP else apply(memories, placed, make_room(memories, new, limit))
-        )
+        memories = apply(memories, placed, room) if room else [*memories, placed]
     return Kept(own, [one.content for one in memories])
 
 
@@ -175,7 +174,7 @@ class Tally:
         return {name: round(100 * mean(hits), 2) if hits else 0.0 for name, hits in parts.items()}
 
 
-def tally(subject: Subject, kept: Kept, wanted: Callable[[Question], bool]) -> Tally:
+def tally(subject: Subject, kept: Kept, wanted: Wanted) -> Tally:
     """Ask a subject's questions of what was kept."""
     own: list[bool] = []
     remaining: list[bool] = []
@@ -201,3 +200,94 @@ def together(tallies: Iterable[Tally]) -> Tally:
         [hit for one in every for hit in one.remaining],
         [hit for one in every for hit in one.older],
     )
+
+
+def measure(subjects: Sequence[Subject], limit: int) -> dict[str, dict[str, float]]:
+    """Return what each way of remembering keeps at one limit, in per cent, and the ratios that are aimed for."""
+    agent = ExtractiveAgent()
+    write = by_agent(agent)
+
+    def shares(writer: Write, make_room: MakeRoom, wanted: Wanted = lambda _: True) -> dict[str, float]:
+        kept = [(subject, remember(subject, writer, make_room, limit)) for subject in subjects]
+        return together(tally(subject, one, wanted) for subject, one in kept).shares()
+
+    drawn = [shares(random_sentences(seed), oldest) for seed in SEEDS]
+    found = {
+        "extractive": shares(write, by_merging(agent)),
+        "extractive_oldest_goes": shares(write, oldest),
+        "first_sentences_oldest_goes": shares(first_sentences, oldest),
+        "random_sentences_oldest_goes": {key: round(mean(one[key] for one in drawn), 2) for key in drawn[0]},
+        "extractive_without_when_questions": shares(write, by_merging(agent), lambda question: question.category != 2),
+    }
+    return {**found, "ratios": _ratios(found)}
+
+
+def _ratios(found: dict[str, dict[str, float]]) -> dict[str, float]:
+    ours, first = found["extractive"], found["first_sentences_oldest_goes"]
+    older = found["extractive_oldest_goes"]["older_than_last_ten"]
+    return {
+        "a_own_session_over_first_sentences": _over(ours["own_session"], first["own_session"]),
+        "b_remaining_over_first_sentences": _over(ours["ten_that_remain"], first["ten_that_remain"]),
+        "c_older_over_oldest_goes": _over(ours["older_than_last_ten"], older),
+    }
+
+
+def _over(part: float, base: float) -> float:
+    return round(part / base, 2) if base else float("inf")
+
+
+def timed(subjects: Sequence[Subject], limit: int) -> dict[str, float]:
+    """Return the median and the longest creation and compaction, milliseconds."""
+    seconds: dict[str, list[float]] = {"create": [], "compact": []}
+    agent = ExtractiveAgent()
+    for subject in subjects:
+        memories: list[Candidate] = []
+        for one in subject.conversations:
+            calls: list[ModelCall] = []
+            draft = agent.create(transcript_of(one, ()), limit, calls.append)
+            seconds["create"].append(calls[-1].seconds)
+            if not isinstance(draft, Draft):
+                continue
+            new = Candidate(one.number, draft.content, one.started_at, draft.importance)
+            if len(memories) == CAP:
+                room = carry_out(agent.compact(memories, replace(new, id=NEW), limit, calls.append))
+                seconds["compact"].append(calls[-1].seconds)
+                memories = apply(memories, new, room)
+            else:
+                memories.append(new)
+    return {
+        f"{work}_{name}_milliseconds": round(1000 * value, 2)
+        for work, all_seconds in seconds.items()
+        if all_seconds
+        for name, value in (("median", median(all_seconds)), ("longest", max(all_seconds)))
+    }
+
+
+def second_corpus(data: Path, limit: int) -> dict[str, float]:
+    """Return how many of MemoryBank's days gave a memory and how long these are: a check that the rules are general."""
+    days = [day for subject in memorybank(data) for day in subject.conversations]
+    drafts = [draft for day in days if (draft := by_agent(ExtractiveAgent())(day, (), limit))]
+    characters = mean(len(draft.content) for draft in drafts)
+    return {"days": len(days), "memories": len(drafts), "mean_characters": round(characters, 1)}
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--data", type=Path, default=DEFAULT_DATA, help="directory that holds chats/")
+    data = options.parse_args().data
+    problem = missing(data)
+    if problem:
+        sys.exit(problem)
+    subjects = list(locomo(data))
+    result = {
+        "locomo_percent_kept": {str(limit): measure(subjects, limit) for limit in LIMITS},
+        "each_dialogue_at_200": {subject.name: measure([subject], 200)["ratios"] for subject in subjects},
+        "duration_at_200": timed(subjects, 200),
+        "memorybank_at_200": second_corpus(data, 200),
+    }
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

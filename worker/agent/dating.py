@@ -1,7 +1,7 @@
 """Relative times said in a conversation, rewritten as dates, so that a memory stays true when it is read later.
 
-``yesterday`` said on 8 May 2023 becomes ``7 May 2023``. Only phrases with one clear reading are rewritten; the others are
-left as they were said.
+``yesterday`` said on 8 May 2023 becomes ``7 May 2023``. Only phrases with one clear reading are rewritten; the others
+are left as they were said.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The built-in Memory Sub-Agent: no model, no network, the same answer every time.
 
-It keeps the clauses that say most per character (``value``), in telegraphic wording (``telegraphic``), under the name of who
-said them (``pieces``), and compacts by merging what loses least (``merging``). Source: decisions, "Memories".
+It keeps the clauses that say most per character (``value``) in telegraphic wording (``telegraphic``), under the name of
+who said them (``pieces``), and compacts by merging what loses least (``merging``). Source: decisions, "Memories".
 """
 
 from __future__ import annotations
@@ -22,19 +22,24 @@ from worker.agent.protocol import Draft, NothingToRemember, Transcript, Turn
 from worker.agent.sentences import Clause, clauses
 from worker.agent.telegraphic import plain, telegram
 from worker.agent.value import WEIGHTS, Weights, voice, words_of
-from worker.agent.vocabulary import EMPTY, VAGUE, WORD
+from worker.agent.vocabulary import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 
 NAME = "extractive"
 
 _OUTCOME = re.compile(
-    r"\b(?:scheduled|rescheduled|booked|reserved|ordered|cancel+ed|created|added|removed|deleted|updated|changed|moved|renamed"
-    r"|sent|saved|fixed|resolved|solved|installed|deployed|merged|migrated|restarted|enabled|disabled|configured|completed"
-    r"|finished|confirmed|decided|agreed|chose|chosen|paid|published|submitted|filed|set up|turned (?:on|off)|signed up)\b",
+    r"\b(?:scheduled|rescheduled|booked|reserved|ordered|cancel+ed|created|added|removed|deleted|updated|changed|moved"
+    r"|renamed|sent|saved|fixed|resolved|solved|installed|deployed|merged|migrated|restarted|enabled|disabled|configured"
+    r"|completed|finished|confirmed|decided|agreed|chose|chosen|paid|published|submitted|filed|set up|signed up"
+    r"|turned (?:on|off))\b",
     re.IGNORECASE,
 )
-_OFFER = re.compile(r"\b(?:can|could|would|should|may|might|if|let me|shall|please|once|when|never|unable|sorry)\b|n['’]t\b", re.I)
+_OFFER = re.compile(
+    r"\b(?:can|could|would|should|may|might|if|let me|shall|please|once|when|never|unable|sorry)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
 _MOST_TAGS = 5
+_NO_TAGS = EMPTY | VAGUE | {word.lower() for word in (*MONTHS, *WEEKDAYS)}
 
 
 class ExtractiveAgent:
@@ -137,13 +142,13 @@ def _cut(piece: Piece, limit: int) -> Piece:
 
 
 def _tags(chosen: Sequence[Piece], weights: Weights) -> tuple[str, ...]:
-    """Return the words that say most, as they were written, in lower case."""
-    worth: dict[str, float] = {}
-    for word in (match[0] for piece in chosen for match in WORD.finditer(piece.text)):
-        plain_word = word.lower()
-        if len(plain_word) > 2 and not plain_word.isdigit() and plain_word not in EMPTY | VAGUE:
-            worth[plain_word] = max(worth.get(plain_word, 0.0), *words_of(f", {word}", weights).values(), 0.0)
-    return tuple(sorted(worth, key=lambda word: -worth[word])[:_MOST_TAGS])
+    """Return the words that say most, in lower case, the weightiest first and each in one form only."""
+    worth: dict[str, tuple[float, str]] = {}
+    for written in (match[0] for piece in chosen for match in WORD.finditer(piece.text)):
+        word = written.lower()
+        if word.isalpha() and len(word) > 2 and word not in _NO_TAGS:
+            worth.setdefault(stem(word), (max(words_of(f", {written}", weights).values(), default=0.0), word))
+    return tuple(word for _, word in sorted(worth.values(), key=lambda one: -one[0])[:_MOST_TAGS])
 
 
 def _call(kind: WorkKind, read: Iterable[str], said: str, seconds: float) -> ModelCall:

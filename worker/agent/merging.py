@@ -1,8 +1,8 @@
-"""Which memory gives way, chosen by what would be lost: the whole of a redundant one, or the least of two merged into one.
+"""Which memory gives way, chosen by what would be lost: a redundant one, or the least of two merged into one.
 
-Nothing is forgotten only because it is old. Every pair of memories that may be touched is tried; the pair whose union loses
-least is merged. Pinned memories are read, because what they say need not be said twice, and never touched. Reasons
-count and name memories without quoting them, so that they may outlive a purge.
+Nothing is forgotten only because it is old. Every pair that may be touched is tried; the pair whose union loses
+least is merged. Pinned memories are read, because what they say need not be said twice, and never touched. Reasons count
+and name memories without quoting them, so that they may outlive a purge.
 """
 
 from __future__ import annotations

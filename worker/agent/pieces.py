@@ -1,7 +1,7 @@
 """The pieces of a memory: who said what, how they are written as one readable text, and read back from it.
 
-``Caroline: researching adoption agencies; single parent. Melanie: ran charity race`` is three pieces. A memory written by
-hand or by a model is read as pieces without a speaker, so that every memory can be merged.
+``Caroline: researching adoption agencies; single parent. Melanie: ran charity race`` is three pieces. A memory written
+by hand or by a model is read as pieces without a speaker, so that every memory can be merged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def render(pieces: Iterable[Piece]) -> str:
     for piece in sorted(pieces, key=lambda piece: piece.place):
         said.setdefault(piece.speaker, []).append(piece.text)
     parts = [f"{speaker}: {'; '.join(texts)}" if speaker else "; ".join(texts) for speaker, texts in said.items()]
-    return " ".join(part if part.endswith(("?", ".")) or i == len(parts) else f"{part}." for i, part in enumerate(parts, 1))
+    return " ".join([*(part if part.endswith("?") else f"{part}." for part in parts[:-1]), *parts[-1:]])
 
 
 def read(content: str) -> list[Piece]:

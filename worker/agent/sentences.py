@@ -14,7 +14,9 @@ from shared.memories.wording import clean
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
-_RECALLED = re.compile(r"^\s*(?:\(memories for app\b.*|(?:\d+\.\s*)?\[(?:created|recalled)\b[^\]]*\].*)$", re.MULTILINE | re.I)
+_RECALLED = re.compile(
+    r"^\s*(?:\(memories for app\b.*|(?:\d+\.\s*)?\[(?:created|recalled)\b[^\]]*\].*)$", re.MULTILINE | re.IGNORECASE
+)
 _BULLET = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+", re.MULTILINE)
 _MARKUP = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#+\s*", re.MULTILINE)
 _SENTENCE = re.compile(
@@ -22,7 +24,7 @@ _SENTENCE = re.compile(
 )
 _CLAUSE = re.compile(
     r"\s+[-–—]+\s+|\s*[;—]\s*"
-    r"|,?\s+(?=(?:but|so|which|because|since|although|though)\s)"
+    r"|,?\s+(?=(?:but|so|which|because(?! of)|since|although|though)\s)"
     r"|,?\s+(?=and\s+(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|they['’]\w+|my|that|that['’]s|now|then|you)\s)"
     r"|,\s+(?=(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|you)\s)",
     re.IGNORECASE,

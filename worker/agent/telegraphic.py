@@ -11,30 +11,33 @@ import re
 from worker.agent.vocabulary import COMMON, EMPTY, MONTHS, VAGUE, WEEKDAYS
 
 _OPENING = re.compile(
-    r"^(?:(?:oh|ah|oof|whoa|woah|woo|mm+|aww?|wow|hey|hi|hello|yeah|yep|yes|yup|no|nah|well|so|and|but|or|because|'?cause|plus|also|anyway|ok|okay|sure"
-    r"|right|great|cool|thanks|thank you|congrats|haha|lol|gee|man|btw|by the way|actually|honestly|basically|recently"
-    r"|unfortunately|fortunately|luckily|absolutely|definitely|totally|of course|for example|you know|i mean|i think"
-    r"|i guess|i believe|i feel like|in fact|the fact is|then|though|which|since|although|as for me|guess what"
-    r"|please remember(?: that)?|remember(?: that)?|just so you know|fyi|i wanted to (?:tell|let) you(?: know)?(?: that)?)\b"
-    r"(?!['’])[,!:]?\s*)+",
+    r"^(?:(?:oh|ah|aww?|oof|wow|whoa|woah|woo|mm+|hey|hi|hello|yeah|yep|yes|yup|no|nah|well|so|and|but|or|because"
+    r"|'?cause|plus|also|anyway|ok|okay|sure|right|great|cool|thanks|thank you|congrats|haha|lol|gee|man|btw|by the way"
+    r"|actually|honestly|basically|recently|unfortunately|fortunately|luckily|absolutely|definitely|totally|of course|for example"
+    r"|you know|i mean|i think|i guess|i believe|i feel like|in fact|the fact is|then|though|which|since|although"
+    r"|as for me|guess what|please remember(?: that)?|remember(?: that)?|just so you know|fyi"
+    r"|i wanted to (?:tell|let) you(?: know)?(?: that)?)\b(?!['’])[,!:]?\s*)+",
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(
-    r"^(?:i['’]m|i am|i['’]ve been|i have been|i['’]ve|i['’]ll|i['’]d|i was|we['’]re|we['’]ve been|we['’]ve|it['’]s|it is|it was|"
-    r"that['’]s|there['’]s|there is|there are|here['’]s|i|we)\s+(?!['’])",
+    r"^(?:i['’]m|i am|i['’]ve been|i have been|i['’]ve|i['’]ll|i['’]d|i was|we['’]re|we['’]ve been|we['’]ve|it['’]s"
+    r"|it is|it was|that['’]s|there['’]s|there is|there are|here['’]s|i|we)\s+(?!['’])",
     re.IGNORECASE,
 )
 _KEPT_OF_SUBJECT = {"i'll": "will ", "i'd": "would ", "i was": "was "}
 _PHRASE = re.compile(
-    r"\b(?:kind of|sort of|a (?:little )?bit(?: of)?|a lot(?: of)?|lots of|as well|you know|in order(?= to)|at the moment|right now|these days"
-    r"|of course|even though it's|for sure|and (?:stuff|so on|everything)|have been|has been|had been|going(?= to\b)"
+    r"\b(?:kind of|sort of|a (?:little )?bit(?: of)?|a lot(?: of)?|lots of|as well|you know|in order(?= to)"
+    r"|at the moment|right now|these days|of course|for sure|and (?:stuff|so on|everything)|have been|has been|had been|going(?= to\b)"
     r"|gonna|for me|to me|with me|for us)\b",
     re.IGNORECASE,
 )
 _FILLERS = frozenset(
-    """a an the really very just so quite actually totally definitely super pretty absolutely truly simply basically
-    honestly literally certainly some too also already still even is are been am was were that's it's there's being
-    lately currently recently""".split()
+    [
+        "a", "an", "the", "really", "very", "just", "so", "quite", "actually", "totally", "definitely", "super",
+        "pretty", "absolutely", "truly", "simply", "basically", "honestly", "literally", "certainly", "some",
+        "too", "also", "already", "still", "even", "is", "are", "been", "am", "was", "were", "that's", "it's",
+        "there's", "being", "lately", "currently", "recently",
+    ]
 )
 _TIDY = re.compile(r"\s+(?=[,.;:!?])|^[\s,.;:!?–—-]+|[\s,.;:!–—-]+$")
 _AND = re.compile(r",?\s+and\s+", re.IGNORECASE)
@@ -43,7 +46,8 @@ _ADDRESSED = re.compile(r"^(?:[\w']+\s+){0,2}?(\w+(?: companion)?)[,!.]\s*")
 _ADDRESSES = frozenset(["friend", "buddy", "dude", "man", "guys", "everyone", "ai companion", "companion"])
 
 
-_LEADING_DATE = re.compile(rf"^(?:on )?((?:\w+ before )?(?:(?:{'|'.join(WEEKDAYS)}) )?\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}),?\s+(.+)$")
+_DAY = rf"(?:\w+ before )?(?:(?:{'|'.join(WEEKDAYS)}) )?\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}"
+_LEADING_DATE = re.compile(rf"^(?:on )?({_DAY}),?\s+(.+)$")
 _STAGE_DIRECTION = re.compile(r"\[[^\]]*\s[^\]]*\]")
 _LOWERED = EMPTY | VAGUE | COMMON
 

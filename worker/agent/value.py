@@ -1,17 +1,28 @@
 """How much a clause tells that is worth keeping, by its words alone.
 
-Rare words, names, numbers, dates and quoted titles count; grammar and praise do not. Statements about oneself count more,
-questions and talk about the other person less. No statistics of a corpus are needed. Source: the measurements of ops/bench/keeping.py.
+Rare words, names, numbers, dates and quoted titles count; grammar and praise do not. Statements about oneself count
+more, questions and talk about the other person less. No statistics of a corpus are needed.
+Source: measured by ops/bench/keeping.py.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
-from worker.agent.vocabulary import COMMON, EMPTY, MONTHS, SPEAKING_OF_SELF, SPEAKING_TO_YOU, VAGUE, WEEKDAYS, WORD, stem
+from worker.agent.vocabulary import (
+    COMMON,
+    EMPTY,
+    MONTHS,
+    SPEAKING_OF_SELF,
+    SPEAKING_TO_YOU,
+    VAGUE,
+    WEEKDAYS,
+    WORD,
+    stem,
+)
 
 _QUOTED = re.compile(r"[\"“]([^\"”]{2,60})[\"”]")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}\b")
@@ -25,11 +36,11 @@ class Weights:
     """What a kind of word or of sentence counts; chosen by leave-one-out over dialogues, kept round."""
 
     other: float = 1.0
-    common: float = 0.45
-    vague: float = 0.12
+    common: float = 0.6
+    vague: float = 0.05
     name: float = 1.3
     number: float = 1.0
-    date: float = 1.0
+    date: float = 1.6
     """A whole date, or the name of a month or weekday."""
     quoted: float = 1.3
     """Factor on every word inside quotation marks."""
@@ -42,8 +53,8 @@ class Weights:
     """Begins with a pronoun whose meaning stays behind."""
     repeated: float = 0.15
     """What is left of a word that another kept clause already says."""
-    least: float = 1.0
-    """A piece that says less than one rare word is no memory."""
+    least: float = 0.85
+    """A piece that says less is no memory: it takes a rare word or two common ones."""
     enough: float = 1.8
     """A piece that says this much can stand among others; the lesser are for conversations with nothing better."""
     length_power: float = 0.8
@@ -97,6 +108,6 @@ def voice(text: str, asks: bool, weights: Weights = WEIGHTS) -> float:
     return factor * (weights.dangling if _DANGLING.match(text) else 1.0)
 
 
-def gain(words: Mapping[str, float], said: Mapping[str, float] | frozenset[str] | set[str], weights: Weights = WEIGHTS) -> float:
+def gain(words: Mapping[str, float], said: Set[str], weights: Weights = WEIGHTS) -> float:
     """Return what the words add to what is already said."""
     return sum(worth * (weights.repeated if root in said else 1.0) for root, worth in words.items())
