@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from loop.embedded_redis import EmbeddedRedis
-from shared.db import engine
+from shared.db.schema import migrate
 from tests.support.postgres import NoPostgres, PostgresServer
 from tests.support.waiting import wait_until
 
@@ -141,7 +141,7 @@ def sqlite_template() -> Iterator[Path]:
     """A migrated SQLite file that tests copy."""
     directory = Path(tempfile.mkdtemp(prefix="at-sqlite-"))
     path = directory / "template.db"
-    engine.migrate(f"sqlite:///{path}")
+    migrate(f"sqlite:///{path}")
     yield path
     shutil.rmtree(directory)
 

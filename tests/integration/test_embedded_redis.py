@@ -104,9 +104,9 @@ def test_it_writes_an_append_only_file_and_never_evicts(server: EmbeddedRedis) -
 
 def test_it_listens_on_loopback_only_and_asks_for_the_password(server: EmbeddedRedis) -> None:
     server.start()
-    with redis.Redis(host=embedded_redis.HOST, port=server.port, retry=Retry(NoBackoff(), 0)) as stranger:
-        with pytest.raises(redis.AuthenticationError):
-            stranger.ping()
+    stranger = redis.Redis(host=embedded_redis.HOST, port=server.port, retry=Retry(NoBackoff(), 0))
+    with stranger, pytest.raises(redis.AuthenticationError):
+        stranger.ping()
     with server.client() as client:
         assert client.config_get("bind")["bind"] == "127.0.0.1"
 

@@ -21,7 +21,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from shared.db import engine
+from shared.db.schema import migrate
 from shared.lifeline import tied_to_me
 from tests.support.waiting import wait_until
 
@@ -49,7 +49,11 @@ class PostgresServer:
         self._binaries = self._find_binaries()
         self._numbers = itertools.count(1)
         self._migrated = False
-        self._process = self._start()
+        try:
+            self._process = self._start()
+        except (OSError, subprocess.SubprocessError) as error:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            raise NoPostgres(f"{self._binaries} did not start: {getattr(error, 'stderr', None) or error}") from error
 
     @property
     def version(self) -> str:
@@ -61,7 +65,7 @@ class PostgresServer:
         """Create a database of its own for one test and return its address, with our tables unless told otherwise."""
         if migrated and not self._migrated:
             self._create(_TEMPLATE)
-            engine.migrate(self._url(_TEMPLATE))
+            migrate(self._url(_TEMPLATE))
             self._migrated = True
         name = f"test_{next(self._numbers)}"
         self._create(name, template=_TEMPLATE if migrated else None)
@@ -125,15 +129,22 @@ class PostgresServer:
         carried = _carried_binaries()
         if carried is not None:
             # Not executable in place for the unprivileged user (a checkout below /root, say): use a copy that is.
-            copy = self.directory / "postgres"
-            shutil.copytree(carried.parent, copy, symlinks=True)
-            self._hand_over(copy)
-            if self._can_run(copy / "bin"):
-                return copy / "bin"
+            copy = self._copy_of(carried)
+            if self._can_run(copy):
+                return copy
         shutil.rmtree(self.directory, ignore_errors=True)
         raise NoPostgres(
             "no PostgreSQL on the PATH or in /usr/lib/postgresql, and no pgserver package; install postgresql"
         )
+
+    def _copy_of(self, carried: Path) -> Path:
+        """Copy the package and the libraries beside it, which its binaries find by their relative place."""
+        package, copies = carried.parents[1], self.directory / "packages"
+        for source in package.parent.glob("pgserver*"):
+            if source.is_dir():
+                shutil.copytree(source, copies / source.name, symlinks=True)
+        self._hand_over(copies)
+        return copies / carried.relative_to(package.parent)
 
     def _can_run(self, directory: Path) -> bool:
         try:

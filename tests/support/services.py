@@ -20,7 +20,7 @@ from pathlib import Path
 import httpx
 
 from loop.embedded_redis import EmbeddedRedis, free_port
-from shared.db import engine
+from shared.db.schema import migrate
 from shared.lifeline import tied_to_me
 from tests.support.waiting import wait_until
 
@@ -169,7 +169,7 @@ def start_system(
     ``env`` adds settings, for example ``{"AFTERTHOUGHT_LEASE_SECONDS": "5"}``. With ``loop=False`` nothing is
     started: ``system.loop.start()`` and ``system.workers[0].start()`` are the test's to call.
     """
-    engine.migrate(database_url)
+    migrate(database_url)
     system = _plan(directory, database_url, redis_url, workers, env or {})
     try:
         if loop:

@@ -1,0 +1,68 @@
+"""What the test server answers when no test tells it otherwise: the same for the same question, and valid.
+
+It reads this project's prompts, by the schema that is sent along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from typing import Any
+
+_SAID_BY_USER = re.compile(r"^user(?: \([^)]*\))?: (.+)$", re.MULTILINE)
+_NOTE = re.compile(r"^- (.+)$", re.MULTILINE)
+_MEMORY = re.compile(r"^\[(\d+)\] (\d{4}-\d\d-\d\d), importance \d+(, pinned)?: ", re.MULTILINE)
+_LIMIT = re.compile(r"at most (\d+) characters")
+_DIMENSIONS = 32
+
+
+def sensible_answer(body: dict[str, Any]) -> dict[str, Any] | str:
+    """Return an answer that fits the schema in ``body``; a short sentence where there is none."""
+    schema = body.get("format")
+    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    prompt = str(body["messages"][1]["content"]) if len(body["messages"]) > 1 else ""
+    if "memory" in properties:
+        return _creation(prompt)
+    if "notes" in properties:
+        return {"notes": _first_sentences(_SAID_BY_USER.findall(prompt) or _after_heading(prompt))}
+    if "target_id" in properties:
+        return _compaction(prompt)
+    return "All is well."
+
+
+def _creation(prompt: str) -> dict[str, Any]:
+    limit = int(_LIMIT.findall(prompt)[-1])
+    said = _SAID_BY_USER.findall(prompt) or _after_heading(prompt)
+    if not said:
+        return {"reason": "The user said nothing.", "remember": False, "memory": "", "importance": 0, "tags": []}
+    words = _first_sentences(said)[0].split()
+    while len(" ".join(words)) > limit:
+        words.pop()
+    return {"reason": "The user said it.", "remember": True, "memory": " ".join(words), "importance": 5, "tags": ["test"]}
+
+
+def _after_heading(prompt: str) -> list[str]:
+    """Return the notes in a prompt, which follow what is already remembered."""
+    return _NOTE.findall(prompt.partition("notes on the conversation:")[2])
+
+
+def _first_sentences(texts: list[str]) -> list[str]:
+    return [re.split(r"(?<=[.!?])\s", text)[0] for text in texts[:1]]
+
+
+def _compaction(prompt: str) -> dict[str, Any]:
+    free = [(day, int(i)) for i, day, pinned in _MEMORY.findall(prompt) if not pinned and int(i) != 0]
+    oldest = min(free)[1] if free else 0
+    return {
+        "reason": "It is the oldest.", "action": "delete", "target_id": oldest, "absorbed_id": 0, "new_content": "",
+    }
+
+
+def embedding(text: str) -> list[float]:
+    """Return a unit vector in which equal words count together."""
+    vector = [0.0] * _DIMENSIONS
+    for word in re.findall(r"\w+", text.lower()):
+        vector[hashlib.sha256(word.encode()).digest()[0] % _DIMENSIONS] += 1.0
+    length = math.sqrt(sum(value * value for value in vector)) or 1.0
+    return [value / length for value in vector]
