@@ -103,6 +103,11 @@ class Settings(BaseSettings):
     retry_max_seconds: _Seconds = Field(300.0, description="Longest wait before a retry.")
     in_flight_jobs: int = Field(32, ge=1, le=10_000, description="Most jobs sent and not finished at any moment.")
     worker_concurrency: int = Field(2, ge=1, le=256, description="Processes of one worker.")
+    worker_name: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9@._-]{1,100}$",
+        description="Name of this worker, the same after a restart and unlike any other's; unset: the machine's.",
+    )
     worker_metrics_port: int = Field(0, ge=0, le=65535, description="Port for a worker's own /metrics; 0: none.")
     worker_silence_seconds: _Seconds = Field(
         20.0, description="A worker that is idle and hears nothing from its queue this long restarts itself."

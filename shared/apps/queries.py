@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -65,3 +66,8 @@ def _found(app: App | None, app_id: str) -> App:
     if app is None:
         raise NotFound(f"There is no app {app_id}; install it with POST /apps.", details={"appId": app_id})
     return app
+
+
+def has_keys_before(session: Session, at: datetime) -> bool:
+    """Whether any idempotency key is older than ``at``."""
+    return session.scalar(select(IdempotencyKey.row).where(IdempotencyKey.at < at).limit(1)) is not None

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
@@ -153,3 +154,9 @@ def snooze(conversation: Conversation, minutes: int, now: datetime) -> Conversat
         raise Invalid(f"minutes must be {least}..{most}.")
     conversation.snoozed_until = now + timedelta(minutes=minutes)
     return conversation
+
+
+def wake(session: Session, now: datetime) -> int:
+    """Bring back every conversation whose snooze has ended; return how many."""
+    woken = session.execute(update(Conversation).where(Conversation.snoozed_until <= now).values(snoozed_until=None))
+    return int(woken.rowcount)  # type: ignore[attr-defined]

@@ -85,6 +85,11 @@ def known_messages(session: Session, conversation_key: int, message_ids: Sequenc
     return {message.message_id: message for message in session.scalars(query)}
 
 
+def has_snoozed_until(session: Session, at: datetime) -> bool:
+    """Whether the snooze of any conversation ends by ``at``."""
+    return session.scalar(select(Conversation.key).where(Conversation.snoozed_until <= at).limit(1)) is not None
+
+
 def count_conversations(session: Session, app_id: str | None = None) -> tuple[int, int]:
     """Return how many conversations are open and how many have ended, of one app or of all."""
     query = select(func.count(), func.count(Conversation.ended_at))

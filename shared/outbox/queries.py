@@ -116,6 +116,11 @@ def has_due(session: Session, now: datetime) -> bool:
     return session.scalar(select(Job.seq).where(Job.state.in_(WAITING), Job.due_at <= now).limit(1)) is not None
 
 
+def has_expired(session: Session, now: datetime) -> bool:
+    """Whether the lease of any job in flight has run out."""
+    return session.scalar(select(Job.seq).where(Job.state.in_(IN_FLIGHT), Job.leased_until < now).limit(1)) is not None
+
+
 def count_in_flight(session: Session) -> int:
     """Return how many jobs are sent and not finished."""
     return session.scalar(select(func.count()).select_from(Job).where(Job.state.in_(IN_FLIGHT))) or 0

@@ -1,0 +1,1 @@
+"""The steps of one tick, one a file."""

@@ -1,0 +1,90 @@
+"""Relays due jobs to their queues when the energy allows it, and marks them deferred when it does not.
+
+The lease is committed before the message is sent, and no transaction is open while it is. A crash in between leaves a
+queued job that nobody begins; the sweep offers it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from loop.regulator import Regulator
+from shared.clock import Clock
+from shared.contracts.jobs import ROUTES, JobKind, JobMessage, Queue
+from shared.db.engine import Database
+from shared.errors import Transient
+from shared.outbox import dispatch, queries
+from shared.outbox.dispatch import Dispatch
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+
+SendJob = Callable[[str, Queue, JobMessage, int], None]
+"""Puts (task, queue, message, priority) on the broker; raises ``Transient``."""
+BROKER_PAUSE_SECONDS = 1.0
+
+
+class RelayJobs:
+    """A tick step."""
+
+    name = "relay_jobs"
+    every_seconds = 0.0
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        regulator: Regulator,
+        send: SendJob,
+        queued_seconds: float,
+        metrics: Metrics,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._regulator = regulator
+        self._send = send
+        self._queued_seconds = queued_seconds
+        self._metrics = metrics
+        self._log = get_logger()
+
+    def run(self) -> bool:
+        """Send what may be sent; True when more apps may be waiting."""
+        now = self._clock.now()
+        with self._database.read() as session:
+            if not queries.has_due(session, now):
+                return False
+            allowance = self._regulator.allowance(session)
+        if allowance.why is not None:
+            self._defer(allowance.why, now)
+        if allowance.jobs == 0:
+            return False
+        with self._database.write() as session:
+            leased = dispatch.take_due(session, now, allowance.jobs, self._queued_seconds)
+        return self._send_all(leased) and len(leased) == allowance.jobs
+
+    def _defer(self, why: str, now: datetime) -> None:
+        with self._database.write() as session:
+            deferred = dispatch.defer(session, why, now)
+        if deferred:
+            self._metrics.energy_deferrals.inc(deferred)
+            self._log.info("jobs_deferred", count=deferred, why=why)
+
+    def _send_all(self, leased: list[Dispatch]) -> bool:
+        for place, job in enumerate(leased):
+            try:
+                self._send_one(job)
+            except Transient as error:
+                self._hand_back(leased[place:], error)
+                return False
+        return bool(leased)
+
+    def _send_one(self, job: Dispatch) -> None:
+        task, queue = ROUTES[JobKind(job.kind)]
+        self._send(task, queue, JobMessage(job_id=job.job_id, fence=job.fence), job.priority)
+        self._metrics.jobs_sent.labels(job.kind).inc()
+
+    def _hand_back(self, unsent: list[Dispatch], error: Transient) -> None:
+        self._metrics.broker_failures.inc()
+        self._log.warning("broker_refused", jobs=len(unsent), error=error.message)
+        with self._database.write() as session:
+            dispatch.hand_back(session, unsent, self._clock.now(), BROKER_PAUSE_SECONDS)

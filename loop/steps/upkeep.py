@@ -1,0 +1,60 @@
+"""Takes back jobs that were leased and lost, and forgets idempotency keys that are old."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import delete
+
+from shared.apps.models import IdempotencyKey
+from shared.apps.queries import has_keys_before
+from shared.clock import Clock
+from shared.db.engine import Database
+from shared.outbox import ownership
+from shared.outbox.models import JobState
+from shared.outbox.queries import has_expired
+from shared.outbox.retry import RetryRule
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+
+
+class Upkeep:
+    """A tick step."""
+
+    name = "upkeep"
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        rule: RetryRule,
+        keep_keys: timedelta,
+        metrics: Metrics,
+        every_seconds: float = 1.0,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._rule = rule
+        self._keep_keys = keep_keys
+        self._metrics = metrics
+        self.every_seconds = every_seconds
+        self._log = get_logger()
+
+    def run(self) -> bool:
+        """Sweep once; True when jobs were taken back and can be relayed."""
+        now = self._clock.now()
+        with self._database.read() as session:
+            expired = has_expired(session, now)
+            old_keys = has_keys_before(session, now - self._keep_keys)
+        swept = self._sweep() if expired else {}
+        if old_keys:
+            with self._database.write() as session:
+                session.execute(delete(IdempotencyKey).where(IdempotencyKey.at < now - self._keep_keys))
+        return bool(swept)
+
+    def _sweep(self) -> dict[JobState, int]:
+        with self._database.write() as session:
+            swept = ownership.sweep(session, self._clock.now(), self._rule)
+        self._metrics.jobs_lost.inc(sum(swept.values()))
+        self._log.warning("jobs_taken_back", **{str(state): count for state, count in swept.items()})
+        return swept

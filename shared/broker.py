@@ -1,0 +1,116 @@
+"""The Celery configuration both sides use; registers no task.
+
+Jobs live in the database and are resent when lost, so results are not kept, due times are not Celery's (an ETA beyond
+the visibility timeout runs more than once), and Redis may lose everything. Source: stack, "Celery over Redis".
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import kombu.exceptions
+import redis
+import redis.exceptions
+from celery import Celery
+from kombu.entity import Queue as CeleryQueue
+
+from shared.contracts.jobs import JobMessage, Queue
+from shared.errors import Configuration, Transient
+from shared.settings import Settings
+
+NOTICES = "afterthought.notices"
+"""Redis channel on which whoever has news wakes the loop; best effort, never the only record."""
+SOCKET_SECONDS = 5.0
+_VISIBILITY_MARGIN = 30
+BROKER_ERRORS = (redis.exceptions.RedisError, kombu.exceptions.OperationalError, OSError)
+
+
+def make_celery(settings: Settings) -> Celery:
+    """Return a Celery application on the Redis of the settings. Raises: Configuration."""
+    app = Celery("afterthought", broker=broker_url(settings), set_as_current=False)
+    app.conf.update(
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_store_errors_even_if_ignored=False,
+        result_backend=None,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_acks_on_failure_or_timeout=True,
+        task_soft_time_limit=settings.task_soft_limit_seconds,
+        task_time_limit=settings.task_hard_limit_seconds,
+        task_queues=[CeleryQueue(queue.value) for queue in Queue],
+        task_default_queue=Queue.MEMORY.value,
+        task_default_priority=5,
+        task_create_missing_queues=True,
+        worker_prefetch_multiplier=1,
+        worker_concurrency=settings.worker_concurrency,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_enable_remote_control=False,
+        worker_soft_shutdown_timeout=settings.drain_seconds,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_connection_timeout=SOCKET_SECONDS,
+        broker_transport_options={
+            "visibility_timeout": int(settings.task_hard_limit_seconds) + _VISIBILITY_MARGIN,
+            "unacked_restore_interval": 1,
+            "unacked_restore_throttle": 1,
+            "queue_order_strategy": "priority",
+            "priority_steps": list(range(10)),
+            "sep": ":",
+            "socket_timeout": SOCKET_SECONDS * 2,
+            "socket_connect_timeout": SOCKET_SECONDS,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+            "retry_on_timeout": True,
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0.1,
+            "interval_max": 0.5,
+        },
+    )
+    return app
+
+
+def broker_url(settings: Settings) -> str:
+    """Return the Redis address in force. Raises: Configuration."""
+    if settings.redis_url is None:
+        raise Configuration("REDIS_URL is not set; start everything with `afterthought up`, or name a Redis.")
+    return settings.redis_url
+
+
+def connect_redis(settings: Settings) -> redis.Redis:
+    """Return a client with explicit timeouts, for notices, health and erasure checks."""
+    return redis.Redis.from_url(
+        broker_url(settings).replace("redis+socket://", "unix://"),
+        socket_timeout=SOCKET_SECONDS,
+        socket_connect_timeout=SOCKET_SECONDS,
+        health_check_interval=10,
+    )
+
+
+def send(app: Celery, task: str, queue: Queue, message: JobMessage, priority: int) -> None:
+    """Put one job on its queue. Raises: Transient when the broker does not take it."""
+    try:
+        app.send_task(
+            task, kwargs=message.model_dump(), queue=queue.value, priority=priority, ignore_result=True, retry=False
+        )
+    except BROKER_ERRORS as error:
+        raise Transient(f"Redis at {_where(app)} did not take a job: {type(error).__name__}.") from error
+
+
+def notify(client: redis.Redis, news: str) -> bool:
+    """Wake the loop and the live page; False when Redis could not be reached."""
+    try:
+        client.publish(NOTICES, news)
+    except BROKER_ERRORS:
+        return False
+    return True
+
+
+def _where(app: Celery) -> str:
+    address = urlsplit(str(app.conf.broker_url))
+    return f"{address.hostname or address.path}:{address.port or ''}".rstrip(":")

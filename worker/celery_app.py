@@ -1,0 +1,105 @@
+"""The Celery application of a worker: ``celery -A worker.celery_app worker``.
+
+Settings are read here, before anything is counted; what a pool process needs is built in it after the fork.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import billiard
+from celery import Celery, signals
+from celery.worker import state as worker_state
+from kombu.entity import Queue as CeleryQueue
+from prometheus_client import start_http_server
+
+from shared.broker import BROKER_ERRORS, make_celery
+from shared.clock import SystemClock
+from shared.contracts.jobs import CANARY_TASK
+from shared.db.engine import Database
+from shared.outbox.ownership import release_node
+from shared.settings import read_settings
+from shared.telemetry.exposition import gathered, use_files, wipe
+from shared.telemetry.logging import configure_logging, get_logger
+from worker.lifecycle import DEAF, Hearing, Watch, end_with_parent, private_queue
+from worker.tasks.create_memory import register_create_memory
+from worker.tasks.end_conversation import register_end_conversation
+from worker.tasks.registry import Ready
+from worker.wiring import make_metrics, node_name, retry_rule, wire
+
+settings = read_settings()
+node = node_name(settings)
+configure_logging(settings.log_level, settings.log_format, node)
+log = get_logger()
+
+
+def slot() -> str:
+    """Return the name this process's metric files carry: by place in the pool, so that they stay few."""
+    index = getattr(billiard.current_process(), "index", None)
+    return f"{node}-main" if index is None else f"{node}-p{index}"
+
+
+use_files(settings.metrics_path, slot)
+app: Celery = make_celery(settings)
+app.set_current()
+app.conf.task_queues = [*app.conf.task_queues, CeleryQueue(private_queue(node))]
+ready = Ready()
+hearing = Hearing(settings.worker_silence_seconds)
+register_create_memory(app, ready)
+register_end_conversation(app, ready)
+
+
+@app.task(name=CANARY_TASK)
+def canary() -> None:
+    """Do nothing; that it arrived is all."""
+
+
+def _send_canary() -> bool:
+    try:
+        canary.apply_async(queue=private_queue(node), priority=0, retry=False)
+    except BROKER_ERRORS:
+        return False
+    return True
+
+
+def _give_up() -> None:
+    log.error("worker_deaf", silence_seconds=settings.worker_silence_seconds)
+    os._exit(DEAF)
+
+
+watch = Watch(hearing, _send_canary, lambda: bool(worker_state.reserved_requests), _give_up)
+
+
+@signals.celeryd_init.connect(weak=False)
+def _take_over(**_: Any) -> None:
+    """Wipe a former worker's metric files and take back at once what it was running."""
+    wipe(settings.metrics_path, f"{node}-")
+    database = Database(settings.database, pool_size=1)
+    with database.write() as session:
+        released = release_node(session, node, SystemClock().now(), retry_rule(settings))
+    database.dispose()
+    log.info("worker_started", released_jobs=released, agent=settings.model or "extractive")
+
+
+@signals.worker_ready.connect(weak=False)
+def _listen(**_: Any) -> None:
+    if settings.worker_metrics_port:
+        start_http_server(settings.worker_metrics_port, registry=gathered(settings.metrics_path))
+    watch.start()
+
+
+@signals.task_received.connect(weak=False)
+def _hear(**_: Any) -> None:
+    hearing.hear()
+
+
+@signals.worker_shutting_down.connect(weak=False)
+def _stop_watching(**_: Any) -> None:
+    watch.stop()
+
+
+@signals.worker_process_init.connect(weak=False)
+def _build(**_: Any) -> None:
+    end_with_parent()
+    ready.wired = wire(settings, make_metrics(), node)

@@ -1,0 +1,1 @@
+"""Read, think, write: one file a job."""

@@ -1,0 +1,150 @@
+"""One attempt at one job, whatever its kind: claim it, keep its lease alive, run it, record how it ended.
+
+A pipeline finishes its job itself, in the transaction that writes its result; an attempt that fails is recorded here,
+and the task then raises ``JobFailed`` so that no failure ever looks like a success to Celery either.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import redis
+from celery.exceptions import SoftTimeLimitExceeded
+
+from shared.broker import notify
+from shared.clock import Clock
+from shared.contracts.jobs import JobMessage
+from shared.db.engine import Database
+from shared.errors import AfterthoughtError, LeaseLost, Purged, Transient
+from shared.outbox import ownership
+from shared.outbox.models import JobState
+from shared.outbox.ownership import Claim, Owner
+from shared.outbox.retry import RetryRule
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+
+Pipeline = Callable[[Claim], JobState]
+"""Carries a claimed job out and returns the state it finished the job in."""
+
+
+class JobFailed(Exception):
+    """The attempt failed, and the job's row says why and what comes next."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a lease lasts and how often it is renewed, in seconds."""
+
+    lease_seconds: float
+    heartbeat_seconds: float
+
+
+class Attempts:
+    """Runs pipelines under a lease."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        owner: Owner,
+        rule: RetryRule,
+        timing: Timing,
+        metrics: Metrics,
+        news: redis.Redis,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._owner = owner
+        self._rule = rule
+        self._timing = timing
+        self._metrics = metrics
+        self._news = news
+        self._log = get_logger()
+
+    def run(self, message: JobMessage, pipeline: Pipeline) -> None:
+        """Carry out one delivery of a job. Raises: JobFailed, Transient."""
+        held = self._claim(message)
+        if held is None:
+            self._log.info("job_message_stale", job_id=message.job_id, fence=message.fence)
+            return
+        begun = self._clock.now()
+        with self._kept_alive(held):
+            state, failure = self._attempt(held, pipeline)
+        self._tell(held, state, begun)
+        if failure is not None:
+            raise JobFailed(f"{held.job_id} is {state}: {failure}")
+
+    def _claim(self, message: JobMessage) -> Claim | None:
+        now = self._clock.now()
+        with self._database.write() as session:
+            return ownership.claim(session, message.job_id, message.fence, self._owner, self._until(now), now)
+
+    def _attempt(self, held: Claim, pipeline: Pipeline) -> tuple[JobState | None, str | None]:
+        try:
+            return pipeline(held), None
+        except (LeaseLost, Purged) as error:
+            self._drop(held, error)
+            return None, None
+        except SoftTimeLimitExceeded:
+            return self._fail(held, "it took longer than the task's time limit")
+        except AfterthoughtError as error:
+            self._log.warning("job_attempt_failed", job_id=held.job_id, error=error.code, attempt=held.attempt)
+            return self._fail(held, f"{error.code}: {error.message}")
+        # The top of a worker's work: an error nobody foresaw is logged whole and must not lose the job.
+        except Exception as error:  # noqa: BLE001
+            self._log.exception("job_attempt_broke", job_id=held.job_id, attempt=held.attempt)
+            return self._fail(held, f"unexpected {type(error).__name__}; the worker's log has the traceback")
+
+    def _fail(self, held: Claim, reason: str) -> tuple[JobState | None, str | None]:
+        try:
+            with self._database.write() as session:
+                return ownership.fail(session, held, reason, self._clock.now(), self._rule), reason
+        except LeaseLost as error:
+            self._drop(held, error)
+            return None, None
+
+    def _drop(self, held: Claim, error: AfterthoughtError) -> None:
+        """Let go of a job that was purged or taken over; its row already says so."""
+        self._log.info("job_result_dropped", job_id=held.job_id, why=error.code)
+        self._metrics.stale_messages.labels(held.kind).inc()
+
+    def _tell(self, held: Claim, state: JobState | None, begun: datetime) -> None:
+        now = self._clock.now()
+        self._metrics.job_duration.labels(held.kind).observe((now - begun).total_seconds())
+        if state is JobState.RETRYING:
+            self._metrics.job_retries.labels(held.kind).inc()
+        elif state is not None:
+            self._metrics.jobs_finished.labels(held.kind, state).inc()
+            self._metrics.job_delay.labels(held.kind).observe((now - held.created_at).total_seconds())
+        if state is JobState.DEAD:
+            self._metrics.dead_letters.labels(held.kind).inc()
+        self._log.info("job_attempt_ended", job_id=held.job_id, kind=held.kind, state=state, attempt=held.attempt)
+        notify(self._news, f"job:{held.job_id}:{state}")
+
+    def _until(self, now: datetime) -> datetime:
+        return now + timedelta(seconds=self._timing.lease_seconds)
+
+    @contextmanager
+    def _kept_alive(self, held: Claim) -> Iterator[None]:
+        """Renew the lease from a thread of its own until the block ends or the job is somebody else's."""
+        over = threading.Event()
+        keeper = threading.Thread(target=self._beat, args=(held, over), name="lease", daemon=True)
+        keeper.start()
+        try:
+            yield
+        finally:
+            over.set()
+            keeper.join(timeout=self._timing.heartbeat_seconds)
+
+    def _beat(self, held: Claim, over: threading.Event) -> None:
+        while not over.wait(self._timing.heartbeat_seconds):
+            try:
+                with self._database.write() as session:
+                    if not ownership.beat(session, held, self._until(self._clock.now())):
+                        return
+            except Transient as error:
+                self._log.warning("lease_not_renewed", job_id=held.job_id, error=error.code)

@@ -1,0 +1,184 @@
+"""Makes the one memory of an ended conversation, and room for it when the app is at its cap.
+
+Read, then think with no transaction open, then write everything in one: the memory, what it displaced, the history and
+the end of the job. When the app's memories changed while the agent thought, it thinks again once; then the oldest goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from shared.apps.queries import get_app, lock_app
+from shared.clock import Clock
+from shared.context.block import without_recalled
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import messages_of
+from shared.db.engine import Database
+from shared.errors import LeaseLost, ModelOutput, Purged, Transient
+from shared.llm.calls import Meter
+from shared.memories import compaction, queries
+from shared.memories.compaction import NEW, Candidate, Room
+from shared.memories.history import Cause
+from shared.memories.writing import NewMemory, Placed, place
+from shared.outbox.models import JobState
+from shared.outbox.ownership import Claim, finish
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
+from worker.agent.protocol import Draft, MemoryAgent, Transcript, Turn
+from worker.pipelines.metering import Accountant
+
+NOTHING = "nothing to remember"
+_SPOKEN = ("user", "assistant")
+
+
+class SnapshotChanged(Exception):
+    """The app's memories are not those the agent thought about."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the agent thinks about."""
+
+    transcript: Transcript
+    existing: tuple[Candidate, ...]
+    at_cap: bool
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the agent proposes, and the room it would make."""
+
+    draft: Draft
+    room: Room | None = None
+    why: CompactionReason | None = None
+
+
+class CreateMemory:
+    """The pipeline of ``create_memory`` jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        agent: MemoryAgent,
+        accountant: Accountant,
+        cap: int,
+        limit: int,
+        metrics: Metrics,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._agent = agent
+        self._accountant = accountant
+        self._cap = cap
+        self._limit = limit
+        self._metrics = metrics
+        self._log = get_logger()
+
+    def __call__(self, claim: Claim) -> JobState:
+        """Carry out one job. Raises: Transient, ModelOutput, Purged, LeaseLost."""
+        seen = self._read(claim)
+        meter = self._accountant.meter(claim)
+        draft = self._agent.create(seen.transcript, self._limit, meter)
+        if not isinstance(draft, Draft):
+            return self._end_with_nothing(claim)
+        proposal = self._make_room(seen, draft, meter)
+        try:
+            placed = self._write(claim, proposal, seen)
+        except SnapshotChanged:
+            placed, proposal = self._think_again(claim, draft, meter)
+        self._tell(claim, placed, proposal)
+        return JobState.DONE
+
+    def _think_again(self, claim: Claim, draft: Draft, meter: Meter) -> tuple[Placed, Proposal]:
+        seen = self._read(claim)
+        proposal = self._make_room(seen, draft, meter)
+        try:
+            return self._write(claim, proposal, seen), proposal
+        except SnapshotChanged:
+            last = Proposal(draft, None, CompactionReason.SNAPSHOT_CHANGED)
+            return self._write(claim, last, None), last
+
+    def _read(self, claim: Claim) -> Snapshot:
+        with self._database.read() as session:
+            app = get_app(session, claim.app_id)
+            if app.purge_epoch != claim.epoch:
+                raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+            conversation = session.get(Conversation, claim.conversation_key)
+            if conversation is None:
+                raise LeaseLost(f"The conversation of job {claim.job_id} was erased.")
+            existing = queries.candidates(queries.standing(session, claim.app_id))
+            turns = tuple(_turn(m) for m in messages_of(session, conversation.key))
+            known = tuple(memory.content for memory in existing)
+            ended_at = conversation.ended_at or conversation.updated_at
+            transcript = Transcript(
+                app.name, conversation.conversation_id, turns, ended_at, conversation.end_reason, known
+            )
+        return Snapshot(transcript, existing, len(existing) >= self._cap)
+
+    def _make_room(self, seen: Snapshot, draft: Draft, meter: Meter) -> Proposal:
+        """Ask the agent how to come back to the cap; what it gets wrong falls back to oldest-goes."""
+        if not seen.at_cap:
+            return Proposal(draft)
+        new = Candidate(NEW, draft.content, seen.transcript.ended_at, draft.importance, draft.tags)
+        try:
+            decision = self._agent.compact(seen.existing, new, self._limit, meter)
+        except (Transient, ModelOutput) as error:
+            why = f"the agent could not decide ({error.code})"
+            return Proposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.MODEL_FAILED)
+        refused = compaction.refusal(decision, seen.existing, self._limit)
+        if refused is not None:
+            why = f"the agent's decision was refused: {refused}"
+            return Proposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.INVALID_DECISION)
+        return Proposal(draft, compaction.carry_out(decision), CompactionReason.AGENT)
+
+    def _write(self, claim: Claim, proposal: Proposal, seen: Snapshot | None) -> Placed:
+        with self._database.write() as session:
+            now = self._clock.now()
+            app = lock_app(session, claim.app_id)
+            if app.purge_epoch != claim.epoch:
+                raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+            finish(session, claim, JobState.DONE, now)
+            if seen is not None and self._has_changed(session, claim, seen):
+                raise SnapshotChanged
+            cause = Cause(self._agent.name, "its conversation ended", now, claim.job_id)
+            return place(session, claim.app_id, self._new(claim, proposal.draft), cause, self._cap, proposal.room)
+
+    def _has_changed(self, session: Session, claim: Claim, seen: Snapshot) -> bool:
+        """Whether a room thought out for ``seen`` no longer fits; without one, a change matters only at the cap."""
+        present = queries.candidates(queries.standing(session, claim.app_id))
+        return len(present) >= self._cap and present != seen.existing
+
+    def _new(self, claim: Claim, draft: Draft) -> NewMemory:
+        return NewMemory(
+            content=draft.content,
+            agent=self._agent.name,
+            epoch=claim.epoch,
+            importance=draft.importance,
+            tags=draft.tags,
+            conversation_key=claim.conversation_key,
+            conversation_id=claim.conversation_id,
+            message_ids=draft.message_ids,
+        )
+
+    def _end_with_nothing(self, claim: Claim) -> JobState:
+        with self._database.write() as session:
+            finish(session, claim, JobState.NOTHING, self._clock.now(), NOTHING)
+        self._metrics.nothing_to_remember.labels(agent_kind(self._agent.name)).inc()
+        return JobState.NOTHING
+
+    def _tell(self, claim: Claim, placed: Placed, proposal: Proposal) -> None:
+        self._metrics.memories_created.labels(agent_kind(self._agent.name)).inc()
+        for room in placed.rooms:
+            why = proposal.why if room is proposal.room and proposal.why else CompactionReason.SNAPSHOT_CHANGED
+            self._metrics.compactions.labels(room.outcome, why).inc()
+            self._log.info("room_made", app_id=claim.app_id, outcome=room.outcome, removed=room.removed_id)
+        self._log.info("memory_created", app_id=claim.app_id, memory_id=placed.memory_id, job_id=claim.job_id)
+
+
+def _turn(message: Message) -> Turn:
+    spoken = message.role in _SPOKEN
+    content = without_recalled(message.content) if spoken else message.content
+    return Turn(message.message_id, message.role, message.name, content, message.created_at)

@@ -1,0 +1,61 @@
+"""Ends a conversation because an app said so on the intake queue.
+
+A message that cannot be understood, or names what does not exist, becomes a dead letter with its reason: it is seen
+and counted, and never silently dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from pydantic import ValidationError
+
+from shared.apps.queries import lock_app
+from shared.broker import notify
+from shared.clock import Clock
+from shared.contracts.jobs import EndConversation, JobKind
+from shared.conversations.lifecycle import end
+from shared.conversations.queries import lock_conversation
+from shared.db.engine import Database
+from shared.errors import Conflict, NotFound
+from shared.outbox.dispatch import bury
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+
+
+class EndConversationByMessage:
+    """Carries out messages of the intake queue; ending twice is ending once."""
+
+    def __init__(
+        self, database: Database, clock: Clock, max_attempts: int, metrics: Metrics, news: redis.Redis
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._max_attempts = max_attempts
+        self._metrics = metrics
+        self._news = news
+        self._log = get_logger()
+
+    def __call__(self, fields: dict[str, Any]) -> None:
+        """Carry out one message. Raises: Transient, when it should be delivered again."""
+        try:
+            self._end(EndConversation.model_validate(fields))
+        except ValidationError as error:
+            wrong = ", ".join(".".join(map(str, problem["loc"])) or "message" for problem in error.errors())
+            self._bury(f"malformed intake message: {wrong[:500]}")
+        except (NotFound, Conflict) as error:
+            self._bury(f"{error.code}: {error.message}")
+        notify(self._news, "intake")
+
+    def _end(self, wanted: EndConversation) -> None:
+        with self._database.write() as session:
+            app = lock_app(session, wanted.app_id)
+            conversation = lock_conversation(session, app.app_id, wanted.conversation_id)
+            end(session, app, conversation, wanted.reason, self._clock.now(), self._max_attempts)
+
+    def _bury(self, reason: str) -> None:
+        with self._database.write() as session:
+            job = bury(session, JobKind.END_CONVERSATION, reason, self._clock.now())
+        self._metrics.dead_letters.labels(JobKind.END_CONVERSATION).inc()
+        self._log.warning("intake_message_buried", job_id=job.job_id)

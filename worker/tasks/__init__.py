@@ -1,0 +1,1 @@
+"""Thin Celery tasks: parse the payload, call one pipeline."""
