@@ -39,7 +39,8 @@ def _creation(prompt: str) -> dict[str, Any]:
     words = _first_sentences(said)[0].split()
     while len(" ".join(words)) > limit:
         words.pop()
-    return {"reason": "The user said it.", "remember": True, "memory": " ".join(words), "importance": 5, "tags": ["test"]}
+    memory = " ".join(words)
+    return {"reason": "The user said it.", "remember": True, "memory": memory, "importance": 5, "tags": ["test"]}
 
 
 def _after_heading(prompt: str) -> list[str]:

@@ -69,7 +69,7 @@ class OllamaServer:
     def __init__(self, *acts: Act, models: tuple[str, ...] = ("tiny:latest", "embedder:latest"), port: int = 0) -> None:
         self.script = Script(list(models), deque(acts))
         self._server = _Server(("127.0.0.1", port), self.script)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="ollama-test", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
