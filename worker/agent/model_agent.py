@@ -28,7 +28,7 @@ _NOTE_TOKENS = 100
 _TOKENS_FOR_A_NOTE = 1024
 """One note is asked for each so many tokens of window, so that small windows keep room to read."""
 _MOST_NOTES = 8
-_LEAST_ROOM = 150
+_LEAST_ROOM = 200
 """Tokens of conversation below which a window is of no use."""
 _LEAST_ROOM_FOR_NOTES = 500
 _KNOWN_SHARE = 4
