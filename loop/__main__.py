@@ -1,0 +1,68 @@
+"""``python -m loop``: the central process, until it is stopped."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import uvicorn
+
+from loop.api.app import build_api
+from loop.wiring import Loop, wire
+from shared.errors import AfterthoughtError, Configuration
+from shared.settings import Settings, read_settings
+from shared.telemetry.exposition import use_files, wipe
+from shared.telemetry.logging import configure_logging, get_logger
+
+
+def main() -> int:
+    """Run the loop; 2 means that a setting is wrong."""
+    try:
+        settings = read_settings()
+        configure_logging(settings.log_level, settings.log_format, "loop")
+        use_files(settings.metrics_path, lambda: "loop")
+        wipe(settings.metrics_path, "loop")
+        listener = _listen(settings)
+        loop = wire(settings)
+    except AfterthoughtError as error:
+        print(error.message, file=sys.stderr)  # noqa: T201
+        return 2
+    loop.start()
+    try:
+        _serve(loop, listener)
+    finally:
+        loop.stop()
+    return 0
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise Configuration(
+            f"AFTERTHOUGHT_HOST and AFTERTHOUGHT_PORT: cannot listen on {settings.host}:{settings.port} "
+            f"({error.strerror}); stop what is there or choose another port."
+        ) from None
+    return listener
+
+
+def _serve(loop: Loop, listener: socket.socket) -> None:
+    address = listener.getsockname()
+    get_logger().info("loop_started", host=address[0], port=address[1])
+    config = uvicorn.Config(
+        build_api(loop),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(loop.settings.drain_seconds) or 1,
+        timeout_keep_alive=30,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""The only place where the loop's objects are built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Event
+
+import redis
+from celery import Celery
+from prometheus_client import CollectorRegistry
+
+from loop.notices import Notices
+from loop.regulator import Regulator, Rules
+from loop.steps.relay_jobs import RelayJobs
+from loop.steps.settle_energy import SettleEnergy
+from loop.steps.upkeep import Upkeep
+from loop.steps.wake_snoozed import WakeSnoozed
+from loop.ticker import Ticker
+from shared.broker import connect_redis, make_celery, send
+from shared.clock import Clock, SystemClock
+from shared.contracts.jobs import JobMessage, Queue
+from shared.credentials import read_or_make_admin_token
+from shared.db.engine import Database
+from shared.outbox.retry import RetryRule
+from shared.settings import Settings
+from shared.telemetry.metrics import Metrics
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Everything the central process is made of."""
+
+    settings: Settings
+    clock: Clock
+    database: Database
+    celery: Celery
+    redis: redis.Redis
+    metrics: Metrics
+    regulator: Regulator
+    ticker: Ticker
+    notices: Notices
+    admin_token: str
+    draining: Event = field(default_factory=Event)
+    """Set once the process was asked to stop; readiness is false from then on."""
+
+    def start(self) -> None:
+        """Begin to tick and to listen for news."""
+        self.notices.start()
+        self.ticker.start()
+
+    def stop(self) -> None:
+        """Finish the present tick and let go of everything."""
+        self.draining.set()
+        self.ticker.stop(self.settings.drain_seconds)
+        self.notices.stop(2.0)
+        self.celery.close()
+        self.redis.close()
+        self.database.dispose()
+
+
+def wire(settings: Settings, clock: Clock | None = None) -> Loop:
+    """Build the loop of an installation. Raises: Configuration."""
+    clock = clock or SystemClock()
+    database = Database(settings.database)
+    celery = make_celery(settings)
+    client = connect_redis(settings)
+    metrics = Metrics(CollectorRegistry())
+    regulator = Regulator(
+        database,
+        clock,
+        Rules(settings.energy_refill_per_second, settings.energy_gate_percent, settings.in_flight_jobs),
+    )
+
+    def send_job(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
+        send(celery, task, queue, message, priority)
+
+    relay = RelayJobs(database, clock, regulator, send_job, settings.queued_seconds, metrics)
+    rule = RetryRule(settings.retry_base_seconds, settings.retry_max_seconds)
+    keep_keys = timedelta(hours=settings.idempotency_hours)
+    upkeep = Upkeep(database, clock, rule, keep_keys, metrics)
+    steps = [SettleEnergy(regulator), upkeep, relay, WakeSnoozed(database, clock)]
+    ticker = Ticker(steps, settings.tick_seconds, metrics)
+    return Loop(
+        settings=settings,
+        clock=clock,
+        database=database,
+        celery=celery,
+        redis=client,
+        metrics=metrics,
+        regulator=regulator,
+        ticker=ticker,
+        notices=Notices(client, lambda _: ticker.wake()),
+        admin_token=read_or_make_admin_token(settings),
+    )
