@@ -5,10 +5,13 @@ One best guess and two bounds. A provider's own count always goes before these.
 
 from __future__ import annotations
 
+import re
+
 _CHARS_PER_TOKEN = 4
-_FEWEST_CHARS_PER_TOKEN = 3
-_LAST_ASCII = 0x7F
-_LAST_COMMON = 0xFFFF
+_FEWEST_LETTERS_PER_TOKEN = 3
+_TOKENS_BEYOND_COMMON_PLANE = 3
+_LETTERS = re.compile(r"[A-Za-z ]+")
+_BEYOND_COMMON_PLANE = re.compile(r"[^\x00-\uffff]")
 
 
 def estimate_tokens(text: str) -> int:
@@ -17,14 +20,16 @@ def estimate_tokens(text: str) -> int:
 
 
 def most_tokens(text: str) -> int:
-    """Return a figure that running text in the vocabularies in use does not pass.
+    """Return a figure that text in the vocabularies in use hardly ever passes.
 
-    Three ASCII characters a token (prose has four to five, code about three), one for any other character, three for
-    those beyond the common plane.
+    Three letters a token (prose has four to five), one for any other character, three for those beyond the common
+    plane; at least one for each word.
     """
-    ascii_chars = sum(1 for character in text if ord(character) <= _LAST_ASCII)
-    rare = sum(1 for character in text if ord(character) > _LAST_COMMON)
-    return -(-ascii_chars // _FEWEST_CHARS_PER_TOKEN) + (len(text) - ascii_chars) + 2 * rare
+    others = _LETTERS.sub("", text)
+    rare = len(_BEYOND_COMMON_PLANE.findall(others))
+    letters = len(text) - len(others)
+    tokens = -(-letters // _FEWEST_LETTERS_PER_TOKEN) + len(others) + (_TOKENS_BEYOND_COMMON_PLANE - 1) * rare
+    return max(tokens, least_tokens(text))
 
 
 def least_tokens(text: str) -> int:

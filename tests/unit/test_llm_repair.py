@@ -1,0 +1,125 @@
+"""Asking once more, and what is reported of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from shared.errors import Configuration, ModelOutput, Transient
+from shared.llm.calls import CallOutcome, ModelCall, WorkKind
+from shared.llm.chat import PromptCut, Question, Reply
+from shared.llm.providers import model_name
+from shared.llm.repair import ask_repairing
+from shared.llm.scripted import Line, ScriptedChat
+from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
+
+
+class Number(BaseModel):
+    value: int
+
+
+QUESTION = Question(WorkKind.COMPACT, "Count.", "How many ducks are on the pond?", Number, 20, fresh="How many ducks")
+
+
+def small(answer: Number) -> str | None:
+    return None if answer.value < 10 else "the value is not below ten"
+
+
+def ask(chat: ScriptedChat, calls: list[ModelCall], *, lenient: bool = False) -> Number:
+    return ask_repairing(chat, QUESTION, 9.0, calls.append, small, (lambda _: None) if lenient else small)
+
+
+def test_a_good_answer_is_asked_for_once() -> None:
+    calls: list[ModelCall] = []
+    chat = ScriptedChat([Number(value=3)])
+    assert ask(chat, calls).value == 3
+    assert [call.outcome for call in calls] == [CallOutcome.ANSWERED]
+    assert (calls[0].kind, calls[0].model, calls[0].estimated) == (WorkKind.COMPACT, "ollama:scripted", True)
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome", "complaint"),
+    [
+        pytest.param("No idea.", CallOutcome.MALFORMED, "no JSON object", id="prose"),
+        pytest.param({"value": "many"}, CallOutcome.MALFORMED, "`value`", id="wrong type"),
+        pytest.param(Reply('{"value": 1', truncated=True), CallOutcome.TRUNCATED, "cut off", id="truncated"),
+        pytest.param({"value": 12}, CallOutcome.ANSWERED, "not below ten", id="refused by the caller"),
+    ],
+)
+def test_an_unusable_answer_is_asked_for_once_more_saying_what_was_wrong(
+    line: Line, outcome: CallOutcome, complaint: str
+) -> None:
+    calls: list[ModelCall] = []
+    chat = ScriptedChat([line, {"value": 4}])
+    assert ask(chat, calls).value == 4
+    assert [call.outcome for call in calls] == [outcome, CallOutcome.ANSWERED]
+    assert complaint in (chat.questions[1].complaint or "")
+    assert chat.questions[1].previous
+    assert calls[1].prompt_tokens > calls[0].prompt_tokens
+    assert chat.seconds[1] <= chat.seconds[0]
+
+
+def test_two_unusable_answers_are_an_error_that_names_both_reasons() -> None:
+    calls: list[ModelCall] = []
+    with pytest.raises(ModelOutput, match=r"no JSON object.*asked again.*not below ten"):
+        ask(ScriptedChat(["", "Ducks!", {"value": 99}][1:]), calls)
+    assert len(calls) == 2
+
+
+def test_what_the_caller_can_mend_itself_is_accepted_the_second_time() -> None:
+    assert ask(ScriptedChat([{"value": 50}, {"value": 40}]), [], lenient=True).value == 40
+
+
+@pytest.mark.parametrize("error", [Transient("busy"), Configuration("no such model")], ids=["busy", "missing"])
+def test_a_failure_to_answer_is_not_repaired_but_is_metered(error: Transient | Configuration) -> None:
+    calls: list[ModelCall] = []
+    with pytest.raises(type(error)):
+        ask(ScriptedChat([error]), calls)
+    assert len(calls) == 1
+
+
+def test_a_cut_prompt_is_not_repaired() -> None:
+    calls: list[ModelCall] = []
+    with pytest.raises(PromptCut):
+        ask(ScriptedChat([Reply('{"value": 1}', prompt_tokens=2)]), calls)
+    assert [call.outcome for call in calls] == [CallOutcome.PROMPT_CUT]
+
+
+def test_a_prompt_that_may_not_fit_is_not_sent() -> None:
+    calls: list[ModelCall] = []
+    chat = ScriptedChat([{"value": 1}], context_tokens=80)
+    with pytest.raises(Configuration, match="AFTERTHOUGHT_MODEL_CONTEXT_TOKENS"):
+        ask(chat, calls)
+    assert not calls and not chat.questions
+
+
+def test_a_long_unusable_answer_does_not_fill_the_window() -> None:
+    chat = ScriptedChat(["word " * 2000, {"value": 4}])
+    ask(chat, [])
+    assert len(chat.questions[1].previous or "") <= 600
+
+
+@pytest.mark.parametrize("setting", ["", "ollama:", "openai:gpt", "llama3"])
+def test_a_setting_that_names_no_model_is_refused(setting: str) -> None:
+    with pytest.raises(Configuration, match="ollama:NAME"):
+        model_name(setting)
+
+
+def test_a_models_own_tag_is_part_of_its_name() -> None:
+    assert model_name("ollama:llama3.2:3b") == "llama3.2:3b"
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_the_bounds_of_a_text_hold_their_order_and_add_up(one: str, two: str) -> None:
+    assert least_tokens(one) <= most_tokens(one)
+    assert estimate_tokens(one) <= most_tokens(one) <= 3 * len(one)
+    assert most_tokens(one + two) <= most_tokens(one) + most_tokens(two)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2)], ids=["nothing", "one", "four", "five"]
+)
+def test_the_estimate_is_a_quarter_of_the_characters_rounded_up(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
