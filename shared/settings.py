@@ -82,9 +82,9 @@ class Settings(BaseSettings):
     energy_gate_percent: float = Field(
         20.0, ge=0, le=100, description="Memory work starts only above this level, per cent."
     )
-    price_prompt_token: float = Field(0.010, ge=0, description="Units per prompt token.")
-    price_completion_token: float = Field(0.050, ge=0, description="Units per generated token.")
-    compaction_price_factor: float = Field(1.5, ge=0, description="Multiplies the price of a compaction call.")
+    price_prompt_token: float = Field(0.008, ge=0, description="Units per prompt token.")
+    price_completion_token: float = Field(0.060, ge=0, description="Units per generated token.")
+    compaction_price_factor: float = Field(2.2, ge=0, description="Multiplies the price of a compaction call.")
     extractive_fraction: float = Field(
         0.01, ge=0, le=1, description="Share of a model's price that the extractive agent is charged."
     )

@@ -1,0 +1,76 @@
+"""The default prices put typical work where the decisions want it: a creation at 10-15 units, a compaction at 20-30."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.energy.budget import Prices, price, to_units
+from shared.llm.calls import ModelCall
+from shared.llm.scripted import ScriptedChat
+from shared.memories.compaction import Candidate
+from shared.settings import Settings
+from worker.agent.model_agent import ModelAgent
+from worker.agent.protocol import Transcript, Turn
+
+NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
+TURNS = (
+    "Could you move my physiotherapy to the week after next? I am in Lisbon for the trade fair until Friday and my "
+    "flight lands far too late.",
+    "I found a free slot on Tuesday the twentieth at half past eight. Shall I take it and tell the practice that your "
+    "knee is better now?",
+    "Yes please, but say that it still hurts when I climb stairs. Also remind me to bring the new insurance card, the "
+    "old one expired in April.",
+    "Done, the practice knows about the stairs and the card is on your list. Do you want the usual taxi home, or will "
+    "Miriam pick you up that day?",
+)
+MEMORY = (
+    "Physiotherapy moved to Tuesday 20 May at 8:30; the knee still hurts on stairs. The new insurance card must be "
+    "brought along. The user is at the Lisbon trade fair until Friday."
+)
+"""About as long as a memory usually is: between 150 and 200 characters."""
+
+
+@pytest.fixture
+def prices(monkeypatch: pytest.MonkeyPatch) -> Prices:
+    for name in ("PRICE_PROMPT_TOKEN", "PRICE_COMPLETION_TOKEN", "COMPACTION_PRICE_FACTOR"):
+        monkeypatch.delenv(f"AFTERTHOUGHT_{name}", raising=False)
+    defaults = Settings(_env_file=None)
+    return Prices(
+        defaults.price_prompt_token, defaults.price_completion_token, defaults.compaction_price_factor,
+        defaults.extractive_fraction,
+    )
+
+
+def spent_by(work: Any, answer: dict[str, Any], prices: Prices) -> float:
+    calls: list[ModelCall] = []
+    work(ModelAgent(ScriptedChat([answer]), "ollama:scripted", 8192, 30.0), calls.append)
+    return sum(to_units(price(call, prices)) for call in calls)
+
+
+@pytest.mark.parametrize("known", [0, 5, 9], ids=lambda count: f"{count} known")
+@pytest.mark.parametrize("count", [8, 10, 12], ids=lambda count: f"{count} turns")
+def test_a_typical_creation_costs_ten_to_fifteen_units(prices: Prices, count: int, known: int) -> None:
+    said = tuple(
+        Turn(f"msg_{i}", ("user", "assistant")[i % 2], None, TURNS[i % 4], NOON + timedelta(minutes=i))
+        for i in range(count)
+    )
+    transcript = Transcript("diary", "con_1", said, NOON, known=(MEMORY,) * known)
+    answer = {
+        "reason": "It fixes a date and a complaint.", "remember": True, "memory": MEMORY + " ", "importance": 6,
+        "tags": ["health", "travel"],
+    }
+    assert 10 <= spent_by(lambda agent, meter: agent.create(transcript, 200, meter), answer, prices) <= 15
+
+
+@pytest.mark.parametrize("action", ["delete", "edit"])
+def test_a_typical_compaction_costs_twenty_to_thirty_units(prices: Prices, action: str) -> None:
+    present = [Candidate(i, MEMORY, NOON - timedelta(days=i)) for i in range(1, 11)]
+    answer = {
+        "reason": "Both are about the same appointment, and the newer one says more.", "action": action,
+        "target_id": 4, "absorbed_id": 0, "new_content": MEMORY if action == "edit" else "",
+    }
+    new = Candidate(0, MEMORY, NOON)
+    assert 20 <= spent_by(lambda agent, meter: agent.compact(present, new, 200, meter), answer, prices) <= 30
