@@ -26,6 +26,8 @@ from worker.agent.protocol import Draft, Transcript, Turn
 from worker.agent.sentences import sentences
 
 CAP = 10
+_WHEN = 2
+"""LoCoMo's category of questions that ask for a date, which this agent writes out and the others do not."""
 SHARE = 0.75
 LIMITS = (200, 400, 800)
 SEEDS = range(5)
@@ -37,10 +39,10 @@ MakeRoom = Callable[[Sequence[Candidate], Candidate, int], Room]
 _STOP = frozenset(
     re.findall(
         r"\w+",
-        """a an the and or but of to in on at by for with from as is are was were be been being am it its that this these
-        those he she they them their his her him i me my we our you your not no yes do does did so if then than too very
-        can could would should will just have has had about into over out up who what which when where how because
-        while also there s t""",
+        """a an the and or but of to in on at by for with from as is are was were be been being am it its that this
+        these those he she they them their his her him i me my we our you your not no yes do does did so if then than
+        too very can could would should will just have has had about into over out up who what which when where how
+        because while also there s t""",
     )
 )
 _DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -217,9 +219,14 @@ def measure(subjects: Sequence[Subject], limit: int) -> dict[str, dict[str, floa
         "extractive_oldest_goes": shares(write, oldest),
         "first_sentences_oldest_goes": shares(first_sentences, oldest),
         "random_sentences_oldest_goes": {key: round(mean(one[key] for one in drawn), 2) for key in drawn[0]},
-        "extractive_without_when_questions": shares(write, by_merging(agent), lambda question: question.category != 2),
+        "extractive_without_when_questions": shares(write, by_merging(agent), _no_date),
+        "first_sentences_without_when_questions": shares(first_sentences, oldest, _no_date),
     }
     return {**found, "ratios": _ratios(found)}
+
+
+def _no_date(question: Question) -> bool:
+    return question.category != _WHEN
 
 
 def _ratios(found: dict[str, dict[str, float]]) -> dict[str, float]:

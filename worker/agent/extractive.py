@@ -17,7 +17,7 @@ from shared.memories.compaction import Candidate, Decision
 from shared.memories.wording import shorten
 from worker.agent.dating import resolve
 from worker.agent.merging import make_room
-from worker.agent.pieces import Piece, choose, fuller, render, total
+from worker.agent.pieces import Piece, choose, fuller, render
 from worker.agent.protocol import Draft, NothingToRemember, Transcript, Turn
 from worker.agent.sentences import Clause, clauses
 from worker.agent.telegraphic import plain, telegram
@@ -39,6 +39,7 @@ _OFFER = re.compile(
 )
 _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
 _MOST_TAGS = 5
+_LONGEST_NAME = 20
 _NO_TAGS = EMPTY | VAGUE | {word.lower() for word in (*MONTHS, *WEEKDAYS)}
 
 
@@ -90,13 +91,14 @@ class ExtractiveAgent:
 
     def _written(self, fresh: Sequence[Piece], limit: int) -> Draft:
         better = [piece for piece in fresh if self._value(piece) >= self._weights.enough] or fresh
-        chosen = choose(better, limit, weights=self._weights) or [_cut(better[0], limit)]
+        chosen = choose(better, limit, weights=self._weights)
         if len(chosen) == len(better):
             chosen = choose(fresh, limit, weights=self._weights)
+        chosen = chosen or [_cut(max(better, key=self._value), limit)]
         content = render(fuller(chosen, limit))
-        value = total(chosen, weights=self._weights)
+        strongest = max(piece.factor * sum(words_of(piece.text, self._weights).values()) for piece in chosen)
         sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.place)))
-        return Draft(content, min(10, 2 + round(value / 2)), _tags(chosen, self._weights), sources)
+        return Draft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen, self._weights), sources)
 
 
 def _pieces(turns: Sequence[Turn], app_name: str, weights: Weights) -> list[Piece]:
@@ -110,10 +112,16 @@ def _pieces(turns: Sequence[Turn], app_name: str, weights: Weights) -> list[Piec
             text = telegram(dated, names)
             if text and factor > 0:
                 mark = "?" if clause.asks else ""
-                speaker = turn.name or ("User" if person else "Assistant")
+                speaker = _speaker(turn, person)
                 full = plain(dated, names) + mark
                 pieces.append(Piece(text + mark, speaker, factor, full, turn.message_id, len(pieces)))
     return pieces
+
+
+def _speaker(turn: Turn, person: bool) -> str:
+    """Return whose statement a turn's pieces are said to be."""
+    name = shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
+    return name or ("User" if person else "Assistant")
 
 
 def _is_person(turn: Turn, turns: Sequence[Turn], app_name: str) -> bool:

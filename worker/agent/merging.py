@@ -1,8 +1,8 @@
 """Which memory gives way, chosen by what would be lost: a redundant one, or the least of two merged into one.
 
-Nothing is forgotten only because it is old. Every pair that may be touched is tried; the pair whose union loses
-least is merged. Pinned memories are read, because what they say need not be said twice, and never touched. Reasons count
-and name memories without quoting them, so that they may outlive a purge.
+Nothing is forgotten only because it is old. Every pair that may be touched is tried; the pair whose union loses least
+is merged. Pinned memories are read, because what they say need not be said twice, and never touched. Reasons count and
+name memories without quoting them, so that they may outlive a purge.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def make_room(existing: Sequence[Candidate], new: Candidate, limit: int, weights
 
 
 def _understand(memory: Candidate, weights: Weights) -> _Read:
-    factor = 0.5 + memory.importance / 10
+    factor = 0.75 + memory.importance / 20
     pieces = tuple(
         replace(piece, factor=factor, text=telegram(piece.text) or piece.text, full=piece.text)
         for piece in read(memory.content)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from worker.agent.sentences import sentences
 from worker.agent.value import WEIGHTS, Weights, gain, words_of
 
-_LABEL = re.compile(r"(?:^|(?<=[.!?] ))([^\W\d_a-z][\w'’-]{0,30}(?: [^\W\d_a-z][\w'’-]{0,30}){0,2}): ")
+_LABEL = re.compile(r"(?:^|(?<=[.!?] ))([^\s:;]{1,30}(?: [^\s:;]{1,30}){0,2}): ")
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shared.memories.wording import clean
+from shared.memories.wording import shorten
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
-_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _RECALLED = re.compile(
-    r"^\s*(?:\(memories for app\b.*|(?:\d+\.\s*)?\[(?:created|recalled)\b[^\]]*\].*)$", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*(?:\(memories for app\b.*|(?:\d+\.[ \t]*)?\[(?:created|recalled)\b[^\]]*\].*)$", re.MULTILINE | re.IGNORECASE
 )
-_BULLET = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+", re.MULTILINE)
+_BULLET = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
 _MARKUP = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#+\s*", re.MULTILINE)
 _SENTENCE = re.compile(
     r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)[\"'”’)\]]*\s+|(?<=[。！？])|\n+"
@@ -29,6 +29,9 @@ _CLAUSE = re.compile(
     r"|,\s+(?=(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|you)\s)",
     re.IGNORECASE,
 )
+
+_LONGEST = 2000
+"""No memory may be longer, so no more of one sentence is read, characters."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def sentences(content: str) -> list[str]:
     """Cut a message into sentences, without what is not this person's own statement."""
     own = _QUOTED_LINE.sub("", _ADDRESS.sub("", _RECALLED.sub("", _FENCE.sub("\n", content))))
     plain = _MARKUP.sub("", _BULLET.sub("", own))
-    return [cleaned for part in _SENTENCE.split(plain) if (cleaned := clean(part))]
+    return [cleaned for part in _SENTENCE.split(plain) if (cleaned := shorten(part[:_LONGEST], _LONGEST))]
 
 
 def _parts(sentence: str) -> list[Clause]:

@@ -13,29 +13,30 @@ from worker.agent.vocabulary import COMMON, EMPTY, MONTHS, VAGUE, WEEKDAYS
 _OPENING = re.compile(
     r"^(?:(?:oh|ah|aww?|oof|wow|whoa|woah|woo|mm+|hey|hi|hello|yeah|yep|yes|yup|no|nah|well|so|and|but|or|because"
     r"|'?cause|plus|also|anyway|ok|okay|sure|right|great|cool|thanks|thank you|congrats|haha|lol|gee|man|btw|by the way"
-    r"|actually|honestly|basically|recently|unfortunately|fortunately|luckily|absolutely|definitely|totally|of course|for example"
-    r"|you know|i mean|i think|i guess|i believe|i feel like|in fact|the fact is|then|though|which|since|although"
-    r"|as for me|guess what|please remember(?: that)?|remember(?: that)?|just so you know|fyi"
-    r"|i wanted to (?:tell|let) you(?: know)?(?: that)?)\b(?!['’])[,!:]?\s*)+",
+    r"|actually|honestly|basically|recently|unfortunately|fortunately|luckily|absolutely|definitely|totally|of course"
+    r"|for example|you know|i mean|i think|i guess|i believe|i feel like|in fact|the fact is|then|though|which|since"
+    r"|although|as for me|guess what|please remember(?: that)?|remember(?: that)?|just so you know|fyi"
+    r"|(?:since )?we last (?:spoke|talked|chatted)|i wanted to (?:tell|let) you(?: know)?(?: that)?)\b"
+    r"(?!['’])[,!:]?\s*)+",
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(
-    r"^(?:i['’]m|i am|i['’]ve been|i have been|i['’]ve|i['’]ll|i['’]d|i was|we['’]re|we['’]ve been|we['’]ve|it['’]s"
+    r"^(?:i['’]m|i am|(?:i|we)(?:['’]ve| have) been(?= \w+ing\b)|i['’]ve|we['’]ve|i['’]ll|i['’]d|i was|we['’]re|it['’]s"
     r"|it is|it was|that['’]s|there['’]s|there is|there are|here['’]s|i|we)\s+(?!['’])",
     re.IGNORECASE,
 )
 _KEPT_OF_SUBJECT = {"i'll": "will ", "i'd": "would ", "i was": "was "}
 _PHRASE = re.compile(
     r"\b(?:kind of|sort of|a (?:little )?bit(?: of)?|a lot(?: of)?|lots of|as well|you know|in order(?= to)"
-    r"|at the moment|right now|these days|of course|for sure|and (?:stuff|so on|everything)|have been|has been|had been|going(?= to\b)"
-    r"|gonna|for me|to me|with me|for us)\b",
+    r"|at the moment|right now|these days|of course|for sure|and (?:stuff|so on|everything)"
+    r"|(?:have|has|had) been(?= \w+ing\b)|for me|to me|with me|for us)\b",
     re.IGNORECASE,
 )
 _FILLERS = frozenset(
     [
         "a", "an", "the", "really", "very", "just", "so", "quite", "actually", "totally", "definitely", "super",
         "pretty", "absolutely", "truly", "simply", "basically", "honestly", "literally", "certainly", "some",
-        "too", "also", "already", "still", "even", "is", "are", "been", "am", "was", "were", "that's", "it's",
+        "too", "also", "already", "still", "even", "is", "are", "am", "was", "were", "that's", "it's",
         "there's", "being", "lately", "currently", "recently",
     ]
 )
@@ -48,13 +49,13 @@ _ADDRESSES = frozenset(["friend", "buddy", "dude", "man", "guys", "everyone", "a
 
 _DAY = rf"(?:\w+ before )?(?:(?:{'|'.join(WEEKDAYS)}) )?\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}"
 _LEADING_DATE = re.compile(rf"^(?:on )?({_DAY}),?\s+(.+)$")
-_STAGE_DIRECTION = re.compile(r"\[[^\]]*\s[^\]]*\]")
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _LOWERED = EMPTY | VAGUE | COMMON
 
 
 def plain(text: str, names: frozenset[str] = frozenset()) -> str:
     """Return the clause without greeting and address, otherwise as it was said."""
-    text = _tidy(_OPENING.sub("", _without_address(_STAGE_DIRECTION.sub("", text), names)))
+    text = _tidy(_OPENING.sub("", _without_address(_without_directions(text), names)))
     return _LEADING_DATE.sub(r"\2 \1", _tidy(_OPENING.sub("", _without_address(text, names))))
 
 
@@ -64,6 +65,11 @@ def telegram(text: str, names: frozenset[str] = frozenset()) -> str:
     text = _SUBJECT.sub(lambda match: _KEPT_OF_SUBJECT.get(match[0].strip().lower().replace("’", "'"), ""), text)
     words = [word for word in _PHRASE.sub("", text).split() if word.strip(",.!").lower() not in _FILLERS]
     return _lower_opening(_AND.sub(" & ", _tidy(" ".join(words))))
+
+
+def _without_directions(text: str) -> str:
+    """Leave out ``[shares a photo]``, and keep ``[1]``."""
+    return _IN_BRACKETS.sub(lambda match: "" if " " in match[1] else match[0], text)
 
 
 def _without_address(text: str, names: frozenset[str]) -> str:

@@ -27,6 +27,8 @@ from worker.agent.vocabulary import (
 _QUOTED = re.compile(r"[\"“]([^\"”]{2,60})[\"”]")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}\b")
 _DANGLING = re.compile(r"^(?:he|she|it|they|this|that|these|those|which)\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|no|never|without|anymore)\b|n['’]t\b", re.IGNORECASE)
+"""Told apart, so that a denial is never taken for a repetition of what it denies."""
 _THANKS = re.compile(r"\bthank(?:s|\b)|\bappreciate\b|\bnice to meet\b|\bglad to meet\b", re.IGNORECASE)
 _DATE_WORDS = frozenset(word.lower() for word in (*MONTHS, *WEEKDAYS)) - {"may", "march"}
 
@@ -74,6 +76,8 @@ def _words_of(text: str, weights: Weights) -> dict[str, float]:
     found = {date.lower(): weights.date for date in _DATE.findall(text)}
     text = _DATE.sub(" , ", text)
     quoted = {stem(word.lower()) for title in _QUOTED.findall(text) for word in WORD.findall(title)}
+    if _NEGATION.search(text):
+        found["not"] = weights.vague
     for match in WORD.finditer(text):
         worth = _worth(match[0], match.start() == 0, weights)
         root = stem(match[0].lower())
