@@ -101,8 +101,13 @@ class ChildProcess:
     def start(self) -> None:
         """Start the process. Raises: OSError when the command cannot be run."""
         self._process = subprocess.Popen(
-            list(self._child.argv), env=dict(self._child.env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=tied_to_me(),
+            list(self._child.argv),
+            env=dict(self._child.env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=tied_to_me(),
         )
         assert self._process.stdout is not None
         self._copying = threading.Thread(target=self._copy, args=(self._process.stdout,), daemon=True)

@@ -150,8 +150,12 @@ class EmbeddedRedis:
     def client(self) -> Redis:
         """Return a new client of this server; the caller closes it."""
         return redis.Redis(
-            host=HOST, port=self._port, password=self._password(), socket_timeout=_CLIENT_SECONDS,
-            socket_connect_timeout=_CLIENT_SECONDS, retry=Retry(NoBackoff(), 0),
+            host=HOST,
+            port=self._port,
+            password=self._password(),
+            socket_timeout=_CLIENT_SECONDS,
+            socket_connect_timeout=_CLIENT_SECONDS,
+            retry=Retry(NoBackoff(), 0),
         )
 
     def _password(self) -> str:
@@ -220,8 +224,14 @@ class EmbeddedRedis:
             raise Transient(f"{self._directory} was taken by another server at this very moment; try again")
         with lock, self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
-                [str(binary), "-"], stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.data_directory,
-                pass_fds=(lock.fileno(),), start_new_session=True, preexec_fn=tied_to_me(signal.SIGTERM),
+                [str(binary), "-"],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=self.data_directory,
+                pass_fds=(lock.fileno(),),
+                start_new_session=True,
+                preexec_fn=tied_to_me(signal.SIGTERM),
             )
         (self._directory / "redis.pid").write_text(f"{self._process.pid}\n", "ascii")
         assert self._process.stdin is not None

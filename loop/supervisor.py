@@ -180,8 +180,9 @@ class Supervisor:
 
     def _give_up(self, watched: _Watched) -> bool:
         self._console.say(
-            _NAME, f"{watched.part.name} ended {watched.failures} times before the service was ready. Stopping; "
-            "its last lines above say why."
+            _NAME,
+            f"{watched.part.name} ended {watched.failures} times before the service was ready. Stopping; "
+            "its last lines above say why.",
         )
         return False
 
@@ -245,7 +246,8 @@ def run_up(settings: Settings, console: Console | None = None) -> int:
             env = child_environment(settings, port=port, redis_url=redis_url, admin_token=token)
             address = f"http://{_bracketed(_ANY_HOST.get(settings.host, settings.host))}:{port}"
             return Supervisor(
-                _processes(settings.home, env, console), console,
+                _processes(settings.home, env, console),
+                console,
                 foundation=redis_parts,
                 ready=lambda: is_ready(settings.host, port),
                 announce=lambda: console.write(_welcome(address, token, settings)),
@@ -257,10 +259,15 @@ def child_environment(settings: Settings, *, port: int, redis_url: str, admin_to
     """Return the environment that makes a child read the same settings, whatever ``.env`` it finds."""
     given = {environment_name(field): _plain(getattr(settings, field)) for field in settings.model_fields_set}
     return {
-        **os.environ, **{name: value for name, value in given.items() if value is not None},
-        environment_name("home"): str(settings.home), environment_name("port"): str(port),
-        environment_name("redis_url"): redis_url, environment_name("database_url"): settings.database,
-        environment_name("admin_token"): admin_token, "PYTHONUNBUFFERED": "1", **_own_code_only(),
+        **os.environ,
+        **{name: value for name, value in given.items() if value is not None},
+        environment_name("home"): str(settings.home),
+        environment_name("port"): str(port),
+        environment_name("redis_url"): redis_url,
+        environment_name("database_url"): settings.database,
+        environment_name("admin_token"): admin_token,
+        "PYTHONUNBUFFERED": "1",
+        **_own_code_only(),
     }
 
 

@@ -95,7 +95,7 @@ make_venv() {
     fi
     local python
     python=$(find_python) || exit 1
-    find "$venv" -mindepth 1 -maxdepth 1 ! -name '.bootstrap.lock*' -exec rm -rf {} +
+    find "$venv" -mindepth 1 -maxdepth 1 ! -name '.bootstrap.lock*' ! -name tools -exec rm -rf {} +
     "$python" -m venv "$venv" || fail "could not make an environment in $venv"
 }
 

@@ -46,7 +46,9 @@ def server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
 def owner(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that has started the server in the same directory."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _OWNER, str(tmp_path / "redis")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-c", _OWNER, str(tmp_path / "redis")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
     )
     with process:

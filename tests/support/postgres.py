@@ -29,8 +29,14 @@ _UNPRIVILEGED = ("postgres", "nobody", "daemon")
 _PLACES = ("/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt")
 _TEMPLATE = "afterthought_template"
 _OPTIONS = {
-    "listen_addresses": "", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
-    "max_connections": "200", "shared_buffers": "64MB", "log_min_messages": "warning", "autovacuum_naptime": "5min",
+    "listen_addresses": "",
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "log_min_messages": "warning",
+    "autovacuum_naptime": "5min",
 }
 
 
@@ -107,8 +113,13 @@ class PostgresServer:
         with (self.directory / "server.log").open("wb") as log:
             process = subprocess.Popen(
                 [str(self._binaries / "postgres"), "-D", str(data), "-k", str(self.directory), *options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory, start_new_session=True,
-                preexec_fn=tied_to_me(signal.SIGQUIT), **self._as_user(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                start_new_session=True,
+                preexec_fn=tied_to_me(signal.SIGQUIT),
+                **self._as_user(),
             )
         wait_until(lambda: process.poll() is not None or self._answers(), 60, "PostgreSQL to start")
         if process.poll() is not None:
@@ -159,7 +170,11 @@ class PostgresServer:
 
     def _run_from(self, directory: Path, name: str, *arguments: str) -> None:
         subprocess.run(
-            [str(directory / name), *arguments], check=True, capture_output=True, timeout=120, cwd=self.directory,
+            [str(directory / name), *arguments],
+            check=True,
+            capture_output=True,
+            timeout=120,
+            cwd=self.directory,
             **self._as_user(),
         )
 

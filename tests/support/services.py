@@ -24,8 +24,16 @@ from shared.db.schema import migrate
 from shared.lifeline import tied_to_me
 from tests.support.waiting import wait_until
 
-__all__ = ["EmbeddedRedis", "ServiceProcess", "System", "free_port", "pool_children", "start_redis", "start_system",
-           "wait_until"]
+__all__ = [
+    "EmbeddedRedis",
+    "ServiceProcess",
+    "System",
+    "free_port",
+    "pool_children",
+    "start_redis",
+    "start_system",
+    "wait_until",
+]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 _OURS = ("AFTERTHOUGHT_", "REDIS_URL", "DATABASE_URL", "OLLAMA_HOST", "PROMETHEUS_MULTIPROC_DIR")
@@ -68,8 +76,14 @@ class ServiceProcess:
         assert not self.alive, f"{self.name} runs already"
         with self.log_file.open("ab") as log:
             self.popen = subprocess.Popen(
-                self.argv, env=dict(self.env), cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True, preexec_fn=tied_to_me(),
+                self.argv,
+                env=dict(self.env),
+                cwd=self.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=tied_to_me(),
             )
 
     def kill(self) -> None:
@@ -130,8 +144,9 @@ class System:
     def wait_ready(self, timeout: float = 60.0) -> None:
         """Wait until the loop can serve; fails at once with its log if it ended instead."""
         wait_until(lambda: self.is_ready() or not self.loop.alive, timeout, f"the loop; its log:\n{self.loop.log}")
-        assert self.loop.alive, f"the loop ended with status {self.loop.popen and self.loop.popen.returncode}:\n" \
-                                f"{self.loop.log[-4000:]}"
+        assert self.loop.alive, (
+            f"the loop ended with status {self.loop.popen and self.loop.popen.returncode}:\n{self.loop.log[-4000:]}"
+        )
 
     def kill(self, process: ServiceProcess, *, only_pool_child: bool = False) -> None:
         """SIGKILL a process with all its children, or one pool child of a worker."""
@@ -161,8 +176,13 @@ class System:
 
 @contextlib.contextmanager
 def start_system(
-    directory: Path, database_url: str, redis_url: str, workers: int = 1, env: Mapping[str, str] | None = None,
-    *, loop: bool = True,
+    directory: Path,
+    database_url: str,
+    redis_url: str,
+    workers: int = 1,
+    env: Mapping[str, str] | None = None,
+    *,
+    loop: bool = True,
 ) -> Iterator[System]:
     """Run a loop and ``workers`` workers below ``directory`` until the block ends, ready when it begins.
 
@@ -181,18 +201,24 @@ def start_system(
         system.stop()
 
 
-def _plan(
-    directory: Path, database_url: str, redis_url: str, workers: int, env: Mapping[str, str]
-) -> System:
+def _plan(directory: Path, database_url: str, redis_url: str, workers: int, env: Mapping[str, str]) -> System:
     home, port, token = directory / "home", free_port(), secrets.token_urlsafe(12)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     common = {
-        **_clean_environment(), "AFTERTHOUGHT_HOME": str(home), "AFTERTHOUGHT_HOST": "127.0.0.1",
-        "AFTERTHOUGHT_PORT": str(port), "AFTERTHOUGHT_ADMIN_TOKEN": token, "DATABASE_URL": database_url,
-        "REDIS_URL": redis_url, **env,
+        **_clean_environment(),
+        "AFTERTHOUGHT_HOME": str(home),
+        "AFTERTHOUGHT_HOST": "127.0.0.1",
+        "AFTERTHOUGHT_PORT": str(port),
+        "AFTERTHOUGHT_ADMIN_TOKEN": token,
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+        **env,
     }
     return System(
-        home=home, database_url=database_url, redis_url=redis_url, admin_token=token,
+        home=home,
+        database_url=database_url,
+        redis_url=redis_url,
+        admin_token=token,
         url=f"http://127.0.0.1:{common['AFTERTHOUGHT_PORT']}",
         loop=ServiceProcess("loop", (sys.executable, "-m", "loop"), common, directory),
         workers=[_worker(number, common, directory) for number in range(1, workers + 1)],
@@ -200,9 +226,10 @@ def _plan(
 
 
 def _worker(number: int, common: Mapping[str, str], directory: Path) -> ServiceProcess:
-    # A worker wipes its metric files when it starts, so each has a directory of its own.
-    metrics = {} if number == 1 else {"AFTERTHOUGHT_METRICS_DIR": str(directory / f"metrics-{number}")}
-    return ServiceProcess(f"worker-{number}", (sys.executable, "-m", "worker"), {**common, **metrics}, directory)
+    # The port makes the name unlike that of a worker of another system on the same Redis.
+    name = f"worker-{number}@{common['AFTERTHOUGHT_PORT']}"
+    env = {"AFTERTHOUGHT_WORKER_NAME": name, **common}
+    return ServiceProcess(f"worker-{number}", (sys.executable, "-m", "worker"), env, directory)
 
 
 def _clean_environment() -> dict[str, str]:

@@ -151,7 +151,9 @@ def test_once_ready_a_failing_child_never_ends_the_service(stage: Stage) -> None
 
 def test_readiness_is_announced_once(stage: Stage) -> None:
     supervisor = Supervisor(
-        [stage.child("stay", _STAY)], stage.console, ready=lambda: bool(stage.numbers("here")),
+        [stage.child("stay", _STAY)],
+        stage.console,
+        ready=lambda: bool(stage.numbers("here")),
         announce=lambda: stage.console.write("READY\n"),
     )
     with _meanwhile([lambda: wait_until(lambda: "READY" in stage.text, 10, "the announcement")], supervisor):
@@ -265,9 +267,14 @@ def test_children_get_every_setting_that_was_given(tmp_path: Path) -> None:
     settings = read_settings(home=tmp_path, port=0, admin_token="open sesame", lease_seconds=120, ollama_host="box:1")
     env = child_environment(settings, port=8123, redis_url="redis://:x@127.0.0.1:1/0", admin_token="open sesame")
     assert {
-        "AFTERTHOUGHT_HOME": str(tmp_path), "AFTERTHOUGHT_PORT": "8123", "AFTERTHOUGHT_ADMIN_TOKEN": "open sesame",
-        "AFTERTHOUGHT_LEASE_SECONDS": "120.0", "OLLAMA_HOST": "http://box:1", "REDIS_URL": "redis://:x@127.0.0.1:1/0",
-        "DATABASE_URL": f"sqlite:///{tmp_path}/afterthought.db", "PYTHONSAFEPATH": "1",
+        "AFTERTHOUGHT_HOME": str(tmp_path),
+        "AFTERTHOUGHT_PORT": "8123",
+        "AFTERTHOUGHT_ADMIN_TOKEN": "open sesame",
+        "AFTERTHOUGHT_LEASE_SECONDS": "120.0",
+        "OLLAMA_HOST": "http://box:1",
+        "REDIS_URL": "redis://:x@127.0.0.1:1/0",
+        "DATABASE_URL": f"sqlite:///{tmp_path}/afterthought.db",
+        "PYTHONSAFEPATH": "1",
     }.items() <= env.items()
 
 
