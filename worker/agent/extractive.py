@@ -103,18 +103,20 @@ class ExtractiveAgent:
 
 def _pieces(turns: Sequence[Turn], app_name: str, weights: Weights) -> list[Piece]:
     names = frozenset(turn.name for turn in turns if turn.name)
+    all_named = all(turn.name for turn in turns)
     pieces: list[Piece] = []
     for turn in turns:
-        person = _is_person(turn, turns, app_name)
+        person = _is_person(turn, all_named, app_name)
         for clause in clauses(turn.content):
             factor = voice(clause.text, clause.asks, weights) if person else _outcome(clause)
-            dated = resolve(clause.text, turn.created_at.date())
-            text = telegram(dated, names)
-            if text and factor > 0:
+            if factor <= 0:
+                continue
+            full = plain(resolve(clause.text, turn.created_at.date()), names)
+            text = telegram(full)
+            if text:
                 mark = "?" if clause.asks else ""
                 speaker = _speaker(turn, person)
-                full = plain(dated, names) + mark
-                pieces.append(Piece(text + mark, speaker, factor, full, turn.message_id, len(pieces)))
+                pieces.append(Piece(text + mark, speaker, factor, full + mark, turn.message_id, len(pieces)))
     return pieces
 
 
@@ -124,12 +126,11 @@ def _speaker(turn: Turn, person: bool) -> str:
     return name or ("User" if person else "Assistant")
 
 
-def _is_person(turn: Turn, turns: Sequence[Turn], app_name: str) -> bool:
+def _is_person(turn: Turn, all_named: bool, app_name: str) -> bool:
     """Say whether a turn is a person's: users are, and an assistant with a human name talking to a named user."""
     if turn.role == "user":
         return True
-    named = turn.name is not None and turn.name != app_name and not _MACHINE_NAME.search(turn.name)
-    return named and all(one.name for one in turns)
+    return all_named and turn.name not in (None, app_name) and not _MACHINE_NAME.search(turn.name or "")
 
 
 def _outcome(clause: Clause) -> float:

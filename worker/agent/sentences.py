@@ -15,7 +15,8 @@ _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _RECALLED = re.compile(
-    r"^[ \t]*(?:\(memories for app\b.*|(?:\d+\.[ \t]*)?\[(?:created|recalled)\b[^\]]*\].*)$", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*(?:\(memories for app\b.*|(?:\d+\.[ \t]*)?\[(?:created|recalled)\b[^\]]*\].*)$",
+    re.MULTILINE | re.IGNORECASE,
 )
 _BULLET = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
 _MARKUP = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#+\s*", re.MULTILINE)

@@ -54,14 +54,16 @@ _LOWERED = EMPTY | VAGUE | COMMON
 
 
 def plain(text: str, names: frozenset[str] = frozenset()) -> str:
-    """Return the clause without greeting and address, otherwise as it was said."""
+    """Return the clause without greeting and address, otherwise as it was said.
+
+    ``names`` are the speakers', left out where they are merely addressed.
+    """
     text = _tidy(_OPENING.sub("", _without_address(_without_directions(text), names)))
     return _LEADING_DATE.sub(r"\2 \1", _tidy(_OPENING.sub("", _without_address(text, names))))
 
 
-def telegram(text: str, names: frozenset[str] = frozenset()) -> str:
-    """Return the clause as a telegram; ``names`` are the speakers', left out where they are merely addressed."""
-    text = plain(text, names)
+def telegram(text: str) -> str:
+    """Return a plain clause as a telegram."""
     text = _SUBJECT.sub(lambda match: _KEPT_OF_SUBJECT.get(match[0].strip().lower().replace("’", "'"), ""), text)
     words = [word for word in _PHRASE.sub("", text).split() if word.strip(",.!").lower() not in _FILLERS]
     return _lower_opening(_AND.sub(" & ", _tidy(" ".join(words))))

@@ -86,6 +86,7 @@ def _words_of(text: str, weights: Weights) -> dict[str, float]:
     return found
 
 
+@lru_cache(maxsize=8192)
 def _worth(word: str, opens: bool, weights: Weights) -> float:
     plain = re.split(r"['’]", word.lower())[0]
     if plain.isdigit() or any(c.isdigit() for c in plain):

@@ -7,6 +7,7 @@ that a conversation in another language is still remembered, only less selective
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
 def _words(text: str) -> frozenset[str]:
@@ -86,6 +87,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Return a rough stem, enough to see that ``painted`` and ``painting`` say the same."""
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "s", "ly"):
