@@ -61,6 +61,5 @@ def _again(question: Question[AnswerT], unusable: Unusable) -> Question[AnswerT]
         "Answer the question again, with one JSON object and nothing else."
     )
     # The first call's prompt was seen whole, and may be cached by now: only what is added is sure to be counted.
-    return dataclasses.replace(
-        question, previous=unusable.text[:_LONGEST_PREVIOUS], complaint=complaint, fresh=complaint
-    )
+    previous = unusable.text[:_LONGEST_PREVIOUS].strip() or "(nothing)"
+    return dataclasses.replace(question, previous=previous, complaint=complaint, fresh=complaint)

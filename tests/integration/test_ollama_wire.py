@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from shared.llm.ollama_chat import OllamaChat
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import make_chat
 from shared.llm.repair import ask_repairing
-from tests.support.ollama_server import Act, OllamaServer
+from tests.support.ollama_server import Act, OllamaServer, count_tokens
 
 
 class City(BaseModel):
@@ -63,7 +64,8 @@ def test_an_answer_is_parsed_and_its_usage_is_the_providers(
     assert chat.ask(question(), 5, calls.append) == LAGOS
     [call] = calls
     assert (call.outcome, call.prompt_tokens, call.estimated) == (CallOutcome.ANSWERED, 123, False)
-    assert (call.model, call.kind, call.completion_tokens) == ("ollama:tiny", WorkKind.CREATE, 8)
+    assert (call.model, call.kind) == ("ollama:tiny", WorkKind.CREATE)
+    assert call.completion_tokens == count_tokens(json.dumps(ANSWER)) + 1
 
 
 def test_the_request_says_everything_that_ollama_would_otherwise_assume(server: OllamaServer, chat: OllamaChat) -> None:

@@ -1,0 +1,180 @@
+"""The model agent over the wire: whatever the model does, there is a proper memory, a reason for none, or an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.errors import Configuration, ModelOutput, Transient
+from shared.llm.calls import CallOutcome, ModelCall
+from shared.llm.chat import PromptCut
+from shared.llm.providers import make_chat
+from shared.memories.compaction import NEW, Action, Candidate, refusal
+from tests.support.ollama_server import Act, OllamaServer
+from worker.agent.model_agent import ModelAgent
+from worker.agent.protocol import Draft, NothingToRemember, Transcript, Turn
+
+NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
+LIMIT = 200
+WINDOW = 8192
+GOOD = {"reason": "It lasts.", "remember": True, "memory": "Jo keeps bees.", "importance": 4, "tags": ["bees"]}
+OTHER = {**GOOD, "memory": "Jo keeps goats."}
+WHOLE = json.dumps(GOOD)
+TRANSCRIPT = Transcript(
+    "garden", "con_1",
+    (
+        Turn("msg_0", "user", "Jo", "I keep bees. They are angry today!", NOON),
+        Turn("msg_1", "assistant", None, "Leave them be until it is warmer.", NOON),
+    ),
+    NOON,
+)
+PRESENT = tuple(Candidate(i, f"Memory {i}.", NOON - timedelta(days=i), pinned=i == 10) for i in range(1, 11))
+ARRIVED = Candidate(NEW, "A new one.", NOON)
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer() as running:
+        yield running
+
+
+@pytest.fixture
+def agent(server: OllamaServer) -> Iterator[ModelAgent]:
+    chat = make_chat("ollama:tiny", server.url, WINDOW)
+    yield ModelAgent(chat, "ollama:tiny", WINDOW, 5.0)
+    chat.close()
+
+
+def test_a_server_left_to_itself_remembers_what_the_user_said_first(agent: ModelAgent) -> None:
+    draft = agent.create(TRANSCRIPT, LIMIT, lambda call: None)
+    assert draft == Draft("I keep bees.", 5, ("test",), ("msg_0", "msg_1"))
+
+
+def test_a_server_left_to_itself_makes_room_by_the_oldest_free_place(agent: ModelAgent) -> None:
+    decision = agent.compact(PRESENT, ARRIVED, LIMIT, lambda call: None)
+    assert (decision.action, decision.target_id) == (Action.DELETE, 9)
+
+
+def test_a_server_left_to_itself_reads_long_conversations_too(server: OllamaServer, agent: ModelAgent) -> None:
+    turns = tuple(Turn(f"msg_{i}", "user", None, f"Item {i} is here. " + "And so on. " * 400, NOON) for i in range(9))
+    calls: list[ModelCall] = []
+    draft = agent.create(Transcript("garden", "con_1", turns, NOON), LIMIT, calls.append)
+    assert isinstance(draft, Draft) and draft.content == "Item 0 is here."
+    assert len(calls) == len(server.chats) > 2
+    assert all(body["options"]["num_ctx"] == WINDOW for body in server.chats)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(WHOLE, id="plain"),
+        pytest.param(f"Here you are:\n```json\n{WHOLE}\n```\nAnything else?", id="fence and prose"),
+        pytest.param(f"{WHOLE}\n\n{WHOLE}", id="twice the same"),
+    ],
+)
+def test_one_whole_object_is_a_memory_at_the_first_try(agent: ModelAgent, server: OllamaServer, text: str) -> None:
+    server.will(Act(answer=text))
+    draft = agent.create(TRANSCRIPT, LIMIT, lambda call: None)
+    assert isinstance(draft, Draft) and draft.content == "Jo keeps bees."
+    assert len(server.chats) == 1
+
+
+UNUSABLE = [
+    pytest.param(Act(answer=""), id="empty"),
+    pytest.param(Act(answer="Jo keeps bees and they are angry."), id="prose"),
+    pytest.param(Act(answer="I'm sorry, I can't help with that."), id="apology"),
+    pytest.param(Act(answer={**GOOD, "memory": "I'm sorry, I can't help with that."}), id="apology in json"),
+    pytest.param(Act(answer=f"{WHOLE}\nor\n{json.dumps(OTHER)}"), id="two candidates"),
+    pytest.param(Act(answer=WHOLE[:40]), id="half an object"),
+    pytest.param(Act(answer=f"[{WHOLE}, {WHOLE[:9]}"), id="truncated list"),
+    pytest.param(Act(answer={**GOOD, "importance": "high"}), id="importance in words"),
+    pytest.param(Act(answer={**GOOD, "remember": "true|false"}), id="enumeration copied"),
+    pytest.param(Act(answer={"memory": "Jo keeps bees."}), id="missing fields"),
+    pytest.param(Act(answer=WHOLE, done_reason="length"), id="ended by length"),
+]
+
+
+@pytest.mark.parametrize("act", UNUSABLE)
+def test_an_unusable_answer_is_repaired(agent: ModelAgent, server: OllamaServer, act: Act) -> None:
+    server.will(act, Act(answer=OTHER))
+    draft = agent.create(TRANSCRIPT, LIMIT, lambda call: None)
+    assert isinstance(draft, Draft) and draft.content == "Jo keeps goats."
+
+
+@pytest.mark.parametrize("act", UNUSABLE)
+def test_an_unusable_answer_twice_is_an_error_and_two_metered_calls(
+    agent: ModelAgent, server: OllamaServer, act: Act
+) -> None:
+    server.will(act, act)
+    calls: list[ModelCall] = []
+    with pytest.raises(ModelOutput) as raised:
+        agent.create(TRANSCRIPT, LIMIT, calls.append)
+    assert len(calls) == len(server.chats) == 2
+    assert all(call.prompt_tokens > 0 for call in calls)
+    assert "bees" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "outcome"),
+    [
+        pytest.param(Act(status=500), Transient, CallOutcome.UNAVAILABLE, id="500"),
+        pytest.param(Act(status=429), Transient, CallOutcome.UNAVAILABLE, id="429"),
+        pytest.param(Act(status=400), Configuration, CallOutcome.REFUSED, id="400"),
+        pytest.param(Act(answer=GOOD, seen_tokens=30), PromptCut, CallOutcome.PROMPT_CUT, id="prompt cut"),
+        pytest.param(Act(answer=GOOD, error_after=0), Transient, CallOutcome.UNAVAILABLE, id="error in the stream"),
+    ],
+)
+def test_a_failure_is_passed_on_after_one_metered_call(
+    agent: ModelAgent, server: OllamaServer, act: Act, error: type[Exception], outcome: CallOutcome
+) -> None:
+    server.will(act)
+    calls: list[ModelCall] = []
+    with pytest.raises(error):
+        agent.create(TRANSCRIPT, LIMIT, calls.append)
+    assert [call.outcome for call in calls] == [outcome]
+
+
+def test_the_repair_shares_the_time_of_the_first_answer(server: OllamaServer) -> None:
+    chat = make_chat("ollama:tiny", server.url, WINDOW)
+    server.will(Act(answer="No.", drip_seconds=0.1), Act(stall=True))
+    calls: list[ModelCall] = []
+    with pytest.raises(Transient, match="in time"):
+        ModelAgent(chat, "ollama:tiny", WINDOW, 1.0).create(TRANSCRIPT, LIMIT, calls.append)
+    chat.close()
+    server.go_on()
+    assert [call.outcome for call in calls] == [CallOutcome.MALFORMED, CallOutcome.TIMEOUT]
+    assert sum(call.seconds for call in calls) < 4
+
+
+def decision(**changes: Any) -> dict[str, Any]:
+    return {"reason": "Same.", "action": "delete", "target_id": 3, "absorbed_id": 0, "new_content": "", **changes}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(decision(target_id=77), id="unknown id"),
+        pytest.param(decision(target_id=10), id="pinned"),
+        pytest.param(decision(action="edit"), id="empty text"),
+        pytest.param(decision(action="delete | edit"), id="enumeration copied"),
+        pytest.param("Delete everything.", id="everything"),
+    ],
+)
+def test_a_compaction_that_may_not_be_is_repaired_or_an_error(
+    agent: ModelAgent, server: OllamaServer, answer: dict[str, Any] | str
+) -> None:
+    server.will(Act(answer=answer), Act(answer=decision(action="edit", new_content="Two in one.")))
+    returned = agent.compact(PRESENT, ARRIVED, LIMIT, lambda call: None)
+    assert refusal(returned, PRESENT, LIMIT) is None and returned.new_content == "Two in one."
+    server.will(Act(answer=answer), Act(answer=answer))
+    with pytest.raises(ModelOutput):
+        agent.compact(PRESENT, ARRIVED, LIMIT, lambda call: None)
+
+
+def test_nothing_to_remember_comes_over_the_wire_as_an_answer(agent: ModelAgent, server: OllamaServer) -> None:
+    server.will(Act(answer={**GOOD, "remember": False, "memory": "", "reason": "Only a greeting."}))
+    assert agent.create(TRANSCRIPT, LIMIT, lambda call: None) == NothingToRemember("Only a greeting.")
