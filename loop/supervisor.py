@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -28,6 +28,9 @@ from shared.credentials import make_private_directory, read_or_make_admin_token
 from shared.db.schema import migrate
 from shared.errors import AfterthoughtError, Configuration
 from shared.settings import Settings, environment_name
+
+COMMANDS = {name: (sys.executable, "-m", name) for name in ("loop", "worker")}
+"""What runs beside Redis, by the name its log lines carry."""
 
 _POLL_SECONDS = 0.1
 _READY_SECONDS = 60.0
@@ -228,8 +231,10 @@ class Supervisor:
                 signal.signal(number, handler)
 
 
-def run_up(settings: Settings, console: Console | None = None) -> int:
+def run_up(settings: Settings, console: Console | None = None, commands: Mapping[str, Sequence[str]] = COMMANDS) -> int:
     """Start everything in ``settings.home`` and keep it running until told to stop; return the exit status.
+
+    ``commands`` are the processes to run beside Redis, by name.
 
     Raises:
         Configuration: the home is in use, the port is taken, or no Redis can be had.
@@ -246,7 +251,7 @@ def run_up(settings: Settings, console: Console | None = None) -> int:
             env = child_environment(settings, port=port, redis_url=redis_url, admin_token=token)
             address = f"http://{_bracketed(_ANY_HOST.get(settings.host, settings.host))}:{port}"
             return Supervisor(
-                _processes(settings.home, env, console),
+                _processes(commands, settings.home, env, console),
                 console,
                 foundation=redis_parts,
                 ready=lambda: is_ready(settings.host, port),
@@ -291,9 +296,11 @@ def is_ready(host: str, port: int) -> bool:
         connection.close()
 
 
-def _processes(home: Path, env: dict[str, str], console: Console) -> list[ChildProcess]:
+def _processes(
+    commands: Mapping[str, Sequence[str]], home: Path, env: dict[str, str], console: Console
+) -> list[ChildProcess]:
     logs = make_private_directory(home / "logs")
-    children = [Child(name, (sys.executable, "-m", name), env) for name in ("loop", "worker")]
+    children = [Child(name, argv, env) for name, argv in commands.items()]
     return [ChildProcess(child, logs / f"{child.name}.log", console) for child in children]
 
 

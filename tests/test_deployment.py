@@ -48,10 +48,11 @@ SECRETS = {
 # A name, perhaps a default or a message for when it is missing; `$$` is a literal dollar.
 _VARIABLE = re.compile(r"(?<!\$)\$\{(?P<name>\w+)(?:(?P<how>:[-?])(?P<rest>[^}]*))?\}")
 _TOP_KEYS = {"name", "services", "networks", "volumes", "secrets"}
-_SERVICE_KEYS = set(
-    "build cap_add cap_drop command depends_on entrypoint environment expose healthcheck image init logging network_mode "
-    "networks ports profiles read_only restart secrets security_opt shm_size stop_grace_period tmpfs user volumes".split()
-)
+_SERVICE_KEYS = {
+    *("build", "cap_add", "cap_drop", "command", "depends_on", "entrypoint", "environment", "expose", "healthcheck"),
+    *("image", "init", "logging", "network_mode", "networks", "ports", "profiles", "read_only", "restart", "secrets"),
+    *("security_opt", "shm_size", "stop_grace_period", "tmpfs", "user", "volumes"),
+}
 _HEALTH_KEYS = {"test", "interval", "timeout", "retries", "start_period", "disable"}
 _CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
 

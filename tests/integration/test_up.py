@@ -1,0 +1,201 @@
+"""The whole of ``run_up`` in a process of its own, with a small web server standing in for the loop."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+_LOOP = """
+import json, os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Ready(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+
+names = ("REDIS_URL", "DATABASE_URL", "AFTERTHOUGHT_ADMIN_TOKEN", "AFTERTHOUGHT_PORT")
+print(json.dumps({"pid": os.getpid(), **{name: os.environ[name] for name in names}}), flush=True)
+HTTPServer(("127.0.0.1", int(os.environ["AFTERTHOUGHT_PORT"])), Ready).serve_forever()
+"""
+_UP = """
+import sys
+from loop.supervisor import run_up
+from shared.errors import Configuration
+from shared.settings import read_settings
+stay = "import time; time.sleep(600)"
+commands = {"loop": (sys.executable, "-c", sys.argv[1]), "worker": (sys.executable, "-c", stay)}
+try:
+    sys.exit(run_up(read_settings(), commands=commands))
+except Configuration as error:
+    sys.exit(error.message)
+"""
+
+
+class Up:
+    """A running ``up`` and what it printed so far."""
+
+    def __init__(self, home: Path, process: subprocess.Popen[bytes], output: Path) -> None:
+        self.home = home
+        self.process = process
+        self._output = output
+
+    @property
+    def text(self) -> str:
+        return self._output.read_text()
+
+    def wait_ready(self) -> dict[str, str]:
+        """Return what the loop was told, once the service says that it is ready."""
+        wait_until(lambda: "is ready" in self.text or self.process.poll() is not None, 60, "the welcome")
+        assert self.process.poll() is None, self.text
+        return self.told()[-1]
+
+    def told(self) -> list[dict[str, str]]:
+        return [json.loads(line) for line in re.findall(r"^loop +\| (\{.*)$", self.text, re.MULTILINE)]
+
+    def redis(self) -> redis.Redis:
+        return redis.Redis.from_url(self.told()[-1]["REDIS_URL"], retry=Retry(NoBackoff(), 0), socket_timeout=5)
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(30)
+
+
+@contextmanager
+def _up(home: Path, **settings: str) -> Iterator[Up]:
+    output = home.with_name(f"{home.name}-{len(list(home.parent.iterdir()))}.txt")
+    env = {**os.environ, "AFTERTHOUGHT_HOME": str(home), "AFTERTHOUGHT_PORT": "0", **settings}
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _UP, _LOOP], env=env, stdout=file, stderr=subprocess.STDOUT, cwd=home.parent
+        )
+    with process:
+        try:
+            yield Up(home, process, output)
+        finally:
+            process.kill()
+
+
+@pytest.fixture(autouse=True)
+def _find_our_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
+    for name in ("REDIS_URL", "DATABASE_URL", "AFTERTHOUGHT_ADMIN_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def _runs(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return status.exists() and "\nState:\tZ" not in status.read_text()
+
+
+def test_it_prints_the_address_the_token_and_a_next_step(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as up:
+        told = up.wait_ready()
+        token = (tmp_path / "home" / "admin_token").read_text().strip()
+        assert f"http://127.0.0.1:{told['AFTERTHOUGHT_PORT']}" in up.text
+        assert f"Admin token  {token}" in up.text
+        assert "curl -X POST" in up.text
+        assert told["AFTERTHOUGHT_ADMIN_TOKEN"] == token
+        assert up.stop() == 0
+    assert not _runs(int(told["pid"]))
+
+
+def test_a_second_start_finds_yesterday_s_queue_and_token(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as up:
+        first = up.wait_ready()
+        with up.redis() as client:
+            client.set("yesterday", "kept")
+        assert up.stop() == 0
+    with _up(tmp_path / "home") as up:
+        second = up.wait_ready()
+        with up.redis() as client:
+            assert client.get("yesterday") == b"kept"
+        assert up.stop() == 0
+    same = {"REDIS_URL", "DATABASE_URL", "AFTERTHOUGHT_ADMIN_TOKEN"}
+    assert {name: first[name] for name in same} == {name: second[name] for name in same}
+
+
+def test_redis_is_started_again_at_the_same_address_when_it_dies(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as up:
+        up.wait_ready()
+        with up.redis() as client:
+            pid = client.info("server")["process_id"]
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: "redis ended (SIGKILL)" in up.text, 10, "the death to be noticed")
+        wait_until(lambda: _answers(up), 20, "Redis at its old address")
+        assert up.stop() == 0
+
+
+def _answers(up: Up) -> bool:
+    with up.redis() as client:
+        try:
+            return bool(client.ping())
+        except redis.ConnectionError:
+            return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a process to its parent")
+def test_killed_it_leaves_nothing_running_and_the_home_free(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as up:
+        told = up.wait_ready()
+        with up.redis() as client:
+            pids = [int(told["pid"]), client.info("server")["process_id"]]
+        up.process.kill()
+        up.process.wait()
+        wait_until(lambda: not any(map(_runs, pids)), 15, "the end of everything it started")
+    with _up(tmp_path / "home") as up:
+        up.wait_ready()
+        assert up.stop() == 0
+
+
+def test_a_second_one_on_the_same_home_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as first:
+        first.wait_ready()
+        with _up(tmp_path / "home") as second:
+            assert second.process.wait(30) == 1
+            assert f"already runs in {tmp_path / 'home'} (process {first.process.pid})" in second.text
+        assert first.process.poll() is None
+        assert first.stop() == 0
+
+
+def test_with_a_redis_of_one_s_own_none_is_started(tmp_path: Path, redis_url: str) -> None:
+    with _up(tmp_path / "home", REDIS_URL=redis_url) as up:
+        assert up.wait_ready()["REDIS_URL"] == redis_url
+        assert not (tmp_path / "home" / "redis").exists()
+        assert up.stop() == 0
+
+
+def test_nothing_in_the_home_can_be_read_by_others(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as up:
+        up.wait_ready()
+        assert up.stop() == 0
+    open_ones = [path for path in (tmp_path / "home").rglob("*") if path.stat().st_mode & 0o077]
+    assert open_ones == []
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
+
+
+def test_what_the_welcome_says_is_in_no_log_file(tmp_path: Path) -> None:
+    with _up(tmp_path / "home") as up:
+        told = up.wait_ready()
+        assert up.stop() == 0
+    logs = [path.read_text() for path in (tmp_path / "home").rglob("redis.log")]
+    assert logs
+    assert all(told["AFTERTHOUGHT_ADMIN_TOKEN"] not in text for text in logs)
