@@ -152,7 +152,10 @@ class Settings(BaseSettings):
     @field_validator("ollama_host")
     @classmethod
     def _http_address(cls, value: str) -> str:
-        return value if value.startswith(("http://", "https://")) else f"http://{value}"
+        if value.startswith(("http://", "https://")):
+            return value
+        # As Ollama itself reads it: without a scheme, its own port is meant.
+        return f"http://{value}" if ":" in value else f"http://{value}:11434"
 
     @model_validator(mode="after")
     def _limits_ascend(self) -> Settings:
