@@ -14,6 +14,7 @@ from loop.notices import Notices
 from loop.regulator import Regulator, Rules
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
+from loop.steps.step import Step
 from loop.steps.upkeep import Upkeep
 from loop.steps.wake_snoozed import WakeSnoozed
 from loop.ticker import Ticker
@@ -79,7 +80,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     rule = RetryRule(settings.retry_base_seconds, settings.retry_max_seconds)
     keep_keys = timedelta(hours=settings.idempotency_hours)
     upkeep = Upkeep(database, clock, rule, keep_keys, metrics)
-    steps = [SettleEnergy(regulator), upkeep, relay, WakeSnoozed(database, clock)]
+    steps: list[Step] = [SettleEnergy(regulator), upkeep, relay, WakeSnoozed(database, clock)]
     ticker = Ticker(steps, settings.tick_seconds, metrics)
     return Loop(
         settings=settings,

@@ -23,6 +23,7 @@ from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
 from worker.lifecycle import DEAF, Hearing, Watch, end_with_parent, private_queue
+from worker.tasks.canary import register_canary
 from worker.tasks.create_memory import register_create_memory
 from worker.tasks.end_conversation import register_end_conversation
 from worker.tasks.registry import Ready
@@ -46,18 +47,14 @@ app.set_current()
 app.conf.task_queues = [*app.conf.task_queues, CeleryQueue(private_queue(node))]
 ready = Ready()
 hearing = Hearing(settings.worker_silence_seconds)
+register_canary(app)
 register_create_memory(app, ready)
 register_end_conversation(app, ready)
 
 
-@app.task(name=CANARY_TASK)
-def canary() -> None:
-    """Do nothing; that it arrived is all."""
-
-
 def _send_canary() -> bool:
     try:
-        canary.apply_async(queue=private_queue(node), priority=0, retry=False)
+        app.send_task(CANARY_TASK, queue=private_queue(node), priority=0, retry=False)
     except BROKER_ERRORS:
         return False
     return True

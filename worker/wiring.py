@@ -12,11 +12,13 @@ from shared.broker import connect_redis
 from shared.clock import Clock, SystemClock
 from shared.db.engine import Database
 from shared.energy.budget import Prices
+from shared.llm.providers import make_chat
 from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from worker.agent.extractive import ExtractiveAgent
+from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import MemoryAgent
 from worker.lifecycle import is_gone
 from worker.pipelines.attempt import Attempts, Timing
@@ -60,10 +62,8 @@ def build_agent(settings: Settings) -> MemoryAgent:
     """Return the agent of the settings: a model when one is named, else the extractive one."""
     if settings.model is None:
         return ExtractiveAgent()
-    # Heavy and needed only with a model: langchain takes 0.8 s to import.
-    from worker.agent.model_agent import build_model_agent
-
-    return build_model_agent(settings)
+    chat = make_chat(settings.model, settings.ollama_host, settings.model_context_tokens)
+    return ModelAgent(chat, settings.model, settings.model_context_tokens, settings.model_timeout_seconds)
 
 
 def retry_rule(settings: Settings) -> RetryRule:

@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
 from shared.conversations import queries
 from shared.conversations.models import Conversation, Message
@@ -56,16 +55,16 @@ class NewMessage:
     created_at: datetime | None = None
 
 
-def start(session: Session, app: App, wanted: NewConversation, now: datetime) -> Conversation:
+def start(session: Session, app_id: str, wanted: NewConversation, now: datetime) -> Conversation:
     """Open a conversation. Raises: Conflict when the app already has one of that id."""
     conversation_id = wanted.conversation_id or new_id("conv", now)
-    if queries.find_conversation(session, app.app_id, conversation_id) is not None:
+    if queries.find_conversation(session, app_id, conversation_id) is not None:
         raise Conflict(
-            f"App {app.app_id} already has a conversation {conversation_id}; add messages to it or choose another id.",
+            f"App {app_id} already has a conversation {conversation_id}; add messages to it or choose another id.",
             code="conversation_exists",
         )
     conversation = Conversation(
-        app_id=app.app_id,
+        app_id=app_id,
         conversation_id=conversation_id,
         user_id=wanted.user_id,
         energy_budget_micro=wanted.energy_budget_micro,
@@ -121,25 +120,25 @@ def _store(
 
 
 def end(
-    session: Session, app: App, conversation: Conversation, reason: str | None, now: datetime, max_attempts: int = 5
+    session: Session, conversation: Conversation, epoch: int, reason: str | None, now: datetime, max_attempts: int = 5
 ) -> list[Job]:
-    """End a locked conversation and ask for its memory; ending it again returns the same jobs."""
+    """End a locked conversation and ask for its memory under its app's purge epoch; again, return the same jobs."""
     if conversation.ended_at is None:
         conversation.ended_at = conversation.updated_at = now
         conversation.end_reason = reason
         conversation.snoozed_until = None
-        enqueue(session, _memory_job(app, conversation, max_attempts), now)
+        enqueue(session, _memory_job(conversation, epoch, max_attempts), now)
     return list(jobs_of_conversation(session, conversation.key))
 
 
-def _memory_job(app: App, conversation: Conversation, max_attempts: int) -> NewJob:
+def _memory_job(conversation: Conversation, epoch: int, max_attempts: int) -> NewJob:
     return NewJob(
         kind=JobKind.CREATE_MEMORY,
-        app_id=app.app_id,
-        dedupe=f"{JobKind.CREATE_MEMORY}:{conversation.key}:{app.purge_epoch}",
+        app_id=conversation.app_id,
+        dedupe=f"{JobKind.CREATE_MEMORY}:{conversation.key}:{epoch}",
         conversation_key=conversation.key,
         conversation_id=conversation.conversation_id,
-        epoch=app.purge_epoch,
+        epoch=epoch,
         priority=MEMORY_PRIORITY,
         max_attempts=max_attempts,
     )

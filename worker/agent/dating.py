@@ -12,7 +12,17 @@ from datetime import date, timedelta
 from worker.agent.vocabulary import MONTHS, WEEKDAYS
 
 _COUNTS = {
-    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
     "ten": 10,
 }
 _COUNT = r"\d{1,2}|" + "|".join(_COUNTS)

@@ -81,13 +81,18 @@ class ModelAgent(MemoryAgent):
         )
         question = _question(WorkKind.COMPACT, prompt, CompactionAnswer, limit + _ANSWER_TOKENS)
         answer = self._ask(
-            question, meter, lambda a: refusal(a.decision(), existing, limit),
+            question,
+            meter,
+            lambda a: refusal(a.decision(), existing, limit),
             lambda a: refusal(_cut(a, limit), existing, limit),
         )
         return _cut(answer, limit)
 
     def _ask(
-        self, question: Question[AnswerT], meter: Meter, first: Callable[[AnswerT], str | None],
+        self,
+        question: Question[AnswerT],
+        meter: Meter,
+        first: Callable[[AnswerT], str | None],
         last: Callable[[AnswerT], str | None],
     ) -> AnswerT:
         return ask_repairing(self._chat, question, self._timeout_seconds, meter, first, last)
@@ -97,14 +102,18 @@ class ModelAgent(MemoryAgent):
     ) -> Question[CreationAnswer]:
         known = _shown(transcript.known, self._context_tokens // _KNOWN_SHARE)
         prompt = fill(
-            "create", mark=self._mark(), app=clean(transcript.app_name), ended=transcript.ended_at.date().isoformat(),
-            known=bullets(known), what=what, conversation=written(lines), limit=limit,
+            "create",
+            mark=self._mark(),
+            app=clean(transcript.app_name),
+            ended=transcript.ended_at.date().isoformat(),
+            known=bullets(known),
+            what=what,
+            conversation=written(lines),
+            limit=limit,
         )
         return _question(WorkKind.CREATE, prompt, CreationAnswer, limit + _ANSWER_TOKENS)
 
-    def _note(
-        self, transcript: Transcript, lines: Sequence[Line], what: str, meter: Meter
-    ) -> tuple[Line, ...]:
+    def _note(self, transcript: Transcript, lines: Sequence[Line], what: str, meter: Meter) -> tuple[Line, ...]:
         """Return notes on the lines; those on a part fill at most a third of one, so notes on notes come to an end."""
         most = max(1, min(_MOST_NOTES, self._context_tokens // _TOKENS_FOR_A_NOTE))
         room = self._room(self._notes(transcript, (), what, (0, 0), most), _LEAST_ROOM_FOR_NOTES)
@@ -120,8 +129,15 @@ class ModelAgent(MemoryAgent):
         self, transcript: Transcript, lines: Sequence[Line], what: str, place: tuple[int, int], most: int
     ) -> Question[NotesAnswer]:
         prompt = fill(
-            "notes", mark=self._mark(), app=clean(transcript.app_name), part=place[0], parts=place[1], what=what,
-            conversation=written(lines), most=most, limit=_NOTE_CHARS,
+            "notes",
+            mark=self._mark(),
+            app=clean(transcript.app_name),
+            part=place[0],
+            parts=place[1],
+            what=what,
+            conversation=written(lines),
+            most=most,
+            limit=_NOTE_CHARS,
         )
         return _question(WorkKind.CREATE, prompt, NotesAnswer, most * _NOTE_TOKENS)
 

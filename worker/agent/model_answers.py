@@ -106,6 +106,9 @@ class CompactionAnswer(_Answer):
         """Return it as a decision, with cleaned text."""
         merged = self.action is Action.EDIT
         return Decision(
-            self.action, self.target_id, clean(self.reason), clean(self.new_content) if merged else None,
+            self.action,
+            self.target_id,
+            clean(self.reason),
+            clean(self.new_content) if merged else None,
             self.absorbed_id if merged else NEW,
         )

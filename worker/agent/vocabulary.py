@@ -79,7 +79,17 @@ SPEAKING_OF_SELF = _words("i me my mine myself we us our ours ourselves")
 SPEAKING_TO_YOU = _words("you your yours yourself yourselves")
 
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

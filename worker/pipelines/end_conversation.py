@@ -52,7 +52,7 @@ class EndConversationByMessage:
         with self._database.write() as session:
             app = lock_app(session, wanted.app_id)
             conversation = lock_conversation(session, app.app_id, wanted.conversation_id)
-            end(session, app, conversation, wanted.reason, self._clock.now(), self._max_attempts)
+            end(session, conversation, app.purge_epoch, wanted.reason, self._clock.now(), self._max_attempts)
 
     def _bury(self, reason: str) -> None:
         with self._database.write() as session:

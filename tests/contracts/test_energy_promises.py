@@ -1,0 +1,154 @@
+"""What the ledger and the level promise, over each database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from loop.regulator import Regulator, Rules
+from shared.energy import ledger
+from shared.energy.budget import FLOOR, FULL, MICRO, to_micro, to_units
+from shared.energy.models import Spending
+from shared.outbox import dispatch
+from shared.outbox.models import JobState
+from tests.support.house import House
+
+
+@pytest.fixture
+def house(database_url: str) -> Iterator[House]:
+    house = House(database_url)
+    house.install()
+    yield house
+    house.database.dispose()
+
+
+def spend(house: House, units: float, app_id: str = "notes", kind: str = "create_memory") -> None:
+    with house.database.write() as session:
+        session.add(
+            Spending(
+                app_id=app_id, kind=kind, model="ollama:test", outcome="answered", prompt_tokens=1,
+                completion_tokens=1, estimated=False, micro=to_micro(units), settled=False, at=house.clock.now(),
+            )
+        )  # fmt: skip
+
+
+def regulator(house: House, refill: float = 1.0) -> Regulator:
+    return Regulator(house.database, house.clock, Rules(refill, 20.0, 32))
+
+
+def level(house: House, refill: float = 1.0) -> float:
+    with house.database.read() as session:
+        return regulator(house, refill).reading(session).level
+
+
+def test_the_first_poll_is_zero_the_next_is_not_and_the_one_after_is_zero_again(house: House) -> None:
+    govern = regulator(house)
+    assert govern.settle() == 0
+    house.converse("notes", "c1", "fact")
+    house.work_off()
+    assert govern.settle() > 0
+    assert govern.settle() == 0
+
+
+def test_three_sums_add_up_exactly_in_every_window(house: House) -> None:
+    for units in (10.5, 5.2, 3.1):
+        spend(house, units)
+    with house.database.read() as session:
+        windows = ledger.spent_by_window(session, "notes", house.clock.now())
+    assert {name: to_units(micro) for name, micro in windows.items()} == dict.fromkeys(
+        ("total", "last24h", "last1h", "last1min"), 18.8
+    )
+
+
+def test_windows_survive_a_restart_and_more_than_a_thousand_rows(house: House) -> None:
+    for _ in range(1200):
+        spend(house, 0.1)
+    house.clock.advance(120)
+    spend(house, 0.5)
+    house.database.dispose()
+    with house.database.read() as session:
+        windows = ledger.spent_by_window(session, "notes", house.clock.now())
+    assert windows["total"] == to_micro(120.5) and windows["last1min"] == to_micro(0.5)
+
+
+def test_the_ledgers_sum_equals_what_was_drawn_and_the_level_stays_above_its_floor(house: House) -> None:
+    govern = regulator(house, refill=0)
+    for units in (70.000001, 90.5, 33.3):
+        spend(house, units)
+        govern.settle()
+    with house.database.read() as session:
+        assert ledger.drawn(session) == to_micro(70.000001 + 90.5 + 33.3)
+    assert level(house, 0) == to_units(FLOOR)
+
+
+def test_energy_comes_back_with_time_whether_idle_or_busy_and_not_above_full(house: House) -> None:
+    spend(house, 60)
+    regulator(house).settle()
+    assert level(house) == 40
+    house.clock.advance(30)
+    assert level(house) == 70
+    house.clock.advance(3600)
+    assert level(house) == to_units(FULL)
+
+
+def test_a_clock_set_back_neither_gives_nor_takes_energy(house: House) -> None:
+    spend(house, 60)
+    regulator(house).settle()
+    house.clock.advance(-3600)
+    assert level(house) == 40
+    spend(house, 10)
+    regulator(house).settle()
+    house.clock.advance(3600)
+    assert level(house) == 30
+
+
+@pytest.mark.parametrize(("drawn", "starts"), [(80.0, 0), (79.9, 1)], ids=["at 20 %", "at 20.1 %"])
+def test_memory_work_starts_only_above_the_gate_and_then_the_oldest_first(
+    house: House, drawn: float, starts: int
+) -> None:
+    for i in range(3):
+        house.install(f"app{i}")
+        house.converse(f"app{i}", "c", "text")
+    spend(house, drawn)
+    govern = regulator(house, refill=0)
+    govern.settle()
+    with house.database.write() as session:
+        allowance = govern.allowance(session)
+        assert bool(allowance.jobs) is bool(starts)
+        if not starts:
+            dispatch.defer(session, allowance.why or "", house.clock.now())
+        sent = dispatch.take_due(session, house.clock.now(), min(allowance.jobs, 1), 60)
+    oldest = house.jobs()[-1]
+    assert [one.job_id for one in sent] == ([oldest.job_id] if starts else [])
+    assert starts or {j.state for j in house.jobs()} == {JobState.DEFERRED}
+
+
+def test_jobs_in_flight_are_counted_against_what_is_left(house: House) -> None:
+    house.converse("notes", "c1", "fact")
+    house.work_off()
+    spend(house, 55, kind="respond")
+    govern = regulator(house, refill=0)
+    govern.settle()
+    for i in range(20):
+        house.install(f"app{i}")
+        house.converse(f"app{i}", "c", "text")
+    with house.database.write() as session:
+        allowance = govern.allowance(session)
+        dispatch.take_due(session, house.clock.now(), allowance.jobs, 60)
+        assert govern.allowance(session).jobs == 0
+    assert 0 < allowance.jobs < 20
+
+
+def test_the_share_of_memory_work_is_known(house: House) -> None:
+    spend(house, 5)
+    spend(house, 95, kind="respond")
+    with house.database.read() as session:
+        assert regulator(house).reading(session).memory_share == pytest.approx(0.05)
+
+
+def test_a_level_of_a_million_small_draws_is_exact(house: House) -> None:
+    for _ in range(1000):
+        spend(house, 0.000001)
+    assert regulator(house, 0).settle() == 1000
+    assert level(house, 0) == (FULL - 1000) / MICRO

@@ -1,0 +1,329 @@
+"""What an app's memories promise, over each database: the cap, the merges, the history, one memory a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError
+
+from shared.context.block import Recalled, memories_block
+from shared.contracts.jobs import JobMessage
+from shared.conversations.lifecycle import end
+from shared.conversations.queries import lock_conversation
+from shared.energy.ledger import unsettled
+from shared.errors import LeaseLost, ModelOutput, Purged, Transient
+from shared.memories.compaction import NEW, Action, Decision
+from shared.memories.erasure import erase_app, erase_conversation, purge_memories
+from shared.memories.history import Cause
+from shared.memories.models import ChangeKind, Memory, Origin
+from shared.memories.queries import changes_of_app, history_of
+from shared.memories.restoring import restore
+from shared.memories.writing import Edit, NewMemory, edit, place
+from shared.outbox.models import JobState
+from shared.outbox.ownership import sweep
+from tests.support.house import House
+from worker.agent.extractive import ExtractiveAgent
+from worker.agent.protocol import NothingToRemember
+
+TOPICS = [
+    "I prefer my meetings in the morning.",
+    "I am allergic to peanuts.",
+    "My birthday is on 15 March.",
+    "I live in New York.",
+    "I speak Spanish and English.",
+    "I have two children.",
+    "I drive a Tesla.",
+    "I exercise daily before work.",
+    "I am a vegetarian.",
+    "I work remotely from home.",
+    "I love jazz.",
+    "I studied at MIT.",
+]
+
+
+@pytest.fixture
+def house(database_url: str) -> Iterator[House]:
+    house = House(database_url)
+    house.install()
+    yield house
+    house.database.dispose()
+
+
+@pytest.fixture
+def extractive(database_url: str) -> Iterator[House]:
+    house = House(database_url, ExtractiveAgent())
+    house.install()
+    yield house
+    house.database.dispose()
+
+
+def fill(house: House, count: int = 10) -> None:
+    for i in range(1, count + 1):
+        house.converse("notes", f"c{i}", f"fact {i}")
+    house.work_off()
+
+
+def test_eleven_conversations_one_by_one_leave_ten_memories(extractive: House) -> None:
+    counts = []
+    for i in range(1, 12):
+        extractive.converse("notes", f"c{i}", f"Schedule meeting {i}", f"Meeting {i} scheduled")
+        assert extractive.work_off() == [JobState.DONE]
+        counts.append(len(extractive.memories()))
+    assert counts == [*range(1, 11), 10]
+
+
+def test_twelve_topics_stay_within_the_cap_and_every_removal_is_explained(extractive: House) -> None:
+    for i, topic in enumerate(TOPICS):
+        extractive.converse("notes", f"c{i}", topic, "Noted.")
+        extractive.work_off()
+        assert len(extractive.memories()) <= 10
+    with extractive.database.read() as session:
+        changes = changes_of_app(session, "notes", 200)
+    gone = {c.memory_id for c in changes} - {m.memory_id for m in extractive.memories()}
+    ends = {c.memory_id: c for c in changes if c.kind in ("removed", "absorbed", "gave_way")}
+    assert gone and gone == set(ends)
+    assert all(c.reason and c.actor == "extractive" and c.before for c in ends.values())
+
+
+def test_the_database_itself_refuses_an_eleventh_memory(house: House) -> None:
+    fill(house)
+    assert len(house.memories()) == 10
+    now = house.clock.now()
+    for slot in (11, 5, 0):
+        with pytest.raises(IntegrityError), house.database.write() as session:
+            origin = Origin(app_id="notes", epoch=0, agent="test", created_at=now)
+            session.add(origin)
+            session.flush()
+            row = {"memory_id": origin.memory_id, "app_id": "notes", "slot": slot, "content": "x", "agent": "test"}
+            session.execute(
+                insert(Memory).values(
+                    **row, importance=5, tags=[], pinned=False, version=1, created_at=now, updated_at=now
+                )
+            )
+
+
+def test_an_edit_decision_leaves_ten_and_the_target_takes_in_the_new_one(house: House) -> None:
+    fill(house)
+    target = house.memories()[-1].memory_id
+    house.scripted.decides = [Decision(Action.EDIT, target, "they belong together", "fact 1 and fact 11")]
+    house.converse("notes", "c11", "fact 11")
+    assert house.work_off() == [JobState.DONE]
+    assert len(house.memories()) == 10
+    assert "fact 1 and fact 11" in house.contents() and "fact 11" not in house.contents()
+    with house.database.read() as session:
+        kinds = [c.kind for c in history_of(session, target)]
+    assert kinds == [ChangeKind.CREATED, ChangeKind.MERGED]
+
+
+def test_merging_two_old_memories_gives_the_new_one_the_freed_place(house: House) -> None:
+    fill(house)
+    ids = [m.memory_id for m in reversed(house.memories())]
+    house.scripted.decides = [Decision(Action.EDIT, ids[0], "alike", "fact 1 and fact 2", absorbed_id=ids[1])]
+    house.converse("notes", "c11", "fact 11")
+    house.work_off()
+    contents = house.contents()
+    assert len(contents) == 10 and contents[0] == "fact 11" and "fact 2" not in contents
+
+
+BAD_DECISIONS = {
+    "unknown id": Decision(Action.DELETE, 999_999, "why not"),
+    "rewrites the new one": Decision(Action.EDIT, NEW, "why not", "text"),
+    "empty text": Decision(Action.EDIT, 1, "why not", "  "),
+    "too long": Decision(Action.EDIT, 1, "why not", "x" * 201),
+    "absorbs an unknown": Decision(Action.EDIT, 1, "why not", "text", absorbed_id=777_777),
+    "merges with itself": Decision(Action.EDIT, 1, "why not", "text", absorbed_id=1),
+    "model failed": ModelOutput("no usable answer"),
+    "model away": Transient("no answer in time"),
+}
+
+
+@pytest.mark.parametrize("decision", BAD_DECISIONS.values(), ids=BAD_DECISIONS.keys())
+def test_a_bad_compaction_answer_falls_back_to_the_oldest(house: House, decision: Decision | Exception) -> None:
+    fill(house)
+    house.scripted.decides = [decision]
+    house.converse("notes", "c11", "fact 11")
+    assert house.work_off() == [JobState.DONE]
+    assert house.contents() == [f"fact {i}" for i in range(11, 1, -1)]
+    with house.database.read() as session:
+        removed = next(c for c in changes_of_app(session, "notes", 5) if c.kind == ChangeKind.REMOVED)
+    assert (removed.actor, removed.before) == ("rule:oldest_goes", "fact 1")
+
+
+def test_another_apps_memory_is_never_a_target(house: House) -> None:
+    house.install("mail")
+    house.converse("mail", "theirs", "their secret")
+    fill(house)
+    theirs = house.memories("mail")[0].memory_id
+    house.scripted.decides = [Decision(Action.DELETE, theirs, "mischief")]
+    house.converse("notes", "c11", "fact 11")
+    house.work_off()
+    assert house.contents("mail") == ["their secret"] and "fact 1" not in house.contents()
+
+
+def test_pinned_memories_are_never_touched_and_the_new_one_gives_way_when_all_are(house: House) -> None:
+    fill(house)
+    with house.database.write() as session:
+        for memory in house.memories():
+            edit(session, session.merge(memory), Edit(pinned=True), Cause("admin", "pin", house.clock.now()))
+    house.converse("notes", "c11", "fact 11")
+    assert house.work_off() == [JobState.DONE]
+    assert "fact 11" not in house.contents() and len(house.contents()) == 10
+    with house.database.read() as session:
+        last = changes_of_app(session, "notes", 1)[0]
+    assert last.kind == ChangeKind.GAVE_WAY and "pinned" in last.reason
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_a_conversation_ended_again_has_one_job_and_one_memory(house: House, times: int) -> None:
+    first = house.converse("notes", "c1", "fact 1")
+    for _ in range(times):
+        with house.database.write() as session:
+            conversation = lock_conversation(session, "notes", "c1")
+            again = end(session, conversation, 0, None, house.clock.now())
+        assert [j.job_id for j in again] == [j.job_id for j in first]
+    house.work_off()
+    assert house.contents() == ["fact 1"]
+
+
+def test_a_delivery_that_comes_twice_is_claimed_once(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    [claim] = house.claims()
+    again = JobMessage(job_id=claim.job_id, fence=claim.fence - 1)
+    assert all(house.claim(again, f"node/{n}") is None for n in range(5))
+    house.pipeline(claim)
+    assert house.claim(again) is None and house.contents() == ["fact 1"]
+
+
+def test_a_job_that_outlived_its_lease_cannot_write(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    [stale] = house.claims()
+    house.clock.advance(61)
+    with house.database.write() as session:
+        assert sweep(session, house.clock.now(), house.rule) == {JobState.RETRYING: 1}
+    with pytest.raises(LeaseLost):
+        house.pipeline(stale)
+    house.clock.advance(10)
+    assert house.work_off() == [JobState.DONE] and house.contents() == ["fact 1"]
+
+
+def test_nothing_to_remember_is_a_recorded_outcome_of_its_own(house: House) -> None:
+    house.scripted.says = [NothingToRemember("only greetings")]
+    house.converse("notes", "c1", "hello")
+    assert house.work_off() == [JobState.NOTHING]
+    assert house.memories() == [] and house.jobs()[0].reason == "nothing to remember"
+
+
+def test_a_purge_while_the_agent_thinks_beats_its_result(house: House) -> None:
+    house.converse("notes", "c1", "canary")
+    [claim] = house.claims()
+
+    def purge() -> None:
+        with house.database.write() as session:
+            purge_memories(session, "notes", "admin", house.clock.now())
+
+    house.scripted.while_thinking = purge
+    with pytest.raises((Purged, LeaseLost)):
+        house.pipeline(claim)
+    assert house.memories() == [] and house.jobs()[0].state == JobState.CANCELLED
+
+
+def test_a_purge_empties_history_and_its_receipt_counts_what_is_left(house: House) -> None:
+    fill(house, 3)
+    with house.database.write() as session:
+        receipt = purge_memories(session, "notes", "admin", house.clock.now())
+    assert receipt.erased["memories"] == 3 and set(receipt.left.values()) == {0}
+    with house.database.read() as session:
+        changes = changes_of_app(session, "notes", 100)
+        assert changes and all(c.before is None and c.after is None and c.reason == "erased" for c in changes)
+    house.converse("notes", "after", "a new beginning")
+    house.work_off()
+    assert house.contents() == ["a new beginning"]
+
+
+def test_memories_that_changed_while_the_agent_thought_are_thought_about_again_once(house: House) -> None:
+    fill(house)
+    changes = iter(range(100))
+
+    def write_by_hand() -> None:
+        now = house.clock.advance(1)
+        with house.database.write() as session:
+            place(
+                session, "notes", NewMemory(f"by hand {next(changes)}", "by hand", 0), Cause("admin", "hand", now), 10
+            )
+
+    house.scripted.while_thinking = write_by_hand
+    house.converse("notes", "c11", "fact 11")
+    assert house.work_off() == [JobState.DONE]
+    assert len(house.contents()) == 10 and house.contents().count("fact 11") == 1
+
+
+def test_erasing_a_conversation_takes_its_words_out_of_what_was_merged(house: House) -> None:
+    fill(house)
+    target = house.memories()[-1].memory_id
+    house.scripted.decides = [Decision(Action.EDIT, target, "alike", "fact 1 with canary")]
+    house.converse("notes", "c11", "canary")
+    house.work_off()
+    with house.database.write() as session:
+        receipt = erase_conversation(session, "notes", "c11", "admin", house.clock.now())
+    assert set(receipt.left.values()) == {0}
+    assert "fact 1" in house.contents() and not any("canary" in text for text in house.contents())
+    with house.database.read() as session:
+        texts = [t for c in changes_of_app(session, "notes", 100) for t in (c.before, c.after, c.reason) if t]
+    assert not any("canary" in text for text in texts)
+
+
+def test_erasing_an_app_leaves_nothing_but_counts_times_and_ids(house: House) -> None:
+    fill(house, 4)
+    with house.database.write() as session:
+        receipt = erase_app(session, "notes", "admin", house.clock.now())
+    assert receipt.erased["conversations"] == 4 and set(receipt.left.values()) == {0}
+
+
+def test_a_removed_memory_can_be_brought_back(house: House) -> None:
+    fill(house)
+    house.converse("notes", "c11", "fact 11")
+    house.work_off()
+    gone = 1
+    with house.database.write() as session:
+        gone = next(c.memory_id for c in changes_of_app(session, "notes", 9) if c.kind == ChangeKind.REMOVED)
+        placed = restore(session, "notes", gone, Cause("admin", "restored", house.clock.now()), 10)
+    assert placed.stands and "fact 1" in house.contents() and len(house.contents()) == 10
+
+
+def test_a_merge_can_be_taken_back(house: House) -> None:
+    fill(house)
+    target = house.memories()[-1].memory_id
+    house.scripted.decides = [Decision(Action.EDIT, target, "alike", "both")]
+    house.converse("notes", "c11", "fact 11")
+    house.work_off()
+    with house.database.write() as session:
+        restore(session, "notes", target, Cause("admin", "restored", house.clock.now()), 10)
+    assert "fact 1" in house.contents() and "both" not in house.contents()
+
+
+def test_memories_come_newest_first_in_a_stable_order_after_a_restart(house: House) -> None:
+    fill(house, 5)
+    before = [(m.memory_id, m.content) for m in house.memories()]
+    house.database.dispose()
+    assert [(m.memory_id, m.content) for m in house.memories()] == before
+    assert house.contents() == [f"fact {i}" for i in range(5, 0, -1)]
+
+
+def test_recalled_memories_are_not_shown_to_the_agent_again(house: House) -> None:
+    block = memories_block("Notes", [Recalled(1, "the user likes tea", datetime(2026, 1, 1, tzinfo=UTC))], 500)
+    house.converse("notes", "c1", f"{block.text}\nI moved to Oslo.")
+    house.work_off()
+    assert house.scripted.seen[0].turns[0].content == "I moved to Oslo."
+
+
+def test_spending_counts_when_the_work_fails(house: House) -> None:
+    house.scripted.says = [Transient("no answer")]
+    house.converse("notes", "c1", "fact 1")
+    [claim] = house.claims()
+    with pytest.raises(Transient):
+        house.pipeline(claim)
+    with house.database.read() as session:
+        assert unsettled(session) == 11_000_000

