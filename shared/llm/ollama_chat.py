@@ -127,7 +127,10 @@ class OllamaChat(Chat):
             return CallOutcome.REFUSED, Configuration(
                 f"Ollama at {self._host} has no model {self._model}. Run: ollama pull {self._model}"
             )
-        return CallOutcome.REFUSED, Configuration(f"Ollama refused the request to {self.name} (status {status}).")
+        return CallOutcome.REFUSED, Configuration(
+            f"Ollama at {self._host} refused the request to {self.name} with status {status}; its own log says why. "
+            "Structured answers need Ollama 0.5 or newer and a chat model."
+        )
 
 
 class _Hiccup(Transient):
