@@ -65,7 +65,7 @@ class Settings(BaseSettings):
     small_model: str | None = Field(None, description="Cheaper model for when energy is low, as `ollama:NAME`.")
     embedding: str | None = Field(None, description="Embedding model, as `ollama:NAME`; unset: the built-in one.")
     model_context_tokens: int = Field(
-        8192, ge=1024, le=1_048_576, description="num_ctx sent with every model call, tokens."
+        8192, ge=2048, le=1_048_576, description="num_ctx sent with every model call, tokens."
     )
 
     # Memories

@@ -18,11 +18,12 @@ from shared.broker import BROKER_ERRORS, make_celery
 from shared.clock import SystemClock
 from shared.contracts.jobs import CANARY_TASK
 from shared.db.engine import Database
+from shared.lifeline import die_with_parent
 from shared.outbox.ownership import release_node
 from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
-from worker.lifecycle import DEAF, Hearing, Watch, end_with_parent, private_queue
+from worker.lifecycle import DEAF, Hearing, Watch, private_queue
 from worker.tasks.canary import register_canary
 from worker.tasks.create_memory import register_create_memory
 from worker.tasks.end_conversation import register_end_conversation
@@ -98,5 +99,5 @@ def _stop_watching(**_: Any) -> None:
 
 @signals.worker_process_init.connect(weak=False)
 def _build(**_: Any) -> None:
-    end_with_parent()
+    die_with_parent(os.getppid())
     ready.wired = wire(settings, make_metrics(), node)

@@ -7,24 +7,14 @@ it starts it again.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_PR_SET_PDEATHSIG = 1
 DEAF = 70
 """Exit status of a worker that found itself deaf."""
-
-
-def end_with_parent() -> None:
-    """Have the kernel kill this pool process when the worker's main process dies; elsewhere than Linux, do nothing."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def is_gone(owner: str, node: str) -> bool:

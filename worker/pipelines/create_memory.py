@@ -16,7 +16,7 @@ from shared.context.block import without_recalled
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import messages_of
 from shared.db.engine import Database
-from shared.errors import LeaseLost, ModelOutput, Purged, Transient
+from shared.errors import Configuration, LeaseLost, ModelOutput, Purged, Transient
 from shared.llm.calls import Meter
 from shared.memories import compaction, queries
 from shared.memories.compaction import NEW, Candidate, Room
@@ -125,7 +125,7 @@ class CreateMemory:
         new = Candidate(NEW, draft.content, seen.transcript.ended_at, draft.importance, draft.tags)
         try:
             decision = self._agent.compact(seen.existing, new, self._limit, meter)
-        except (Transient, ModelOutput) as error:
+        except (Transient, ModelOutput, Configuration) as error:
             why = f"the agent could not decide ({error.code})"
             return Proposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.MODEL_FAILED)
         refused = compaction.refusal(decision, seen.existing, self._limit)

@@ -1,0 +1,138 @@
+"""A whole Afterthought of real processes that fault tests break and watch recover."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from shared.db.engine import Database
+from shared.memories.queries import standing
+from shared.outbox.models import OPEN
+from shared.outbox.queries import JobFilter, list_jobs
+from tests.support.canaries import places_of
+from tests.support.faultpoints import VARIABLE, Faultpoints
+from tests.support.services import EmbeddedRedis, System, start_redis, start_system
+from tests.support.waiting import wait_until
+
+QUICK = {
+    "AFTERTHOUGHT_MODEL_TIMEOUT_SECONDS": "2",
+    "AFTERTHOUGHT_TASK_SOFT_LIMIT_SECONDS": "20",
+    "AFTERTHOUGHT_TASK_HARD_LIMIT_SECONDS": "25",
+    "AFTERTHOUGHT_LEASE_SECONDS": "26",
+    "AFTERTHOUGHT_HEARTBEAT_SECONDS": "1",
+    "AFTERTHOUGHT_QUEUED_SECONDS": "3",
+    "AFTERTHOUGHT_RETRY_BASE_SECONDS": "0.2",
+    "AFTERTHOUGHT_RETRY_MAX_SECONDS": "1",
+    "AFTERTHOUGHT_JOB_MAX_ATTEMPTS": "50",
+    "AFTERTHOUGHT_TICK_SECONDS": "0.2",
+    "AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": "1000",
+    "AFTERTHOUGHT_WORKER_SILENCE_SECONDS": "4",
+    "AFTERTHOUGHT_LOG_FORMAT": "json",
+}
+
+
+@dataclass
+class Fleet:
+    """The processes, and what the test asked of them."""
+
+    system: System
+    redis: EmbeddedRedis
+    database: Database
+    points: Faultpoints
+    folder: Path
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def ask(self, method: str, path: str, **more: Any) -> Any:
+        """Send one request as the admin; a loop that is just coming back is asked again."""
+
+        def answer() -> httpx.Response | None:
+            with contextlib.suppress(httpx.TransportError), self.system.client() as client:
+                got = client.request(method, path, **more)
+                return got if got.status_code < 500 else None
+            return None
+
+        got = wait_until(answer, 60, f"an answer to {method} {path}")
+        assert got.status_code < 400 or got.status_code == 409, got.text
+        return got.json()
+
+    def new_app(self) -> str:
+        app_id = f"app{next(self.numbers)}"
+        self.ask("POST", "/apps", json={"appId": app_id, "name": app_id})
+        return app_id
+
+    def converse(self, app_id: str, *said: str) -> str:
+        """Open, fill and end a conversation, in a way that may be repeated after a lost answer."""
+        conversation_id = f"c{next(self.numbers)}"
+        base = f"/apps/{app_id}/conversations"
+        self.ask("POST", base, json={"conversationId": conversation_id})
+        messages = [
+            {"role": "user", "content": text, "messageId": f"{conversation_id}-{i}"} for i, text in enumerate(said)
+        ]
+        self.ask("POST", f"{base}/{conversation_id}/messages", json={"messages": messages})
+        self.ask("POST", f"{base}/{conversation_id}/end", json={})
+        return conversation_id
+
+    def open_jobs(self, app_id: str | None = None) -> list[str]:
+        with self.database.read() as session:
+            jobs = [j for state in OPEN for j in list_jobs(session, JobFilter(state, app_id), 200)]
+        return [f"{j.job_id} {j.state} {j.attempts} {j.reason}" for j in jobs]
+
+    def settle(self, app_id: str | None = None, timeout: float = 90) -> None:
+        """Wait until no job is unfinished."""
+
+        def settled() -> bool:
+            self.revive()
+            return not self.open_jobs(app_id)
+
+        try:
+            wait_until(settled, timeout, "every job to finish")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.open_jobs(app_id)}\n{self.system.workers[0].log[-3000:]}") from None
+
+    def revive(self) -> None:
+        """Start again what ended, as the supervisor would."""
+        if not self.redis.alive:
+            self.redis.start()
+        for process in self.system.processes:
+            if not process.alive:
+                process.start()
+
+    def states(self, app_id: str) -> dict[str, str]:
+        """Return the state of each conversation's job."""
+        with self.database.read() as session:
+            return {str(j.conversation_id): j.state for j in list_jobs(session, JobFilter(app_id=app_id), 200)}
+
+    def memories(self, app_id: str) -> list[str]:
+        with self.database.read() as session:
+            return [memory.content for memory in standing(session, app_id)]
+
+    def places_of(self, canary: str) -> list[str]:
+        with self.redis.client() as client:
+            return places_of(canary, self.database, client, self.folder)
+
+
+@contextlib.contextmanager
+def launch(folder: Path, database_url: str) -> Iterator[Fleet]:
+    """Run a fleet with fault points until the block ends."""
+    redis = start_redis(folder / "redis")
+    points = Faultpoints(folder / "points")
+    env = {**QUICK, VARIABLE: str(points.directory)}
+    try:
+        with start_system(folder, database_url, redis.url, env=env, loop=False) as system:
+            system.loop.argv = (sys.executable, "-m", "tests.support.faulty_loop")
+            system.workers[0].argv = (sys.executable, "-m", "tests.support.faulty_worker")
+            for process in system.processes:
+                process.start()
+            system.wait_ready()
+            database = Database(database_url)
+            yield Fleet(system, redis, database, points, folder)
+            database.dispose()
+    finally:
+        redis.stop()

@@ -1,0 +1,85 @@
+"""Places in a worker and in the loop where a test can kill, or hold, the real process.
+
+A test arms a point by writing a file; the first process that reaches the point takes the file and does what it says,
+once. Only the processes of ``tests.support.faulty_worker`` and ``tests.support.faulty_loop`` look for such files.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from enum import StrEnum
+from pathlib import Path
+
+VARIABLE = "TEST_FAULTPOINTS"
+
+
+class Point(StrEnum):
+    """Where."""
+
+    BEFORE_CALL = "before_call"
+    AFTER_CALL = "after_call"
+    AFTER_COMMIT = "after_commit"
+    BEFORE_ACK = "before_ack"
+    BEFORE_SEND = "before_send"
+    AFTER_SEND = "after_send"
+
+
+class Deed(StrEnum):
+    """What."""
+
+    KILL = "kill"
+    KILL_WITH_PARENT = "kill_with_parent"
+    HOLD = "hold"
+
+
+class Faultpoints:
+    """The test's side: arms points in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def arm(self, point: Point, deed: Deed) -> None:
+        """Have the next process that reaches ``point`` do ``deed``."""
+        draft = self.directory / f".{point}"
+        draft.write_text(deed)
+        draft.rename(self.directory / point)
+
+    def was_reached(self, point: Point) -> bool:
+        """Whether a process took the point since it was armed."""
+        return not (self.directory / point).exists()
+
+    def let_go(self, point: Point) -> None:
+        """Let the process that is held at the point go on."""
+        (self.directory / f"{point}.go").touch()
+
+    def disarm(self) -> None:
+        """Forget every point."""
+        for path in self.directory.iterdir():
+            path.unlink(missing_ok=True)
+
+
+def reach(point: Point) -> None:
+    """The process's side: do what is asked of the first that comes here."""
+    directory = Path(os.environ[VARIABLE])
+    taken = directory / f"{point}.{os.getpid()}"
+    try:
+        (directory / point).rename(taken)
+    except FileNotFoundError:
+        return
+    deed = Deed(taken.read_text())
+    taken.unlink()
+    if deed is Deed.HOLD:
+        _hold(directory / f"{point}.go")
+        return
+    if deed is Deed.KILL_WITH_PARENT:
+        os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _hold(go: Path) -> None:
+    while not go.exists():
+        time.sleep(0.005)
+    go.unlink(missing_ok=True)
