@@ -176,7 +176,7 @@ class Supervisor:
         now = time.monotonic()
         if now - watched.started_at >= _STEADY_SECONDS:
             watched.failures = 0
-        wait = min(self._first_wait_seconds * 2**watched.failures, _LONGEST_WAIT_SECONDS)
+        wait = wait_before_restart(watched.failures, self._first_wait_seconds)
         watched.failures += 1
         watched.due_at = now + wait
         self._console.say(_NAME, f"{watched.part.name} ended ({ending}); starting it again in {wait:g} s")
@@ -223,7 +223,9 @@ class Supervisor:
         def heed(number: int, frame: FrameType | None) -> None:
             self.request_stop()
 
-        before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        # Whoever started us with nohup wants us to outlive the terminal.
+        hangup = () if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else (signal.SIGHUP,)
+        before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM, *hangup)}
         try:
             yield
         finally:
@@ -282,6 +284,12 @@ def _own_code_only() -> dict[str, str]:
     if root.name.endswith("-packages"):
         return {"PYTHONSAFEPATH": "1"}
     return {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(filter(None, (str(root), os.getenv("PYTHONPATH"))))}
+
+
+def wait_before_restart(failures: int, first_seconds: float = _FIRST_WAIT_SECONDS) -> float:
+    """Return how many seconds to wait after ``failures`` deaths in a row before this one: doubling, up to 30."""
+    # The exponent is bounded because a part may fail for weeks, and a float holds no 2**1100.
+    return min(first_seconds * 2.0 ** min(failures, 32), _LONGEST_WAIT_SECONDS)
 
 
 def is_ready(host: str, port: int) -> bool:

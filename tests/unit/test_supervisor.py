@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from loop.child import Child, ChildProcess, Console, RotatingLog
-from loop.supervisor import Supervisor, child_environment, run_up
+from loop.supervisor import Supervisor, child_environment, run_up, wait_before_restart
 from shared.credentials import make_private_directory, read_or_make_admin_token, read_or_make_secret
 from shared.errors import Configuration
 from shared.settings import read_settings
@@ -136,6 +136,11 @@ def test_a_child_that_never_lives_ends_the_start_after_growing_waits(stage: Stag
     assert "ended 5 times before the service was ready" in stage.text
 
 
+@pytest.mark.parametrize(("failures", "seconds"), [(0, 0.5), (1, 1.0), (5, 16.0), (6, 30.0), (100_000, 30.0)], ids=str)
+def test_waits_double_up_to_half_a_minute_however_long_it_goes_on(failures: int, seconds: float) -> None:
+    assert wait_before_restart(failures) == seconds
+
+
 def test_a_command_that_does_not_exist_ends_the_start_too(stage: Stage) -> None:
     nowhere = ChildProcess(Child("gone", ("/nonexistent",), {}), stage.directory / "gone.log", stage.console)
     assert Supervisor([nowhere], stage.console, ready=lambda: False, first_wait_seconds=0.01).run() == 1
@@ -235,6 +240,20 @@ def test_a_signal_stops_everything_and_is_no_failure(number: signal.Signals, tmp
         process.send_signal(number)
         assert process.wait(20) == 0
         assert not _runs(int(words[-1]))
+
+
+def test_started_with_nohup_it_outlives_the_terminal(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with _supervisor_process(tmp_path, _STAY) as (process, words):
+            process.send_signal(signal.SIGHUP)
+            os.kill(int(words[-1]), signal.SIGKILL)
+            assert process.stdout is not None
+            assert "starting it again" in process.stdout.readline(), "it still looks after its child"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_second_signal_does_not_wait_for_the_drain_time(tmp_path: Path) -> None:
