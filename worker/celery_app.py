@@ -23,7 +23,7 @@ from shared.outbox.ownership import release_node
 from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
-from worker.lifecycle import DEAF, Hearing, Watch, private_queue
+from worker.lifecycle import GAVE_UP, Hearing, Watch, private_queue
 from worker.tasks.canary import register_canary
 from worker.tasks.create_memory import register_create_memory
 from worker.tasks.end_conversation import register_end_conversation
@@ -61,12 +61,18 @@ def _send_canary() -> bool:
     return True
 
 
-def _give_up() -> None:
-    log.error("worker_deaf", silence_seconds=settings.worker_silence_seconds)
-    os._exit(DEAF)
+def _give_up(why: str) -> None:
+    log.error("worker_gives_up", why=why)
+    os._exit(GAVE_UP)
 
 
-watch = Watch(hearing, _send_canary, lambda: bool(worker_state.reserved_requests), _give_up)
+def _tasks_in_hand() -> list[str]:
+    return [request.id for request in list(worker_state.reserved_requests)]
+
+
+watch = Watch(
+    hearing, _send_canary, _tasks_in_hand, _give_up, settings.task_hard_limit_seconds + settings.worker_silence_seconds
+)
 
 
 @signals.celeryd_init.connect(weak=False)

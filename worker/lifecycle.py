@@ -1,8 +1,8 @@
 """What a worker does when it starts, forks, listens and stops.
 
 A worker that stays connected but hears nothing (as can happen when Redis restarts) is found by its own canary: a tiny
-task on a queue only it consumes. An idle worker that does not get it back in time ends itself, and whoever supervises
-it starts it again.
+task on a queue only it consumes. An idle worker that does not get it back in time ends itself, and so does one that
+still holds a task long after its time limit; whoever supervises it starts it again.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-DEAF = 70
-"""Exit status of a worker that found itself deaf."""
+GAVE_UP = 70
+"""Exit status of a worker that found itself deaf or stuck."""
 
 
 def is_gone(owner: str, node: str) -> bool:
@@ -55,15 +55,23 @@ class Hearing:
 
 
 class Watch:
-    """Sends canaries while the worker is idle, and ends it when they do not come back."""
+    """Sends canaries while the worker is idle, and ends it when they do not come back or a task never ends."""
 
     def __init__(
-        self, hearing: Hearing, send: Callable[[], bool], is_busy: Callable[[], bool], give_up: Callable[[], None]
+        self,
+        hearing: Hearing,
+        send: Callable[[], bool],
+        held: Callable[[], Iterable[str]],
+        give_up: Callable[[str], None],
+        longest_task_seconds: float,
     ) -> None:
+        """``held`` names the tasks in hand; ``give_up`` is told why, and does not return in a real worker."""
         self._hearing = hearing
         self._send = send
-        self._is_busy = is_busy
+        self._held = held
         self._give_up = give_up
+        self._longest_task_seconds = longest_task_seconds
+        self._held_since: dict[str, float] = {}
         self._over = threading.Event()
 
     def start(self) -> None:
@@ -79,10 +87,14 @@ class Watch:
             self.look()
 
     def look(self) -> None:
-        """Look once: nothing is wrong while busy or heard of lately; a lost canary means deaf."""
-        if self._is_busy():
+        """Look once: a task in hand must end in time, and an idle worker must hear its canary."""
+        now = time.monotonic()
+        self._held_since = {task: self._held_since.get(task, now) for task in self._held()}
+        if any(now - since > self._longest_task_seconds for since in self._held_since.values()):
+            self._give_up("a task is in hand long after its time limit")
+        elif self._held_since:
             self._hearing.hear()
         elif self._hearing.is_deaf():
-            self._give_up()
+            self._give_up("its own canary did not come back")
         elif self._hearing.sent_at is None and self._send():
-            self._hearing.sent_at = time.monotonic()
+            self._hearing.sent_at = now

@@ -1,0 +1,136 @@
+"""One attempt at a job, over each database: how failures are recorded, and that none looks like a success."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis
+from celery.exceptions import SoftTimeLimitExceeded
+
+from shared.contracts.jobs import JobMessage
+from shared.errors import Configuration, ModelOutput, Transient
+from shared.memories.erasure import purge_memories
+from shared.outbox import dispatch
+from shared.outbox.models import Job, JobState
+from shared.outbox.ownership import Claim, Owner
+from tests.support.house import House
+from worker.pipelines.attempt import Attempts, JobFailed, Timing
+
+NOBODY = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+def house(database_url: str) -> Iterator[House]:
+    house = House(database_url)
+    house.install()
+    yield house
+    house.database.dispose()
+
+
+@pytest.fixture
+def attempts(house: House) -> Iterator[Attempts]:
+    with redis.Redis.from_url(NOBODY, socket_connect_timeout=0.1) as nobody:
+        owner = Owner("node/1", lambda _: False)
+        yield Attempts(house.database, house.clock, owner, house.rule, Timing(60, 10), house.metrics, nobody)
+
+
+def deliver(house: House) -> JobMessage:
+    with house.database.write() as session:
+        [sent] = dispatch.take_due(session, house.clock.now(), 1, 60)
+    return JobMessage(job_id=sent.job_id, fence=sent.fence)
+
+
+def only_job(house: House) -> Job:
+    [job] = house.jobs()
+    return job
+
+
+FAILURES = {
+    "model away": Transient("the model did not answer in time"),
+    "model talks nonsense": ModelOutput("no usable answer after one repair"),
+    "model missing": Configuration("run: ollama pull tiny"),
+    "took too long": SoftTimeLimitExceeded(),
+    "a bug": ZeroDivisionError("secret words"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES.keys())
+def test_a_failed_attempt_is_recorded_raised_and_retried(
+    house: House, attempts: Attempts, failure: BaseException
+) -> None:
+    house.converse("notes", "c1", "fact 1")
+
+    def fail(_: Claim) -> JobState:
+        raise failure
+
+    with pytest.raises(JobFailed):
+        attempts.run(deliver(house), fail)
+    job = only_job(house)
+    assert job.state == JobState.RETRYING and job.reason and "secret" not in job.reason
+    house.clock.at = job.due_at
+    attempts.run(deliver(house), house.pipeline)
+    assert only_job(house).state == JobState.DONE and house.contents() == ["fact 1"]
+
+
+def test_attempts_end_in_a_dead_letter_that_says_why(house: House, attempts: Attempts) -> None:
+    house.scripted.says = [Transient("the model did not answer in time")] * 5
+    house.converse("notes", "c1", "fact 1")
+    for _ in range(5):
+        house.clock.at = max(house.clock.at, only_job(house).due_at)
+        with pytest.raises(JobFailed):
+            attempts.run(deliver(house), house.pipeline)
+    job = only_job(house)
+    assert job.state == JobState.DEAD and "did not answer in time" in (job.reason or "")
+    assert house.memories() == []
+
+
+def test_a_stale_message_is_dropped_without_work(house: House, attempts: Attempts) -> None:
+    house.converse("notes", "c1", "fact 1")
+    message = deliver(house)
+    attempts.run(message, house.pipeline)
+    for stale in (message, JobMessage(job_id="job_unknown", fence=1), JobMessage(job_id=message.job_id, fence=99)):
+        attempts.run(stale, never)
+    assert house.contents() == ["fact 1"]
+
+
+def never(_: Claim) -> JobState:
+    raise AssertionError("a stale message was worked on")
+
+
+@pytest.mark.parametrize("moment", ["before the call", "after the call"])
+def test_a_purge_in_mid_flight_is_neither_a_failure_nor_a_retry(house: House, attempts: Attempts, moment: str) -> None:
+    house.converse("notes", "c1", "canary")
+    message = deliver(house)
+
+    def purge() -> None:
+        with house.database.write() as session:
+            purge_memories(session, "notes", "admin", house.clock.now())
+
+    pipeline: Callable[[Claim], JobState] = house.pipeline
+    if moment == "after the call":
+        house.scripted.while_thinking = purge
+    else:
+        pipeline = lambda claim: (purge(), house.pipeline(claim))[1]  # noqa: E731
+    attempts.run(message, pipeline)
+    assert only_job(house).state == JobState.CANCELLED and house.memories() == []
+
+
+def test_a_job_held_longer_than_its_lease_is_kept_by_heartbeats(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    message = deliver(house)
+    renewed = []
+
+    def watch(claim: Claim) -> JobState:
+        before = only_job(house).leased_until
+        house.clock.advance(5)
+        while only_job(house).leased_until == before:
+            pass
+        renewed.append(claim.job_id)
+        return house.pipeline(claim)
+
+    with redis.Redis.from_url(NOBODY, socket_connect_timeout=0.1) as nobody:
+        owner = Owner("node/1", lambda _: False)
+        brisk = Attempts(house.database, house.clock, owner, house.rule, Timing(60, 0.01), house.metrics, nobody)
+        brisk.run(message, watch)
+    assert renewed and only_job(house).state == JobState.DONE

@@ -1,0 +1,205 @@
+"""The tick and its steps, with a broker that takes, refuses or breaks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from loop.regulator import Regulator, Rules
+from loop.steps.relay_jobs import RelayJobs
+from loop.steps.settle_energy import SettleEnergy
+from loop.steps.wake_snoozed import WakeSnoozed
+from loop.ticker import Ticker
+from shared.contracts.jobs import JobMessage, Queue
+from shared.conversations.lifecycle import NewConversation, snooze, start
+from shared.conversations.queries import ConversationState, get_conversation, lock_conversation, state_of
+from shared.energy import ledger
+from shared.energy.budget import FULL
+from shared.energy.models import Level
+from shared.errors import Transient
+from shared.outbox.models import JobState
+from shared.telemetry.metrics import Metrics
+from tests.support.house import House
+from tests.support.waiting import wait_until
+from worker.lifecycle import Hearing, Watch, is_gone
+
+
+@dataclass
+class Broker:
+    """Takes messages until told to refuse."""
+
+    database_held: list[bool] = field(default_factory=list)
+    taken: list[JobMessage] = field(default_factory=list)
+    refuses_after: int = 1_000_000
+
+
+@pytest.fixture
+def house(sqlite_url: str) -> Iterator[House]:
+    house = House(sqlite_url)
+    yield house
+    house.database.dispose()
+
+
+def relay(house: House, broker: Broker, refill: float = 1.0) -> RelayJobs:
+    regulator = Regulator(house.database, house.clock, Rules(refill, 20.0, 32))
+
+    def send(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
+        broker.database_held.append(house.database.is_held_here)
+        if len(broker.taken) >= broker.refuses_after:
+            raise Transient("Redis did not take a job")
+        broker.taken.append(message)
+
+    return RelayJobs(house.database, house.clock, regulator, send, 60, house.metrics)
+
+
+def ask_for_work(house: House, apps: int) -> None:
+    for i in range(apps):
+        house.install(f"app{i}")
+        house.converse(f"app{i}", "c", "text")
+
+
+def test_due_jobs_are_sent_with_no_transaction_open(house: House) -> None:
+    ask_for_work(house, 3)
+    broker = Broker()
+    relay(house, broker).run()
+    assert len(broker.taken) == 3 and broker.database_held == [False] * 3
+    assert {job.state for job in house.jobs()} == {JobState.QUEUED}
+
+
+def test_what_the_broker_refuses_waits_and_is_sent_later(house: House) -> None:
+    ask_for_work(house, 3)
+    broker = Broker(refuses_after=1)
+    step = relay(house, broker)
+    step.run()
+    assert sorted(job.state for job in house.jobs()) == [JobState.PENDING, JobState.PENDING, JobState.QUEUED]
+    broker.refuses_after = 1_000
+    house.clock.advance(2)
+    step.run()
+    assert len({message.job_id for message in broker.taken}) == 3
+
+
+def test_without_energy_nothing_is_sent_and_the_jobs_say_why(house: House) -> None:
+    ask_for_work(house, 2)
+    with house.database.write() as session:
+        session.add(Level(only_row=1, micro=FULL // 5, drawn_micro=0, at=house.clock.now()))
+    broker = Broker()
+    step = relay(house, broker, refill=1.0)
+    step.run()
+    assert broker.taken == []
+    assert {(job.state, job.reason) for job in house.jobs()} == {("deferred", "energy: 20.0 % is not above 20 %")}
+    house.clock.advance(1)
+    step.run()
+    assert len(broker.taken) >= 1
+
+
+def test_an_idle_relay_writes_nothing(house: House) -> None:
+    with house.database.read() as session:
+        before = ledger.drawn(session)
+    assert relay(house, Broker()).run() is False
+    with house.database.read() as session:
+        assert ledger.drawn(session) == before
+
+
+class Breaking:
+    """A step that always fails."""
+
+    name = "upkeep"
+    every_seconds = 0.0
+
+    def run(self) -> bool:
+        raise RuntimeError("broken")
+
+
+def test_a_failing_step_is_counted_and_the_others_still_run(house: House) -> None:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    regulator = Regulator(house.database, house.clock, Rules(1.0, 20.0, 32))
+    ran = threading.Event()
+
+    class After:
+        name = "wake_snoozed"
+        every_seconds = 0.0
+
+        def run(self) -> bool:
+            ran.set()
+            return False
+
+    ticker = Ticker([SettleEnergy(regulator), Breaking(), After()], 60, metrics)
+    ticker.tick()
+    assert ran.is_set()
+    assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "upkeep"}) == 1
+    assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "settle_energy"}) == 0
+
+
+def test_news_wakes_the_ticker_at_once() -> None:
+    ticks = []
+
+    class Count:
+        name = "upkeep"
+        every_seconds = 0.0
+
+        def run(self) -> bool:
+            ticks.append(1)
+            return False
+
+    ticker = Ticker([Count()], 3600, Metrics(CollectorRegistry()))
+    assert ticker.is_late(0.0)
+    ticker.start()
+    wait_until(lambda: len(ticks) == 1, 10, "the first tick")
+    ticker.wake()
+    wait_until(lambda: len(ticks) >= 2, 10, "the tick that news asked for")
+    assert not ticker.is_late(60)
+    assert ticker.stop(10)
+
+
+def test_a_snoozed_conversation_comes_back_when_it_is_due(house: House) -> None:
+    house.install()
+    now = house.clock.now()
+    with house.database.write() as session:
+        start(session, "notes", NewConversation("c"), now)
+        snooze(lock_conversation(session, "notes", "c"), 30, now)
+    step = WakeSnoozed(house.database, house.clock)
+    for minutes, state in ((29, ConversationState.SNOOZED), (1, ConversationState.OPEN)):
+        house.clock.advance(minutes * 60)
+        step.run()
+        with house.database.read() as session:
+            conversation = get_conversation(session, "notes", "c")
+            assert state_of(conversation, house.clock.now()) is state
+    assert conversation.snoozed_until is None
+
+
+def test_a_deaf_worker_gives_up_and_one_with_ears_does_not() -> None:
+    ended: list[str] = []
+    hearing = Hearing(silence_seconds=0.0)
+    watch = Watch(hearing, lambda: True, list, ended.append, 60)
+    watch.look()
+    assert hearing.sent_at is not None and ended == []
+    hearing.hear()
+    watch.look()
+    assert ended == []
+    watch.look()
+    assert ended == ["its own canary did not come back"]
+
+
+def test_a_worker_with_a_task_in_hand_is_not_called_deaf_until_the_task_is_overdue() -> None:
+    ended: list[str] = []
+    patient = Watch(Hearing(0.0), lambda: True, lambda: ["task"], ended.append, 60)
+    for _ in range(3):
+        patient.look()
+    assert ended == []
+    strict = Watch(Hearing(0.0), lambda: True, lambda: ["task"], ended.append, 0)
+    strict.look()
+    wait_until(lambda: strict.look() or ended, 5, "the stuck task to be seen")
+    assert ended[0] == "a task is in hand long after its time limit"
+
+
+@pytest.mark.parametrize(
+    ("owner", "gone"),
+    [("me/999999999", True), ("other/999999999", False), ("me/nonsense", False), ("", False), ("me/1", False)],
+)
+def test_only_a_process_of_the_same_node_is_known_to_be_gone(owner: str, gone: bool) -> None:
+    assert is_gone(owner, "me") is gone
