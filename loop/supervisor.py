@@ -274,11 +274,11 @@ def child_environment(settings: Settings, *, port: int, redis_url: str, admin_to
         environment_name("database_url"): settings.database,
         environment_name("admin_token"): admin_token,
         "PYTHONUNBUFFERED": "1",
-        **_own_code_only(),
+        **own_code_only(),
     }
 
 
-def _own_code_only() -> dict[str, str]:
+def own_code_only() -> dict[str, str]:
     """Keep ``python -m worker`` from finding a folder called worker in the directory the user stands in."""
     root = Path(__file__).resolve().parents[1]
     if root.name.endswith("-packages"):

@@ -36,7 +36,7 @@ _LEAVING = ("removed", "absorbed", "gave_way")
 def main(arguments: list[str]) -> int:
     """Ingest and print; 1 when the data is not there."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=corpora.DATA)
+    parser.add_argument("--data", type=Path, default=corpora.DEFAULT_DATA)
     options = parser.parse_args(arguments)
     absent = corpora.missing(options.data)
     if absent:

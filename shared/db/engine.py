@@ -62,8 +62,14 @@ class Database:
         """Make deleted text unreadable in the database's own files.
 
         SQLite overwrites deleted cells (``secure_delete``) but its write-ahead log keeps old pages until a checkpoint
-        truncates it; PostgreSQL keeps dead rows until a vacuum.
+        truncates it; PostgreSQL keeps dead rows until a vacuum. Raises: Transient.
         """
+        try:
+            self._scrub()
+        except _OURS_TO_RETRY as error:
+            raise Transient(f"The database could not be scrubbed ({_brief(error)}); try again.") from error
+
+    def _scrub(self) -> None:
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if self.is_sqlite:
                 _truncate_log(connection)

@@ -71,9 +71,10 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
 
 
 def erase_memory(session: Session, memory: Memory, cause: Cause) -> None:
-    """Remove one memory and the text of its history, for good."""
+    """Remove one memory, the text of its history and the remembered answers of its app, for good."""
     remove(session, memory, cause, ChangeKind.ERASED)
     _empty(queries.history_of(session, memory.memory_id))
+    session.execute(delete(IdempotencyKey).where(IdempotencyKey.app_id == memory.app_id))
     session.flush()
 
 

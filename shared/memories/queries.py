@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
-from shared.apps.models import IdempotencyKey
+from shared.apps.models import App, IdempotencyKey
 from shared.conversations.models import Conversation, Message
 from shared.errors import NotFound
 from shared.memories.compaction import Candidate
@@ -52,10 +52,29 @@ def origins_of(session: Session, memory_ids: Sequence[int]) -> dict[int, Origin]
     return {o.memory_id: o for o in session.scalars(select(Origin).where(Origin.memory_id.in_(memory_ids)))}
 
 
+def origins_of_app(session: Session, app_id: str) -> Sequence[Origin]:
+    """Return the making of every memory an app ever had, oldest first."""
+    return session.scalars(select(Origin).where(Origin.app_id == app_id).order_by(Origin.memory_id)).all()
+
+
 def sources_of(session: Session, memory_id: int) -> Sequence[MemorySource]:
     """Return the conversations whose words stand in a memory."""
     query = select(MemorySource).where(MemorySource.memory_id == memory_id)
     return session.scalars(query.order_by(MemorySource.conversation_key)).all()
+
+
+def sources_by_memory(session: Session, memory_ids: Sequence[int]) -> dict[int, list[tuple[str, list[str]]]]:
+    """Return for each memory the conversation ids whose words stand in it, with the message ids used of each."""
+    query = (
+        select(MemorySource.memory_id, Conversation.conversation_id, MemorySource.message_ids)
+        .join(Conversation, Conversation.key == MemorySource.conversation_key)
+        .where(MemorySource.memory_id.in_(memory_ids))
+        .order_by(MemorySource.memory_id, MemorySource.conversation_key)
+    )
+    found: dict[int, list[tuple[str, list[str]]]] = {}
+    for memory_id, conversation_id, message_ids in session.execute(query):
+        found.setdefault(memory_id, []).append((conversation_id, list(message_ids)))
+    return found
 
 
 def history_of(session: Session, memory_id: int) -> Sequence[Change]:
@@ -84,6 +103,12 @@ def count_all(session: Session) -> tuple[int, int]:
     """Return how many memories stand in all, and how many apps have any."""
     memories, apps = session.execute(select(func.count(), func.count(Memory.app_id.distinct()))).one()
     return memories, apps
+
+
+def count_remembering(session: Session) -> int:
+    """Return how many installed apps have at least one memory."""
+    query = select(func.count(Memory.app_id.distinct())).join(App, App.app_id == Memory.app_id)
+    return session.scalar(query.where(App.uninstalled_at.is_(None))) or 0
 
 
 def candidates(memories: Sequence[Memory]) -> tuple[Candidate, ...]:
