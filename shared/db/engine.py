@@ -70,10 +70,11 @@ class Database:
             raise Transient(f"The database could not be scrubbed ({_brief(error)}); try again.") from error
 
     def _scrub(self) -> None:
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            if self.is_sqlite:
+        if self.is_sqlite:
+            with self.engine.connect().execution_options(no_transaction=True) as connection:
                 _truncate_log(connection)
-            else:
+        else:
+            with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execute(sa.text("VACUUM"))
 
     def dispose(self) -> None:
@@ -126,10 +127,10 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    if connection.get_isolation_level() == "AUTOCOMMIT":
-        return
-    immediate = connection.get_execution_options().get("begin_immediate")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+    options = connection.get_execution_options()
+    # A checkpoint inside a transaction waits for that very transaction and is refused.
+    if not options.get("no_transaction"):
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("begin_immediate") else "BEGIN")
 
 
 def _postgres_engine(url: str, pool_size: int) -> Engine:

@@ -135,4 +135,4 @@ def count_by_state(session: Session) -> dict[tuple[str, str], int]:
 def oldest_waiting(session: Session) -> dict[str, datetime]:
     """Return when the oldest waiting job of each kind was written."""
     rows = session.execute(select(Job.kind, func.min(Job.created_at)).where(Job.state.in_(WAITING)).group_by(Job.kind))
-    return dict(rows)
+    return {kind: at for kind, at in rows}  # noqa: C416 - dict() takes a result for a mapping
