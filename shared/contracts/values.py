@@ -1,0 +1,59 @@
+"""Types of values that strangers send, bounded so that every database and every later reader can take them back."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
+
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$"
+LARGEST_INTEGER = 2**63 - 1
+MAX_DEPTH = 20
+MAX_PARTS = 10_000
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = datetime(2999, 12, 31, tzinfo=UTC)
+
+
+def _bounded(value: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a free-form object that the database or a later reader could not take back."""
+    parts, todo = 0, [(value, 1)]
+    while todo:
+        one, depth = todo.pop()
+        parts += 1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"is nested more than {MAX_DEPTH} deep")
+        if parts > MAX_PARTS:
+            raise ValueError(f"has more than {MAX_PARTS} values")
+        _refuse_number(one)
+        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        todo.extend((part, depth + 1) for part in inner)
+    return value
+
+
+def _refuse_number(value: object) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("holds a number that JSON cannot express")
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        raise ValueError("holds an integer of more than 64 bits")
+
+
+def _written_out(value: object) -> object:
+    if (isinstance(value, str) and not value.strip().lstrip("+-").isdigit()) or isinstance(value, datetime):
+        return value
+    raise ValueError("must be an ISO 8601 time with its offset, for example 2026-03-01T12:00:00Z")
+
+
+def _in_range(value: datetime) -> datetime:
+    if not _EARLIEST <= value <= _LATEST:
+        raise ValueError("must lie between the years 1970 and 2999")
+    return value.astimezone(UTC)
+
+
+JsonObject = Annotated[dict[str, Any], AfterValidator(_bounded)]
+"""A free-form object of the app's own, bounded in depth and size."""
+Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_range)]
+"""A time a client sends: ISO 8601 with its offset."""
+Id = Annotated[str, Field(pattern=ID_PATTERN)]
+"""An id an app chose."""

@@ -1,0 +1,147 @@
+"""The form in which an app is taken out and put back: one JSON document, refused where a field is unknown.
+
+Writing one is in ``exporting``, putting one into an app in ``importing``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from shared.contracts.values import LARGEST_INTEGER, Id, JsonObject, Moment
+from shared.conversations.lifecycle import Role
+from shared.memories.models import ChangeKind
+
+_Archived = TypeVar("_Archived", bound=BaseModel)
+
+_OwnId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]
+_Label = Annotated[str, Field(min_length=1, max_length=200)]
+_Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]
+_Micro = Annotated[int, Field(strict=True, ge=0, le=10**18)]
+_Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class ArchivedApp(_Part):
+    """The app itself. Budgets are in micro-units."""
+
+    app_id: str = Field(max_length=100)
+    name: _Label
+    config: JsonObject = {}
+    hourly_budget_micro: _Micro | None = None
+    daily_budget_micro: _Micro | None = None
+
+
+class ArchivedMessage(_Part):
+    """A message; its place in the list is its position."""
+
+    message_id: Id
+    role: Role
+    name: _Label | None = None
+    content: str
+    created_at: Moment
+
+
+class ArchivedConversation(_Part):
+    """A conversation with its messages."""
+
+    conversation_id: Id
+    user_id: _Label | None = None
+    energy_budget_micro: _Micro | None = None
+    metadata: JsonObject = {}
+    created_at: Moment
+    updated_at: Moment
+    snoozed_until: Moment | None = None
+    ended_at: Moment | None = None
+    end_reason: Annotated[str, Field(max_length=500)] | None = None
+    messages: list[ArchivedMessage] = []
+
+    @model_validator(mode="after")
+    def _names_each_message_once(self) -> Self:
+        return _once(self, "messageId", [message.message_id for message in self.messages])
+
+
+class ArchivedSource(_Part):
+    """A conversation whose words stand in a text."""
+
+    conversation_id: Id
+    message_ids: list[Id] = []
+
+
+class ArchivedStanding(_Part):
+    """What, beside its text, a memory was."""
+
+    importance: _Importance = 5
+    tags: _Tags = []
+    pinned: bool = False
+    agent: _Label
+    sources: list[ArchivedSource] = []
+
+
+class ArchivedMemory(_Part):
+    """A memory that stands."""
+
+    memory_id: _OwnId
+    content: Annotated[str, Field(min_length=1)]
+    importance: _Importance = 5
+    tags: _Tags = []
+    pinned: bool = False
+    agent: _Label
+    version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1
+    created_at: Moment
+    updated_at: Moment
+    sources: list[ArchivedSource] = []
+
+
+class ArchivedOrigin(_Part):
+    """The making of a memory, whether it still stands or not."""
+
+    memory_id: _OwnId
+    conversation_id: Id | None = None
+    agent: _Label
+    created_at: Moment
+
+
+class ArchivedChange(_Part):
+    """One thing that happened to a memory."""
+
+    memory_id: _OwnId
+    kind: ChangeKind
+    actor: _Label
+    reason: Annotated[str, Field(max_length=2000)]
+    before: str | None = None
+    after: str | None = None
+    standing: ArchivedStanding | None = None
+    conversation_ids: list[Id] = []
+    related_memory_id: _OwnId | None = None
+    at: Moment
+
+
+class Archive(_Part):
+    """Everything of an app but its tokens, jobs and spending."""
+
+    format: Literal["afterthought.app"] = "afterthought.app"
+    version: Literal[1] = 1
+    exported_at: Moment
+    app: ArchivedApp
+    conversations: list[ArchivedConversation] = []
+    origins: list[ArchivedOrigin] = []
+    memories: list[ArchivedMemory] = []
+    history: list[ArchivedChange] = []
+
+    @model_validator(mode="after")
+    def _names_each_once(self) -> Self:
+        _once(self, "conversationId", [one.conversation_id for one in self.conversations])
+        return _once(self, "memoryId", [one.memory_id for one in self.memories])
+
+
+def _once(part: _Archived, what: str, ids: Sequence[object]) -> _Archived:
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"names a {what} twice")
+    return part

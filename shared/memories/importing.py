@@ -1,0 +1,261 @@
+"""Puts an archive into an app, whole or not at all.
+
+Ids of conversations and messages are the app's own and stay; ids of memories are ours and are given anew. What is
+already there is left as it is and counted, so importing the same archive twice adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import find_conversation
+from shared.errors import Conflict, Limit
+from shared.memories import queries
+from shared.memories.archive import (
+    Archive,
+    ArchivedChange,
+    ArchivedConversation,
+    ArchivedMemory,
+    ArchivedMessage,
+    ArchivedOrigin,
+    ArchivedSource,
+    ArchivedStanding,
+)
+from shared.memories.exporting import EVERYTHING
+from shared.memories.history import Cause, Sources, Texts, record
+from shared.memories.models import Change, ChangeKind, Memory, Origin
+from shared.memories.writing import give_place
+
+IMPORT = "import"
+
+
+@dataclass
+class Imported:
+    """What an import added, and what was there already."""
+
+    conversations: int = 0
+    conversations_skipped: int = 0
+    messages: int = 0
+    memories: int = 0
+    memories_skipped: int = 0
+    changes: int = 0
+    changes_skipped: int = 0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The limits of this installation."""
+
+    cap: int
+    memory_chars: int
+    message_chars: int
+
+
+def import_archive(session: Session, app: App, archive: Archive, bounds: Bounds, now: datetime) -> Imported:
+    """Put an archive into an app that the caller has locked. Raises: Limit, Conflict; then nothing may be committed."""
+    refuse_oversized(archive, bounds)
+    return _Arrival(session, app, archive, now).carry_out(bounds.cap)
+
+
+def refuse_oversized(archive: Archive, bounds: Bounds) -> None:
+    """Raises: Limit, when a text is longer than this installation keeps."""
+    for memory in archive.memories:
+        if len(memory.content) > bounds.memory_chars:
+            raise Limit(f"Memory {memory.memory_id} is longer than {bounds.memory_chars} characters.", code="too_large")
+    for conversation in archive.conversations:
+        for message in conversation.messages:
+            if len(message.content) > bounds.message_chars:
+                raise Limit(
+                    f"Message {message.message_id} is longer than {bounds.message_chars} characters.", code="too_large"
+                )
+
+
+@dataclass
+class _Arrival:
+    """One import under way: which archived ids became which of ours."""
+
+    session: Session
+    app: App
+    archive: Archive
+    now: datetime
+    keys: dict[str, int] = field(default_factory=dict)
+    memory_ids: dict[int, int] = field(default_factory=dict)
+    done: Imported = field(default_factory=Imported)
+
+    def carry_out(self, cap: int) -> Imported:
+        for conversation in self.archive.conversations:
+            self._take_conversation(conversation)
+        self.session.flush()
+        arriving = self._arriving_memories(cap)
+        self._make_origins(arriving)
+        self._take_history()
+        for memory in arriving:
+            self._take_memory(memory, cap)
+        return self.done
+
+    def _take_conversation(self, archived: ArchivedConversation) -> None:
+        present = find_conversation(self.session, self.app.app_id, archived.conversation_id)
+        if present is not None:
+            self.keys[archived.conversation_id] = present.key
+            self.done.conversations_skipped += 1
+            return
+        conversation = _in_conversation(self.app.app_id, archived)
+        self.session.add(conversation)
+        self.session.flush()
+        self.keys[archived.conversation_id] = conversation.key
+        self.session.add_all(_in_messages(conversation, archived.messages))
+        self.done.conversations += 1
+        self.done.messages += len(archived.messages)
+
+    def _arriving_memories(self, cap: int) -> list[ArchivedMemory]:
+        present = {(m.content, m.created_at): m.memory_id for m in queries.standing(self.session, self.app.app_id)}
+        arriving = []
+        for memory in self.archive.memories:
+            known = present.get((memory.content, memory.created_at))
+            if known is None:
+                arriving.append(memory)
+            else:
+                self.memory_ids[memory.memory_id] = known
+        self.done.memories_skipped = len(self.archive.memories) - len(arriving)
+        free = max(0, cap - len(present))
+        if len(arriving) > free:
+            raise Conflict(
+                f"The archive brings {len(arriving)} memories, but app {self.app.app_id} has {free} free places of "
+                f"{cap}; delete some first, or import into another app.",
+                code="no_room",
+                details={"arriving": len(arriving), "free": free},
+            )
+        return arriving
+
+    def _make_origins(self, arriving: Sequence[ArchivedMemory]) -> None:
+        """Give ids to the memories that arrive, and to those of the past whose history does."""
+        known = _fingerprints(self.session, self.app.app_id)
+        past = {change.memory_id for change in self.archive.history if _fingerprint_of(change) not in known}
+        wanted = past | {memory.memory_id for memory in arriving}
+        for archived in self.archive.origins:
+            if archived.memory_id in wanted and archived.memory_id not in self.memory_ids:
+                self.memory_ids[archived.memory_id] = self._make_origin(archived)
+        lacking = [m.memory_id for m in arriving if m.memory_id not in self.memory_ids]
+        if lacking:
+            raise Conflict(f"The archive does not say where memory {lacking[0]} came from.", code="broken_archive")
+
+    def _make_origin(self, archived: ArchivedOrigin) -> int:
+        key = self.keys.get(archived.conversation_id or "")
+        epoch = self.app.purge_epoch
+        # A conversation gives rise to one memory under one epoch; a second one keeps only the conversation's name.
+        if key is not None and queries.origin_of_conversation(self.session, key, epoch) is not None:
+            key = None
+        origin = Origin(
+            app_id=self.app.app_id,
+            conversation_key=key,
+            conversation_id=archived.conversation_id,
+            epoch=epoch,
+            agent=archived.agent,
+            created_at=archived.created_at,
+        )
+        self.session.add(origin)
+        self.session.flush()
+        return origin.memory_id
+
+    def _take_history(self) -> None:
+        known = _fingerprints(self.session, self.app.app_id)
+        for archived in self.archive.history:
+            memory_id = self.memory_ids.get(archived.memory_id)
+            if memory_id is None or _fingerprint_of(archived) in known:
+                self.done.changes_skipped += 1
+                continue
+            self.session.add(self._in_change(archived, memory_id))
+            self.done.changes += 1
+        self.session.flush()
+
+    def _in_change(self, archived: ArchivedChange, memory_id: int) -> Change:
+        keys = [self.keys[one] for one in archived.conversation_ids if one in self.keys]
+        return Change(
+            memory_id=memory_id,
+            app_id=self.app.app_id,
+            kind=archived.kind,
+            actor=archived.actor,
+            reason=archived.reason,
+            before=archived.before,
+            after=archived.after,
+            source_keys=sorted(keys),
+            standing=self._in_standing(archived.standing),
+            related_memory_id=self.memory_ids.get(archived.related_memory_id or 0),
+            at=archived.at,
+        )
+
+    def _in_standing(self, archived: ArchivedStanding | None) -> dict[str, Any]:
+        if archived is None:
+            return {}
+        looks = archived.model_dump(include={"importance", "tags", "pinned", "agent"})
+        return looks | {"sources": {str(key): ids for key, ids in self._in_sources(archived.sources).items()}}
+
+    def _in_sources(self, archived: Sequence[ArchivedSource]) -> Sources:
+        return {self.keys[one.conversation_id]: one.message_ids for one in archived if one.conversation_id in self.keys}
+
+    def _take_memory(self, archived: ArchivedMemory, cap: int) -> None:
+        memory = Memory(
+            memory_id=self.memory_ids[archived.memory_id],
+            app_id=self.app.app_id,
+            content=archived.content,
+            importance=archived.importance,
+            tags=archived.tags,
+            pinned=archived.pinned,
+            agent=archived.agent,
+            version=archived.version,
+            created_at=archived.created_at,
+            updated_at=archived.updated_at,
+        )
+        origins = self._in_sources(archived.sources)
+        cause = Cause(IMPORT, f"imported from an archive of app {self.archive.app.app_id}", self.now)
+        record(self.session, memory, ChangeKind.CREATED, Texts(after=archived.content), cause, origins)
+        give_place(self.session, memory, origins, cause, cap)
+        self.done.memories += 1
+
+
+def _fingerprints(session: Session, app_id: str) -> set[tuple[object, ...]]:
+    changes = queries.changes_of_app(session, app_id, EVERYTHING)
+    return {(one.kind, one.actor, one.at, one.before, one.after) for one in changes}
+
+
+def _fingerprint_of(change: ArchivedChange) -> tuple[object, ...]:
+    return (change.kind, change.actor, change.at, change.before, change.after)
+
+
+def _in_conversation(app_id: str, archived: ArchivedConversation) -> Conversation:
+    return Conversation(
+        app_id=app_id,
+        conversation_id=archived.conversation_id,
+        user_id=archived.user_id,
+        energy_budget_micro=archived.energy_budget_micro,
+        details=archived.metadata,
+        message_count=len(archived.messages),
+        created_at=archived.created_at,
+        updated_at=archived.updated_at,
+        snoozed_until=archived.snoozed_until,
+        ended_at=archived.ended_at,
+        end_reason=archived.end_reason,
+    )
+
+
+def _in_messages(conversation: Conversation, archived: Sequence[ArchivedMessage]) -> list[Message]:
+    return [
+        Message(
+            conversation_key=conversation.key,
+            app_id=conversation.app_id,
+            position=position,
+            message_id=one.message_id,
+            role=one.role,
+            name=one.name,
+            content=one.content,
+            created_at=one.created_at,
+        )
+        for position, one in enumerate(archived)
+    ]
