@@ -1,0 +1,1 @@
+"""The HTTP interface: thin routes over the domain's functions."""

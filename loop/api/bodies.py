@@ -1,0 +1,111 @@
+"""What a body must be before a route sees it: not too large, JSON that every reader agrees on, and free of NUL.
+
+PostgreSQL stores no NUL and no lone surrogate, and NaN is not JSON; refusing them here spares every field the check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import orjson
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from loop.api.errors import MALFORMED, TOO_LARGE, answer_error
+from shared.errors import AfterthoughtError, Invalid, Limit
+
+IMPORT_FACTOR = 8
+"""An archive may be this many times larger than other bodies."""
+
+
+class BodyGate:
+    """ASGI middleware; leaves the body's SHA-256 in ``scope["state"]["body_digest"]`` when a key asks for it."""
+
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            _refuse_nul_in_address(scope)
+            body = await self._read(scope, receive)
+        except AfterthoughtError as error:
+            await answer_error(error)(scope, receive, send)
+            return
+        if body is not None:
+            receive = _replay(body, receive)
+        await self._app(scope, receive, send)
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
+        headers = Headers(scope=scope)
+        if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
+            return None
+        limit = self._max_bytes * (IMPORT_FACTOR if scope["path"].endswith("/import") else 1)
+        body = await _receive_all(headers, receive, limit)
+        if "idempotency-key" in headers:
+            scope.setdefault("state", {})["body_digest"] = hashlib.sha256(body).hexdigest()
+        if body and "json" in headers.get("content-type", "json"):
+            _refuse_json(body)
+        return body
+
+
+async def _receive_all(headers: Headers, receive: Receive, limit: int) -> bytes:
+    declared = headers.get("content-length", "0")
+    if declared.isdigit() and int(declared[:20]) > limit:
+        raise _too_large(limit)
+    chunks, size = [], 0
+    while True:
+        message = await receive()
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
+        if size > limit:
+            raise _too_large(limit)
+        if not message.get("more_body"):
+            return b"".join(chunks)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    waiting = [body]
+
+    async def replayed() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return replayed
+
+
+def _refuse_json(body: bytes) -> None:
+    try:
+        parsed = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise Invalid(f"The body is not valid JSON ({where}).", code=MALFORMED) from None
+    # Only a body with this escape can hold one; the escape may also be an escaped backslash and harmless.
+    if b"\\u0000" in body and any("\0" in text for text in _texts(parsed)):
+        raise Invalid("The body holds a NUL character (\\u0000); leave it out.")
+
+
+def _texts(parsed: object) -> Iterator[str]:
+    todo = [parsed]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            todo.extend([*one.keys(), *one.values()])
+        elif isinstance(one, list):
+            todo.extend(one)
+
+
+def _refuse_nul_in_address(scope: Scope) -> None:
+    if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
+        raise Invalid("The address holds a NUL character (%00); leave it out.")
+
+
+def _too_large(limit: int) -> Limit:
+    return Limit(f"The body is larger than {limit} bytes; send it in parts.", code=TOO_LARGE, details={"limit": limit})

@@ -1,0 +1,89 @@
+"""What a route is handed: who asks, the loop, and one way to read and one way to write."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Depends, Header, Path, Query, Request, Response
+from sqlalchemy.orm import Session
+
+from loop.api.schemas.wire import APP_ID_PATTERN
+from loop.api.writes import Asked, Work, carry_out
+from loop.wiring import Loop
+from shared.apps.models import Scope
+from shared.apps.tokens import Caller
+from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER
+from shared.errors import Denied
+from shared.memories.history import Cause
+
+KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """One request's view of the loop."""
+
+    loop: Loop
+    caller: Caller
+    asked: Asked
+
+    def now(self) -> datetime:
+        """Return the loop's time."""
+        return self.loop.clock.now()
+
+    def read(self) -> AbstractContextManager[Session]:
+        """Open a transaction that only reads."""
+        return self.loop.database.read()
+
+    def write(self, work: Work) -> Response:
+        """Carry out a write once per idempotency key, and answer."""
+        return carry_out(self.loop.database, self.asked, work, self.now())
+
+    def cause(self, reason: str) -> Cause:
+        """Return this caller as the cause of a change."""
+        return Cause(self.caller.name, reason, self.now())
+
+    def require_admin(self, what: str) -> None:
+        """Raises: Denied, when an app's token asks for what is an admin's."""
+        if self.caller.scope is not Scope.ADMIN:
+            raise Denied(f"Only an admin token may {what}.")
+
+
+# Dependencies are coroutines because FastAPI sends plain functions to a thread, one hop each.
+async def _desk(
+    request: Request,
+    idempotency_key: Annotated[
+        str | None,
+        Header(pattern=KEY_PATTERN, description="A write under a key that was used before is answered as before."),
+    ] = None,
+) -> Desk:
+    key = idempotency_key if request.method != "GET" else None
+    asked = Asked(request.state.caller.name, key, _digest(request) if key else "")
+    return Desk(request.app.state.loop, request.state.caller, asked)
+
+
+def _digest(request: Request) -> str:
+    return f"{request.method} {request.url.path}?{request.url.query} {getattr(request.state, 'body_digest', '')}"
+
+
+async def _reading_desk(request: Request) -> Desk:
+    return Desk(request.app.state.loop, request.state.caller, Asked(request.state.caller.name))
+
+
+async def _loop(request: Request) -> Loop:
+    loop: Loop = request.app.state.loop
+    return loop
+
+
+Reads = Annotated[Desk, Depends(_reading_desk)]
+Writes = Annotated[Desk, Depends(_desk)]
+LoopNow = Annotated[Loop, Depends(_loop)]
+AppInPath = Annotated[str, Path(alias="appId", pattern=APP_ID_PATTERN, examples=["chat"])]
+ConversationInPath = Annotated[str, Path(alias="conversationId", pattern=ID_PATTERN)]
+MemoryInPath = Annotated[int, Path(alias="memoryId", ge=1, le=LARGEST_INTEGER)]
+JobInPath = Annotated[str, Path(alias="jobId", pattern=ID_PATTERN)]
+LimitInQuery = Annotated[int, Query(ge=1, le=200, description="Most items to return.")]
+CursorInQuery = Annotated[str | None, Query(max_length=400, description="Goes on where a former page ended.")]

@@ -1,0 +1,83 @@
+"""What follows the commit of an erasure: the database's own files are scrubbed, the queues looked at, and the receipt
+completed with what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy.orm import Session
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from loop.api.dependencies import Desk
+from loop.api.schemas.erasures import Erased, Receipt
+from loop.api.writes import Done
+from loop.queue_contents import count_text
+from shared.apps.models import Erasure
+from shared.errors import Transient
+from shared.telemetry.logging import get_logger
+
+DATABASE_LOG = "databaseLog"
+QUEUED_TEXT = "queuedText"
+_SCRUBS = 2
+_UNSCRUBBED = (
+    "Everything was deleted, but a reader kept the database's log from being emptied, so deleted text may still stand "
+    "in that file until the next erasure or checkpoint; ask again with a new Idempotency-Key to empty it."
+)
+_COUNTED = ("memories", "messages", "conversations")
+
+
+def erased(desk: Desk, session: Session, erasure: Erasure) -> Done:
+    """Answer an erasure, and complete its receipt once it is committed."""
+    erasure.left = erasure.left | {DATABASE_LOG: 1, QUEUED_TEXT: None}
+    session.flush()
+    first = _answer(erasure)
+    # Not remembered under the app's id: its keys are erased with it. The answer holds counts, times and ids only.
+    return Done(first, then=lambda: _answer(complete(desk, erasure)))
+
+
+def complete(desk: Desk, erasure: Erasure) -> Erasure:
+    """Scrub, look at the queues, and write both into the receipt."""
+    loop = desk.loop
+    loop.metrics.erasures.labels(erasure.scope).inc()
+    left = erasure.left | {
+        DATABASE_LOG: 0 if _scrub(loop.database.scrub) else 1,
+        QUEUED_TEXT: count_text(loop.redis, erasure.app_id),
+    }
+    with desk.loop.database.write() as session:
+        stored = session.merge(erasure)
+        stored.left = left
+    get_logger().info("erased", app_id=erasure.app_id, scope=erasure.scope, receipt_id=erasure.erasure_id)
+    return stored
+
+
+def note_on(erasure: Erasure) -> str | None:
+    """Say what is left to do, if anything is."""
+    return _UNSCRUBBED if erasure.left.get(DATABASE_LOG) else None
+
+
+def _answer(erasure: Erasure) -> Erased:
+    counted = ("memories",) if erasure.scope == "memories" else _COUNTED
+    deleted = sum(erasure.erased.get(store, 0) for store in counted)
+    return Erased(deleted_count=deleted, receipt=Receipt.of(erasure), note=note_on(erasure))
+
+
+def _scrub(scrub: Callable[[], None]) -> bool:
+    try:
+        for attempt in Retrying(
+            stop=stop_after_attempt(_SCRUBS),
+            wait=wait_fixed(0.2),
+            retry=retry_if_exception_type(Transient),
+            reraise=True,
+        ):
+            with attempt:
+                scrub()
+    except Transient as error:
+        get_logger().warning("scrub_failed", error=error.message)
+        return False
+    return True
+
+
+def scrub(desk: Desk) -> str | None:
+    """Scrub the database's files; say what is left to do, if anything is."""
+    return None if _scrub(desk.loop.database.scrub) else _UNSCRUBBED

@@ -1,0 +1,157 @@
+"""Errors to HTTP, in one table. Every answer that is not a success has the same shape.
+
+Messages of our own errors are shown, because they say what to do. Of anything else only that it failed is shown; what
+failed is logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field
+from starlette.exceptions import HTTPException
+
+from loop.api.schemas.conversations import MANY, ONE
+from loop.api.schemas.wire import Answer
+from shared.errors import (
+    AfterthoughtError,
+    Conflict,
+    Denied,
+    Invalid,
+    Limit,
+    ModelOutput,
+    NotFound,
+    Transient,
+)
+
+TOO_LARGE = "too_large"
+UNAUTHENTICATED = "unauthenticated"
+MALFORMED = "malformed"
+STATUS_OF_CODE = {TOO_LARGE: 413, UNAUTHENTICATED: 401, MALFORMED: 400, "too_many": 429}
+"""Where a code says more than its class."""
+STATUS_OF_CLASS: Sequence[tuple[type[AfterthoughtError], int]] = (
+    (NotFound, 404),
+    (Conflict, 409),
+    (Limit, 409),
+    (Invalid, 422),
+    (Denied, 403),
+    (ModelOutput, 502),
+    (Transient, 503),
+)
+_RETRY_AFTER_SECONDS = "1"
+_MOST_FIELDS = 20
+_MOST_CHARACTERS = 200
+
+
+class ErrorBody(Answer):
+    """What went wrong and what to do about it."""
+
+    code: str = Field(description="Never changes once published.", examples=["already_installed"])
+    message: str = Field(description="What happened and what to do.", examples=["App chat is already installed"])
+    details: dict[str, Any] = Field(default_factory=dict, description="Machine-readable particulars.")
+
+
+class ErrorAnswer(Answer):
+    """The shape of every answer that is not a success."""
+
+    error: ErrorBody
+
+
+DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorAnswer, "description": description}
+    for status, description in {
+        400: "The body is not JSON.",
+        401: "No token, or one that is unknown or revoked.",
+        403: "The token is not for this.",
+        404: "What the path names does not exist.",
+        409: "The request contradicts the present state.",
+        413: "The body or a text in it is too large.",
+        422: "A field or parameter is not acceptable; details.fields names it.",
+        503: "A dependency does not answer at the moment; Retry-After says when to try again.",
+    }.items()
+}
+
+
+def status_of(error: AfterthoughtError) -> int:
+    """Return the HTTP status of an error of ours."""
+    if error.code in STATUS_OF_CODE:
+        return STATUS_OF_CODE[error.code]
+    return next((status for kind, status in STATUS_OF_CLASS if isinstance(error, kind)), 500)
+
+
+def answer_error(error: AfterthoughtError) -> Response:
+    """Return the answer for an error of ours."""
+    status = status_of(error)
+    if status >= 500 and not isinstance(error, Transient | ModelOutput):
+        return internal()
+    return refuse(status, error.code, error.message, error.details)
+
+
+def refuse(status: int, code: str, message: str, details: dict[str, Any] | None = None) -> Response:
+    """Return an error in the one shape all errors have."""
+    content = orjson.dumps({"error": {"code": code, "message": message, "details": details or {}}})
+    return Response(content, status, _headers(status), "application/json")
+
+
+def internal() -> Response:
+    """Return the answer for what must not happen; its cause stands in the log and nowhere else."""
+    return refuse(500, "internal", "Something went wrong here; the server's log says what.")
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Have every error of a route answered in the one shape."""
+    app.add_exception_handler(AfterthoughtError, _of_ours)
+    app.add_exception_handler(RequestValidationError, _of_validation)
+    app.add_exception_handler(HTTPException, _of_framework)
+
+
+async def _of_ours(_: Request, error: Exception) -> Response:
+    assert isinstance(error, AfterthoughtError)
+    return answer_error(error)
+
+
+async def _of_validation(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems = error.errors()[:_MOST_FIELDS]
+    if any(problem["type"] == "json_invalid" for problem in problems):
+        return refuse(400, MALFORMED, "The body is not valid JSON.")
+    if any(tuple(problem["loc"]) == ("body",) and isinstance(problem.get("input"), bytes) for problem in problems):
+        return refuse(422, "invalid", "Send the body as JSON, with the header Content-Type: application/json.")
+    fields = [{"field": _place(problem["loc"]), "problem": _said(problem["msg"])} for problem in problems]
+    summary = "; ".join(f"{one['field']}: {one['problem']}" for one in fields[:3])
+    return refuse(422, "invalid", summary, {"fields": fields})
+
+
+async def _of_framework(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return refuse(404, "unknown_route", "There is no such route; /openapi.json lists them all.")
+    if error.status_code == 405:
+        answer = refuse(405, "method_not_allowed", f"This route does not take {request.method}.")
+        answer.headers.update(error.headers or {})
+        return answer
+    if error.status_code == 400:
+        return refuse(400, MALFORMED, "The body is not valid JSON.")
+    return refuse(error.status_code, "refused", HTTPStatus(error.status_code).phrase)
+
+
+def _headers(status: int) -> dict[str, str]:
+    if status == 401:
+        return {"WWW-Authenticate": "Bearer"}
+    return {"Retry-After": _RETRY_AFTER_SECONDS} if status in (429, 503) else {}
+
+
+def _place(location: Sequence[int | str]) -> str:
+    parts = [str(part) for part in location]
+    named = parts[1:] if len(parts) > 1 and parts[0] in {"body", "query", "path", "header"} else parts
+    named = [part for part in named if part not in (ONE, MANY)] or parts[:1]
+    return ".".join(named)[:_MOST_CHARACTERS]
+
+
+def _said(message: str) -> str:
+    return message.removeprefix("Value error, ")[:_MOST_CHARACTERS]

@@ -1,0 +1,67 @@
+"""Looks at each dependency by name, and says what is wrong and how to mend it.
+
+Whether a worker listens is not asked: Redis cannot tell it reliably, and jobs wait without harm until one does. Their
+age is a metric with an alert.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+
+from loop.api.schemas.health import Dependency, Ready
+from loop.release import release
+from loop.wiring import Loop
+from shared.broker import BROKER_ERRORS
+from shared.errors import Transient
+from shared.llm.ollama_status import ollama_status
+
+_LATE_SECONDS = 30.0
+_OLLAMA_SECONDS = 2.0
+_EXTRACTIVE = "extractive"
+
+
+def look(loop: Loop) -> Ready:
+    """Look at everything the loop needs."""
+    found = {"database": _database(loop), "redis": _redis(loop), "ticker": _ticker(loop)}
+    if loop.draining.is_set():
+        found["loop"] = Dependency(ok=False, needed=True, detail="It was asked to stop and finishes what it began.")
+    if loop.settings.model is not None:
+        found["ollama"] = _ollama(loop, loop.settings.model)
+    return Ready(
+        ready=all(one.ok for one in found.values() if one.needed),
+        version=release(),
+        agent=loop.settings.model or _EXTRACTIVE,
+        dependencies=found,
+    )
+
+
+def _database(loop: Loop) -> Dependency:
+    kind = "SQLite" if loop.database.is_sqlite else "PostgreSQL"
+    try:
+        with loop.database.read() as session:
+            session.execute(text("SELECT 1"))
+    except Transient as error:
+        return Dependency(ok=False, needed=True, detail=f"{kind}: {error.message}")
+    return Dependency(ok=True, needed=True, detail=f"{kind} answers.")
+
+
+def _redis(loop: Loop) -> Dependency:
+    try:
+        loop.redis.ping()
+    except BROKER_ERRORS as error:
+        detail = f"Redis does not answer ({type(error).__name__}); jobs wait until it does. Check REDIS_URL."
+        return Dependency(ok=False, needed=True, detail=detail)
+    return Dependency(ok=True, needed=True, detail="Redis answers.")
+
+
+def _ticker(loop: Loop) -> Dependency:
+    seconds = max(_LATE_SECONDS, 10 * loop.settings.tick_seconds)
+    if loop.ticker.is_late(seconds):
+        return Dependency(ok=False, needed=True, detail=f"No tick has finished for {seconds:g} s; see the loop's log.")
+    return Dependency(ok=True, needed=True, detail="The loop ticks.")
+
+
+def _ollama(loop: Loop, model: str) -> Dependency:
+    status = ollama_status(loop.settings.ollama_host, model.removeprefix("ollama:"), _OLLAMA_SECONDS)
+    detail = status.mend or f"Ollama {status.version} has {status.model}."
+    return Dependency(ok=status.ready, needed=False, detail=detail)

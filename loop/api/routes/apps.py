@@ -1,0 +1,163 @@
+"""Apps, their tokens and receipts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors, erasures
+from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.schemas.apps import (
+    AppAnswer,
+    AppDetails,
+    AppList,
+    ChangeApp,
+    InstallApp,
+    IssuedToken,
+    IssueToken,
+    TokenAnswer,
+    TokenList,
+    Uninstalled,
+)
+from loop.api.schemas.erasures import Receipt, ReceiptList, UninstalledAndErased
+from loop.api.schemas.wire import Success
+from loop.api.writes import Done
+from shared.apps import queries, registry, tokens
+from shared.apps.models import App, Erasure
+from shared.apps.registry import AppChange
+from shared.conversations.queries import count_conversations
+from shared.energy.budget import to_micro
+from shared.memories.erasure import purge_memories
+from shared.memories.queries import count_standing
+
+router = APIRouter(prefix="/apps", tags=["Apps"])
+_APPS, _TOKENS, _RECEIPTS = "apps", "tokens", "erasures"
+
+
+@router.post("", status_code=201, response_model=AppAnswer, summary="Install an app")
+def install_app(desk: Writes, body: InstallApp) -> Response:
+    """Install an app; one that was uninstalled comes back with what it remembered."""
+
+    def work(session: Session) -> Done:
+        app = registry.install(session, body.app_id, body.name, body.config, desk.now())
+        return Done(AppAnswer.of(app), 201, about=app.app_id)
+
+    return desk.write(work)
+
+
+@router.get("", response_model=AppList, summary="List apps")
+def list_apps(desk: Reads, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> AppList:
+    """List apps by id, the uninstalled ones too."""
+    after = cursors.decode_text(_APPS, cursor)
+    with desk.read() as session:
+        rows, more = cursors.page(queries.list_apps(session, limit + 1, after), limit)
+        return AppList(
+            apps=[AppAnswer.of(app) for app in rows], cursor=cursors.encode(_APPS, rows[-1].app_id) if more else None
+        )
+
+
+@router.get("/{appId}", response_model=AppDetails, summary="Show an app")
+def show_app(desk: Reads, app_id: AppInPath) -> AppDetails:
+    """Show an app and how much it holds."""
+    with desk.read() as session:
+        app = queries.get_app(session, app_id)
+        return AppDetails.counted(app, count_standing(session, app_id), count_conversations(session, app_id))
+
+
+@router.patch("/{appId}", response_model=AppAnswer, summary="Change an app")
+def change_app(desk: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
+    """Change an app's name or config, or (with an admin token) its energy budgets."""
+    if body.sets("hourly_budget") or body.sets("daily_budget"):
+        desk.require_admin("change an app's budgets")
+
+    def work(session: Session) -> Done:
+        app = registry.change(session, app_id, AppChange(body.name, body.config), desk.now())
+        _set_budgets(app, body)
+        return Done(AppAnswer.of(app), about=app_id)
+
+    return desk.write(work)
+
+
+def _set_budgets(app: App, body: ChangeApp) -> None:
+    if body.sets("hourly_budget"):
+        app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
+    if body.sets("daily_budget"):
+        app.daily_budget_micro = None if body.daily_budget is None else to_micro(body.daily_budget)
+
+
+@router.delete("/{appId}", response_model=UninstalledAndErased, summary="Uninstall an app")
+def uninstall_app(
+    desk: Writes, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
+) -> Response:
+    """Uninstall an app and revoke its tokens. What it remembers stays unless a purge is asked for."""
+
+    def work(session: Session) -> Done:
+        registry.uninstall(session, app_id, desk.now())
+        if purge:
+            return _purged(desk, session, purge_memories(session, app_id, desk.caller.name, desk.now()))
+        return Done(Uninstalled(app_id=app_id, memories_kept=count_standing(session, app_id)))
+
+    return desk.write(work)
+
+
+def _purged(desk: Desk, session: Session, erasure: Erasure) -> Done:
+    done = erasures.erased(desk, session, erasure)
+    return Done(_without_memories(erasure), then=lambda: done.then and done.then() and _without_memories(erasure))
+
+
+def _without_memories(erasure: Erasure) -> UninstalledAndErased:
+    return UninstalledAndErased(
+        app_id=erasure.app_id,
+        memories_kept=0,
+        deleted_count=erasure.erased["memories"],
+        receipt=Receipt.of(erasure),
+        note=erasures.note_on(erasure),
+    )
+
+
+@router.post("/{appId}/tokens", status_code=201, response_model=IssuedToken, summary="Issue a token")
+def issue_token(desk: Writes, app_id: AppInPath, body: IssueToken | None = None) -> Response:
+    """Make a token that opens this app alone. It is shown this once."""
+    label = body.label if body is not None else ""
+
+    def work(session: Session) -> Done:
+        token, secret = tokens.issue(session, app_id, label, desk.now())
+        shown = TokenAnswer.of(token).model_dump()
+        return Done(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
+
+    return desk.write(work)
+
+
+@router.get("/{appId}/tokens", response_model=TokenList, summary="List an app's tokens")
+def list_tokens(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> TokenList:
+    """List an app's tokens, the revoked ones too, without the tokens themselves."""
+    with desk.read() as session:
+        queries.get_app(session, app_id)
+        rows, following = cursors.slice_of(_TOKENS, queries.list_tokens(session, app_id), limit, cursor)
+        return TokenList(tokens=[TokenAnswer.of(token) for token in rows], cursor=following)
+
+
+@router.delete("/{appId}/tokens/{tokenId}", response_model=Success, summary="Revoke a token")
+def revoke_token(
+    desk: Writes, app_id: AppInPath, token_id: Annotated[str, Path(alias="tokenId", max_length=40)]
+) -> Response:
+    """Make a token useless from now on."""
+
+    def work(session: Session) -> Done:
+        tokens.revoke(session, app_id, token_id, desk.now())
+        return Done(Success(), about=app_id)
+
+    return desk.write(work)
+
+
+@router.get("/{appId}/erasures", response_model=ReceiptList, summary="List an app's erasure receipts")
+def list_receipts(
+    desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+) -> ReceiptList:
+    """List what was purged and erased, newest first."""
+    with desk.read() as session:
+        queries.get_app(session, app_id)
+        rows, following = cursors.slice_of(_RECEIPTS, queries.list_erasures(session, app_id), limit, cursor)
+        return ReceiptList(erasures=[Receipt.of(erasure) for erasure in rows], cursor=following)

@@ -1,0 +1,179 @@
+"""Conversations: opened, spoken in, snoozed, ended, erased."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors, erasures
+from loop.api.dependencies import AppInPath, ConversationInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.errors import TOO_LARGE
+from loop.api.schemas.conversations import (
+    ConversationAnswer,
+    ConversationDetails,
+    ConversationList,
+    EndConversation,
+    EndedConversation,
+    MessageAnswer,
+    MessageList,
+    Said,
+    SaidMessage,
+    SaidMessages,
+    SnoozeConversation,
+    StartConversation,
+    StoredMessage,
+    StoredMessages,
+)
+from loop.api.schemas.erasures import Erased
+from loop.api.schemas.jobs import JobAnswer
+from loop.api.writes import Done
+from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.conversations import lifecycle, queries
+from shared.conversations.lifecycle import NewConversation
+from shared.conversations.queries import ConversationFilter
+from shared.energy.budget import to_micro
+from shared.energy.ledger import spent_by_conversation
+from shared.errors import Limit
+from shared.memories.erasure import erase_conversation
+from shared.outbox.queries import jobs_of_conversation
+
+router = APIRouter(prefix="/apps/{appId}/conversations", tags=["Conversations"])
+_CONVERSATIONS, _MESSAGES = "conversations", "messages"
+
+
+@router.post("", status_code=201, response_model=ConversationDetails, summary="Open a conversation")
+def start_conversation(desk: Writes, app_id: AppInPath, body: StartConversation | None = None) -> Response:
+    """Open a conversation; without an id it is given one."""
+    body = body or StartConversation()
+    budget = None if body.energy_budget is None else to_micro(body.energy_budget)
+    wanted = NewConversation(body.conversation_id, body.user_id, budget, body.metadata)
+
+    def work(session: Session) -> Done:
+        get_installed_app(session, app_id)
+        conversation = lifecycle.start(session, app_id, wanted, desk.now())
+        return Done(ConversationDetails.costing(conversation, 0, [], desk.now()), 201, about=app_id)
+
+    return desk.write(work)
+
+
+@router.get("", response_model=ConversationList, summary="List conversations")
+def list_conversations(
+    desk: Reads,
+    app_id: AppInPath,
+    user_id: Annotated[str | None, Query(alias="userId", max_length=200)] = None,
+    ended: Annotated[bool | None, Query(description="Only ended, or only open ones.")] = None,
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
+) -> ConversationList:
+    """List an app's conversations, newest first."""
+    before = cursors.decode_number(_CONVERSATIONS, cursor)
+    wanted = ConversationFilter(user_id, ended)
+    with desk.read() as session:
+        get_app(session, app_id)
+        rows, more = cursors.page(queries.list_conversations(session, app_id, wanted, limit + 1, before), limit)
+        return ConversationList(
+            conversations=[ConversationAnswer.of(one, desk.now()) for one in rows],
+            cursor=cursors.encode(_CONVERSATIONS, rows[-1].key) if more else None,
+        )
+
+
+@router.get("/{conversationId}", response_model=ConversationDetails, summary="Show a conversation")
+def show_conversation(desk: Reads, app_id: AppInPath, conversation_id: ConversationInPath) -> ConversationDetails:
+    """Show where a conversation stands, what it has cost and what it gave rise to."""
+    with desk.read() as session:
+        conversation = queries.get_conversation(session, app_id, conversation_id)
+        jobs = [JobAnswer.of(job) for job in jobs_of_conversation(session, conversation.key)]
+        spent = spent_by_conversation(session, conversation.key)
+        return ConversationDetails.costing(conversation, spent, jobs, desk.now())
+
+
+@router.post("/{conversationId}/messages", status_code=202, response_model=StoredMessages, summary="Add messages")
+def add_messages(desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: Said) -> Response:
+    """Add one message, or several in order. A messageId that is already there is not added again."""
+    said = body.messages if isinstance(body, SaidMessages) else [body]
+    _refuse_long(desk, said)
+
+    def work(session: Session) -> Done:
+        get_installed_app(session, app_id)
+        conversation = queries.lock_conversation(session, app_id, conversation_id)
+        stored = lifecycle.say(session, conversation, [one.as_new() for one in said], desk.now())
+        answer = StoredMessages(conversation_id=conversation_id, messages=[StoredMessage.at(one) for one in stored])
+        return Done(answer, 202, about=app_id)
+
+    return desk.write(work)
+
+
+def _refuse_long(desk: Desk, said: list[SaidMessage]) -> None:
+    limit = desk.loop.settings.max_message_chars
+    for place, message in enumerate(said):
+        if len(message.content) > limit:
+            raise Limit(
+                f"Message {place} has {len(message.content)} characters; the most is {limit}.",
+                code=TOO_LARGE,
+                details={"limit": limit},
+            )
+
+
+@router.get("/{conversationId}/messages", response_model=MessageList, summary="List messages")
+def list_messages(
+    desk: Reads,
+    app_id: AppInPath,
+    conversation_id: ConversationInPath,
+    limit: LimitInQuery = 200,
+    cursor: CursorInQuery = None,
+) -> MessageList:
+    """List a conversation's messages in order."""
+    after = cursors.decode_number(_MESSAGES, cursor)
+    with desk.read() as session:
+        key = queries.get_conversation(session, app_id, conversation_id).key
+        found = queries.messages_of(session, key, limit + 1, -1 if after is None else after)
+        rows, more = cursors.page(found, limit)
+        return MessageList(
+            messages=[MessageAnswer.of(one) for one in rows],
+            cursor=cursors.encode(_MESSAGES, rows[-1].position) if more else None,
+        )
+
+
+@router.post("/{conversationId}/end", status_code=202, response_model=EndedConversation, summary="End a conversation")
+def end_conversation(
+    desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: EndConversation | None = None
+) -> Response:
+    """End a conversation and ask for its memory; it never waits for one. Ending it again answers the same jobs."""
+    reason = body.reason if body is not None else None
+
+    def work(session: Session) -> Done:
+        epoch = lock_app(session, app_id).purge_epoch
+        conversation = queries.lock_conversation(session, app_id, conversation_id)
+        attempts = desk.loop.settings.job_max_attempts
+        jobs = lifecycle.end(session, conversation, epoch, reason, desk.now(), attempts)
+        answer = EndedConversation(conversation_id=conversation_id, jobs=[JobAnswer.of(job) for job in jobs])
+        return Done(answer, 202, about=app_id, then=desk.loop.ticker.wake)
+
+    return desk.write(work)
+
+
+@router.post("/{conversationId}/snooze", response_model=ConversationAnswer, summary="Snooze a conversation")
+def snooze_conversation(
+    desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: SnoozeConversation
+) -> Response:
+    """Hide an open conversation for a number of minutes."""
+
+    def work(session: Session) -> Done:
+        conversation = queries.lock_conversation(session, app_id, conversation_id)
+        lifecycle.snooze(conversation, body.minutes, desk.now())
+        return Done(ConversationAnswer.of(conversation, desk.now()), about=app_id)
+
+    return desk.write(work)
+
+
+@router.delete("/{conversationId}", response_model=Erased, summary="Erase a conversation")
+def erase_one_conversation(desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
+    """Erase a conversation and everything derived from it."""
+
+    def work(session: Session) -> Done:
+        erasure = erase_conversation(session, app_id, conversation_id, desk.caller.name, desk.now())
+        return erasures.erased(desk, session, erasure)
+
+    return desk.write(work)

@@ -1,0 +1,98 @@
+"""Jobs: seen by admins and, their own, by apps; replayed and cancelled by admins."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors
+from loop.api.dependencies import CursorInQuery, Desk, JobInPath, LimitInQuery, Reads, Writes
+from loop.api.schemas.jobs import JobAnswer, JobList
+from loop.api.schemas.wire import APP_ID_PATTERN
+from loop.api.writes import Done
+from shared.apps.models import Scope
+from shared.apps.queries import get_app
+from shared.contracts.jobs import JobKind
+from shared.errors import Denied, NotFound
+from shared.outbox import control, queries
+from shared.outbox.models import Job, JobState
+from shared.outbox.queries import JobFilter
+
+router = APIRouter(prefix="/jobs", tags=["Jobs"])
+_JOBS = "jobs"
+
+
+@router.get("", response_model=JobList, summary="List jobs")
+def list_jobs(
+    desk: Reads,
+    state: JobState | None = None,
+    app_id: Annotated[str | None, Query(alias="appId", pattern=APP_ID_PATTERN)] = None,
+    kind: JobKind | None = None,
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
+) -> JobList:
+    """List jobs, newest first. An app's token must name its own app."""
+    if not _may_list(desk, app_id):
+        raise Denied(f"This token sees only its own app's jobs: GET /jobs?appId={desk.caller.app_id}.")
+    before = cursors.decode_number(_JOBS, cursor)
+    with desk.read() as session:
+        found = queries.list_jobs(session, JobFilter(state, app_id, kind), limit + 1, before)
+        rows, more = cursors.page(found, limit)
+        return JobList(
+            jobs=[JobAnswer.of(job) for job in rows], cursor=cursors.encode(_JOBS, rows[-1].seq) if more else None
+        )
+
+
+def _may_list(desk: Desk, app_id: str | None) -> bool:
+    return desk.caller.scope is Scope.ADMIN or (app_id is not None and desk.caller.may_touch(app_id))
+
+
+@router.get("/{jobId}", response_model=JobAnswer, summary="Show a job")
+def show_job(desk: Reads, job_id: JobInPath) -> JobAnswer:
+    """Show one job."""
+    with desk.read() as session:
+        return JobAnswer.of(_visible(desk, session, job_id))
+
+
+def _visible(desk: Desk, session: Session, job_id: str) -> Job:
+    """Return a job the caller may see; an app learns nothing of others', not even whether there is one."""
+    try:
+        job = queries.get_job(session, job_id)
+    except NotFound:
+        if desk.caller.scope is Scope.ADMIN:
+            raise
+        job = None
+    if job is None or not _may_list(desk, job.app_id):
+        raise Denied("This token sees only its own app's jobs.")
+    return job
+
+
+@router.post("/{jobId}/replay", response_model=JobAnswer, summary="Replay a job")
+def replay_job(desk: Writes, job_id: JobInPath) -> Response:
+    """Run a dead or cancelled job again, with fresh attempts."""
+
+    def work(session: Session) -> Done:
+        app_id = queries.get_job(session, job_id).app_id
+        epoch = get_app(session, app_id).purge_epoch if app_id is not None else 0
+        job = control.replay(session, job_id, epoch, desk.now())
+        return Done(JobAnswer.of(job), about=app_id, then=desk.loop.ticker.wake)
+
+    return desk.write(work)
+
+
+@router.post("/{jobId}/cancel", response_model=JobAnswer, summary="Cancel a job")
+def cancel_job(desk: Writes, job_id: JobInPath) -> Response:
+    """Stop a job that has not finished; one that is being worked on can write nothing any more."""
+
+    def work(session: Session) -> Done:
+        was_cancelled = queries.get_job(session, job_id).state == JobState.CANCELLED
+        job = control.cancel(session, job_id, desk.caller.name, desk.now())
+        return Done(JobAnswer.of(job), about=job.app_id, then=lambda: None if was_cancelled else _count(desk, job))
+
+    return desk.write(work)
+
+
+def _count(desk: Desk, job: Job) -> None:
+    desk.loop.metrics.jobs_finished.labels(job.kind, JobState.CANCELLED).inc()

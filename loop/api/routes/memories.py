@@ -1,0 +1,213 @@
+"""Memories: listed, written by hand, changed, taken back, purged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors, erasures
+from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, MemoryInPath, Reads, Writes
+from loop.api.schemas.erasures import Erased
+from loop.api.schemas.memories import (
+    ChangeAnswer,
+    ChangeList,
+    DeletedMemory,
+    EditedMemory,
+    EditMemory,
+    MadeRoom,
+    MemoryAnswer,
+    MemoryList,
+    RestoredMemory,
+    RestoreMemory,
+    Source,
+    WriteMemory,
+    WrittenMemory,
+)
+from loop.api.writes import Done
+from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.errors import Conflict, Invalid
+from shared.memories import queries
+from shared.memories.compaction import Room
+from shared.memories.erasure import erase_memory, purge_memories
+from shared.memories.history import BY_HAND
+from shared.memories.models import Memory
+from shared.memories.restoring import restore
+from shared.memories.wording import clean
+from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove
+from shared.telemetry.metrics import AgentKind, CompactionReason
+
+router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"])
+_CHANGES = "changes"
+
+
+@router.get("", response_model=MemoryList, summary="List memories")
+def list_memories(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 200) -> MemoryList:
+    """List an app's memories, newest first. Costs no energy."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        return MemoryList(memories=_answers(session, queries.standing(session, app_id)[:limit]))
+
+
+@router.post("", status_code=201, response_model=WrittenMemory, summary="Write a memory by hand")
+def write_memory(desk: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
+    """Write a memory by hand. At the cap the oldest that is not pinned goes for it."""
+    content = _content(desk, body.content)
+
+    def work(session: Session) -> Done:
+        epoch = lock_app(session, app_id).purge_epoch
+        get_installed_app(session, app_id)
+        new = NewMemory(content, BY_HAND, epoch, body.importance, tuple(body.tags), body.pinned)
+        placed = place(session, app_id, new, desk.cause("written by hand"), desk.loop.settings.memory_cap)
+        memory = _placed_memory(session, app_id, placed)
+        written = WrittenMemory(**dict(_answer(session, memory)), made_room=_made_room(placed.rooms))
+        return Done(written, 201, about=app_id, then=lambda: _count_written(desk, placed))
+
+    return desk.write(work)
+
+
+@router.delete("", response_model=Erased, summary="Purge all memories")
+def purge(desk: Writes, app_id: AppInPath) -> Response:
+    """Remove all memories with the text of their history, and stop memory work that was asked for before."""
+
+    def work(session: Session) -> Done:
+        return erasures.erased(desk, session, purge_memories(session, app_id, desk.caller.name, desk.now()))
+
+    return desk.write(work)
+
+
+@router.get("/changes", response_model=ChangeList, summary="List what happened to an app's memories")
+def list_changes(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> ChangeList:
+    """List every change to an app's memories, newest first: which went, why, and by whom."""
+    before = cursors.decode_number(_CHANGES, cursor)
+    with desk.read() as session:
+        get_app(session, app_id)
+        rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before), limit)
+        following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
+        return ChangeList(changes=[ChangeAnswer.of(change) for change in rows], cursor=following)
+
+
+@router.get("/{memoryId}", response_model=MemoryAnswer, summary="Show a memory")
+def show_memory(desk: Reads, app_id: AppInPath, memory_id: MemoryInPath) -> MemoryAnswer:
+    """Show one memory."""
+    with desk.read() as session:
+        return _answer(session, queries.get_memory(session, app_id, memory_id))
+
+
+@router.patch("/{memoryId}", response_model=EditedMemory, summary="Change a memory")
+def edit_memory(desk: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: EditMemory) -> Response:
+    """Change a memory by hand; what it was stays in its history."""
+    content = None if body.content is None else _content(desk, body.content)
+    tags = None if body.tags is None else tuple(body.tags)
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        memory = queries.get_memory(session, app_id, memory_id)
+        wanted = Edit(content, body.importance, tags, body.pinned)
+        edit(session, memory, wanted, desk.cause("edited by hand"))
+        return Done(EditedMemory(memory=_answer(session, memory)), about=app_id)
+
+    return desk.write(work)
+
+
+@router.delete("/{memoryId}", response_model=DeletedMemory, summary="Delete a memory")
+def delete_memory(
+    desk: Writes,
+    app_id: AppInPath,
+    memory_id: MemoryInPath,
+    erase: Annotated[bool, Query(description="Also empty the text of its history, for good.")] = False,
+) -> Response:
+    """Delete a memory. Its history can bring it back, unless it is erased."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        memory = queries.get_memory(session, app_id, memory_id)
+        if not erase:
+            remove(session, memory, desk.cause("deleted by hand"))
+            return Done(DeletedMemory(), about=app_id)
+        erase_memory(session, memory, desk.cause("erased by hand"))
+        return Done(DeletedMemory(), then=lambda: DeletedMemory(note=erasures.scrub(desk)))
+
+    return desk.write(work)
+
+
+@router.get("/{memoryId}/history", response_model=ChangeList, summary="Show a memory's history")
+def show_history(
+    desk: Reads, app_id: AppInPath, memory_id: MemoryInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
+) -> ChangeList:
+    """Show everything that happened to a memory, oldest first, whether it still stands or not."""
+    with desk.read() as session:
+        queries.get_origin(session, app_id, memory_id)
+        rows, following = cursors.slice_of("history", queries.history_of(session, memory_id), limit, cursor)
+        return ChangeList(changes=[ChangeAnswer.of(change) for change in rows], cursor=following)
+
+
+@router.post("/{memoryId}/restore", response_model=RestoredMemory, summary="Take back a change")
+def restore_memory(
+    desk: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: RestoreMemory | None = None
+) -> Response:
+    """Take back the latest change of a memory, or the one named; one that was removed gets a place again."""
+    change_id = body.change_id if body is not None else None
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        cap = desk.loop.settings.memory_cap
+        placed = restore(session, app_id, memory_id, desk.cause("restored by hand"), cap, change_id)
+        memory = _placed_memory(session, app_id, placed)
+        answer = RestoredMemory(memory=_answer(session, memory), made_room=_made_room(placed.rooms))
+        return Done(answer, about=app_id, then=lambda: _count_rooms(desk, placed))
+
+    return desk.write(work)
+
+
+def _content(desk: Desk, text: str) -> str:
+    limit, content = desk.loop.settings.memory_max_chars, clean(text)
+    if not content:
+        raise Invalid("content: it has no visible character.")
+    if len(content) > limit:
+        raise Invalid(f"content: it has {len(content)} characters; the most is {limit}.", details={"limit": limit})
+    return content
+
+
+def _placed_memory(session: Session, app_id: str, placed: Placed) -> Memory:
+    """Return a memory that was given a place. Raises: Conflict when there was none, so that nothing is written."""
+    if not placed.stands:
+        raise Conflict(
+            f"Every memory of app {app_id} is pinned, so there is no place; unpin or delete one first.",
+            code="all_pinned",
+        )
+    return queries.get_memory(session, app_id, placed.memory_id)
+
+
+def _made_room(rooms: Sequence[Room]) -> list[MadeRoom]:
+    return [MadeRoom.of(room) for room in rooms]
+
+
+def _count_written(desk: Desk, placed: Placed) -> None:
+    desk.loop.metrics.memories_created.labels(AgentKind.BY_HAND).inc()
+    _count_rooms(desk, placed)
+
+
+def _count_rooms(desk: Desk, placed: Placed) -> None:
+    for room in placed.rooms:
+        desk.loop.metrics.compactions.labels(room.outcome, CompactionReason.BY_HAND).inc()
+
+
+def _answer(session: Session, memory: Memory) -> MemoryAnswer:
+    return _answers(session, [memory])[0]
+
+
+def _answers(session: Session, memories: Sequence[Memory]) -> list[MemoryAnswer]:
+    ids = [memory.memory_id for memory in memories]
+    origins = queries.origins_of(session, ids) if ids else {}
+    linked = queries.sources_by_memory(session, ids) if ids else {}
+    return [
+        MemoryAnswer.of(memory, origins[memory.memory_id].conversation_id, _sources(linked.get(memory.memory_id, [])))
+        for memory in memories
+    ]
+
+
+def _sources(linked: Sequence[tuple[str, list[str]]]) -> list[Source]:
+    return [Source(conversation_id=name, message_ids=ids) for name, ids in linked]

@@ -1,0 +1,142 @@
+"""Apps and their tokens."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from loop.api.schemas.wire import Answer, AppId, Body, Success, Units
+from shared.apps.models import App, Token
+from shared.contracts.values import JsonObject
+from shared.energy.budget import to_units
+
+Name = Annotated[str, Field(min_length=1, max_length=200, examples=["Chat"])]
+
+
+class InstallApp(Body):
+    """Installs an app."""
+
+    app_id: AppId
+    name: Name
+    config: JsonObject = Field(default_factory=dict)
+
+
+class ChangeApp(Body):
+    """Changes an app; what is left out stays. A budget of null is none."""
+
+    name: Name | None = None
+    config: JsonObject | None = None
+    hourly_budget: Units | None = None
+    daily_budget: Units | None = None
+
+    def sets(self, field: str) -> bool:
+        """Whether the client sent this field, be it null."""
+        return field in self.model_fields_set
+
+
+class AppAnswer(Answer):
+    """An app."""
+
+    app_id: str
+    name: str
+    config: dict[str, Any]
+    installed: bool
+    hourly_budget: float | None = Field(description="Units an app may spend in an hour.")
+    daily_budget: float | None = Field(description="Units an app may spend in a day.")
+    created_at: datetime
+    updated_at: datetime
+    uninstalled_at: datetime | None
+
+    @classmethod
+    def of(cls, app: App) -> AppAnswer:
+        """Return an app as it goes over the wire."""
+        return cls(**_fields(app))
+
+
+class AppDetails(AppAnswer):
+    """An app and how much it holds."""
+
+    memories: int
+    open_conversations: int
+    ended_conversations: int
+
+    @classmethod
+    def counted(cls, app: App, memories: int, conversations: tuple[int, int]) -> AppDetails:
+        """Return an app with its counts; ``conversations`` is (open, ended)."""
+        is_open, ended = conversations
+        return cls(**_fields(app), memories=memories, open_conversations=is_open, ended_conversations=ended)
+
+
+def _fields(app: App) -> dict[str, object]:
+    return {
+        "app_id": app.app_id,
+        "name": app.name,
+        "config": app.config,
+        "installed": app.uninstalled_at is None,
+        "hourly_budget": units_or_none(app.hourly_budget_micro),
+        "daily_budget": units_or_none(app.daily_budget_micro),
+        "created_at": app.created_at,
+        "updated_at": app.updated_at,
+        "uninstalled_at": app.uninstalled_at,
+    }
+
+
+def units_or_none(micro: int | None) -> float | None:
+    """Return a budget in units."""
+    return None if micro is None else to_units(micro)
+
+
+class AppList(Answer):
+    """Apps by id."""
+
+    apps: list[AppAnswer]
+    cursor: str | None
+
+
+class Uninstalled(Success):
+    """What became of an app's memories."""
+
+    app_id: str
+    memories_kept: int
+
+
+class IssueToken(Body):
+    """Asks for a token."""
+
+    label: Annotated[str, Field(max_length=200)] = ""
+
+
+class TokenAnswer(Answer):
+    """A token, without the token itself."""
+
+    token_id: str
+    app_id: str
+    label: str
+    created_at: datetime
+    revoked_at: datetime | None
+
+    @classmethod
+    def of(cls, token: Token) -> TokenAnswer:
+        """Return a token as it goes over the wire."""
+        return cls(
+            token_id=token.token_id,
+            app_id=token.app_id or "",
+            label=token.label,
+            created_at=token.created_at,
+            revoked_at=token.revoked_at,
+        )
+
+
+class IssuedToken(TokenAnswer):
+    """A new token; its text is shown this once and kept nowhere."""
+
+    token: str | None = Field(description="The token; null when this answer is a repetition under an Idempotency-Key.")
+
+
+class TokenList(Answer):
+    """An app's tokens, oldest first."""
+
+    tokens: list[TokenAnswer]
+    cursor: str | None

@@ -1,0 +1,32 @@
+"""What an import did."""
+
+from __future__ import annotations
+
+from loop.api.schemas.wire import Answer, Success
+from shared.memories.importing import Imported
+
+
+class Arrived(Answer):
+    """How many were added, and how many were there already."""
+
+    imported: int
+    skipped: int
+
+
+class ImportedAnswer(Success):
+    """What an import added."""
+
+    conversations: Arrived
+    messages: int
+    memories: Arrived
+    history: Arrived
+
+    @classmethod
+    def of(cls, done: Imported) -> ImportedAnswer:
+        """Return what an import did, as it goes over the wire."""
+        return cls(
+            conversations=Arrived(imported=done.conversations, skipped=done.conversations_skipped),
+            messages=done.messages,
+            memories=Arrived(imported=done.memories, skipped=done.memories_skipped),
+            history=Arrived(imported=done.changes, skipped=done.changes_skipped),
+        )

@@ -1,0 +1,201 @@
+"""Conversations and their messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, StrictInt, Tag
+
+from loop.api.schemas.apps import units_or_none
+from loop.api.schemas.jobs import JobAnswer
+from loop.api.schemas.wire import Answer, Body, Units
+from shared.contracts.values import Id, JsonObject, Moment
+from shared.conversations.lifecycle import SNOOZE_MINUTES, NewMessage, Role
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import ConversationState, state_of
+from shared.energy.budget import BudgetStatus, budget_status, to_units
+
+MOST_MESSAGES = 1000
+ONE, MANY = "one message", "several messages"
+Reason = Annotated[str, Field(max_length=500)]
+
+
+class StartConversation(Body):
+    """Opens a conversation."""
+
+    conversation_id: Id | None = None
+    user_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    energy_budget: Units | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+
+
+class SaidMessage(Body):
+    """One message. The same messageId twice is one message."""
+
+    role: Role
+    content: str = Field(examples=["I moved to Lisbon in May."])
+    message_id: Id | None = None
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    created_at: Moment | None = None
+
+    def as_new(self) -> NewMessage:
+        """Return it as the domain takes it."""
+        return NewMessage(self.role, self.content, self.message_id, self.name, self.created_at)
+
+
+class SaidMessages(Body):
+    """Several messages, in order."""
+
+    messages: Annotated[list[SaidMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
+
+
+def _how_many(body: object) -> str:
+    return MANY if isinstance(body, SaidMessages) or (isinstance(body, dict) and "messages" in body) else ONE
+
+
+Said = Annotated[
+    Annotated[SaidMessage, Tag(ONE)] | Annotated[SaidMessages, Tag(MANY)],
+    Discriminator(_how_many),
+]
+"""One message or several; which of them is told by the field ``messages``."""
+
+
+class EndConversation(Body):
+    """Ends a conversation."""
+
+    reason: Reason | None = None
+
+
+class SnoozeConversation(Body):
+    """Hides a conversation for a while."""
+
+    minutes: Annotated[StrictInt, Field(ge=SNOOZE_MINUTES[0], le=SNOOZE_MINUTES[1])]
+
+
+class ConversationAnswer(Answer):
+    """A conversation."""
+
+    conversation_id: str
+    app_id: str
+    user_id: str | None
+    state: ConversationState
+    message_count: int
+    metadata: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    snoozed_until: datetime | None
+    ended_at: datetime | None
+    end_reason: str | None
+
+    @classmethod
+    def of(cls, conversation: Conversation, now: datetime) -> ConversationAnswer:
+        """Return a conversation as it goes over the wire."""
+        return cls(**_fields(conversation, now))
+
+
+class ConversationDetails(ConversationAnswer):
+    """A conversation, what it has cost and what it gave rise to."""
+
+    energy_spent: float
+    energy_budget: float | None
+    energy_remaining: float | None = Field(description="Negative when the budget is exceeded; null without one.")
+    budget_status: BudgetStatus | None
+    jobs: list[JobAnswer]
+
+    @classmethod
+    def costing(
+        cls, conversation: Conversation, spent: int, jobs: list[JobAnswer], now: datetime
+    ) -> ConversationDetails:
+        """Return a conversation with what it has cost; ``spent`` in micro-units."""
+        budget = conversation.energy_budget_micro
+        return cls(
+            **_fields(conversation, now),
+            energy_spent=to_units(spent),
+            energy_budget=units_or_none(budget),
+            energy_remaining=None if budget is None else to_units(budget - spent),
+            budget_status=budget_status(budget, spent),
+            jobs=jobs,
+        )
+
+
+def _fields(conversation: Conversation, now: datetime) -> dict[str, Any]:
+    return {
+        "conversation_id": conversation.conversation_id,
+        "app_id": conversation.app_id,
+        "user_id": conversation.user_id,
+        "state": state_of(conversation, now),
+        "message_count": conversation.message_count,
+        "metadata": conversation.details,
+        "created_at": conversation.created_at,
+        "updated_at": conversation.updated_at,
+        "snoozed_until": conversation.snoozed_until,
+        "ended_at": conversation.ended_at,
+        "end_reason": conversation.end_reason,
+    }
+
+
+class ConversationList(Answer):
+    """Conversations, newest first."""
+
+    conversations: list[ConversationAnswer]
+    cursor: str | None
+
+
+class StoredMessage(Answer):
+    """Where a message stands in its conversation; positions count from 0."""
+
+    message_id: str
+    position: int
+    role: Role
+    created_at: datetime
+
+    @classmethod
+    def at(cls, message: Message) -> StoredMessage:
+        """Return where a message stands."""
+        return cls(
+            message_id=message.message_id,
+            position=message.position,
+            role=Role(message.role),
+            created_at=message.created_at,
+        )
+
+
+class StoredMessages(Answer):
+    """One entry for each message that was sent."""
+
+    conversation_id: str
+    messages: list[StoredMessage]
+
+
+class MessageAnswer(StoredMessage):
+    """A message."""
+
+    name: str | None
+    content: str
+
+    @classmethod
+    def of(cls, message: Message) -> MessageAnswer:
+        """Return a message as it goes over the wire."""
+        return cls(
+            message_id=message.message_id,
+            position=message.position,
+            role=Role(message.role),
+            created_at=message.created_at,
+            name=message.name,
+            content=message.content,
+        )
+
+
+class MessageList(Answer):
+    """Messages by position."""
+
+    messages: list[MessageAnswer]
+    cursor: str | None
+
+
+class EndedConversation(Answer):
+    """The jobs that ending it asked for; the same ones when it is ended again."""
+
+    conversation_id: str
+    jobs: list[JobAnswer]

@@ -1,0 +1,162 @@
+"""Memories, their history, and the ways to change them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from loop.api.schemas.wire import Answer, Body, Flag, Importance, Success, Tags
+from shared.contracts.values import LARGEST_INTEGER
+from shared.memories.compaction import Outcome, Room
+from shared.memories.models import Change, ChangeKind, Memory
+
+Content = Annotated[str, Field(min_length=1, examples=["Prefers meetings after 2 pm."])]
+
+
+class WriteMemory(Body):
+    """A memory written by hand."""
+
+    content: Content
+    importance: Importance = 5
+    tags: Tags = Field(default_factory=list)
+    pinned: Flag = False
+
+
+class EditMemory(Body):
+    """Changes a memory; what is left out, or null, stays."""
+
+    content: Content | None = None
+    importance: Importance | None = None
+    tags: Tags | None = None
+    pinned: Flag | None = None
+
+
+class RestoreMemory(Body):
+    """Takes back a change, the latest unless one is named."""
+
+    change_id: Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)] | None = None
+
+
+class Source(Answer):
+    """A conversation whose words stand in a memory."""
+
+    conversation_id: str
+    message_ids: list[str]
+
+
+class MemoryAnswer(Answer):
+    """A memory."""
+
+    id: int
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    source_conversation_id: str | None
+    importance: int = Field(ge=0, le=10)
+    tags: list[str]
+    pinned: bool
+    agent: str = Field(description="Who wrote the present text: extractive, a model, admin or a token.")
+    version: int
+    sources: list[Source]
+
+    @classmethod
+    def of(cls, memory: Memory, conversation_id: str | None, sources: Sequence[Source]) -> MemoryAnswer:
+        """Return a memory as it goes over the wire."""
+        return cls(
+            id=memory.memory_id,
+            content=memory.content,
+            created_at=memory.created_at,
+            updated_at=memory.updated_at,
+            source_conversation_id=conversation_id,
+            importance=memory.importance,
+            tags=memory.tags,
+            pinned=memory.pinned,
+            agent=memory.agent,
+            version=memory.version,
+            sources=list(sources),
+        )
+
+
+class MemoryList(Answer):
+    """An app's memories, newest first."""
+
+    memories: list[MemoryAnswer]
+
+
+class MadeRoom(Answer):
+    """How room was made at the cap."""
+
+    memory_id: int
+    outcome: Outcome
+    reason: str
+
+    @classmethod
+    def of(cls, room: Room) -> MadeRoom:
+        """Return how room was made, as it goes over the wire."""
+        return cls(memory_id=room.removed_id, outcome=room.outcome, reason=room.reason)
+
+
+class WrittenMemory(MemoryAnswer):
+    """A memory, and what went for it."""
+
+    made_room: list[MadeRoom]
+
+
+class EditedMemory(Success):
+    """A memory after a change."""
+
+    memory: MemoryAnswer
+
+
+class DeletedMemory(Success):
+    """A memory is gone."""
+
+    note: str | None = Field(None, description="What is left to do after an erasure, where something is.")
+
+
+class RestoredMemory(Success):
+    """A memory after a change was taken back, and what went for it."""
+
+    memory: MemoryAnswer
+    made_room: list[MadeRoom]
+
+
+class ChangeAnswer(Answer):
+    """One thing that happened to a memory."""
+
+    change_id: int
+    memory_id: int
+    kind: ChangeKind
+    actor: str
+    reason: str
+    before: str | None
+    after: str | None
+    related_memory_id: int | None
+    job_id: str | None
+    at: datetime
+
+    @classmethod
+    def of(cls, change: Change) -> ChangeAnswer:
+        """Return a change as it goes over the wire."""
+        return cls(
+            change_id=change.change_id,
+            memory_id=change.memory_id,
+            kind=ChangeKind(change.kind),
+            actor=change.actor,
+            reason=change.reason,
+            before=change.before,
+            after=change.after,
+            related_memory_id=change.related_memory_id,
+            job_id=change.job_id,
+            at=change.at,
+        )
+
+
+class ChangeList(Answer):
+    """Changes: of one memory oldest first, of an app newest first."""
+
+    changes: list[ChangeAnswer]
+    cursor: str | None = None

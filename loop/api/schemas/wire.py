@@ -1,0 +1,37 @@
+"""The types all bodies and answers are made of, and the limits that keep what a stranger sends within bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+APP_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,99}$"
+_MAX_UNITS = 1e12
+
+
+class Answer(BaseModel):
+    """What the server says."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+
+class Body(BaseModel):
+    """What a client sends; a field we do not know is refused, so that a misspelt one is seen."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+
+
+Units = Annotated[float, Field(strict=True, ge=0, le=_MAX_UNITS, allow_inf_nan=False)]
+"""Energy units; null where it stands beside ``None`` means no budget."""
+AppId = Annotated[str, Field(pattern=APP_ID_PATTERN, examples=["chat"])]
+Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
+Flag = Annotated[bool, Field(strict=True)]
+Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]
+
+
+class Success(Answer):
+    """It was done."""
+
+    success: bool = True

@@ -1,0 +1,122 @@
+"""The one shape of a write: a transaction, its answer remembered under the caller's key, then what follows a commit.
+
+The answer to a key is stored in the transaction of the write itself, so a client that repeats a request it never saw
+answered gets the first answer, and the write happens once. Errors are not remembered: nothing was written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from fastapi import Response
+from pydantic import BaseModel
+from sqlalchemy import update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from shared.apps.models import IdempotencyKey
+from shared.apps.queries import idempotency_key
+from shared.db.engine import Database
+from shared.errors import Conflict
+
+REPLAYED = "Idempotency-Replayed"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who asks for a write, and under which key."""
+
+    caller: str
+    key: str | None = None
+    request: str = ""
+    """Method, address and the digest of the body: what the key stands for."""
+
+    @property
+    def digest(self) -> str:
+        """The digest the request is compared by when its key comes again."""
+        return hashlib.sha256(self.request.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a write did.
+
+    ``about`` is the app whose text the answer may hold, so that an erasure of the app takes the remembered answer too.
+    ``kept`` is what to remember instead of ``body``, when the body holds a secret. ``then`` runs after the commit and
+    may give a better answer, which is remembered as well.
+    """
+
+    body: BaseModel
+    status: int = 200
+    about: str | None = None
+    kept: BaseModel | None = None
+    then: Callable[[], BaseModel | None] | None = None
+
+
+Work = Callable[[Session], Done]
+
+
+def carry_out(database: Database, asked: Asked, work: Work, now: datetime) -> Response:
+    """Write once per key and answer. Raises: Conflict for a key that was used for something else."""
+    try:
+        return _write(database, asked, work, now)
+    except IntegrityError:
+        pass  # Another request made the same thing at the same moment; what it made is found this time.
+    try:
+        return _write(database, asked, work, now)
+    except IntegrityError as error:
+        raise Conflict("Another request changes the same thing at this moment; try again.") from error
+
+
+def _write(database: Database, asked: Asked, work: Work, now: datetime) -> Response:
+    with database.write() as session:
+        claimed = None
+        if asked.key is not None:
+            known = idempotency_key(session, asked.caller, asked.key)
+            if known is not None:
+                return _replay(known, asked)
+            claimed = _claim(session, asked, asked.key, now)
+        done = work(session)
+        if claimed is not None:
+            claimed.status, claimed.app_id = done.status, done.about
+            claimed.answer = as_json(done.kept or done.body)
+    better = done.then() if done.then is not None else None
+    if better is not None and claimed is not None:
+        _remember(database, claimed.row, better)
+    return answer(better or done.body, done.status)
+
+
+def _claim(session: Session, asked: Asked, key: str, now: datetime) -> IdempotencyKey:
+    """Take the key before the work is done: on PostgreSQL a second request then waits for the first."""
+    row = IdempotencyKey(caller=asked.caller, key=key, request_digest=asked.digest, status=0, answer={}, at=now)
+    session.add(row)
+    session.flush()
+    return row
+
+
+def _replay(known: IdempotencyKey, asked: Asked) -> Response:
+    if known.request_digest != asked.digest:
+        raise Conflict(
+            "This Idempotency-Key was used for another request; use a new key.", code="idempotency_key_reused"
+        )
+    return Response(orjson.dumps(known.answer), known.status, {REPLAYED: "true"}, "application/json")
+
+
+def _remember(database: Database, row: int, better: BaseModel) -> None:
+    with database.write() as session:
+        session.execute(update(IdempotencyKey).where(IdempotencyKey.row == row).values(answer=as_json(better)))
+
+
+def answer(body: BaseModel, status: int = 200) -> Response:
+    """Return a success."""
+    return Response(body.model_dump_json(by_alias=True), status, media_type="application/json")
+
+
+def as_json(body: BaseModel) -> dict[str, Any]:
+    """Return an answer as it goes over the wire."""
+    return body.model_dump(mode="json", by_alias=True)

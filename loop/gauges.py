@@ -1,0 +1,153 @@
+"""What is read when Prometheus asks: levels, depths, ages and counts that stand in the database and in Redis.
+
+One short transaction a scrape. What Redis alone knows is left out while it is down, and ``afterthought_redis_up`` says
+so. ``docs/reference/metrics.md`` is generated from this catalogue and from ``shared.telemetry.metrics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+from sqlalchemy.orm import Session
+
+from loop.queue_contents import depths
+from loop.release import release
+from loop.wiring import Loop
+from shared.apps.queries import count_apps
+from shared.contracts.jobs import JobKind, Queue
+from shared.conversations.queries import count_conversations
+from shared.energy.budget import FLOOR, to_units
+from shared.errors import Transient
+from shared.memories.queries import count_all, count_remembering
+from shared.outbox.models import JobState
+from shared.outbox.queries import count_by_state, oldest_waiting
+
+Values = Mapping[tuple[str, ...], float]
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """One gauge of the catalogue."""
+
+    name: str
+    text: str
+    labels: tuple[str, ...] = ()
+
+
+ENERGY_LEVEL = Gauge("energy_level_units", "Energy level now, -50..100.")
+ENERGY_FLOOR = Gauge("energy_floor_units", "The lowest the energy level can be.")
+ENERGY_GATE = Gauge("energy_gate_units", "Memory work starts only above this level.")
+ENERGY_SHARE = Gauge("energy_memory_share_ratio", "Share of memory work in the energy spent in 24 hours, 0..1.")
+JOBS = Gauge("jobs", "Jobs by kind and state.", ("kind", "state"))
+DEFERRED = Gauge("deferred_jobs", "Jobs that wait for energy or budget.")
+OLDEST = Gauge("oldest_waiting_job_seconds", "Age of the oldest waiting job; 0 when none waits.", ("kind",))
+DEPTH = Gauge("queue_depth", "Messages in a Redis queue that no worker has taken.", ("queue",))
+REDIS_UP = Gauge("redis_up", "Whether Redis answered this scrape.")
+DATABASE_UP = Gauge("database_up", "Whether the database answered this scrape.")
+APPS = Gauge("apps", "Installed apps.")
+APPS_REMEMBERING = Gauge("apps_with_memories", "Installed apps with at least one memory.")
+UTILISATION = Gauge("memory_utilisation_ratio", "Installed apps with a memory, of all installed, 0..1.")
+MEMORIES = Gauge("memories", "Memories that stand, of all apps.")
+CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
+BUILD = Gauge("build_info", "Always 1; the label tells the version.", ("version",))
+
+CATALOGUE = (
+    ENERGY_LEVEL,
+    ENERGY_FLOOR,
+    ENERGY_GATE,
+    ENERGY_SHARE,
+    JOBS,
+    DEFERRED,
+    OLDEST,
+    DEPTH,
+    REDIS_UP,
+    DATABASE_UP,
+    APPS,
+    APPS_REMEMBERING,
+    UTILISATION,
+    MEMORIES,
+    CONVERSATIONS,
+    BUILD,
+)
+
+
+class StateGauges(Collector):
+    """Reads every gauge of the catalogue anew for each scrape."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Return the gauges as they stand now."""
+        return [_family(gauge, values) for gauge, values in self._read()]
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Return the gauges without values, so that registering reads nothing."""
+        return [_family(gauge, {}) for gauge in CATALOGUE]
+
+    def _read(self) -> Iterator[tuple[Gauge, Values]]:
+        yield BUILD, {(release(),): 1}
+        waiting = depths(self._loop.redis)
+        yield REDIS_UP, _one(waiting is not None)
+        if waiting is not None:
+            yield DEPTH, {(queue.value,): waiting[queue] for queue in Queue}
+        yield from self._read_database()
+
+    def _read_database(self) -> list[tuple[Gauge, Values]]:
+        try:
+            with self._loop.database.read() as session:
+                found = [*self._energy(session), *_jobs(session, self._loop.clock.now()), *_contents(session)]
+        except Transient:
+            return [(DATABASE_UP, _one(False))]
+        return [(DATABASE_UP, _one(True)), *found]
+
+    def _energy(self, session: Session) -> list[tuple[Gauge, Values]]:
+        reading = self._loop.regulator.reading(session)
+        return [
+            (ENERGY_LEVEL, _one(reading.level)),
+            (ENERGY_FLOOR, _one(to_units(FLOOR))),
+            (ENERGY_GATE, _one(reading.gate_percent)),
+            (ENERGY_SHARE, _one(reading.memory_share or 0.0)),
+            (DEFERRED, _one(reading.deferred_jobs)),
+        ]
+
+
+def _jobs(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
+    counts, oldest = count_by_state(session), oldest_waiting(session)
+    by_state: Values = {
+        (kind.value, state.value): counts.get((kind, state), 0) for kind in JobKind for state in JobState
+    }
+    ages: Values = {(kind.value,): _age(oldest.get(kind), now) for kind in JobKind}
+    return [(JOBS, by_state), (OLDEST, ages)]
+
+
+def _contents(session: Session) -> list[tuple[Gauge, Values]]:
+    apps, remembering = count_apps(session), count_remembering(session)
+    memories, _ = count_all(session)
+    is_open, ended = count_conversations(session)
+    return [
+        (APPS, _one(apps)),
+        (APPS_REMEMBERING, _one(remembering)),
+        (UTILISATION, _one(remembering / apps if apps else 0.0)),
+        (MEMORIES, _one(memories)),
+        (CONVERSATIONS, {("open",): is_open, ("ended",): ended}),
+    ]
+
+
+def _one(value: float) -> Values:
+    return {(): value}
+
+
+def _age(since: datetime | None, now: datetime) -> float:
+    return 0.0 if since is None else max(0.0, (now - since).total_seconds())
+
+
+def _family(gauge: Gauge, values: Values) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"afterthought_{gauge.name}", gauge.text, labels=gauge.labels)
+    for labels, value in values.items():
+        family.add_metric(labels, value)
+    return family

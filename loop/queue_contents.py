@@ -1,0 +1,101 @@
+"""What lies in the Redis queues: how many messages, and whether any holds more than ids.
+
+Reads Celery's lists as they are; takes nothing out. Our own messages carry ids only, but an app may put words of its
+own on the intake queue, and an erasure must say so.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import redis
+from pydantic import ValidationError
+
+from shared.broker import BROKER_ERRORS
+from shared.contracts.jobs import EndConversation, JobMessage, Queue
+
+PRIORITIES = range(10)
+_SCAN_LIMIT = 20_000
+_UNACKNOWLEDGED = "unacked"
+
+
+def queue_keys(queue: Queue) -> list[str]:
+    """Return the lists a queue is kept in, one a priority. Source: kombu's Redis transport with our separator."""
+    return [queue.value if priority == 0 else f"{queue.value}:{priority}" for priority in PRIORITIES]
+
+
+def depths(client: redis.Redis) -> dict[Queue, int] | None:
+    """Return how many messages wait in each queue, or None when Redis does not answer."""
+    try:
+        with client.pipeline(transaction=False) as pipe:
+            for queue in Queue:
+                for key in queue_keys(queue):
+                    pipe.llen(key)
+            counts = pipe.execute()
+    except BROKER_ERRORS:
+        return None
+    width = len(PRIORITIES)
+    return {queue: sum(counts[i * width : (i + 1) * width]) for i, queue in enumerate(Queue)}
+
+
+def count_text(client: redis.Redis, app_id: str) -> int | None:
+    """Return how many messages may hold words of an app; None when Redis does not answer or there is too much."""
+    try:
+        messages = list(_messages(client))
+    except BROKER_ERRORS:
+        return None
+    if len(messages) > _SCAN_LIMIT:
+        return None
+    return sum(_may_hold_text(message, app_id) for message in messages)
+
+
+def _messages(client: redis.Redis) -> Iterator[bytes | str]:
+    for queue in Queue:
+        for key in queue_keys(queue):
+            yield from client.lrange(key, 0, _SCAN_LIMIT)
+    for delivered in client.hvals(_UNACKNOWLEDGED):
+        yield orjson.dumps(_first(delivered))
+
+
+def _first(delivered: bytes | str) -> Any:
+    """Return the message of an entry ``[message, exchange, routing key]``."""
+    try:
+        entry = orjson.loads(delivered)
+    except orjson.JSONDecodeError:
+        return None
+    return entry[0] if isinstance(entry, list) and entry else None
+
+
+def _may_hold_text(message: bytes | str, app_id: str) -> bool:
+    """Whether a message holds more than ids, unless it says itself that it is another app's."""
+    try:
+        args, fields, _ = orjson.loads(base64.b64decode(orjson.loads(message)["body"]))
+    except (orjson.JSONDecodeError, binascii.Error, KeyError, TypeError, ValueError):
+        return True
+    if args or not isinstance(fields, dict):
+        return True
+    return bool(fields) and not _is_ids_only(fields) and _is_about(fields, app_id)
+
+
+def _is_ids_only(fields: dict[str, Any]) -> bool:
+    try:
+        JobMessage.model_validate(fields)
+    except ValidationError:
+        return _is_wordless_end(fields)
+    return True
+
+
+def _is_wordless_end(fields: dict[str, Any]) -> bool:
+    try:
+        return not EndConversation.model_validate(fields).reason
+    except ValidationError:
+        return False
+
+
+def _is_about(fields: dict[str, Any], app_id: str) -> bool:
+    named = fields.get("appId", fields.get("app_id"))
+    return named is None or named == app_id
