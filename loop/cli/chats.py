@@ -1,0 +1,269 @@
+"""Reads files of chats as they are passed around: role/content, ShareGPT, or one message per line.
+
+A JSON Lines file is read a line at a time; a JSON array, or one object over several lines, is read whole. Every line
+yields either what it holds or why it cannot be used, so that nothing is left out silently. What becomes one
+conversation is decided in ``grouping``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from shared.conversations.lifecycle import Role
+from shared.errors import Configuration
+
+_ROLES = {
+    Role.USER: ("user", "human", "prompter", "customer"),
+    Role.ASSISTANT: ("assistant", "gpt", "chatgpt", "bot", "ai", "model", "bard", "function_call"),
+    Role.SYSTEM: ("system", "developer"),
+    Role.TOOL: ("tool", "function", "observation", "tool_response", "function_response"),
+}
+_ROLE_OF = {name: role for role, names in _ROLES.items() for name in names}
+_LISTS = ("messages", "conversations", "conversation")
+_CONVERSATION_IDS = ("conversation_id", "conversationId", "session_id", "sessionId", "thread_id", "threadId")
+_USERS = ("user_id", "userId", "user")
+_TIMES = ("created_at", "createdAt", "timestamp", "create_time", "time", "date")
+_CONTENTS = ("content", "value", "text")
+_LONGEST_NAME = 200
+_MILLISECONDS_FROM = 1e11
+
+
+class Unusable(Exception):
+    """A line cannot be used; the text says why."""
+
+
+class Shape(StrEnum):
+    """How a file writes its chats."""
+
+    MESSAGES = "conversations in role/content form"
+    SHAREGPT = "conversations in ShareGPT form"
+    SINGLE = "single messages in role/content form"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message; ``created_at`` is None where the file has no time."""
+
+    role: Role
+    content: str
+    name: str | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What one line holds: a whole conversation, or one message of one."""
+
+    where: str
+    shape: Shape
+    conversation_id: str | None
+    user_id: str | None
+    said: tuple[Said, ...]
+    read_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that cannot be used, and why."""
+
+    where: str
+    reason: str
+    read_bytes: int = 0
+
+
+Entry = Chat | BadLine
+
+
+def read_chats(path: Path) -> Iterator[Entry]:
+    """Yield what each line, or each element of a JSON array, holds. Raises: Configuration if it cannot be opened."""
+    try:
+        if _is_one_document(path):
+            yield from _read_document(path)
+        else:
+            yield from _read_lines(path)
+    except OSError as error:
+        raise Configuration(f"{path}: {error.strerror}") from None
+
+
+def _is_one_document(path: Path) -> bool:
+    """Whether the first line that is not blank is not JSON by itself, as when an array is spread over lines."""
+    with path.open("rb") as file:
+        first = next((line for line in file if line.strip()), b"")
+        rest = next((line for line in file if line.strip()), b"")
+    opens = first.lstrip(b"\xef\xbb\xbf").lstrip()[:1]
+    try:
+        value = orjson.loads(_bare(first))
+    except orjson.JSONDecodeError:
+        return opens == b"[" or (opens == b"{" and (first.strip() == b"{" or _has_no_object_on_a_line(path)))
+    return isinstance(value, list) and not rest
+
+
+def _has_no_object_on_a_line(path: Path) -> bool:
+    """Whether an object is laid out over lines, rather than lines of objects beginning with a bad one."""
+    with path.open("rb") as file:
+        return not any(_is_object(line) for line in file)
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(_bare(line)), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _read_document(path: Path) -> Iterator[Entry]:
+    text = path.read_bytes()
+    try:
+        value = orjson.loads(_bare(text))
+    except orjson.JSONDecodeError as error:
+        yield BadLine(f"line {error.lineno}", f"the file is not valid JSON: {error.msg}", len(text))
+        return
+    elements = value if isinstance(value, list) else [value]
+    if elements and all(_is_message(one) and _first(one, _CONVERSATION_IDS) is None for one in elements):
+        yield _entry("the file", {"messages": elements}, len(text))
+        return
+    for number, element in enumerate(elements, 1):
+        yield _entry(f"element {number}", element, len(text) * number // len(elements))
+
+
+def _read_lines(path: Path) -> Iterator[Entry]:
+    read = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            read += len(line)
+            if line.strip():
+                yield _line(f"line {number}", line, read)
+
+
+def _line(where: str, line: bytes, read_bytes: int) -> Entry:
+    try:
+        value = orjson.loads(_bare(line))
+    except orjson.JSONDecodeError as error:
+        return BadLine(where, f"not valid JSON: {error.msg} (column {error.colno})", read_bytes)
+    return _entry(where, {"messages": value} if isinstance(value, list) else value, read_bytes)
+
+
+def _bare(text: bytes) -> bytes:
+    return text.removeprefix(b"\xef\xbb\xbf").strip()
+
+
+def _entry(where: str, value: Any, read_bytes: int) -> Entry:
+    try:
+        shape, messages = _messages(value)
+        times = None if shape is Shape.SINGLE else _first(value, _TIMES)
+        said = tuple(one for message in messages if (one := _said(message, times)) is not None)
+        ids = _CONVERSATION_IDS if shape is Shape.SINGLE else (*_CONVERSATION_IDS, "id")
+        return Chat(where, shape, _text(value, ids), _text(value, _USERS), said, read_bytes)
+    except Unusable as reason:
+        return BadLine(where, str(reason), read_bytes)
+
+
+def _messages(value: Any) -> tuple[Shape, Sequence[Any]]:
+    if not isinstance(value, Mapping):
+        raise Unusable("neither a conversation nor a message, but " + type(value).__name__)
+    for field in _LISTS:
+        listed = value.get(field)
+        if isinstance(listed, list):
+            if not listed:
+                raise Unusable(f"`{field}` is empty")
+            is_sharegpt = isinstance(listed[0], Mapping) and "from" in listed[0]
+            return (Shape.SHAREGPT if is_sharegpt else Shape.MESSAGES), listed
+    if _is_message(value):
+        return Shape.SINGLE, [value]
+    raise Unusable("has neither `messages`, nor `conversations`, nor `role` and `content`")
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and ("role" in value or "from" in value) and not set(_LISTS) & value.keys()
+
+
+def _said(message: Any, time_of_all: Any) -> Said | None:
+    """Return a message, or None for one without any text."""
+    if not isinstance(message, Mapping):
+        raise Unusable("a message is not an object")
+    role = _role(message)
+    content = _content(message)
+    if "\0" in content:
+        raise Unusable("a message holds a NUL character")
+    if not content.strip():
+        return None
+    time = _first(message, _TIMES)
+    return Said(role, content, _name(message), moment(time_of_all if time is None else time))
+
+
+def _role(message: Mapping[str, Any]) -> Role:
+    given = message.get("role", message.get("from"))
+    role = _ROLE_OF.get(given.lower()) if isinstance(given, str) else None
+    if role is None:
+        raise Unusable(f"{json.dumps(given)[:60]} is no role; known are {', '.join(_ROLE_OF)}")
+    return role
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    given = _first(message, _CONTENTS)
+    if isinstance(given, str):
+        return given
+    if given is None:
+        return _called_tools(message)
+    if isinstance(given, list):
+        return "\n".join(_parts(given))
+    raise Unusable(f"the content of a message is neither text nor a list of parts, but {type(given).__name__}")
+
+
+def _parts(parts: Iterable[Any]) -> Iterator[str]:
+    """Yield the text of content written in parts, and name parts of another kind."""
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
+            yield part["text"]
+        elif isinstance(part, Mapping) and isinstance(part.get("type"), str):
+            yield f"[{part['type']}]"
+        else:
+            raise Unusable("a part of a message is neither text nor has a type")
+
+
+def _called_tools(message: Mapping[str, Any]) -> str:
+    calls = message.get("tool_calls") or []
+    functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return "\n".join(f"{one.get('name')}({one.get('arguments')})" for one in functions if isinstance(one, Mapping))
+
+
+def _name(message: Mapping[str, Any]) -> str | None:
+    name = message.get("name")
+    return name[:_LONGEST_NAME] if isinstance(name, str) and name else None
+
+
+def moment(given: Any) -> datetime | None:
+    """Return a time of a file, aware; one without an offset is UTC, a number is seconds or milliseconds since 1970.
+
+    Raises: Unusable.
+    """
+    if given is None or given == "":
+        return None
+    try:
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            return datetime.fromtimestamp(given / 1000 if given > _MILLISECONDS_FROM else given, UTC)
+        if isinstance(given, str):
+            read = datetime.fromisoformat(given)
+            return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise Unusable(f"{json.dumps(given)[:60]} is no time; write it as 2026-03-01T12:00:00Z")
+
+
+def _first(value: Mapping[str, Any], fields: Iterable[str]) -> Any:
+    return next((value[field] for field in fields if value.get(field) is not None), None)
+
+
+def _text(value: Mapping[str, Any], fields: Iterable[str]) -> str | None:
+    given = _first(value, fields)
+    return str(given) if isinstance(given, str | int) and str(given) else None

@@ -1,0 +1,94 @@
+"""``afterthought conversations``: looking at conversations and ending them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+
+from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, command, route
+from loop.cli.jobs import JOB_COLUMNS
+from loop.cli.output import Columns, at, card, moment, plain, table
+
+group = typer.Typer(help="Look at an app's conversations and end them.", no_args_is_help=True)
+ConversationArgument = Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation's id.")]
+
+
+@command(group, "list")
+def list_conversations(
+    call: Invocation,
+    app: AppArgument,
+    state: Annotated[str | None, typer.Option(help="Only those that are open, snoozed or ended.")] = None,
+    limit: LimitOption = 50,
+    all_: AllOption = False,
+) -> None:
+    """List an app's conversations, newest first."""
+    path = route("apps", app, "conversations")
+    found = list(call.service.listing(path, "conversations", None if all_ else limit, state=state))
+    columns: Columns = {
+        "conversation": "conversationId",
+        "state": "state",
+        "messages": "messageCount",
+        "user": "userId",
+        "begun (UTC)": at("createdAt"),
+        "ended": at("endedAt"),
+    }
+    call.output.show(found, lambda: table(found, columns, f"{app} has no such conversations."))
+
+
+@command(group, "show")
+def show_conversation(
+    call: Invocation,
+    app: AppArgument,
+    conversation: ConversationArgument,
+    messages: Annotated[bool, typer.Option("--messages", help="Show what was said as well.")] = False,
+) -> None:
+    """Show a conversation, what it has cost and the jobs it gave rise to."""
+    path = route("apps", app, "conversations", conversation)
+    found = call.service.get(path)
+    if messages:
+        found["messages"] = list(call.service.listing(f"{path}/messages", "messages", None))
+    call.output.show(found, lambda: Group(*_parts(found)))
+
+
+@command(group, "end")
+def end_conversation(
+    call: Invocation,
+    app: AppArgument,
+    conversation: ConversationArgument,
+    reason: Annotated[str | None, typer.Option(help="Why, for the record.")] = None,
+) -> None:
+    """End a conversation and ask for its memory; again, show the same jobs."""
+    answer = call.service.post(route("apps", app, "conversations", conversation, "end"), {"reason": reason})
+    call.output.show(answer, lambda: table(answer["jobs"], JOB_COLUMNS))
+
+
+def _parts(found: dict[str, Any]) -> list[RenderableType]:
+    parts: list[RenderableType] = [_card(found)]
+    if found.get("jobs"):
+        parts += [plain(""), table(found["jobs"], JOB_COLUMNS)]
+    if "messages" in found:
+        columns: Columns = {"at (UTC)": at("createdAt"), "role": "role", "name": "name", "said": "content"}
+        parts += [plain(""), table(found["messages"], columns, "Nothing was said.")]
+    return parts
+
+
+def _card(found: dict[str, Any]) -> RenderableType:
+    return card(
+        {
+            "conversation": found["conversationId"],
+            "app": found["appId"],
+            "user": found.get("userId"),
+            "state": found["state"],
+            "messages": found["messageCount"],
+            "begun (UTC)": moment(found["createdAt"]),
+            "snoozed until": moment(found.get("snoozedUntil")) or None,
+            "ended": moment(found.get("endedAt")) or None,
+            "why": found.get("endReason"),
+            "energy spent": found.get("energySpent"),
+            "energy budget": found.get("energyBudget"),
+            "budget": found.get("budgetStatus"),
+            "metadata": found.get("metadata") or None,
+        }
+    )

@@ -1,0 +1,80 @@
+"""``afterthought purge`` and ``erase``: deleting for good, and the receipt that says what is left where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+
+from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm, route
+from loop.cli.output import complain, moment, plain, remark, table
+
+group = typer.Typer(help="Erase one thing and everything derived from it.", no_args_is_help=True)
+_Everything = Annotated[
+    bool, typer.Option("--everything", help="Not only memories: conversations, jobs and all else of the app.")
+]
+
+
+def add_to(program: typer.Typer) -> None:
+    """Add the commands."""
+    program.add_typer(group, name="erase")
+    command(program, "purge")(purge)
+
+
+def purge(call: Invocation, app: AppArgument, everything: _Everything = False, yes: YesOption = False) -> None:
+    """Erase an app's memories, or everything of it, for good, and print the receipt."""
+    what = "everything" if everything else "all memories"
+    confirm(f"Erase {what} of {app} for good? This cannot be taken back.", yes)
+    answer = call.service.delete(route("apps", app, "data" if everything else "memories"))
+    show_receipt(call, answer)
+    leave_if_incomplete(answer)
+
+
+@command(group, "conversation")
+def erase_conversation(
+    call: Invocation,
+    app: AppArgument,
+    conversation: Annotated[str, typer.Argument(help="The conversation's id.")],
+    yes: YesOption = False,
+) -> None:
+    """Erase a conversation and everything derived from it, and print the receipt."""
+    confirm(f"Erase conversation {conversation} of {app} and all that came of it for good?", yes)
+    answer = call.service.delete(route("apps", app, "conversations", conversation))
+    show_receipt(call, answer)
+    leave_if_incomplete(answer)
+
+
+def show_receipt(call: Invocation, answer: Mapping[str, Any]) -> None:
+    """Print what was erased, and store by store what is left."""
+    call.output.show(answer, lambda: _receipt(answer))
+
+
+def leave_if_incomplete(answer: Mapping[str, Any]) -> None:
+    """Leave with status 1 when the receipt says that something is left."""
+    left = answer["receipt"]["left"]
+    remaining = [f"{store} ({count})" for store, count in left.items() if count]
+    unknown = [store for store, count in left.items() if count is None]
+    if unknown:
+        remark(f"Could not be looked at: {', '.join(unknown)}.")
+    if remaining:
+        complain(f"Something is left: {', '.join(remaining)}. {answer.get('note') or 'Ask for it once more.'}")
+        raise typer.Exit(1)
+
+
+def _receipt(answer: Mapping[str, Any]) -> RenderableType:
+    receipt = answer["receipt"]
+    erased, left = receipt["erased"], receipt["left"]
+    stores = [
+        {"store": store, "erased": erased.get(store), "left": _left(left, store)}
+        for store in dict.fromkeys([*erased, *left])
+    ]
+    head = f"Receipt {receipt['receiptId']}: {receipt['scope']} of {receipt['appId']}, {moment(receipt['at'])} UTC"
+    return Group(plain(head), table(stores, {"store": "store", "erased": "erased", "left": "left"}))
+
+
+def _left(left: Mapping[str, int | None], store: str) -> str:
+    if store not in left:
+        return ""
+    return "unknown" if left[store] is None else str(left[store])

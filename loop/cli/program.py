@@ -1,0 +1,71 @@
+"""The command ``afterthought``: its groups, and what an error becomes.
+
+Exit status: 0 done, 1 failed or found something wrong, 2 wrong usage or a wrong setting.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from loop.cli import (
+    apps,
+    archives,
+    conversations,
+    doctor,
+    energy,
+    erasing,
+    ingesting,
+    jobs,
+    memories,
+    processes,
+)
+from loop.cli.output import complain
+from shared.errors import AfterthoughtError, Configuration
+
+FAILED = 1
+MISUSED = 2
+
+program = typer.Typer(
+    name="afterthought",
+    help="A memory service for language-model apps, governed by an energy budget.",
+    epilog="Exit status: 0 done, 1 failed or found something wrong, 2 wrong usage or a wrong setting.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for add in (processes, doctor, energy, erasing, archives, ingesting):
+    add.add_to(program)
+for name, noun in (("apps", apps), ("conversations", conversations), ("memories", memories), ("jobs", jobs)):
+    program.add_typer(noun.group, name=name)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        try:
+            typer.echo(f"afterthought {version('afterthought')}")
+        except PackageNotFoundError:
+            typer.echo("afterthought (not installed; run from its sources)")
+        raise typer.Exit
+
+
+@program.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit status."""
+    try:
+        program(args=None if arguments is None else list(arguments), prog_name="afterthought")
+    except AfterthoughtError as error:
+        complain(error.message)
+        sys.exit(MISUSED if isinstance(error, Configuration) else FAILED)

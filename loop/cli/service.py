@@ -1,0 +1,137 @@
+"""The HTTP API as the command line sees it: one request at a time, and errors that say what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+
+from shared.errors import AfterthoughtError, Invalid, Transient
+
+_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+_PAGE = 200
+_PATIENCE_SECONDS = 120.0
+_LONGEST_WAIT_SECONDS = 10.0
+_PASSING = {429, 502, 503, 504}
+
+
+class Refused(AfterthoughtError):
+    """The service answered that it will not do this; the message is its own."""
+
+    def __init__(self, status: int, code: str, message: str, details: dict[str, Any], retry_after: float) -> None:
+        super().__init__(message, code=code, details=details)
+        self.status = status
+        self.retry_after_seconds = retry_after
+
+
+class Unreachable(Transient):
+    """Nothing answers at the address."""
+
+    code = "unreachable"
+
+
+class Service:
+    """A running Afterthought at ``url``."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url
+        self._client = httpx.Client(
+            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=_TIMEOUT, trust_env=False
+        )
+
+    def get(self, path: str, **parameters: Any) -> Any:
+        """Return the answer to a GET. Raises: Refused, Unreachable."""
+        return self.ask("GET", path, parameters)
+
+    def post(self, path: str, body: Any = None, **parameters: Any) -> Any:
+        """Return the answer to a POST. Raises: Refused, Unreachable."""
+        return self.ask("POST", path, parameters, body)
+
+    def patch(self, path: str, body: Any) -> Any:
+        """Return the answer to a PATCH. Raises: Refused, Unreachable."""
+        return self.ask("PATCH", path, {}, body)
+
+    def delete(self, path: str, **parameters: Any) -> Any:
+        """Return the answer to a DELETE. Raises: Refused, Unreachable."""
+        return self.ask("DELETE", path, parameters)
+
+    def listing(self, path: str, field: str, limit: int | None, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Yield up to ``limit`` entries of a listing, or all, page by page. Raises: Refused, Unreachable."""
+        cursor = None
+        while limit is None or limit > 0:
+            size = _PAGE if limit is None else min(limit, _PAGE)
+            page = self.get(path, limit=size, cursor=cursor, **parameters)
+            yield from page[field]
+            cursor = page.get("cursor")
+            limit = None if limit is None else limit - len(page[field])
+            if cursor is None:
+                return
+
+    def ask(self, method: str, path: str, parameters: dict[str, Any], body: Any = None) -> Any:
+        """Return the answer to one request. Raises: Refused, Unreachable."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        try:
+            response = self._client.request(method, path, params=given, json=body)
+        except httpx.TimeoutException:
+            raise Unreachable(f"{self.url} did not answer in time; try again.") from None
+        except UnicodeEncodeError:
+            raise Invalid("What was given is not valid Unicode text.") from None
+        except httpx.TransportError as error:
+            raise Unreachable(
+                f"Nothing answers at {self.url} ({error}). Start the service with ./ops/up or `afterthought up`, or "
+                "name another address with --url."
+            ) from None
+        return _answer(response)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+class PatientService(Service):
+    """Tries again for two minutes while the service is busy or away; only for requests that may be repeated."""
+
+    def ask(self, method: str, path: str, parameters: dict[str, Any], body: Any = None) -> Any:
+        """Return the answer to one request, which may be sent more than once. Raises: Refused, Unreachable."""
+        return Retrying(
+            retry=retry_if_exception(_may_pass),
+            wait=_wait,
+            stop=stop_after_delay(_PATIENCE_SECONDS),
+            reraise=True,
+        )(super().ask, method, path, parameters, body)
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status in _PASSING)
+
+
+def _wait(state: RetryCallState) -> float:
+    """Wait as long as the service asked for, at least; otherwise longer each time."""
+    error = state.outcome.exception() if state.outcome is not None else None
+    asked = error.retry_after_seconds if isinstance(error, Refused) else 0.0
+    return max(asked, wait_random_exponential(multiplier=0.2, max=_LONGEST_WAIT_SECONDS)(state))
+
+
+def _answer(response: httpx.Response) -> Any:
+    try:
+        said = response.json()
+    except ValueError:
+        said = None
+    if response.is_success and said is not None:
+        return said
+    raise _refused(response, said)
+
+
+def _refused(response: httpx.Response, said: Any) -> Refused:
+    after = response.headers.get("retry-after", "0")
+    seconds = float(after) if after.isdigit() else 0.0
+    error = said.get("error") if isinstance(said, dict) else None
+    if not isinstance(error, dict):
+        message = f"{response.url} answered with status {response.status_code}, and not as Afterthought does."
+        return Refused(response.status_code, "foreign", message, {}, seconds)
+    message = str(error.get("message"))
+    if response.status_code == 401:
+        message += " The command line takes it from --token, AFTERTHOUGHT_ADMIN_TOKEN or the home's admin_token."
+    return Refused(response.status_code, str(error.get("code")), message, error.get("details") or {}, seconds)
