@@ -9,15 +9,20 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 
 from shared.db.engine import Database
+from shared.errors import Configuration
 
 _FOLDER = Path(__file__).parent / "migrations"
 _LOCK = 0x41465445  # one number for every process that migrates the same PostgreSQL
 
 
 def migrate(url: str, revision: str = "head") -> None:
-    """Upgrade the schema; safe when several processes start at once, and a no-op when it is current."""
+    """Upgrade the schema; safe when several processes start at once, and a no-op when it is current.
+
+    Raises: Configuration when the database is at a revision that this release does not know.
+    """
     database = Database(url, pool_size=1)
     try:
         with database.engine.execution_options(begin_immediate=True).begin() as connection:
@@ -26,6 +31,8 @@ def migrate(url: str, revision: str = "head") -> None:
             config = _config(url)
             config.attributes["connection"] = connection
             command.upgrade(config, revision)
+    except CommandError as error:
+        raise Configuration(f"The database is not one this release can use: {error}. Is it a newer one's?") from None
     finally:
         database.dispose()
 
