@@ -7,7 +7,7 @@ in ``shared.energy.budget``; fairness between apps is in ``shared.outbox.dispatc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
@@ -19,6 +19,7 @@ from shared.outbox.models import JobState
 from shared.outbox.queries import count_by_state, count_in_flight
 
 SHARE_WINDOW = timedelta(hours=24)
+TYPICAL_FOR = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Regulator:
         self._database = database
         self._clock = clock
         self._rules = rules
+        self._typical: tuple[datetime, int] | None = None
 
     def settle(self) -> int:
         """Draw what was spent since the last settlement from the level; return it in micro-units."""
@@ -72,14 +74,21 @@ class Regulator:
 
     def allowance(self, session: Session) -> Allowance:
         """Say how many jobs may be sent now."""
-        level = ledger.level_now(session, self._rules.refill_per_second, self._clock.now())
+        now = self._clock.now()
+        level = ledger.level_now(session, self._rules.refill_per_second, now)
         in_flight = count_in_flight(session)
         free = max(0, self._rules.in_flight_jobs - in_flight)
-        typical = ledger.typical_job(session)
+        typical = self._typical_job(session, now)
         jobs = budget.may_start(level, self._rules.gate_percent, in_flight, typical, free)
         if jobs or not free:
             return Allowance(jobs)
         return Allowance(0, self._why(level))
+
+    def _typical_job(self, session: Session, now: datetime) -> int:
+        """Return what a job costs, looked up at most once a second: it is an average and moves slowly."""
+        if self._typical is None or abs(now - self._typical[0]) > TYPICAL_FOR:
+            self._typical = (now, ledger.typical_job(session))
+        return self._typical[1]
 
     def reading(self, session: Session) -> EnergyReading:
         """Return the present state of the energy."""

@@ -7,7 +7,6 @@ queued job that nobody begins; the sweep offers it again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 
 from loop.regulator import Regulator
 from shared.clock import Clock
@@ -53,21 +52,14 @@ class RelayJobs:
         with self._database.read() as session:
             if not queries.has_due(session, now):
                 return False
+        with self._database.write() as session:
             allowance = self._regulator.allowance(session)
-        if allowance.why is not None:
-            self._defer(allowance.why, now)
-        if allowance.jobs == 0:
-            return False
-        with self._database.write() as session:
+            deferred = dispatch.defer(session, allowance.why, now) if allowance.why is not None else 0
             leased = dispatch.take_due(session, now, allowance.jobs, self._queued_seconds)
-        return self._send_all(leased) and len(leased) == allowance.jobs
-
-    def _defer(self, why: str, now: datetime) -> None:
-        with self._database.write() as session:
-            deferred = dispatch.defer(session, why, now)
         if deferred:
             self._metrics.energy_deferrals.inc(deferred)
-            self._log.info("jobs_deferred", count=deferred, why=why)
+            self._log.info("jobs_deferred", count=deferred, why=allowance.why)
+        return self._send_all(leased) and len(leased) == allowance.jobs
 
     def _send_all(self, leased: list[Dispatch]) -> bool:
         for place, job in enumerate(leased):

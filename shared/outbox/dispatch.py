@@ -88,25 +88,30 @@ def bury(session: Session, kind: str, reason: str, now: datetime, app_id: str | 
 
 def take_due(session: Session, now: datetime, limit: int, queued_seconds: float) -> list[Dispatch]:
     """Lease up to ``limit`` due jobs to the queue, at most one an app, longest unserved app first."""
-    if limit <= 0 or not queries.has_due(session, now):
+    if limit <= 0:
         return []
     order = {seq: place for place, seq in enumerate(queries.heads_by_app(session, now, limit))}
     jobs = sorted(queries.lock_waiting(session, list(order)), key=lambda job: order[job.seq])
     for job in jobs:
-        _send_off(session, job, now, now + timedelta(seconds=queued_seconds))
+        _send_off(job, now + timedelta(seconds=queued_seconds))
+    _note_turns(session, [job.app_id for job in jobs if job.app_id is not None], now)
     session.flush()
     return [Dispatch(job.job_id, job.fence, job.kind, job.priority) for job in jobs]
 
 
-def _send_off(session: Session, job: Job, now: datetime, until: datetime) -> None:
+def _send_off(job: Job, until: datetime) -> None:
     job.state = JobState.QUEUED
     job.fence += 1
     job.lease_owner = None
     job.leased_until = until
     job.deferred_since = None
     job.reason = None
-    if job.app_id is not None:
-        session.merge(Turn(app_id=job.app_id, served_at=now))
+
+
+def _note_turns(session: Session, app_ids: Sequence[str], now: datetime) -> None:
+    known = session.execute(update(Turn).where(Turn.app_id.in_(app_ids)).values(served_at=now).returning(Turn.app_id))
+    new = set(app_ids).difference(known.scalars())
+    session.add_all(Turn(app_id=app_id, served_at=now) for app_id in sorted(new))
 
 
 def hand_back(session: Session, sent: Sequence[Dispatch], now: datetime, wait_seconds: float) -> None:
