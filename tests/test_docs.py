@@ -1,0 +1,44 @@
+"""What is generated from the code is what the code would write now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ops import reference
+from shared.settings import Settings, environment_name, read_settings
+
+
+@pytest.mark.parametrize("place", reference.PAGES)
+def test_the_reference_says_what_the_code_says(place: str) -> None:
+    path = reference.ROOT / place
+    assert path.exists(), f"run: python -m ops.reference (makes {place})"
+    assert path.read_text("utf-8") == reference.PAGES[place](), "run: python -m ops.reference"
+
+
+@pytest.mark.parametrize("place", [".env.example", "docs/reference/settings.md"])
+def test_every_setting_is_in_the_reference(place: str) -> None:
+    page = reference.PAGES[place]()
+    assert [name for name in map(environment_name, Settings.model_fields) if name not in page] == []
+
+
+def test_every_setting_has_a_description() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_the_example_environment_in_force_is_the_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in map(environment_name, Settings.model_fields):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    defaults = read_settings()
+    lines = reference.example_environment().splitlines()
+    in_force = [line[1:] for line in lines if line.startswith("#") and not line.startswith("# ")]
+    assert len(in_force) == len(Settings.model_fields)
+    (tmp_path / ".env").write_text("\n".join(in_force))
+    assert read_settings() == defaults
+
+
+def test_every_command_and_option_is_explained() -> None:
+    rows = [line.split(" | ") for line in reference.command_line_page().splitlines() if line.startswith("| `")]
+    assert [row[0] for row in rows if not row[-1].strip(" |")] == []
