@@ -44,6 +44,8 @@ def complete(desk: Desk, erasure: Erasure) -> Erasure:
         DATABASE_LOG: 0 if _scrub(loop.database.scrub) else 1,
         QUEUED_TEXT: count_text(loop.redis, erasure.app_id),
     }
+    if any(left.values()):
+        loop.metrics.erasures_incomplete.labels(erasure.scope).inc()
     with desk.loop.database.write() as session:
         stored = session.merge(erasure)
         stored.left = left

@@ -19,9 +19,8 @@ from loop.api.schemas.apps import (
     IssueToken,
     TokenAnswer,
     TokenList,
-    Uninstalled,
 )
-from loop.api.schemas.erasures import Receipt, ReceiptList, UninstalledAndErased
+from loop.api.schemas.erasures import Receipt, ReceiptList, Uninstalled
 from loop.api.schemas.wire import Success
 from loop.api.writes import Done
 from shared.apps import queries, registry, tokens
@@ -87,7 +86,7 @@ def _set_budgets(app: App, body: ChangeApp) -> None:
         app.daily_budget_micro = None if body.daily_budget is None else to_micro(body.daily_budget)
 
 
-@router.delete("/{appId}", response_model=UninstalledAndErased, summary="Uninstall an app")
+@router.delete("/{appId}", response_model=Uninstalled, summary="Uninstall an app")
 def uninstall_app(
     desk: Writes, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
 ) -> Response:
@@ -107,8 +106,8 @@ def _purged(desk: Desk, session: Session, erasure: Erasure) -> Done:
     return Done(_without_memories(erasure), then=lambda: done.then and done.then() and _without_memories(erasure))
 
 
-def _without_memories(erasure: Erasure) -> UninstalledAndErased:
-    return UninstalledAndErased(
+def _without_memories(erasure: Erasure) -> Uninstalled:
+    return Uninstalled(
         app_id=erasure.app_id,
         memories_kept=0,
         deleted_count=erasure.erased["memories"],

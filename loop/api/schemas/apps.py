@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from loop.api.schemas.wire import Answer, AppId, Body, Success, Units
+from loop.api.schemas.wire import Answer, AppId, Body, Units
 from shared.apps.models import App, Token
 from shared.contracts.values import JsonObject
 from shared.energy.budget import to_units
@@ -93,13 +93,6 @@ class AppList(Answer):
 
     apps: list[AppAnswer]
     cursor: str | None
-
-
-class Uninstalled(Success):
-    """What became of an app's memories."""
-
-    app_id: str
-    memories_kept: int
 
 
 class IssueToken(Body):

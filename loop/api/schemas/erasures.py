@@ -49,7 +49,7 @@ class Erased(Success):
     note: str | None = Field(None, description="What is left to do, where something is.")
 
 
-class UninstalledAndErased(Success):
+class Uninstalled(Success):
     """What became of an app and its memories."""
 
     app_id: str

@@ -1,0 +1,116 @@
+"""Who may do what: shown for every route there is, so that a new one is covered without being named here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from loop.api.guard import OPEN_PATHS
+from tests.support.api import ADMIN, Api
+
+_IDS = {"{appId}": "email", "{conversationId}": "c1", "{memoryId}": "1", "{jobId}": "job_1", "{tokenId}": "tok_1"}
+
+
+@pytest.fixture
+def guarded(sqlite_api: Api) -> Iterator[Api]:
+    """Two apps, chat and email."""
+    sqlite_api.install("chat")
+    sqlite_api.install("email")
+    yield sqlite_api
+
+
+def _routes(api: Api) -> list[tuple[str, str]]:
+    """Return every method and path, with the ids of app email filled in."""
+    paths = api.client.get("/openapi.json").json()["paths"]
+    return [(method.upper(), _fill(path)) for path, item in paths.items() for method in item if path not in OPEN_PATHS]
+
+
+def _fill(path: str) -> str:
+    for name, value in _IDS.items():
+        path = path.replace(name, value)
+    assert "{" not in path, f"add an example id for {path}"
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong",
+        f"Basic {ADMIN}",
+        ADMIN,
+        f"Bearer {ADMIN}x",
+        f"Bearer {'x' * 999}",
+    ],
+    ids=["none", "empty", "no token", "blank", "wrong", "basic", "bare", "longer", "endless"],
+)
+def test_no_route_answers_without_a_token_that_is_known(guarded: Api, header: str | None) -> None:
+    for method, path in [*_routes(guarded), ("GET", "/nowhere"), ("PUT", "/apps")]:
+        headers = {} if header is None else {"Authorization": header}
+        error = guarded.refused(401, method, path, token=None, headers=headers, content=b"{not json")
+        assert error["code"] == "unauthenticated"
+
+
+def test_an_apps_token_opens_nothing_outside_its_app(guarded: Api) -> None:
+    token = guarded.token("chat")
+    for method, path in _routes(guarded):
+        error = guarded.refused(403, method, path, token=token, json={})
+        assert error["code"] == "denied"
+    assert guarded.ask("GET", "/apps/email")["memories"] == 0
+
+
+def test_an_apps_token_cannot_tell_an_unknown_app_from_anothers(guarded: Api) -> None:
+    token = guarded.token("chat")
+    for method, path in _routes(guarded):
+        strange = path.replace("/apps/email", "/apps/unknown").replace("job_1", "job_2")
+        answers = [guarded.send(method, one, token=token, json={}) for one in (path, strange)]
+        assert answers[0].content == answers[1].content, path
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/apps/chat/../email", "/apps//email", "/apps/chat%2f..%2femail", "/apps/chatty", "/APPS/chat", "//apps/email"],
+)
+def test_a_path_cannot_be_bent_out_of_an_app(guarded: Api, path: str) -> None:
+    assert guarded.send("GET", path, token=guarded.token("chat")).status_code in {403, 404, 422}
+
+
+def test_an_apps_token_opens_its_own_app(guarded: Api) -> None:
+    token = guarded.token("chat")
+    for path in ("", "/memories", "/conversations", "/energy", "/erasures", "/tokens", "/export", "/memories/changes"):
+        assert guarded.send("GET", f"/apps/chat{path}", token=token).status_code == 200, path
+
+
+def test_an_app_sees_its_own_jobs_and_no_others(guarded: Api) -> None:
+    token = guarded.token("chat")
+    jobs = {}
+    for app in ("chat", "email"):
+        conversation = guarded.converse(f"/apps/{app}", "c1", "Hello.")
+        jobs[app] = guarded.ask("POST", f"{conversation}/end")["jobs"][0]["jobId"]
+    listed = guarded.send("GET", "/jobs", token=token, params={"appId": "chat"}).json()["jobs"]
+    assert [job["jobId"] for job in listed] == [jobs["chat"]]
+    assert guarded.send("GET", f"/jobs/{jobs['chat']}", token=token).status_code == 200
+    guarded.refused(403, "GET", f"/jobs/{jobs['email']}", token=token)
+    guarded.refused(403, "GET", "/jobs", token=token)
+    guarded.refused(403, "POST", f"/jobs/{jobs['chat']}/cancel", token=token)
+
+
+def test_health_and_the_description_need_no_token(guarded: Api) -> None:
+    for path in OPEN_PATHS:
+        assert guarded.client.get(path).status_code in {200, 503}
+
+
+def test_apps_do_not_see_each_others_memories(guarded: Api) -> None:
+    guarded.remember("/apps/chat", "Chat one.", "Chat two.", "Chat three.")
+    guarded.remember("/apps/email", "Mail one.")
+    assert guarded.contents("/apps/chat") == ["Chat three.", "Chat two.", "Chat one."]
+    assert guarded.contents("/apps/email") == ["Mail one."]
+    assert "Chat" not in guarded.ask("POST", "/apps/email/context")["systemPrompt"]
+    [mail] = guarded.ask("GET", "/apps/email/memories")["memories"]
+    for method, rest in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "/history"), ("POST", "/restore")):
+        body = {"json": {}} if method in {"PATCH", "POST"} else {}
+        guarded.refused(404, method, f"/apps/chat/memories/{mail['id']}{rest}", **body)

@@ -1,0 +1,142 @@
+"""An app taken out and put back, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.api import Api
+
+_OURS = ("memoryId", "relatedMemoryId", "exportedAt", "appId", "name")
+
+
+def _full_app(api: Api) -> str:
+    path = api.install()
+    api.ask("PATCH", path, json={"config": {"a": [1, {"b": None}]}, "hourlyBudget": 2.5})
+    for i in range(3):
+        conversation = api.converse(path, f"c{i}", f"I like tea {i}.", "Also jazz.")
+        api.remember_conversation("chat", f"c{i}", f"Likes tea {i}.")
+        api.clock.advance(1)
+    api.ask("POST", f"{conversation}/end", json={"reason": "done"})
+    [by_hand] = api.remember(path, "By hand.", pinned=True, tags=["x"], importance=9)
+    api.ask("PATCH", f"{path}/memories/{by_hand}", json={"content": "By hand, edited."})
+    oldest = api.ask("GET", f"{path}/memories")["memories"][-1]["id"]
+    api.ask("DELETE", f"{path}/memories/{oldest}")
+    return path
+
+
+def _is_of_an_import(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("actor") == "import"
+
+
+def _without_our_ids(archive: Any) -> Any:
+    """Return an archive without what an import gives anew: our ids, and its own entries in the history."""
+    if isinstance(archive, list):
+        return [
+            _without_our_ids(one) for one in archive if not (isinstance(one, dict) and one.get("actor") == "import")
+        ]
+    if isinstance(archive, dict):
+        return {key: _without_our_ids(value) for key, value in archive.items() if key not in _OURS}
+    return archive
+
+
+def test_an_app_put_into_another_is_the_same_but_for_our_ids(api: Api) -> None:
+    taken = api.ask("GET", f"{_full_app(api)}/export")
+    answer = api.ask("POST", "/apps/copy/import", json=taken)
+    assert answer == {
+        "success": True,
+        "conversations": {"imported": 3, "skipped": 0},
+        "messages": 6,
+        "memories": {"imported": 3, "skipped": 0},
+        "history": {"imported": len(taken["history"]), "skipped": 0},
+    }
+    again = api.ask("GET", "/apps/copy/export")
+    assert _without_our_ids(again) == _without_our_ids(taken)
+    assert {change["actor"] for change in again["history"]} > {"import"}
+
+
+def test_importing_twice_adds_nothing(api: Api) -> None:
+    taken = api.ask("GET", f"{_full_app(api)}/export")
+    api.ask("POST", "/apps/copy/import", json=taken)
+    before = api.ask("GET", "/apps/copy/export")
+    again = api.ask("POST", "/apps/copy/import", json=taken)
+    assert again["conversations"] == {"imported": 0, "skipped": 3}
+    assert (again["messages"], again["memories"]) == (0, {"imported": 0, "skipped": 3})
+    assert again["history"] == {"imported": 0, "skipped": len(taken["history"])}
+    assert api.ask("GET", "/apps/copy/export") == before
+
+
+def test_an_imported_memory_can_be_taken_back_and_erased_with_its_conversation(api: Api) -> None:
+    taken = api.ask("GET", f"{_full_app(api)}/export")
+    api.ask("POST", "/apps/copy/import", json=taken)
+    removed = api.ask("GET", "/apps/copy/memories/changes")["changes"]
+    gone = next(change["memoryId"] for change in removed if change["kind"] == "removed")
+    restored = api.ask("POST", f"/apps/copy/memories/{gone}/restore")["memory"]
+    assert (restored["content"], restored["sources"][0]["conversationId"]) == ("Likes tea 0.", "c0")
+    api.ask("DELETE", "/apps/copy/conversations/c2")
+    assert "Likes tea 2." not in json.dumps(api.ask("GET", "/apps/copy/export"))
+
+
+def test_more_memories_than_there_are_places_are_refused_and_nothing_is_kept(api: Api) -> None:
+    taken = api.ask("GET", f"{_full_app(api)}/export")
+    copy = api.install("copy")
+    api.remember(copy, *(f"Memory {i}." for i in range(8)))
+    before = api.ask("GET", f"{copy}/export")
+    error = api.refused(409, "POST", f"{copy}/import", json=taken)
+    assert (error["code"], error["details"]) == ("no_room", {"arriving": 3, "free": 2})
+    assert _without_our_ids(api.ask("GET", f"{copy}/export")) == _without_our_ids(before)
+
+
+def test_only_an_admin_imports_into_an_app_that_is_not_there(sqlite_api: Api) -> None:
+    taken = sqlite_api.ask("GET", f"{_full_app(sqlite_api)}/export")
+    token = sqlite_api.token("chat")
+    sqlite_api.refused(403, "POST", "/apps/copy/import", token=token, json=taken)
+    assert sqlite_api.send("POST", "/apps/chat/import", token=token, json=taken).status_code == 200
+    sqlite_api.ask("DELETE", "/apps/chat")
+    sqlite_api.refused(409, "POST", "/apps/chat/import", json=taken)
+
+
+def _twice(archive: dict[str, Any], part: str) -> None:
+    archive[part] = archive[part] * 2
+
+
+@pytest.mark.parametrize(
+    ("spoil", "status"),
+    [
+        (lambda a: a.update(format="other"), 422),
+        (lambda a: a.update(version=2), 422),
+        (lambda a: a.update(surprise=1), 422),
+        (lambda a: a["memories"][0].update(surprise=1), 422),
+        (lambda a: a["memories"][0].update(importance=11), 422),
+        (lambda a: a["memories"][0].update(createdAt="2026-01-01T00:00:00"), 422),
+        (lambda a: a["memories"][0].update(createdAt="0001-01-01T00:00:00+14:00"), 422),
+        (lambda a: a["memories"][0].update(content="x" * 201), 413),
+        (lambda a: a["memories"][0].update(content="a\0b"), 422),
+        (lambda a: a["conversations"][0]["messages"][0].update(content="x" * 200_001), 413),
+        (lambda a: a["conversations"][0].update(conversationId="../c"), 422),
+        (lambda a: _twice(a, "memories"), 422),
+        (lambda a: _twice(a, "conversations"), 422),
+        (lambda a: _twice(a["conversations"][0], "messages"), 422),
+        (lambda a: a.update(origins=[]), 409),
+        (lambda a: a.pop("app"), 422),
+    ],
+    ids=[
+        "format", "version", "field", "inner field", "importance", "naive time", "early time", "long memory", "nul",
+        "long message", "bad id", "memories twice", "conversations twice", "messages twice", "no origins", "no app",
+    ],
+)  # fmt: skip
+def test_an_archive_that_is_not_right_is_refused(sqlite_api: Api, spoil: Any, status: int) -> None:
+    archive = sqlite_api.ask("GET", f"{_full_app(sqlite_api)}/export")
+    spoil(archive)
+    sqlite_api.refused(status, "POST", "/apps/copy/import", json=archive)
+    sqlite_api.refused(404, "GET", "/apps/copy")
+
+
+def test_an_archive_may_be_larger_than_other_bodies(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    archive = sqlite_api.ask("GET", f"{path}/export")
+    archive["app"]["config"] = {str(i): "x" * 90_000 for i in range(100)}
+    assert sqlite_api.ask("POST", "/apps/copy/import", json=archive)["success"]
+    sqlite_api.refused(413, "PATCH", path, json={"config": archive["app"]["config"]})

@@ -1,0 +1,123 @@
+"""Conversations over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.api import Api
+
+
+def test_a_conversation_is_opened_filled_shown_and_ended(api: Api) -> None:
+    path = api.install()
+    wanted = {"conversationId": "c1", "userId": "ann", "metadata": {"from": "web"}}
+    opened = api.ask("POST", f"{path}/conversations", 201, json=wanted)
+    assert (opened["state"], opened["messageCount"], opened["metadata"]) == ("open", 0, {"from": "web"})
+    one = api.ask("POST", f"{path}/conversations/c1/messages", 202, json={"role": "user", "content": "Hello."})
+    more = [{"role": "assistant", "content": "Hi."}, {"role": "user", "content": "I like tea.", "name": "Ann"}]
+    rest = api.ask("POST", f"{path}/conversations/c1/messages", 202, json={"messages": more})
+    assert [m["position"] for m in one["messages"] + rest["messages"]] == [0, 1, 2]
+    said = api.ask("GET", f"{path}/conversations/c1/messages")["messages"]
+    assert [(m["role"], m["content"], m["name"]) for m in said] == [
+        ("user", "Hello.", None), ("assistant", "Hi.", None), ("user", "I like tea.", "Ann"),
+    ]  # fmt: skip
+    ended = api.ask("POST", f"{path}/conversations/c1/end", 202, json={"reason": "done"})
+    assert [(job["kind"], job["state"]) for job in ended["jobs"]] == [("create_memory", "pending")]
+    shown = api.ask("GET", f"{path}/conversations/c1")
+    assert (shown["state"], shown["endReason"], shown["messageCount"]) == ("ended", "done", 3)
+    assert shown["jobs"] == ended["jobs"]
+
+
+def test_ending_a_conversation_again_answers_the_same_jobs(api: Api) -> None:
+    conversation = api.converse(api.install(), "c1", "Hello.")
+    first, again = (api.ask("POST", f"{conversation}/end") for _ in range(2))
+    assert first == again and len(first["jobs"]) == 1
+
+
+def test_an_ended_conversation_takes_no_message_and_no_snooze(api: Api) -> None:
+    conversation = api.converse(api.install(), "c1", "Hello.")
+    api.ask("POST", f"{conversation}/end")
+    said = {"role": "user", "content": "More."}
+    assert api.refused(409, "POST", f"{conversation}/messages", json=said)["code"] == "conversation_ended"
+    api.refused(409, "POST", f"{conversation}/snooze", json={"minutes": 5})
+
+
+def test_the_same_message_id_twice_is_one_message(api: Api) -> None:
+    conversation = api.converse(api.install(), "c1")
+    said = {"role": "user", "content": "Hello.", "messageId": "m1", "createdAt": "2026-02-03T04:05:06+02:00"}
+    first, again = (api.ask("POST", f"{conversation}/messages", json=said) for _ in range(2))
+    assert first == again
+    assert first["messages"][0]["createdAt"] == "2026-02-03T02:05:06Z"
+    assert api.ask("GET", conversation)["messageCount"] == 1
+
+
+def test_a_conversation_id_is_given_where_none_is_chosen_and_cannot_be_taken_twice(api: Api) -> None:
+    path = api.install()
+    given = api.ask("POST", f"{path}/conversations")["conversationId"]
+    assert given.startswith("conv_")
+    taken = api.refused(409, "POST", f"{path}/conversations", json={"conversationId": given})
+    assert taken["code"] == "conversation_exists"
+
+
+def test_conversations_are_listed_newest_first_and_by_user_and_state(api: Api) -> None:
+    path = api.install()
+    for i, user in enumerate(["ann", "bob", "ann"]):
+        api.ask("POST", f"{path}/conversations", json={"conversationId": f"c{i}", "userId": user})
+    api.ask("POST", f"{path}/conversations/c0/end")
+
+    def listed(**params: str) -> list[str]:
+        found = api.ask("GET", f"{path}/conversations", params=params)["conversations"]
+        return [one["conversationId"] for one in found]
+
+    assert listed() == ["c2", "c1", "c0"]
+    assert listed(userId="ann") == ["c2", "c0"]
+    assert (listed(ended="true"), listed(ended="false")) == (["c0"], ["c2", "c1"])
+    first = api.ask("GET", f"{path}/conversations", params={"limit": 2})
+    assert listed(cursor=first["cursor"]) == ["c0"]
+
+
+def test_messages_are_paged_in_order(api: Api) -> None:
+    conversation = api.converse(api.install(), "c1", *(f"Message {i}." for i in range(5)))
+    first = api.ask("GET", f"{conversation}/messages", params={"limit": 3})
+    second = api.ask("GET", f"{conversation}/messages", params={"limit": 3, "cursor": first["cursor"]})
+    assert [m["position"] for m in first["messages"] + second["messages"]] == [0, 1, 2, 3, 4]
+    assert second["cursor"] is None
+
+
+def test_a_snoozed_conversation_is_hidden_until_it_is_due(api: Api) -> None:
+    conversation = api.converse(api.install(), "c1", "Hello.")
+    assert api.ask("POST", f"{conversation}/snooze", json={"minutes": 1440})["state"] == "snoozed"
+    api.clock.advance(1440 * 60 + 1)
+    assert api.ask("GET", conversation)["state"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "status", "remaining"),
+    [
+        (None, 30, None, None),
+        (0, 0, "depleted", 0),
+        (100, 50, "within", 50),
+        (50, 50, "depleted", 0),
+        (25.5, 30, "exceeded", -4.5),
+    ],
+    ids=["none", "zero", "within", "used up", "exceeded"],
+)
+def test_a_conversation_shows_where_it_stands_against_its_budget(
+    sqlite_api: Api, budget: float | None, spent: float, status: str | None, remaining: float | None
+) -> None:
+    path = sqlite_api.install()
+    sqlite_api.ask("POST", f"{path}/conversations", json={"conversationId": "c1", "energyBudget": budget})
+    sqlite_api.spend("chat", spent, "c1")
+    shown = sqlite_api.ask("GET", f"{path}/conversations/c1")
+    assert (shown["energySpent"], shown["energyBudget"]) == (spent, budget)
+    assert (shown["budgetStatus"], shown["energyRemaining"]) == (status, remaining)
+
+
+@pytest.mark.parametrize("rest", ["", "/messages", "/end", "/snooze"])
+def test_an_unknown_conversation_is_not_found(sqlite_api: Api, rest: str) -> None:
+    path = sqlite_api.install()
+    bodies = {"/messages": {"role": "user", "content": "x"}, "/snooze": {"minutes": 1}}
+    if rest in bodies or rest == "/end":
+        sqlite_api.refused(404, "POST", f"{path}/conversations/none{rest}", json=bodies.get(rest, {}))
+    if rest in ("", "/messages"):
+        sqlite_api.refused(404, "GET", f"{path}/conversations/none{rest}")
+        sqlite_api.refused(404, "GET", f"/apps/none/conversations/none{rest}")

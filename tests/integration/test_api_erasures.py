@@ -1,0 +1,139 @@
+"""What was erased is nowhere: not in a table, not in the database's files, not in a remembered answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from loop.embedded_redis import EmbeddedRedis
+from shared.broker import make_celery
+from shared.contracts.jobs import END_CONVERSATION_TASK, Queue
+from shared.db.base import Base
+from shared.db.engine import Database
+from tests.support.api import Api, open_api
+
+CANARY = "zyzzogeton-6417"
+
+
+def _fill(api: Api) -> str:
+    """Put the canary into every place that takes a text."""
+    path = api.install()
+    api.converse(path, "c1", f"I keep a {CANARY}.")
+    api.remember_conversation("chat", "c1", f"Keeps a {CANARY}.")
+    [memory] = api.remember(path, f"By hand: {CANARY}.", tags=[CANARY])
+    key = {"headers": {"Idempotency-Key": "k1"}}
+    api.ask("PATCH", f"{path}/memories/{memory}", json={"content": f"Edited: {CANARY}."}, **key)
+    api.ask("POST", f"{path}/conversations/c1/end", json={"reason": "over"})
+    return path
+
+
+def _tables_with_canary(database: Database) -> list[str]:
+    with database.read() as session:
+        return [
+            table.name
+            for table in Base.metadata.sorted_tables
+            if any(CANARY in str(tuple(row)) for row in session.execute(select(table)))
+        ]
+
+
+def _files_with_canary(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()]
+
+
+def test_purging_memories_counts_them_and_leaves_nothing_of_them(api: Api) -> None:
+    path = _fill(api)
+    answer = api.ask("DELETE", f"{path}/memories")
+    assert (answer["success"], answer["deletedCount"], answer["note"]) == (True, 2, None)
+    left = answer["receipt"]["left"]
+    assert left["queuedText"] is None, "Redis is not there, so nothing may be claimed of it"
+    assert all(left[store] == 0 for store in ("memories", "memoryHistory", "idempotencyKeys", "databaseLog"))
+    assert answer["receipt"]["erased"]["unfinishedJobs"] == 1
+    assert api.contents(path) == []
+    assert _tables_with_canary(api.loop.database) == ["messages"]
+    [job] = api.ask("GET", "/jobs", params={"appId": "chat"})["jobs"]
+    assert job["state"] == "cancelled"
+
+
+def test_erasing_all_data_leaves_no_canary_in_any_table(api: Api) -> None:
+    path = _fill(api)
+    answer = api.ask("DELETE", f"{path}/data")
+    assert answer["deletedCount"] == 4
+    left = answer["receipt"]["left"]
+    assert {store for store, count in left.items() if count} == set()
+    assert {"conversations", "messages"} <= left.keys()
+    assert _tables_with_canary(api.loop.database) == []
+    assert api.ask("GET", path)["memories"] == 0
+
+
+def test_erasing_all_data_leaves_no_canary_in_the_files_of_the_database(sqlite_api: Api, tmp_path: Path) -> None:
+    path = _fill(sqlite_api)
+    assert _files_with_canary(tmp_path)
+    sqlite_api.ask("DELETE", f"{path}/data")
+    assert _files_with_canary(tmp_path) == []
+
+
+def test_erasing_a_conversation_takes_what_was_derived_from_it_and_nothing_else(api: Api) -> None:
+    path = api.install()
+    api.converse(path, "c1", f"I keep a {CANARY}.")
+    api.converse(path, "c2", "I like tea.")
+    api.remember_conversation("chat", "c1", f"Keeps a {CANARY}.")
+    api.remember_conversation("chat", "c2", "Likes tea.")
+    answer = api.ask("DELETE", f"{path}/conversations/c1")
+    assert answer["receipt"]["erased"]["memories"] == 1
+    assert api.contents(path) == ["Likes tea."]
+    api.refused(404, "GET", f"{path}/conversations/c1")
+    assert _tables_with_canary(api.loop.database) == []
+
+
+def test_erasing_one_memory_leaves_no_canary_in_the_files(sqlite_api: Api, tmp_path: Path) -> None:
+    path = sqlite_api.install()
+    body = {"content": f"Keeps a {CANARY}."}
+    made = sqlite_api.ask("POST", f"{path}/memories", json=body, headers={"Idempotency-Key": "k1"})
+    answer = sqlite_api.ask("DELETE", f"{path}/memories/{made['id']}", params={"erase": "true"})
+    assert answer == {"success": True, "note": None}
+    assert _files_with_canary(tmp_path) == []
+
+
+def test_a_receipt_says_so_when_a_reader_keeps_the_log_from_being_emptied(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.db.engine.BUSY_TIMEOUT_SECONDS", 0.05)
+    with open_api(sqlite_url, tmp_path / "home") as api:
+        path = _fill(api)
+        with api.loop.database.read() as reader:
+            _read_something(reader)
+            answer = api.ask("DELETE", f"{path}/data")
+        assert answer["receipt"]["left"]["databaseLog"] == 1 and "log" in answer["note"]
+        assert api.ask("GET", f"{path}/erasures")["erasures"] == [answer["receipt"]]
+        again = api.ask("DELETE", f"{path}/data")
+        assert (again["receipt"]["left"]["databaseLog"], again["note"]) == (0, None)
+        assert _files_with_canary(tmp_path) == []
+
+
+def _read_something(session: Any) -> None:
+    session.execute(select(Base.metadata.tables["apps"])).all()
+
+
+def test_a_receipt_counts_words_of_the_app_that_wait_in_the_queues(
+    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis
+) -> None:
+    with open_api(sqlite_url, tmp_path / "home", own_redis.url) as api:
+        path = _fill(api)
+        api.install("email")
+        sender = make_celery(api.loop.settings)
+        for app, reason in (("chat", CANARY), ("chat", None), ("email", "other words")):
+            fields = {"appId": app, "conversationId": "c1"} | ({"reason": reason} if reason else {})
+            sender.send_task(END_CONVERSATION_TASK, kwargs=fields, queue=Queue.INTAKE.value, priority=3)
+        sender.close()
+        assert api.ask("DELETE", f"{path}/data")["receipt"]["left"]["queuedText"] == 1
+        with own_redis.client() as client:
+            client.flushall()
+        assert api.ask("DELETE", f"{path}/data")["receipt"]["left"]["queuedText"] == 0
+
+
+@pytest.mark.parametrize("rest", ["/memories", "/data", "/conversations/c1", ""], ids=str)
+def test_erasing_from_an_unknown_app_is_not_found(sqlite_api: Api, rest: str) -> None:
+    sqlite_api.refused(404, "DELETE", f"/apps/unknown{rest}")

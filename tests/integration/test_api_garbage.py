@@ -1,0 +1,275 @@
+"""Whatever a stranger sends, the answer is a clean refusal in the one shape of errors, and never a failure of ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from loop.api.cursors import encode
+from tests.support.api import ADMIN, Api, error_in, open_api
+
+JSON = {"Content-Type": "application/json"}
+_DEEP = b'{"appId":"a","name":"a","config":' + b'{"a":' * 90_000 + b"1" + b"}" * 90_001
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 422),
+        (b"{", 400),
+        (b"not json", 400),
+        (b"\xff\xfe{}", 400),
+        (b'{"appId":"a","name":"a"} trailing', 400),
+        (b'{"appId":"a","name":"\xed\xa0\x80"}', 400),
+        (b'{"appId":"a","name":"\\ud800"}', 400),
+        (b'{"appId":"a","name":"a\\u0000b"}', 422),
+        (b'{"appId":"a","name":"a","config":{"a\\u0000":1}}', 422),
+        (b'{"appId":"a","name":"a","config":{"x":NaN}}', 400),
+        (b'{"appId":"a","name":"a","config":{"x":1e999}}', 400),
+        (b'{"appId":"a","name":"a","config":{"x":%s}}' % (b"9" * 30), 422),
+        (b'{"appId":"a","name":"a","config":{"x":%s}}' % (b"9" * 5000), 400),
+        (b'{"appId":"a","name":"a","config":%s1%s}' % (b'{"a":' * 50, b"}" * 50), 422),
+        (_DEEP, 400),
+        (b"[" * 100_000, 400),
+        (b"[]", 422),
+        (b"null", 422),
+        (b'"text"', 422),
+        (b"5", 422),
+        (b'{"appId":"a"}', 422),
+        (b'{"appId":"a","name":"a","nmae":"b"}', 422),
+        (b'{"appId":"../a","name":"a"}', 422),
+        (b'{"appId":"a b","name":"a"}', 422),
+        (b'{"appId":"","name":"a"}', 422),
+        (b'{"appId":"%s","name":"a"}' % (b"a" * 101), 422),
+        (b'{"appId":5,"name":"a"}', 422),
+        (b'{"appId":"a","name":""}', 422),
+        (b'{"appId":"a","name":"%s"}' % (b"a" * 201), 422),
+        (b'{"appId":"a","name":"a","config":[]}', 422),
+    ],
+    ids=lambda value: str(value)[:60],
+)  # fmt: skip
+def test_a_body_that_is_not_right_is_refused(sqlite_api: Api, body: bytes, status: int) -> None:
+    sqlite_api.refused(status, "POST", "/apps", content=body, headers=JSON)
+    assert sqlite_api.ask("GET", "/apps")["apps"] == []
+
+
+def test_a_backslash_before_u0000_is_a_text_and_kept(api: Api) -> None:
+    path = api.install()
+    api.ask("POST", f"{path}/memories", content=b'{"content":"a\\\\u0000b"}', headers=JSON)
+    assert api.contents(path) == ["a\\u0000b"]
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", None], ids=str)
+def test_a_body_of_another_kind_is_refused_with_what_to_do(sqlite_api: Api, kind: str | None) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    error = sqlite_api.refused(422, "POST", "/apps", content=b'{"appId":"a","name":"a"}', headers=headers)
+    assert "application/json" in error["message"]
+
+
+@pytest.mark.parametrize("announced", [True, False], ids=["with a length", "without a length"])
+def test_a_body_that_is_too_large_is_refused(sqlite_api: Api, announced: bool) -> None:
+    part = b'{"appId":"a","name":"' + b"a" * 1_000_000
+    content: Any = part * 9 if announced else (part for _ in range(9))
+    error = sqlite_api.refused(413, "POST", "/apps", content=content, headers=JSON)
+    assert (error["code"], error["details"]) == ("too_large", {"limit": 8_000_000})
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ({}, 422),
+        ({"role": "robot", "content": "x"}, 422),
+        ({"role": "user"}, 422),
+        ({"role": "user", "content": None}, 422),
+        ({"role": "user", "content": 5}, 422),
+        ({"role": "user", "content": "x" * 200_001}, 413),
+        ({"role": "user", "content": "x", "createdAt": "2026-01-01T00:00:00"}, 422),
+        ({"role": "user", "content": "x", "createdAt": "yesterday"}, 422),
+        ({"role": "user", "content": "x", "createdAt": 1767225600}, 422),
+        ({"role": "user", "content": "x", "createdAt": "1767225600"}, 422),
+        ({"role": "user", "content": "x", "createdAt": "0001-01-01T00:00:00+14:00"}, 422),
+        ({"role": "user", "content": "x", "createdAt": "9999-12-31T23:59:59-14:00"}, 422),
+        ({"role": "user", "content": "x", "messageId": "a b"}, 422),
+        ({"role": "user", "content": "x", "messageId": "m\n"}, 422),
+        ({"messages": []}, 422),
+        ({"messages": [{"role": "user", "content": "x"}] * 1001}, 422),
+        ({"messages": {"role": "user", "content": "x"}}, 422),
+        ({"messages": [{"role": "user", "content": "x"}], "role": "user"}, 422),
+    ],
+    ids=lambda value: str(value)[:60],
+)  # fmt: skip
+def test_a_message_that_is_not_right_is_refused_and_none_is_stored(
+    sqlite_api: Api, message: dict[str, Any], status: int
+) -> None:
+    conversation = sqlite_api.converse(sqlite_api.install(), "c1")
+    sqlite_api.refused(status, "POST", f"{conversation}/messages", json=message)
+    assert sqlite_api.ask("GET", conversation)["messageCount"] == 0
+
+
+@pytest.mark.parametrize("minutes", [0, 1441, -1, "5", 1.5, None, True], ids=str)
+def test_a_snooze_is_1_to_1440_minutes(sqlite_api: Api, minutes: object) -> None:
+    conversation = sqlite_api.converse(sqlite_api.install(), "c1")
+    sqlite_api.refused(422, "POST", f"{conversation}/snooze", json={"minutes": minutes})
+
+
+_LISTINGS = (
+    "/apps", "/apps/chat/tokens", "/apps/chat/erasures", "/apps/chat/memories", "/apps/chat/memories/changes",
+    "/apps/chat/conversations", "/apps/chat/conversations/c1/messages", "/apps/chat/memories/1/history", "/jobs",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", ["-1", "0", "201", "999999", "text", "1.5", "", "9" * 30])
+def test_a_limit_is_1_to_200(sqlite_api: Api, limit: str) -> None:
+    path = sqlite_api.install()
+    sqlite_api.converse(path, "c1")
+    sqlite_api.remember(path, "Likes tea.")
+    for listing in _LISTINGS:
+        error = sqlite_api.refused(422, "GET", listing, params={"limit": limit})
+        assert error["details"]["fields"][0]["field"] == "limit", listing
+        assert sqlite_api.send("GET", listing, params={"limit": "200"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    ["!", "a", "YWJj", "\u00e9", encode("other", 1), encode("jobs", "x"), encode("jobs", -1), encode("jobs", 2**70)],
+    ids=["mark", "odd", "no bar", "accent", "another listing", "text", "negative", "huge"],
+)
+def test_a_cursor_that_no_listing_gave_is_refused(sqlite_api: Api, cursor: str) -> None:
+    path = sqlite_api.install()
+    sqlite_api.converse(path, "c1")
+    for listing in (one for one in _LISTINGS if not one.endswith(("/memories", "/history"))):
+        sqlite_api.refused(422, "GET", listing, params={"cursor": cursor})
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/apps/chat%00", 422),
+        ("/apps?cursor=%00", 422),
+        ("/apps/chat/memories/0", 422),
+        ("/apps/chat/memories/-1", 422),
+        ("/apps/chat/memories/x", 422),
+        (f"/apps/chat/memories/{2**63}", 422),
+        (f"/apps/chat/memories/{'9' * 5000}", 422),
+        ("/apps/%ff", 422),
+        ("/apps/" + "a" * 101, 422),
+        ("/apps/chat/memories/1", 404),
+        ("/apps/none", 404),
+        ("/apps/", 404),
+        ("/nowhere", 404),
+        ("/jobs/job_none", 404),
+        ("/jobs?state=unknown", 422),
+        ("/jobs?kind=unknown", 422),
+        ("/jobs?appId=a%20b", 422),
+        ("/docs", 404),
+    ],
+)
+def test_an_address_that_is_not_right_is_refused(sqlite_api: Api, path: str, status: int) -> None:
+    sqlite_api.install()
+    sqlite_api.refused(status, "GET", path)
+
+
+def test_a_method_that_a_route_does_not_take_is_refused(sqlite_api: Api) -> None:
+    answer = sqlite_api.send("PUT", "/apps")
+    assert answer.status_code == 405 and error_in(answer)["code"] == "method_not_allowed"
+    assert answer.headers["allow"]
+
+
+def test_an_error_nobody_expected_is_logged_and_shows_nothing_of_itself(
+    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(type(sqlite_api.loop.regulator), "reading", lambda *_: 1 / 0)
+    error = sqlite_api.refused(500, "GET", "/energy")
+    assert error["code"] == "internal" and "division" not in json.dumps(error)
+    logged = "".join(capsys.readouterr())
+    assert "ZeroDivisionError" in logged
+    counted = sqlite_api.loop.metrics.http_requests.labels("/energy", "GET", "5xx")
+    assert counted._value.get() == 1
+
+
+@pytest.fixture(scope="module")
+def fuzzed(sqlite_template: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """One interface for all examples, with something in it."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    for part in sqlite_template.parent.iterdir():
+        (folder / part.name).write_bytes(part.read_bytes())
+    with open_api(f"sqlite:///{folder / sqlite_template.name}", folder / "home") as api:
+        api.converse(api.install(), "c1", "Hello.")
+        api.remember("/apps/chat", "Likes tea.")
+        yield api
+
+
+_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**70), 2**70),
+        st.floats(),
+        st.text(max_size=20),
+        st.sampled_from(["chat", "c1", "user", "2026-01-01T00:00:00Z", "m1", "1", "\0", "\ud800"]),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+_IDS = {"appId": "chat", "conversationId": "c1", "memoryId": "1", "jobId": "job_1", "tokenId": "tok_1"}
+
+
+def _body(data: st.DataObject, schema: dict[str, Any], parts: dict[str, Any]) -> Any:
+    """Draw a body that has the fields of a schema, some right and some wrong."""
+    while "$ref" in schema:
+        schema = parts[schema["$ref"].rsplit("/", 1)[-1]]
+    for way in ("anyOf", "oneOf"):
+        if way in schema:
+            return _body(data, data.draw(st.sampled_from(schema[way])), parts)
+    if "properties" not in schema:
+        return data.draw(_VALUES)
+    drawn = {}
+    for name, inner in schema["properties"].items():
+        if name in schema.get("required", ()) or data.draw(st.booleans()):
+            drawn[name] = _fitting(data, inner) if data.draw(st.integers(0, 3)) else data.draw(_VALUES)
+    return drawn
+
+
+def _fitting(data: st.DataObject, schema: dict[str, Any]) -> Any:
+    kinds = [one.get("type") for one in schema.get("anyOf", [schema])]
+    by_kind: dict[Any, st.SearchStrategy[Any]] = {
+        "string": st.sampled_from(["chat", "user", "c1", "text", "é" * 200, "2026-01-01T00:00:00+01:00"]),
+        "integer": st.integers(-1, 2**64),
+        "number": st.floats(-1, 1e13),
+        "boolean": st.booleans(),
+        "object": st.dictionaries(st.text(max_size=5), _VALUES, max_size=3),
+        "array": st.lists(_VALUES, max_size=3),
+        "null": st.none(),
+    }
+    return data.draw(by_kind.get(data.draw(st.sampled_from(kinds)), _VALUES))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_no_request_makes_the_server_fail_or_answer_out_of_contract(fuzzed: Api, data: st.DataObject) -> None:
+    schema = fuzzed.client.app.openapi()  # type: ignore[attr-defined]
+    path, method = data.draw(
+        st.sampled_from([(path, method) for path, item in schema["paths"].items() for method in item])
+    )
+    operation = schema["paths"][path][method]
+    address = path
+    for name, known in _IDS.items():
+        address = address.replace("{" + name + "}", data.draw(st.sampled_from([known, known, "none", "%20", "9" * 25])))
+    params = {
+        one["name"]: data.draw(st.sampled_from(["1", "chat", "true", "-1", "x y", "é"]))
+        for one in operation.get("parameters", ())
+        if one["in"] == "query" and data.draw(st.booleans())
+    }
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    content = None if body is None else json.dumps(_body(data, body, schema["components"]["schemas"])).encode()
+    headers = {"Authorization": f"Bearer {ADMIN}"} | (JSON if content is not None else {})
+    answer = fuzzed.client.request(method, address, params=params, content=content, headers=headers)
+    assert answer.status_code < 500 or address in {"/health/ready"}, (method, address, content, answer.text)
+    assert str(answer.status_code) in operation["responses"], (method, address, answer.status_code, answer.text)
+    if 400 <= answer.status_code < 500:
+        error_in(answer)

@@ -1,0 +1,124 @@
+"""The same Idempotency-Key gets the same answer, and the write happens once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select
+
+from loop.api.writes import REPLAYED
+from loop.steps.upkeep import Upkeep
+from shared.apps.models import IdempotencyKey
+from shared.outbox.retry import RetryRule
+from tests.support.api import Api
+
+KEY = {"Idempotency-Key": "key-1"}
+
+
+def test_a_repeated_write_happens_once_and_is_answered_as_before(api: Api) -> None:
+    path = api.install()
+    sent = [api.send("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."}) for _ in range(3)]
+    assert {answer.status_code for answer in sent} == {201}
+    assert sent[0].json() == sent[1].json() == sent[2].json()
+    assert [answer.headers.get(REPLAYED) for answer in sent] == [None, "true", "true"]
+    assert api.contents(path) == ["Likes tea."]
+
+
+def test_writes_without_a_key_are_not_remembered(api: Api) -> None:
+    path = api.install()
+    api.remember(path, "Likes tea.", "Likes tea.")
+    assert len(api.contents(path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "rest", "body"),
+    [
+        ("POST", "/memories", {"content": "Other words."}),
+        ("POST", "/conversations", {"conversationId": "c9"}),
+        ("DELETE", "/memories", None),
+        ("POST", "/memories?x=1", {"content": "Likes tea."}),
+    ],
+    ids=["another body", "another path", "another method", "another query"],
+)
+def test_a_key_stands_for_one_request_only(sqlite_api: Api, method: str, rest: str, body: object) -> None:
+    path = sqlite_api.install()
+    sqlite_api.ask("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
+    error = sqlite_api.refused(409, method, f"{path}{rest}", headers=KEY, json=body)
+    assert error["code"] == "idempotency_key_reused"
+    assert sqlite_api.contents(path) == ["Likes tea."]
+
+
+def test_keys_of_different_callers_do_not_meet(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    token = sqlite_api.token()
+    sqlite_api.ask("POST", f"{path}/memories", headers=KEY, json={"content": "The admin's."})
+    sqlite_api.ask("POST", f"{path}/memories", token=token, headers=KEY, json={"content": "The app's."})
+    assert set(sqlite_api.contents(path)) == {"The admin's.", "The app's."}
+
+
+def test_a_refused_write_is_not_remembered(sqlite_api: Api) -> None:
+    sqlite_api.refused(404, "POST", "/apps/chat/memories", headers=KEY, json={"content": "Likes tea."})
+    path = sqlite_api.install()
+    sqlite_api.ask("POST", f"{path}/memories", 201, headers=KEY, json={"content": "Likes tea."})
+
+
+def test_a_token_is_not_kept_in_a_remembered_answer(api: Api) -> None:
+    path = api.install()
+    first, again = (api.ask("POST", f"{path}/tokens", headers=KEY) for _ in range(2))
+    assert first["token"] and again == first | {"token": None}
+    with api.loop.database.read() as session:
+        assert first["token"] not in str(session.scalars(select(IdempotencyKey.answer)).all())
+
+
+def test_a_repeated_purge_answers_its_first_receipt(api: Api) -> None:
+    path = api.install()
+    api.remember(path, "Likes tea.")
+    first = api.ask("DELETE", f"{path}/memories", headers=KEY)
+    api.remember(path, "Likes jazz.")
+    again = api.send("DELETE", f"{path}/memories", headers=KEY)
+    assert (again.json(), again.headers[REPLAYED]) == (first, "true")
+    assert first["receipt"]["left"]["databaseLog"] == 0
+    assert api.contents(path) == ["Likes jazz."]
+
+
+def test_one_of_many_simultaneous_requests_writes_and_all_get_its_answer(api: Api) -> None:
+    path = api.install()
+
+    def send(_: int) -> str:
+        return api.send("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."}).text
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(send, range(8)))
+    assert len(set(answers)) == 1
+    assert api.contents(path) == ["Likes tea."]
+
+
+def test_simultaneous_requests_for_the_same_thing_without_a_key_give_one_and_conflicts(api: Api) -> None:
+    path = api.install()
+
+    def send(_: int) -> int:
+        return api.send("POST", f"{path}/conversations", json={"conversationId": "c1"}).status_code
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(send, range(6))) == [201, 409, 409, 409, 409, 409]
+
+
+def test_a_key_is_forgotten_after_its_time(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    sqlite_api.ask("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
+    sqlite_api.clock.advance(25 * 3600)
+    loop = sqlite_api.loop
+    Upkeep(loop.database, loop.clock, RetryRule(), timedelta(hours=24), loop.metrics).run()
+    again = sqlite_api.send("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
+    assert REPLAYED not in again.headers
+
+
+@pytest.mark.parametrize(
+    "key", ["", " ", "two words", "x" * 201, "\u00e9"], ids=["empty", "blank", "space", "long", "é"]
+)
+def test_a_key_must_be_plain_and_short(sqlite_api: Api, key: str) -> None:
+    headers = {"Idempotency-Key": key.encode("latin-1")}
+    answer = sqlite_api.send("POST", "/apps", headers=headers, json={"appId": "chat", "name": "Chat"})
+    assert answer.status_code == 422, answer.text

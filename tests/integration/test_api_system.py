@@ -1,0 +1,213 @@
+"""Energy, jobs, health, metrics and the description of the interface."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from loop.embedded_redis import EmbeddedRedis
+from loop.gauges import CATALOGUE
+from shared.broker import send
+from shared.contracts.jobs import CREATE_MEMORY_TASK, MEMORY_PRIORITY, JobKind, JobMessage, Queue
+from shared.outbox import dispatch
+from shared.outbox.models import JobState
+from tests.support.api import Api, open_api
+
+
+def test_the_energy_is_shown_as_it_stands(api: Api) -> None:
+    assert api.ask("GET", "/energy") == {
+        "level": 100.0, "percentage": 100.0, "status": "high", "replenishPerSecond": 1.0, "gatePercent": 20.0,
+        "deferredJobs": 0, "memoryShare": None, "secondsUntilOpen": 0.0,
+    }  # fmt: skip
+    api.install()
+    api.spend("chat", 85)
+    api.loop.regulator.settle()
+    drawn = api.ask("GET", "/energy")
+    assert (drawn["level"], drawn["status"], drawn["secondsUntilOpen"], drawn["memoryShare"]) == (15, "low", 5, 1)
+
+
+def test_an_apps_spending_is_shown_by_window_and_kind(api: Api) -> None:
+    path = api.install()
+    for units, later in ((10.5, 30 * 60), (5.2, 70), (3.1, 0)):
+        api.spend("chat", units)
+        api.clock.advance(later)
+    shown = api.ask("GET", f"{path}/energy")
+    assert (shown["total"], shown["last24h"], shown["last1h"], shown["last1min"]) == (18.8, 18.8, 18.8, 3.1)
+    assert shown["byKind"] == {"create_memory": 18.8}
+    assert (shown["hourlyBudget"], shown["dailyBudget"]) == (None, None)
+
+
+def _job(api: Api, app: str = "chat") -> str:
+    conversation = api.converse(f"/apps/{app}", "c1", "Hello.")
+    return str(api.ask("POST", f"{conversation}/end")["jobs"][0]["jobId"])
+
+
+def test_jobs_are_listed_by_app_state_and_kind(api: Api) -> None:
+    ids = []
+    for app in ("chat", "email"):
+        api.install(app)
+        ids.append(_job(api, app))
+
+    def listed(**params: str) -> list[str]:
+        return [job["jobId"] for job in api.ask("GET", "/jobs", params=params)["jobs"]]
+
+    assert listed() == ids[::-1]
+    assert (listed(appId="chat"), listed(state="pending"), listed(state="dead")) == ([ids[0]], ids[::-1], [])
+    assert listed(kind="create_memory", appId="email") == [ids[1]]
+    first = api.ask("GET", "/jobs", params={"limit": 1})
+    assert listed(cursor=first["cursor"]) == [ids[0]]
+
+
+def test_a_deferred_job_says_why_and_since_when(api: Api) -> None:
+    api.install()
+    job = _job(api)
+    with api.loop.database.write() as session:
+        dispatch.defer(session, "energy: 12.0 % is not above 20 %", api.clock.now())
+    shown = api.ask("GET", f"/jobs/{job}")
+    assert (shown["state"], shown["reason"]) == ("deferred", "energy: 12.0 % is not above 20 %")
+    assert (shown["deferredSince"], shown["dueAt"]) == ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00Z")
+    assert api.ask("GET", "/energy")["deferredJobs"] == 1
+
+
+def test_a_job_can_be_cancelled_and_replayed(api: Api) -> None:
+    api.install()
+    job = _job(api)
+    cancelled = api.ask("POST", f"/jobs/{job}/cancel")
+    assert (cancelled["state"], cancelled["reason"]) == ("cancelled", "cancelled by admin")
+    assert api.ask("POST", f"/jobs/{job}/cancel") == cancelled
+    replayed = api.ask("POST", f"/jobs/{job}/replay")
+    assert (replayed["state"], replayed["attempts"], replayed["reason"]) == ("pending", 0, None)
+    api.refused(409, "POST", f"/jobs/{job}/replay")
+
+
+def test_a_job_from_before_a_purge_cannot_be_replayed(api: Api) -> None:
+    path = api.install()
+    job = _job(api)
+    api.ask("DELETE", f"{path}/memories")
+    assert "purged" in api.refused(409, "POST", f"/jobs/{job}/replay")["message"]
+
+
+def test_liveness_asks_nothing_of_anything(sqlite_api: Api) -> None:
+    answer = sqlite_api.client.get("/health/live")
+    assert (answer.status_code, answer.json()) == (200, {"status": "live"})
+
+
+def test_readiness_names_each_dependency_and_what_is_wrong(
+    database_url: str, tmp_path: Path, own_redis: EmbeddedRedis
+) -> None:
+    with open_api(database_url, tmp_path / "home", own_redis.url, model="ollama:m", ollama_host="127.0.0.1:1") as api:
+        early = api.client.get("/health/ready")
+        assert (early.status_code, early.json()["dependencies"]["ticker"]["ok"]) == (503, False)
+        api.loop.ticker.tick()
+        ready = api.client.get("/health/ready")
+        found = ready.json()["dependencies"]
+        assert (ready.status_code, ready.json()["agent"]) == (200, "ollama:m")
+        assert {name: one["ok"] for name, one in found.items()} == {
+            "database": True, "redis": True, "ticker": True, "ollama": False,
+        }  # fmt: skip
+        own_redis.stop()
+        without = api.client.get("/health/ready")
+        assert (without.status_code, without.json()["dependencies"]["redis"]["ok"]) == (503, False)
+        own_redis.start()
+        assert api.client.get("/health/ready").status_code == 200
+        api.loop.draining.set()
+        assert api.client.get("/health/ready").json()["ready"] is False
+
+
+def _samples(api: Api) -> dict[tuple[str, tuple[str, ...]], float]:
+    answer = api.send("GET", "/metrics")
+    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain")
+    families = text_string_to_metric_families(answer.text)
+    return {(s.name, tuple(s.labels.values())): s.value for family in families for s in family.samples}
+
+
+def test_a_scrape_shows_what_stands_in_the_database(api: Api) -> None:
+    path = api.install()
+    api.install("email")
+    api.remember(path, "Likes tea.", "Likes jazz.")
+    _job(api)
+    api.clock.advance(90)
+    found = _samples(api)
+    assert found["afterthought_memories", ()] == 2
+    assert (found["afterthought_apps", ()], found["afterthought_apps_with_memories", ()]) == (2, 1)
+    assert found["afterthought_memory_utilisation_ratio", ()] == 0.5
+    assert found["afterthought_jobs", ("create_memory", "pending")] == 1
+    assert found["afterthought_oldest_waiting_job_seconds", ("create_memory",)] == 90
+    assert found["afterthought_conversations", ("ended",)] == 1
+    assert found["afterthought_energy_level_units", ()] == 100
+
+
+def test_every_series_stands_at_zero_before_anything_happened(sqlite_api: Api) -> None:
+    found = _samples(sqlite_api)
+    for kind in JobKind:
+        for state in JobState:
+            assert found["afterthought_jobs", (kind.value, state.value)] == 0
+    assert found["afterthought_energy_memory_share_ratio", ()] == 0
+    names = {name for name, _ in found}
+    assert {f"afterthought_{gauge.name}" for gauge in CATALOGUE} - names == {"afterthought_queue_depth"}
+
+
+def test_a_scrape_works_without_redis_and_says_that_it_is_down(
+    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis
+) -> None:
+    with open_api(sqlite_url, tmp_path / "home", own_redis.url) as api:
+        for priority in (0, MEMORY_PRIORITY, 9):
+            send(api.loop.celery, CREATE_MEMORY_TASK, Queue.MEMORY, JobMessage(job_id="job_1", fence=1), priority)
+        found = _samples(api)
+        assert found["afterthought_redis_up", ()] == 1
+        assert found["afterthought_queue_depth", ("memory",)] == 3
+        assert found["afterthought_queue_depth", ("intake",)] == 0
+        own_redis.stop()
+        assert _samples(api)["afterthought_redis_up", ()] == 0
+
+
+def test_metrics_are_for_admins(sqlite_api: Api) -> None:
+    sqlite_api.install()
+    sqlite_api.refused(403, "GET", "/metrics", token=sqlite_api.token())
+
+
+def test_requests_are_counted_by_template_and_never_by_what_a_stranger_asks_for(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    for address in (path, "/apps/none", "/made-up-1", "/made-up-2"):
+        sqlite_api.send("GET", address)
+    sqlite_api.send("BREW", path)
+    families = list(sqlite_api.loop.metrics.http_requests.collect())
+    counted = {tuple(s.labels.values()): s.value for s in families[0].samples if s.name.endswith("_total")}
+    assert counted["/apps/{appId}", "GET", "2xx"] == 1
+    assert counted["/apps/{appId}", "GET", "4xx"] == 1
+    assert counted["unmatched", "GET", "4xx"] == 2
+    assert {route for route, _, _ in counted} <= {"/apps", "/apps/{appId}", "unmatched"}
+    assert ("/apps/{appId}", "other", "4xx") in counted
+
+
+def test_the_description_is_complete_enough_to_generate_a_client(sqlite_api: Api) -> None:
+    schema = sqlite_api.client.get("/openapi.json").json()
+    operations = [one for item in schema["paths"].values() for one in item.values()]
+    assert len({one["operationId"] for one in operations}) == len(operations)
+    assert all(one.get("summary") and one.get("tags") and one.get("description") for one in operations)
+    assert schema["security"] == [{"bearer": []}]
+    parts = schema["components"]["schemas"]
+    assert "HTTPValidationError" not in parts
+    assert parts["SaidMessage"]["properties"]["content"]["maxLength"] == 200_000
+    assert parts["SaidMessages"]["properties"]["messages"]["maxItems"] == 1000
+    for item in schema["paths"].values():
+        for method, one in item.items():
+            if method in {"post", "patch", "delete"} and "context" not in one["operationId"]:
+                names = [parameter["name"] for parameter in one.get("parameters", ())]
+                assert "Idempotency-Key" in [name.title() for name in names], one["operationId"]
+
+
+def test_ending_a_conversation_wakes_the_ticker(sqlite_api: Api) -> None:
+    sqlite_api.install()
+    news = sqlite_api.loop.ticker._news
+    assert not news.is_set()
+    _job(sqlite_api)
+    assert news.is_set()
+
+
+def test_times_are_written_in_utc(sqlite_api: Api) -> None:
+    sqlite_api.clock.at += timedelta(microseconds=5)
+    sqlite_api.install()
+    assert sqlite_api.ask("GET", "/apps/chat")["createdAt"] == "2026-03-01T12:00:00.000005Z"
