@@ -64,6 +64,9 @@ class Metrics:
             "contexts", "Contexts handed out, by whether memories were in them.", {"injected": ("true", "false")}
         )
         self.erasures = self._counter("erasures", "Purges and erasures carried out.", {"scope": ERASURE_SCOPES})
+        self.erasures_incomplete = self._counter(
+            "erasures_incomplete", "Erasures whose receipt counts something that is left.", {"scope": ERASURE_SCOPES}
+        )
         self.energy_spent = self._counter("energy_spent_units", "Energy booked in the ledger.", {"kind": WorkKind})
         self.energy_deferrals = self._counter("energy_deferrals", "Jobs deferred for lack of energy.", {})
         self.model_calls = self._counter(
