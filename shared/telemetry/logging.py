@@ -12,8 +12,13 @@ import structlog
 def configure_logging(level: str, form: str, process: str) -> None:
     """Send every log line of this process to standard error, as text or as JSON lines."""
     number = getattr(logging, level.upper())
+
+    def name_process(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        return {**event, "process": process}
+
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
+        name_process,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
@@ -29,7 +34,6 @@ def configure_logging(level: str, form: str, process: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=False,
     )
-    structlog.contextvars.bind_contextvars(process=process)
     logging.basicConfig(
         level=max(number, logging.WARNING), stream=sys.stderr, format="%(levelname)s %(name)s %(message)s"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -56,6 +57,7 @@ class Fleet:
             with contextlib.suppress(httpx.TransportError), self.system.client() as client:
                 got = client.request(method, path, **more)
                 return got if got.status_code < 500 else None
+            self.revive_processes()
             return None
 
         got = wait_until(answer, 60, f"an answer to {method} {path}")
@@ -100,9 +102,19 @@ class Fleet:
         """Start again what ended, as the supervisor would."""
         if not self.redis.alive:
             self.redis.start()
+        self.revive_processes()
+
+    def revive_processes(self) -> None:
+        """Start the loop and the worker again; from the main thread only, since they end with the starting thread."""
         for process in self.system.processes:
             if not process.alive:
                 process.start()
+
+    def lose_redis(self) -> None:
+        """Kill Redis and start it again with nothing in it."""
+        self.redis.kill()
+        shutil.rmtree(self.redis.data_directory, ignore_errors=True)
+        self.redis.start()
 
     def states(self, app_id: str) -> dict[str, str]:
         """Return the state of each conversation's job."""

@@ -11,7 +11,6 @@ import pytest
 
 from tests.faults.fleet import Fleet, launch
 from tests.support.faultpoints import Deed, Point
-from tests.support.services import start_redis
 from tests.support.waiting import wait_until
 
 WORKER_POINTS = [Point.BEFORE_CALL, Point.AFTER_CALL, Point.AFTER_COMMIT, Point.BEFORE_ACK]
@@ -71,8 +70,7 @@ def test_redis_killed_and_restarted_empty_in_mid_flight_needs_no_human(fleet: Fl
     others = [fleet.new_app() for _ in range(4)]
     for other in others:
         fleet.converse(other, "My sister Ines lives in Lisbon.")
-    fleet.redis.kill()
-    fleet.redis = start_redis(fleet.folder / "redis", erase=True)
+    fleet.lose_redis()
     fleet.points.let_go(Point.BEFORE_CALL)
     has_exactly(fleet, app_id, "Pixel")
     for other in others:

@@ -1,0 +1,180 @@
+"""Faults at random points, round after round: nothing lost, nothing twice, nothing over the cap, no canary left."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from shared.memories.models import Change, Memory, Origin
+from shared.outbox.models import Job
+from tests.faults.fleet import Fleet, launch
+from tests.support.services import pool_children
+from tests.support.waiting import wait_until
+
+ROUNDS_IN_CI = 20
+ROUNDS_IN_THE_LONG_RUN = 200
+pytestmark = pytest.mark.integration
+TOWNS = (
+    "Lisbon",
+    "Bergen",
+    "Quito",
+    "Osaka",
+    "Tartu",
+    "Galway",
+    "Leuven",
+    "Pécs",
+    "Cusco",
+    "Hobart",
+    "Aarhus",
+    "Izmir",
+)
+
+
+def kill_pool_child(fleet: Fleet, _: random.Random) -> None:
+    for child in pool_children(fleet.system.workers[0].pid)[:1]:
+        os.kill(child, 9)
+
+
+def kill_worker(fleet: Fleet, _: random.Random) -> None:
+    fleet.system.workers[0].kill()
+
+
+def kill_loop(fleet: Fleet, _: random.Random) -> None:
+    fleet.system.loop.kill()
+
+
+def lose_redis(fleet: Fleet, _: random.Random) -> None:
+    fleet.lose_redis()
+
+
+def kill_redis(fleet: Fleet, _: random.Random) -> None:
+    fleet.redis.kill()
+    fleet.redis.start()
+
+
+def lock_database(fleet: Fleet, chance: random.Random) -> None:
+    if not fleet.database.is_sqlite:
+        return kill_pool_child(fleet, chance)
+    connection = sqlite3.connect(str(fleet.database.engine.url.database), isolation_level=None, timeout=30)
+    connection.execute("BEGIN IMMEDIATE")
+    threading.Event().wait(chance.uniform(0.05, 0.5))
+    connection.execute("ROLLBACK")
+    return connection.close()
+
+
+FAULTS: list[Callable[[Fleet, random.Random], None]] = [
+    kill_pool_child, kill_worker, kill_loop, lose_redis, kill_redis, lock_database,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    folder = tmp_path_factory.mktemp("fleet")
+    with launch(folder, f"sqlite:///{folder / 'afterthought.db'}") as fleet:
+        yield fleet
+
+
+def play(fleet: Fleet, chance: random.Random) -> None:
+    """One round: talk in three apps while something breaks, perhaps forget one of them, then look at everything."""
+    apps = [fleet.new_app() for _ in range(3)]
+    fault = chance.choice(FAULTS)
+    delay = chance.uniform(0.0, 0.6)
+    over = threading.Event()
+    counts: list[int] = []
+    breaking = threading.Timer(delay, fault, (fleet, chance))
+    sampling = threading.Thread(target=sample_the_cap, args=(fleet, over, counts))
+    breaking.start()
+    sampling.start()
+    talked = {app_id: talk(fleet, chance, app_id) for app_id in apps}
+    forgotten = apps[0] if chance.random() < 0.4 else None
+    erased = chance.random() < 0.5
+    if forgotten:
+        fleet.ask("DELETE", f"/apps/{forgotten}/{'data' if erased else 'memories'}")
+    breaking.join()
+    over.set()
+    sampling.join()
+    fleet.settle()
+    assert max(counts, default=0) <= 10
+    for app_id in apps:
+        if app_id == forgotten:
+            check_forgotten(fleet, app_id, erased)
+        else:
+            check_remembered(fleet, app_id, talked[app_id])
+
+
+def sample_the_cap(fleet: Fleet, over: threading.Event, counts: list[int]) -> None:
+    while not over.wait(0.02):
+        counts.append(most_memories(fleet))
+
+
+def talk(fleet: Fleet, chance: random.Random, app_id: str) -> list[str]:
+    count = chance.choice((1, 2, 12))
+    return [
+        fleet.converse(app_id, f"I bought house number {n + 3} in {chance.choice(TOWNS)}, canary{app_id}x.")
+        for n in range(count)
+    ]
+
+
+def most_memories(fleet: Fleet) -> int:
+    with fleet.database.read() as session:
+        counts = session.scalars(select(func.count()).select_from(Memory).group_by(Memory.app_id)).all()
+    return max(counts, default=0)
+
+
+def check_remembered(fleet: Fleet, app_id: str, conversations: list[str]) -> None:
+    states = fleet.states(app_id)
+    assert set(states) == set(conversations) and set(states.values()) <= {"done", "nothing"}, states
+    with fleet.database.read() as session:
+        made = session.scalars(select(Origin.conversation_id).where(Origin.app_id == app_id)).all()
+        created = session.scalars(
+            select(Change.memory_id).where(Change.app_id == app_id, Change.kind == "created")
+        ).all()
+        done = session.scalars(select(Job.conversation_id).where(Job.app_id == app_id, Job.state == "done")).all()
+    assert sorted(made) == sorted(done), "a memory was lost or made twice"
+    assert len(created) == len(set(created)) == len(made)
+    assert 0 < len(fleet.memories(app_id)) <= 10
+
+
+def check_forgotten(fleet: Fleet, app_id: str, erased: bool) -> None:
+    assert fleet.memories(app_id) == []
+    with fleet.database.read() as session:
+        texts = session.execute(select(Change.before, Change.after).where(Change.app_id == app_id)).all()
+    assert all(before is None and after is None for before, after in texts)
+    if erased:
+        wait_until(
+            lambda: not fleet.places_of(f"canary{app_id}x"), 10, f"no trace: {fleet.places_of(f'canary{app_id}x')}"
+        )
+
+
+def play_rounds(fleet: Fleet, rounds: int, first: int = 0) -> None:
+    for number in range(first, first + rounds):
+        try:
+            play(fleet, random.Random(number))
+        except AssertionError as error:
+            raise AssertionError(f"in round {number}: {error}") from error
+
+
+@pytest.mark.timeout(500)
+def test_twenty_random_faults_lose_and_double_nothing(fleet: Fleet) -> None:
+    play_rounds(fleet, ROUNDS_IN_CI)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_two_hundred_random_faults_lose_and_double_nothing(fleet: Fleet) -> None:
+    play_rounds(fleet, ROUNDS_IN_THE_LONG_RUN, first=1000)
+
+
+@pytest.mark.long
+@pytest.mark.postgres
+@pytest.mark.timeout(3600)
+def test_random_faults_lose_and_double_nothing_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
+    with launch(tmp_path, postgres_url) as fleet:
+        play_rounds(fleet, 40, first=5000)
