@@ -12,19 +12,17 @@ from typing import Annotated
 
 import typer
 
-from loop.cli import (
-    apps,
-    archives,
-    conversations,
-    doctor,
-    energy,
-    erasing,
-    ingesting,
-    jobs,
-    memories,
-    processes,
-)
+from loop.cli.apps import group as apps
+from loop.cli.archives import add_to as add_archives
+from loop.cli.conversations import group as conversations
+from loop.cli.doctor import add_to as add_doctor
+from loop.cli.energy import add_to as add_energy
+from loop.cli.erasing import add_to as add_erasing
+from loop.cli.ingesting import add_to as add_ingesting
+from loop.cli.jobs import group as jobs
+from loop.cli.memories import group as memories
 from loop.cli.output import complain
+from loop.cli.processes import add_to as add_processes
 from shared.errors import AfterthoughtError, Configuration
 
 FAILED = 1
@@ -38,10 +36,10 @@ program = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for add in (processes, doctor, energy, erasing, archives, ingesting):
-    add.add_to(program)
-for name, noun in (("apps", apps), ("conversations", conversations), ("memories", memories), ("jobs", jobs)):
-    program.add_typer(noun.group, name=name)
+for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, add_ingesting):
+    add(program)
+for name, group in (("apps", apps), ("conversations", conversations), ("memories", memories), ("jobs", jobs)):
+    program.add_typer(group, name=name)
 
 
 def _show_version(wanted: bool) -> None:

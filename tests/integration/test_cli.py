@@ -1,0 +1,281 @@
+"""The command line asks the real interface; what people, machines and scripts get from it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer import Exit
+
+from loop.cli.erasing import leave_if_incomplete
+from loop.embedded_redis import free_port
+from shared.settings import Settings, environment_name
+from tests.support.api import ADMIN, Api
+from tests.support.command_line import Busy, Terminal, run, served
+
+HEAVY = ("langchain_core", "celery", "fastapi", "sqlalchemy", "httpx", "pydantic", "redis")
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No settings but an empty home."""
+    for name in [*map(environment_name, Settings.model_fields), "AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def terminal(
+    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Terminal]:
+    """A user of the interface, with the admin's token."""
+    busy = Busy(sqlite_api.client.app)
+    with served(busy) as url:
+        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
+        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
+        yield Terminal(sqlite_api, url, busy, capsys)
+
+
+def test_an_app_is_installed_changed_and_uninstalled(terminal: Terminal) -> None:
+    assert "App chat is installed" in terminal.run("apps", "install", "chat", "--name", "Chat").out
+    terminal.run("apps", "update", "chat", "--hourly-budget", "25.5", "--daily-budget", "none")
+    shown = terminal.json("apps", "show", "chat")
+    assert (shown["name"], shown["hourlyBudget"], shown["dailyBudget"]) == ("Chat", 25.5, None)
+    assert terminal.run("apps", "list").rows()[0][:3] == ["chat", "Chat", "yes"]
+    assert "is uninstalled" in terminal.run("apps", "uninstall", "chat", "--yes").out
+    assert terminal.json("apps", "show", "chat")["installed"] is False
+
+
+def test_a_token_is_issued_used_and_revoked(terminal: Terminal) -> None:
+    terminal.run("apps", "install", "chat")
+    token = terminal.run("apps", "token", "chat", "--label", "ci").out.strip()
+    assert terminal.json("memories", "list", "chat", "--token", token) == []
+    token_id = terminal.json("apps", "tokens", "chat")[0]["tokenId"]
+    terminal.run("apps", "revoke", "chat", token_id)
+    refused = terminal.run("memories", "list", "chat", "--token", token, status=1)
+    assert "--token" in refused.err
+
+
+def test_memories_are_written_changed_deleted_and_restored(terminal: Terminal) -> None:
+    terminal.run("apps", "install", "chat")
+    made = terminal.json("memories", "add", "chat", "Likes tea.", "--tag", "taste", "--importance", "7")
+    number = str(made["id"])
+    terminal.run("memories", "edit", "chat", number, "--content", "Likes green tea.", "--pin")
+    shown = terminal.run("memories", "show", "chat", number).out
+    assert "Likes green tea." in shown
+    assert "taste" in shown
+    terminal.run("memories", "delete", "chat", number)
+    assert terminal.json("memories", "list", "chat") == []
+    terminal.run("memories", "restore", "chat", number)
+    assert [one["content"] for one in terminal.json("memories", "list", "chat")] == ["Likes green tea."]
+    kinds = [one["kind"] for one in terminal.json("memories", "history", "chat", number)]
+    assert len(kinds) == 4
+    assert len(terminal.json("memories", "history", "chat")) == 4
+
+
+def test_conversations_and_jobs_are_looked_at_and_jobs_cancelled_and_replayed(terminal: Terminal) -> None:
+    path = terminal.api.install()
+    terminal.api.converse(path, "c1", "Hello there.")
+    ended = terminal.json("conversations", "end", "chat", "c1", "--reason", "enough")
+    job = ended["jobs"][0]["jobId"]
+    assert terminal.run("conversations", "list", "chat", "--state", "ended").rows()[0][:2] == ["c1", "ended"]
+    assert "Hello there." in terminal.run("conversations", "show", "chat", "c1", "--messages").out
+    terminal.run("jobs", "cancel", job)
+    assert terminal.json("jobs", "show", job)["state"] == "cancelled"
+    terminal.run("jobs", "replay", job)
+    assert [one["jobId"] for one in terminal.json("jobs", "list", "--app", "chat", "--state", "pending")] == [job]
+
+
+def test_energy_is_shown_of_the_whole_and_of_one_app(terminal: Terminal) -> None:
+    terminal.api.install()
+    terminal.api.spend("chat", 12.0)
+    assert "refill" in terminal.run("energy").out
+    assert terminal.json("energy")["status"] == "high"
+    assert terminal.json("energy", "--app", "chat")["total"] == 12
+
+
+@pytest.mark.parametrize("everything", [(), ("--everything",)], ids=["memories", "everything"])
+def test_a_purge_prints_its_receipt_and_says_what_is_left(terminal: Terminal, everything: tuple[str, ...]) -> None:
+    path = terminal.api.install()
+    terminal.api.remember(path, "Likes tea.")
+    ran = terminal.run("purge", "chat", "--yes", *everything)
+    assert ["memories", "1", "0"] in ran.rows()
+    # Redis does not answer in this test, so whether it holds text cannot be known.
+    assert "queuedText" in ran.err
+    assert terminal.api.contents(path) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "status"),
+    [({"memories": 0, "databaseLog": 1}, 1), ({"memories": 0, "queuedText": None}, None), ({"memories": 0}, None)],
+    ids=["something-left", "unknown", "nothing-left"],
+)
+def test_a_receipt_that_names_something_left_fails(
+    left: dict[str, int | None], status: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = {"receipt": {"left": left}, "note": "Ask again."}
+    with contextlib.nullcontext() if status is None else pytest.raises(Exit) as left_with:
+        leave_if_incomplete(answer)
+    said = capsys.readouterr().err
+    assert ("databaseLog (1). Ask again." in said) == bool(status)
+    assert ("queuedText" in said) == ("queuedText" in left)
+    assert (left_with.value.exit_code if left_with else None) == status
+
+
+def test_nothing_is_erased_without_a_yes(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = terminal.api.install()
+    terminal.api.remember(path, "Likes tea.")
+    for answer in ("n\n", ""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        terminal.run("purge", "chat", status=1)
+    assert terminal.api.contents(path) == ["Likes tea."]
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    terminal.run("purge", "chat")
+    assert terminal.api.contents(path) == []
+
+
+def test_a_conversation_is_erased(terminal: Terminal) -> None:
+    path = terminal.api.install()
+    terminal.api.converse(path, "c1", "Secret.")
+    terminal.run("erase", "conversation", "chat", "c1", "--yes")
+    assert terminal.json("conversations", "list", "chat") == []
+
+
+def test_what_is_exported_can_be_imported_elsewhere(terminal: Terminal, tmp_path: Path) -> None:
+    path = terminal.api.install()
+    terminal.api.remember(path, "Likes tea.", "Has a cat.")
+    file = tmp_path / "chat.json"
+    terminal.run("export", "chat", "-o", str(file))
+    assert file.stat().st_mode & 0o077 == 0
+    assert json.loads(terminal.run("export", "chat").out)["app"]["appId"] == "chat"
+    terminal.run("import", str(file), "--app", "copy")
+    assert sorted(terminal.api.contents("/apps/copy")) == ["Has a cat.", "Likes tea."]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"app": 3}'], ids=["not-json", "not-an-object", "no-app"])
+def test_a_file_that_is_no_export_is_refused(terminal: Terminal, tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    assert "x.json" in terminal.run("import", str(tmp_path / "x.json"), status=1).err
+
+
+def test_a_long_listing_is_followed_page_by_page(terminal: Terminal) -> None:
+    for number in range(205):
+        terminal.api.install(f"app-{number:03}")
+    assert len(terminal.json("apps", "list")) == 50
+    assert len(terminal.json("apps", "list", "--limit", "203")) == 203
+    assert len(terminal.json("apps", "list", "--all")) == 205
+
+
+def test_what_apps_wrote_cannot_command_the_terminal(terminal: Terminal) -> None:
+    path = terminal.api.install()
+    terminal.api.remember(path, "[red]Likes\x1b[2J tea[/red]")
+    out = terminal.run("memories", "list", "chat").out
+    assert "[red]Likes" in out
+    assert "\x1b" not in out
+
+
+def test_an_answer_for_machines_stands_alone_on_standard_output(terminal: Terminal) -> None:
+    ran = terminal.run("apps", "show", "nope", "--json", status=1)
+    assert ran.out == ""
+    assert "nope" in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("bogus",), 2),
+        (("memories", "show", "chat", "x"), 2),
+        (("apps", "update", "chat"), 2),
+        (("apps", "update", "chat", "--hourly-budget", "much"), 2),
+        (("apps", "show", "nope"), 1),
+        (("apps", "show", ""), 1),
+        (("apps", "show", ".."), 1),
+        (("purge", "", "--yes"), 1),
+        (("jobs", "list", "--state", "odd"), 1),
+        (("apps", "show", "a/b"), 1),
+        (("memories", "add", "chat", "\udcff"), 1),
+    ],
+    ids=lambda value: " ".join(value).encode("ascii", "replace").decode() if isinstance(value, tuple) else None,
+)
+def test_failing_and_misusing_are_told_apart(terminal: Terminal, arguments: tuple[str, ...], status: int) -> None:
+    assert "Traceback" not in terminal.run(*arguments, status=status).err
+
+
+def test_without_a_service_it_says_how_to_start_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AFTERTHOUGHT_ADMIN_TOKEN", "x")
+    monkeypatch.setenv("AFTERTHOUGHT_PORT", str(free_port()))
+    assert "./ops/up" in run(capsys, "apps", "list", status=1).err
+
+
+@pytest.mark.parametrize(
+    ("environment", "word"),
+    [
+        ({"AFTERTHOUGHT_PORT": "no"}, "AFTERTHOUGHT_PORT"),
+        ({"AFTERTHOUGHT_PORT": "0"}, "--url"),
+        ({"AFTERTHOUGHT_URL": "localhost:8700"}, "http://"),
+        ({"AFTERTHOUGHT_PORT": "8700"}, "admin_token"),
+        ({"AFTERTHOUGHT_URL": "http://elsewhere.example:8700"}, "--token"),
+    ],
+    ids=["wrong-port", "any-port", "no-scheme", "never-started", "token-stays-here"],
+)
+def test_a_wrong_setting_is_named(
+    environment: dict[str, str], word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert word in run(capsys, "apps", "list", status=2).err
+
+
+@pytest.mark.parametrize("command", ["up", "loop", "worker", "migrate"])
+def test_no_process_starts_with_a_wrong_setting(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AFTERTHOUGHT_LEASE_SECONDS", "-1")
+    assert "AFTERTHOUGHT_LEASE_SECONDS" in run(capsys, command, status=2).err
+
+
+@pytest.mark.parametrize("command", ["loop", "worker"])
+def test_loop_and_worker_become_the_process_they_name(command: str, tmp_path: Path) -> None:
+    (tmp_path / command).mkdir()
+    (tmp_path / command / "__main__.py").write_text("raise SystemExit('the folder of the user ran')")
+    env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    ran = subprocess.run(
+        [sys.executable, "-c", f"from loop.cli import main; main(['{command}'])"],
+        env=env | {"PYTHONSAFEPATH": "1"}, cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert ran.returncode == 2, ran.stderr
+    assert "REDIS_URL is not set" in ran.stderr
+
+
+def test_migrating_makes_the_schema_and_may_be_repeated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first = run(capsys, "migrate", "--json").json
+    assert first["before"] is None
+    assert run(capsys, "migrate", "--json").json == {"before": first["after"], "after": first["after"]}
+
+
+def test_help_is_there_for_every_command_and_loads_nothing_heavy(capsys: pytest.CaptureFixture[str]) -> None:
+    code = f"""
+import sys
+from loop.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    print("LOADED", sorted(set({HEAVY!r}) & set(sys.modules)))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert "LOADED []" in ran.stdout
+    for command in re.findall(r"^. (\w+) {2,}", ran.stdout, re.MULTILINE):
+        assert "Usage" in run(capsys, command, "--help").out

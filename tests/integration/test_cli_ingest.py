@@ -1,0 +1,202 @@
+"""A file of chats becomes conversations of an app, once, however often and however far it was sent before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.api import ADMIN, Api, open_api
+from tests.support.command_line import Busy, Terminal, run, served
+from tests.support.services import EmbeddedRedis, start_system
+
+
+def talk(number: int, *said: str, **more: Any) -> dict[str, Any]:
+    roles = ("user", "assistant")
+    messages = [{"role": roles[i % 2], "content": text} for i, text in enumerate(said or ("Hello.", "Hi."))]
+    return {"id": f"t{number}", "messages": messages, **more}
+
+
+def single(conversation: str, content: str) -> dict[str, Any]:
+    return {"conversation_id": conversation, "role": "user", "content": content}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "chats.jsonl"
+
+
+def write(file: Path, *values: Any) -> str:
+    file.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in values))
+    return str(file)
+
+
+@pytest.fixture
+def terminal(api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
+    """A user of the interface, with the admin's token."""
+    yield from _terminal(api, monkeypatch, capsys)
+
+
+def _terminal(api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
+    busy = Busy(api.client.app)
+    with served(busy) as url:
+        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
+        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
+        yield Terminal(api, url, busy, capsys)
+
+
+def messages(terminal: Terminal, conversation: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = terminal.json("conversations", "show", "chat", conversation, "--messages")["messages"]
+    return found
+
+
+def test_each_conversation_is_opened_filled_and_ended_in_an_app_that_is_installed(
+    terminal: Terminal, file: Path
+) -> None:
+    dated = talk(2, "Bye.", created_at="2026-03-01T10:00:00Z", user_id="ada")
+    done = terminal.json("ingest", write(file, talk(1), dated), "--app", "chat")
+    assert done["conversations"] == {"ingested": 2, "skipped": 0}
+    assert done["messages"] == {"ingested": 3, "skipped": 0}
+    assert done["badLines"] == []
+    listed = terminal.json("conversations", "list", "chat")
+    assert {one["conversationId"]: (one["state"], one["userId"]) for one in listed} == {
+        "t1": ("ended", None), "t2": ("ended", "ada"),
+    }  # fmt: skip
+    assert [one["createdAt"] for one in messages(terminal, "t2")] == ["2026-03-01T10:00:00Z"]
+    assert len(terminal.json("jobs", "list", "--app", "chat")) == 2
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [talk(1), talk(2)],
+        [single("a", "1"), single("b", "2"), single("a", "3")],
+        [{"conversations": [{"from": "human", "value": "Hello."}]}],
+    ],
+    ids=["conversations", "single-messages", "without-ids"],
+)
+@pytest.mark.parametrize("end", ["--end", "--no-end"])
+def test_the_same_file_again_adds_nothing(terminal: Terminal, file: Path, values: list[Any], end: str) -> None:
+    command = ("ingest", write(file, *values), "--app", "chat", end)
+    first = terminal.json(*command)
+    again = terminal.json(*command)
+    assert again["conversations"] == {"ingested": 0, "skipped": first["conversations"]["ingested"]}
+    assert again["messages"] == {"ingested": 0, "skipped": first["messages"]["ingested"]}
+
+
+def test_a_run_that_was_cut_off_is_taken_up_where_it_ended(terminal: Terminal, file: Path) -> None:
+    terminal.run("ingest", write(file, talk(1, "a", "b")), "--app", "chat", "--no-end")
+    done = terminal.json("ingest", write(file, talk(1, "a", "b", "c"), talk(2)), "--app", "chat")
+    assert done["conversations"] == {"ingested": 2, "skipped": 0}
+    assert done["messages"] == {"ingested": 3, "skipped": 2}
+    assert [one["content"] for one in messages(terminal, "t1")] == ["a", "b", "c"]
+
+
+def test_messages_of_conversations_that_alternate_end_where_they_belong(terminal: Terminal, file: Path) -> None:
+    said = [single(f"c{n % 3}", f"message {n}") for n in range(350)]
+    done = terminal.json("ingest", write(file, *said), "--app", "chat")
+    assert done["conversations"]["ingested"] == 3
+    assert done["messages"]["ingested"] == 350
+    assert [one["content"] for one in messages(terminal, "c1")] == [f"message {n}" for n in range(1, 350, 3)]
+
+
+def test_bad_lines_are_named_and_the_rest_is_ingested(terminal: Terminal, file: Path) -> None:
+    ran = terminal.run("ingest", write(file, talk(1), "{", {"x": 1}, talk(2)), "--app", "chat", "--json", status=1)
+    assert ran.json["conversations"]["ingested"] == 2
+    assert [one["where"] for one in ran.json["badLines"]] == ["line 2", "line 3"]
+    assert "line 3: has neither" in ran.err
+
+
+def test_strict_sends_nothing_when_a_line_is_bad(terminal: Terminal, file: Path) -> None:
+    ran = terminal.run("ingest", write(file, talk(1), "{"), "--app", "chat", "--strict", status=1)
+    assert "line 2" in ran.err
+    terminal.run("apps", "show", "chat", status=1)
+
+
+def test_an_id_that_stands_for_something_else_is_not_written_over(terminal: Terminal, file: Path) -> None:
+    path = terminal.api.install()
+    terminal.api.converse(path, "t1", "A live conversation.")
+    done = terminal.json("ingest", write(file, talk(1), talk(2)), "--app", "chat", status=1)
+    assert [one["where"] for one in done["badLines"]] == ["line 1"]
+    assert done["conversations"]["ingested"] == 1
+    assert [one["content"] for one in messages(terminal, "t1")] == ["A live conversation."]
+    assert terminal.json("conversations", "show", "chat", "t1")["state"] == "open"
+
+
+def test_another_files_conversation_of_the_same_id_is_no_silent_loss(terminal: Terminal, file: Path) -> None:
+    terminal.run("ingest", write(file, talk(1, "One.")), "--app", "chat")
+    done = terminal.json("ingest", write(file, talk(1, "Another.")), "--app", "chat", status=1)
+    assert "ended before without this message" in done["badLines"][0]["reason"]
+
+
+def test_nothing_is_kept_of_a_conversation_that_is_refused(
+    sqlite_url: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_api(sqlite_url, tmp_path / "home", max_message_chars=1000) as api:
+        for terminal in _terminal(api, monkeypatch, capsys):
+            said = ["fine"] * 150 + ["x" * 2000]
+            done = terminal.json("ingest", write(file, talk(1, *said), talk(2)), "--app", "chat", status=1)
+            assert [one["where"] for one in done["badLines"]] == ["line 1"]
+            assert "1000" in done["badLines"][0]["reason"]
+            assert done["messages"]["ingested"] == 2
+            assert [one["conversationId"] for one in terminal.json("conversations", "list", "chat")] == ["t2"]
+
+
+def test_batches_shrink_until_the_service_takes_them(
+    sqlite_url: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_api(sqlite_url, tmp_path / "home", max_body_bytes=10_000) as api:
+        for terminal in _terminal(api, monkeypatch, capsys):
+            said = [f"{n} " + "x" * 900 for n in range(90)]
+            done = terminal.json("ingest", write(file, talk(1, *said)), "--app", "chat")
+            assert done["messages"]["ingested"] == 90
+            assert [one["content"] for one in messages(terminal, "t1")] == said
+
+
+def test_a_busy_service_is_asked_again(terminal: Terminal, file: Path) -> None:
+    terminal.busy.n = 2
+    done = terminal.json("ingest", write(file, talk(1), talk(2)), "--app", "chat")
+    assert done["messages"] == {"ingested": 4, "skipped": 0}
+    assert terminal.busy.refused > 4
+
+
+def test_an_app_may_fill_itself_with_its_own_token(terminal: Terminal, file: Path) -> None:
+    terminal.api.install()
+    token = terminal.api.token()
+    terminal.run("ingest", write(file, talk(1)), "--app", "chat", "--token", token)
+    refused = terminal.run("ingest", write(file, talk(1)), "--app", "other", "--token", token, status=1)
+    assert "token" in refused.err
+
+
+@pytest.mark.parametrize("per", ["day", "file"])
+def test_what_becomes_one_conversation_can_be_chosen(terminal: Terminal, file: Path, per: str) -> None:
+    said = [{"role": "user", "content": str(n), "timestamp": f"2026-03-0{1 + n // 2}T10:00:00Z"} for n in range(4)]
+    command = ("ingest", write(file, *said), "--app", "chat", "--conversation-per", per)
+    assert terminal.json(*command)["conversations"]["ingested"] == {"day": 2, "file": 1}[per]
+    assert terminal.json(*command)["messages"] == {"ingested": 0, "skipped": 4}
+
+
+@pytest.mark.integration
+def test_waiting_ends_when_every_conversation_was_thought_over_and_the_doctor_finds_all_well(
+    sqlite_url: str,
+    own_redis: EmbeddedRedis,
+    tmp_path: Path,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = ["I moved to Lisbon in May and adopted a cat named Miso.", "Lovely!"]
+    with start_system(tmp_path / "system", sqlite_url, own_redis.url, 1) as system:
+        for name, value in system.loop.env.items():
+            if name.startswith(("AFTERTHOUGHT_", "REDIS_URL", "DATABASE_URL")):
+                monkeypatch.setenv(name, value)
+        values = [talk(n, f"{said[0]} That was day {n}.", said[1]) for n in range(12)] + [talk(99, "Hello.", "Hi.")]
+        done = run(capsys, "ingest", write(file, *values), "--app", "chat", "--wait", "--timeout", "60", "--json").json
+        assert sum(done["jobs"].values()) == 13
+        assert set(done["jobs"]) <= {"done", "nothing"}
+        assert 1 <= len(run(capsys, "memories", "list", "chat", "--json").json) <= 10
+        findings = run(capsys, "doctor", "--json").json["findings"]
+        assert {one["health"] for one in findings if one["what"] not in {"disk"}} == {"ok"}, findings

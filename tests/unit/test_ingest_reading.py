@@ -1,0 +1,203 @@
+"""Files of chats as they are passed around, and the names their conversations and messages get."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loop.cli.chats import BadLine, Chat, Said, Shape, Unusable, moment, read_chats
+from loop.cli.grouping import Grouping, MessageNames, Per, as_id
+from shared.conversations.lifecycle import Role
+
+HELLO = {"role": "user", "content": "Hello."}
+TALK = {"messages": [HELLO, {"role": "assistant", "content": "Hi."}]}
+SHARED = {"conversations": [{"from": "human", "value": "Hello."}, {"from": "gpt", "value": "Hi."}]}
+
+
+def read(tmp_path: Path, text: str | bytes) -> list[Chat | BadLine]:
+    file = tmp_path / "chats"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return list(read_chats(file))
+
+
+def chats(tmp_path: Path, text: str) -> list[Chat]:
+    entries = read(tmp_path, text)
+    assert [one for one in entries if isinstance(one, BadLine)] == []
+    return [one for one in entries if isinstance(one, Chat)]
+
+
+def lines(*values: Any) -> str:
+    return "\n".join(json.dumps(value) for value in values)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "talks"),
+    [
+        (lines(TALK, TALK), Shape.MESSAGES, 2),
+        (lines(SHARED), Shape.SHAREGPT, 1),
+        (lines({"conversations": TALK["messages"]}), Shape.MESSAGES, 1),
+        (json.dumps([TALK, SHARED]), Shape.MESSAGES, 2),
+        (json.dumps([TALK, TALK, TALK], indent=2), Shape.MESSAGES, 3),
+        (json.dumps(TALK, indent=2), Shape.MESSAGES, 1),
+        (json.dumps(TALK["messages"]), Shape.MESSAGES, 1),
+        (lines(TALK["messages"], TALK["messages"]), Shape.MESSAGES, 2),
+        ("\ufeff" + lines(TALK), Shape.MESSAGES, 1),
+        ("\n\n" + lines(TALK) + "\n\n", Shape.MESSAGES, 1),
+        (lines(HELLO | {"conversation_id": "c"}), Shape.SINGLE, 1),
+    ],
+    ids=["lines", "sharegpt", "sharegpt-list-of-roles", "array", "array-over-lines", "object-over-lines",
+         "one-list-of-messages", "a-list-per-line", "byte-order-mark", "blank-lines", "single"],
+)  # fmt: skip
+def test_each_form_is_recognised(tmp_path: Path, text: str, shape: Shape, talks: int) -> None:
+    read = chats(tmp_path, text)
+    assert len(read) == talks
+    assert read[0].shape is shape
+    assert read[0].said[0].content == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("given", "role"),
+    [("user", Role.USER), ("human", Role.USER), ("gpt", Role.ASSISTANT), ("Assistant", Role.ASSISTANT),
+     ("system", Role.SYSTEM), ("developer", Role.SYSTEM), ("tool", Role.TOOL), ("function", Role.TOOL)],
+)  # fmt: skip
+def test_roles_are_read_by_their_usual_names(tmp_path: Path, given: str, role: Role) -> None:
+    (chat,) = chats(tmp_path, lines({"messages": [{"role": given, "content": "x"}]}))
+    assert chat.said[0].role is role
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": [{"type": "text", "text": "a"}, {"type": "image_url"}, "b"]}, "a\n[image_url]\nb"),
+        ({"content": None, "tool_calls": [{"function": {"name": "look", "arguments": "{}"}}]}, "look({})"),
+        ({"value": "a"}, "a"),
+    ],
+    ids=["parts", "tool-calls", "value"],
+)
+def test_content_is_read_in_its_usual_forms(tmp_path: Path, message: dict[str, Any], text: str) -> None:
+    (chat,) = chats(tmp_path, lines({"messages": [{"role": "assistant", **message}]}))
+    assert chat.said[0].content == text
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"messages": [', "not valid JSON"),
+        (b'"text"', "neither a conversation nor a message"),
+        (b'{"prompt": "x"}', "has neither"),
+        (b'{"messages": []}', "is empty"),
+        (b'{"messages": [3]}', "not an object"),
+        (b'{"messages": [{"role": "king", "content": "x"}]}', "is no role"),
+        (b'{"messages": [{"role": null, "content": "x"}]}', "is no role"),
+        (b'{"messages": [{"role": "user", "content": 3}]}', "neither text nor a list"),
+        (b'{"messages": [{"role": "user", "content": [3]}]}', "neither text nor has a type"),
+        (b'{"messages": [{"role": "user", "content": "a\\u0000b"}]}', "NUL"),
+        (b'{"messages": [{"role": "user", "content": "\\ud800"}]}', "not valid JSON"),
+        (b'{"messages": [{"role": "user", "content": "x", "timestamp": "8 May"}]}', "is no time"),
+        (b'{"messages": [{"role": "user", "content": "\xff"}]}', "not valid JSON"),
+    ],
+    ids=["cut-off", "text", "other-object", "no-messages", "number-as-message", "unknown-role", "null-role",
+         "number-as-content", "number-as-part", "nul", "surrogate", "no-time", "not-utf-8"],
+)  # fmt: skip
+def test_a_bad_line_is_named_with_why_and_the_rest_is_read(tmp_path: Path, line: bytes, reason: str) -> None:
+    good = lines(TALK).encode()
+    first, bad, last = read(tmp_path, b"\n".join([good, line, good]))
+    assert isinstance(first, Chat)
+    assert isinstance(last, Chat)
+    assert isinstance(bad, BadLine)
+    assert bad.where == "line 2"
+    assert reason in bad.reason
+
+
+def test_a_bad_first_line_does_not_hide_the_others(tmp_path: Path) -> None:
+    bad, good = read(tmp_path, '{"broken\n' + lines(TALK))
+    assert (bad.where, isinstance(good, Chat)) == ("line 1", True)
+
+
+def test_a_broken_array_is_one_bad_line(tmp_path: Path) -> None:
+    (bad,) = read(tmp_path, '[\n{"messages": [}\n]')
+    assert isinstance(bad, BadLine)
+    assert bad.where == "line 2"
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["2026-03-01T12:00:00Z", "2026-03-01T12:00:00", "2026-03-01 14:00:00+02:00", 1772366400, 1772366400000],
+    ids=["utc", "no-offset", "offset", "seconds", "milliseconds"],
+)
+def test_times_are_read_as_utc(given: str | int) -> None:
+    assert moment(given) == datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("given", ["soon", True, 1e300, [], {}], ids=["text", "truth", "huge", "list", "object"])
+def test_what_is_no_time_is_refused(given: object) -> None:
+    with pytest.raises(Unusable):
+        moment(given)
+
+
+def test_the_time_of_a_conversation_is_that_of_messages_without_one(tmp_path: Path) -> None:
+    later = {"role": "user", "content": "b", "createdAt": "2026-03-02T00:00:00Z"}
+    (chat,) = chats(tmp_path, lines({"messages": [HELLO, later], "timestamp": "2026-03-01T00:00:00Z"}))
+    assert [one.created_at.day for one in chat.said if one.created_at] == [1, 2]
+
+
+def test_messages_without_text_are_left_out(tmp_path: Path) -> None:
+    (chat,) = chats(tmp_path, lines({"messages": [HELLO, {"role": "assistant", "content": " "}]}))
+    assert len(chat.said) == 1
+
+
+def names(tmp_path: Path, text: str, per: Per = Per.AUTO) -> list[str]:
+    entries = chats(tmp_path, text)
+    grouping = Grouping(per, tmp_path / "chats")
+    return [portion.conversation_id for chat in entries for portion in grouping.portions(chat)]
+
+
+def test_a_conversation_without_an_id_is_named_by_what_it_says(tmp_path: Path) -> None:
+    first, second = names(tmp_path, lines(TALK, {"messages": [HELLO]}))
+    assert first != second
+    assert names(tmp_path, lines({"messages": [HELLO]}, TALK)) == [second, first]
+
+
+@pytest.mark.parametrize("given", ["a b", "-x", "x" * 201, "größe", "../x"])
+def test_an_id_the_service_would_refuse_is_replaced_by_a_stable_one(given: str) -> None:
+    assert as_id(given) == as_id(given)
+    assert as_id(given).startswith("chat-")
+    assert as_id("talk:1@x.y_z-2") == "talk:1@x.y_z-2"
+
+
+def test_single_messages_are_grouped_by_conversation_day_or_file(tmp_path: Path) -> None:
+    said = [
+        HELLO | {"conversation_id": "a", "timestamp": "2026-03-01T23:00:00Z"},
+        HELLO | {"conversation_id": "b", "timestamp": "2026-03-02T01:00:00Z"},
+        HELLO | {"conversation_id": "a", "timestamp": "2026-03-02T02:00:00Z"},
+    ]
+    assert names(tmp_path, lines(*said)) == ["a", "b", "a"]
+    assert names(tmp_path, lines(*said), Per.DAY) == ["a-2026-03-01", "b-2026-03-02", "a-2026-03-02"]
+    assert len(set(names(tmp_path, lines(*said), Per.FILE))) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "per", "reason"),
+    [
+        (HELLO, Per.AUTO, "without a conversation id"),
+        (TALK, Per.DAY, "without a time"),
+        ({"messages": [{"role": "user", "content": ""}]}, Per.AUTO, "no message has any text"),
+    ],
+    ids=["no-id", "no-time", "no-text"],
+)
+def test_what_cannot_be_grouped_is_refused_with_why(tmp_path: Path, value: Any, per: Per, reason: str) -> None:
+    with pytest.raises(Unusable, match=reason):
+        names(tmp_path, lines(value), per)
+
+
+def test_messages_are_named_by_what_they_say_wherever_they_stand() -> None:
+    hello, bye = Said(Role.USER, "Hello."), Said(Role.USER, "Bye.")
+    once, again = MessageNames("c"), MessageNames("c")
+    first = [once.name(one) for one in (hello, bye, hello)]
+    assert len(set(first)) == 3
+    assert [again.name(one) for one in (bye, hello, hello)] == [first[1], first[0], first[2]]
+    assert MessageNames("other").name(hello) != first[0]
