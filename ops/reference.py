@@ -1,4 +1,4 @@
-"""Writes what is generated from the code: ``docs/reference/*.md`` and ``.env.example``.
+"""Writes what is generated from the code: ``docs/reference/*.md``, ``.env.example`` and the Grafana dashboard.
 
 Run as ``python -m ops.reference`` from the checkout. ``tests/test_docs.py`` fails when anything would change, so the
 reference cannot fall behind. To add a page, add a function to ``PAGES``.
@@ -17,6 +17,8 @@ from pydantic.fields import FieldInfo
 from typer.main import get_command
 
 from loop.cli.program import program
+from ops.grafana.dashboard import dashboard
+from ops.metrics_reference import metrics_page
 from shared.settings import Settings, environment_name
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,6 +78,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     ".env.example": example_environment,
     "docs/reference/settings.md": settings_page,
     "docs/reference/cli.md": command_line_page,
+    "docs/reference/metrics.md": metrics_page,
+    "ops/grafana/dashboards/afterthought.json": dashboard,
 }
 """What is generated, by its place in the checkout."""
 

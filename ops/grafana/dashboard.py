@@ -1,0 +1,268 @@
+"""The Grafana dashboard, written by ``python -m ops.reference``.
+
+Rows and panels are listed here with their queries and units; the layout is filled in. Thresholds are those of
+``ops/prometheus/alerts.yml``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_COLUMNS = 24
+_HEIGHTS = {"timeseries": 8, "stat": 4, "table": 8}
+_GREEN, _ORANGE, _RED = "green", "orange", "red"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel: what it shows, by which queries (PromQL to legend)."""
+
+    title: str
+    text: str
+    queries: Mapping[str, str]
+    unit: str = "short"
+    kind: str = "timeseries"
+    width: int = 8
+    steps: Sequence[tuple[float, str]] = ()
+    """From which value on which colour; below the first is green unless the first stands at minus infinity."""
+    low: float | None = None
+    high: float | None = None
+    stacked: bool = False
+
+
+def _stat(
+    title: str, text: str, query: str, unit: str, steps: Sequence[tuple[float, str]] = (), width: int = 4
+) -> Panel:
+    return Panel(title, text, {query: ""}, unit, "stat", width, steps)
+
+
+_DOWN_IS_RED = ((float("-inf"), _RED), (1.0, _GREEN))
+_BELOW_GATE = ((float("-inf"), _RED), (20.0, _GREEN))
+
+HEALTH = (
+    _stat("Loop", "Whether Prometheus gets metrics from the loop.", 'min(up{job="afterthought-loop"})', "bool_yes_no",
+          _DOWN_IS_RED),
+    _stat("Database", "Whether the database answered the last scrape.", "min(afterthought_database_up)", "bool_yes_no",
+          _DOWN_IS_RED),
+    _stat("Redis", "Whether Redis answered the last scrape.", "min(afterthought_redis_up)", "bool_yes_no",
+          _DOWN_IS_RED),
+    _stat("Workers", "Worker containers that answer; none is listed where workers have no port of their own.",
+          'sum(up{job="afterthought-worker"})', "short"),
+    _stat("Alerts firing", "Alerts of ours that fire now; the runbook has a section for each.",
+          'count(ALERTS{alertname=~"Afterthought.*",alertstate="firing"}) or vector(0)', "short", ((1.0, _RED),)),
+    _stat("Release", "Loops by the version they run.", "count by (version) (afterthought_build_info)", "short"),
+    Panel("What fires", "Alerts that fire, over time.",
+          {'count by (alertname, severity) (ALERTS{alertname=~"Afterthought.*",alertstate="firing"})':
+           "{{severity}} {{alertname}}"}),
+    Panel("Failures of the tick", "Steps of the loop's tick that failed, in 5 minutes.",
+          {"sum by (step) (increase(afterthought_tick_failures_total[5m]))": "{{step}}"}, steps=((2.0, _RED),)),
+    Panel("Duration of the tick's steps", "95 % of runs are faster.",
+          {"histogram_quantile(0.95, sum by (step, le) (rate(afterthought_tick_duration_seconds_bucket[5m])))":
+           "{{step}}"}, "s"),
+)  # fmt: skip
+
+ENERGY = (
+    _stat("Level", "Energy now; memory work starts only above the gate.", "min(afterthought_energy_level_units)",
+          "short", _BELOW_GATE),
+    _stat("Share of memory work", "Of the energy spent in 24 hours; 100 % where nothing else spends.",
+          "max(afterthought_energy_memory_share_ratio)", "percentunit"),
+    _stat("Deferred jobs", "Jobs that wait for energy or a budget.", "sum(afterthought_deferred_jobs)", "short",
+          ((1.0, _ORANGE),)),
+    _stat("Spent in 24 hours", "Units booked in the ledger.",
+          "sum(increase(afterthought_energy_spent_units_total[24h]))", "short"),
+    _stat("Newly deferred, 24 hours", "Times a job was deferred for lack of energy.",
+          "sum(increase(afterthought_energy_deferrals_total[24h]))", "short", width=8),
+    Panel("Level and gate", "Between the floor of -50 and 100 units.",
+          {"min(afterthought_energy_level_units)": "level", "max(afterthought_energy_gate_units)": "gate",
+           "min(afterthought_energy_floor_units)": "floor"}, low=-50, high=100),
+    Panel("Spending by kind of work", "Units a minute.",
+          {"sum by (kind) (rate(afterthought_energy_spent_units_total[5m])) * 60": "{{kind}}"}, stacked=True),
+    Panel("Deferred jobs over time", "What waits for energy; an alert follows growth by more than ten an hour.",
+          {"sum(afterthought_deferred_jobs)": "deferred"}),
+)  # fmt: skip
+
+MEMORIES = (
+    _stat("Memories", "Memories that stand, of all apps.", "sum(afterthought_memories)", "short"),
+    _stat("Apps", "Installed apps.", "sum(afterthought_apps)", "short"),
+    _stat("Utilisation", "Installed apps with at least one memory.", "max(afterthought_memory_utilisation_ratio)",
+          "percentunit"),
+    _stat("Injection rate", "Contexts of the last hour with memories in them.",
+          "afterthought:contexts_injected:ratio1h", "percentunit"),
+    _stat("Fallbacks", "Compactions of 6 hours where the agent could not decide and the oldest went.",
+          "afterthought:compaction_fallbacks:ratio6h", "percentunit", ((0.2, _RED),)),
+    _stat("Open conversations", "Conversations that have not ended.", 'sum(afterthought_conversations{state="open"})',
+          "short"),
+    Panel("Memories made", "An hour, by who wrote them.",
+          {"sum by (agent) (increase(afterthought_memories_created_total[1h]))": "{{agent}}",
+           "sum(increase(afterthought_nothing_to_remember_total[1h]))": "nothing to remember"}),
+    Panel("Compactions by outcome", "An hour: what went so that an app stays within its cap.",
+          {"sum by (outcome) (increase(afterthought_compactions_total[1h]))": "{{outcome}}"}, stacked=True),
+    Panel("Compactions by reason", "An hour: why it was made so.",
+          {"sum by (reason) (increase(afterthought_compactions_total[1h]))": "{{reason}}"}, stacked=True),
+    Panel("Contexts handed out", "A minute, by whether memories were in them.",
+          {"sum by (injected) (rate(afterthought_contexts_total[5m])) * 60": "with memories: {{injected}}"}, width=12),
+    Panel("Erasures", "An hour, by scope; incomplete ones left something behind.",
+          {"sum by (scope) (increase(afterthought_erasures_total[1h]))": "{{scope}}",
+           "sum(increase(afterthought_erasures_incomplete_total[1h]))": "incomplete"}, width=12),
+)  # fmt: skip
+
+JOBS = (
+    Panel("Unfinished jobs", "By state.",
+          {'sum by (state) (afterthought_jobs{state=~"pending|deferred|queued|running|retrying"})': "{{state}}"},
+          stacked=True),
+    Panel("Age of the oldest waiting job", "Over 15 minutes without deferral is an alert.",
+          {"max by (kind) (afterthought_oldest_waiting_job_seconds)": "{{kind}}"}, "s", steps=((900.0, _RED),)),
+    Panel("Messages in the queues", "Sent to Redis and not yet taken by a worker.",
+          {"sum by (queue) (afterthought_queue_depth)": "{{queue}}"}),
+    Panel("Jobs ended", "A minute, by state.",
+          {"sum by (state) (rate(afterthought_jobs_finished_total[5m])) * 60": "{{state}}",
+           "sum(rate(afterthought_jobs_sent_total[5m])) * 60": "sent"}),
+    Panel("Attempts that are tried again", "Of all attempts in 15 minutes.",
+          {"afterthought:job_retries:ratio15m": "retried"}, "percentunit", steps=((0.3, _RED),), low=0, high=1),
+    Panel("Dead letters and losses", "In 30 minutes.",
+          {"sum by (kind) (increase(afterthought_dead_letters_total[30m]))": "dead: {{kind}}",
+           "sum(increase(afterthought_jobs_lost_total[30m]))": "lost and taken back",
+           "sum(increase(afterthought_stale_messages_total[30m]))": "stale or duplicate messages",
+           "sum(increase(afterthought_broker_failures_total[30m]))": "refused by Redis"}),
+    Panel("From claim to end", "Duration of attempts: half and 95 % are faster. Over 30 s is an alert.",
+          {"histogram_quantile(0.5, sum by (le) (rate(afterthought_job_duration_seconds_bucket[15m])))": "p50",
+           "afterthought:job_duration_seconds:p95_15m": "p95"}, "s", width=12, steps=((30.0, _RED),)),
+    Panel("From request to end", "Everything between an ended conversation and its memory, waiting included.",
+          {"histogram_quantile(0.5, sum by (le) (rate(afterthought_job_delay_seconds_bucket[15m])))": "p50",
+           "histogram_quantile(0.95, sum by (le) (rate(afterthought_job_delay_seconds_bucket[15m])))": "p95"},
+          "s", width=12),
+)  # fmt: skip
+
+MODELS = (
+    Panel("Calls by outcome", "A minute.",
+          {"sum by (outcome) (rate(afterthought_model_calls_total[5m])) * 60": "{{outcome}}"}, stacked=True, width=6),
+    Panel("Calls without a usable answer", "Of all calls in 15 minutes.",
+          {"afterthought:model_call_failures:ratio15m": "failed"}, "percentunit", width=6, steps=((0.2, _RED),),
+          low=0, high=1),
+    Panel("Tokens", "A minute, by direction.",
+          {"sum by (direction, agent) (rate(afterthought_model_tokens_total[5m])) * 60": "{{direction}} {{agent}}"},
+          width=6),
+    Panel("Duration of calls", "95 % are faster.",
+          {"histogram_quantile(0.95, sum by (kind, le) (rate(afterthought_model_call_duration_seconds_bucket[15m])))":
+           "{{kind}}"}, "s", width=6),
+)  # fmt: skip
+
+HTTP = (
+    Panel("Requests by status", "A second.",
+          {"sum by (status) (rate(afterthought_http_requests_total[5m]))": "{{status}}"}, "reqps", stacked=True),
+    Panel("Failing requests", "Share answered with a 5xx in 5 minutes, readiness probes left out.",
+          {"afterthought:http_errors:ratio5m": "5xx"}, "percentunit", steps=((0.05, _RED),), low=0, high=1),
+    Panel("Duration by route", "95 % are faster; over half a second is an alert.",
+          {"afterthought:http_request_seconds:p95_5m": "{{route}}"}, "s", steps=((0.5, _RED),)),
+)  # fmt: skip
+
+ROWS = {
+    "Health": HEALTH,
+    "Energy": ENERGY,
+    "Memories and compaction": MEMORIES,
+    "Jobs and queues": JOBS,
+    "Model calls and tokens": MODELS,
+    "HTTP": HTTP,
+}
+
+
+def dashboard() -> str:
+    """Return the dashboard as Grafana reads it."""
+    board = {
+        "uid": "afterthought",
+        "title": "Afterthought",
+        "description": "Generated by `python -m ops.reference`. What to do about an alert: ops/runbook.md.",
+        "tags": ["afterthought"],
+        "schemaVersion": 39,
+        "version": 1,
+        "editable": False,
+        "graphTooltip": 1,
+        "refresh": "30s",
+        "timezone": "utc",
+        "time": {"from": "now-6h", "to": "now"},
+        "templating": {"list": [_source_variable()]},
+        "annotations": {"list": []},
+        "panels": list(_laid_out()),
+    }
+    return json.dumps(board, indent=1) + "\n"
+
+
+def _source_variable() -> dict[str, Any]:
+    return {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "hide": 0,
+            "current": {"text": "Prometheus", "value": "afterthought-prometheus"}}  # fmt: skip
+
+
+def _laid_out() -> Iterator[dict[str, Any]]:
+    """Place panels from left to right, and on a new line where one does not fit."""
+    number, y = 0, 0
+    for title, panels in ROWS.items():
+        number += 1
+        yield {"id": number, "type": "row", "title": title, "collapsed": False, "panels": [],
+               "gridPos": {"x": 0, "y": y, "w": _COLUMNS, "h": 1}}  # fmt: skip
+        x, y, tallest = 0, y + 1, 0
+        for panel in panels:
+            if x + panel.width > _COLUMNS:
+                x, y, tallest = 0, y + tallest, 0
+            number += 1
+            height = _HEIGHTS[panel.kind]
+            yield _panel(panel, number) | {"gridPos": {"x": x, "y": y, "w": panel.width, "h": height}}
+            x, tallest = x + panel.width, max(tallest, height)
+        y += tallest
+
+
+def _panel(panel: Panel, number: int) -> dict[str, Any]:
+    return {
+        "id": number,
+        "type": panel.kind,
+        "title": panel.title,
+        "description": panel.text,
+        "datasource": _SOURCE,
+        "targets": [_target(place, expr, legend) for place, (expr, legend) in enumerate(panel.queries.items())],
+        "fieldConfig": {"defaults": _defaults(panel), "overrides": []},
+        "options": _STAT_OPTIONS if panel.kind == "stat" else _SERIES_OPTIONS,
+    }
+
+
+_STAT_OPTIONS = {"colorMode": "value", "graphMode": "none", "textMode": "auto",
+                 "reduceOptions": {"calcs": ["lastNotNull"], "values": False, "fields": ""}}  # fmt: skip
+_SERIES_OPTIONS = {"legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
+                   "tooltip": {"mode": "multi", "sort": "desc"}}  # fmt: skip
+
+
+def _target(place: int, expr: str, legend: str) -> dict[str, Any]:
+    target = {"refId": chr(ord("A") + place), "expr": expr, "datasource": _SOURCE}
+    if legend:
+        target["legendFormat"] = legend
+    elif "by (version)" in expr:
+        target["legendFormat"] = "{{version}}"
+    return target
+
+
+def _defaults(panel: Panel) -> dict[str, Any]:
+    defaults: dict[str, Any] = {"unit": panel.unit, "thresholds": {"mode": "absolute", "steps": _steps(panel)}}
+    if panel.low is not None:
+        defaults["min"] = panel.low
+    if panel.high is not None:
+        defaults["max"] = panel.high
+    if panel.kind == "timeseries":
+        defaults["custom"] = _drawing(panel)
+    return defaults
+
+
+def _steps(panel: Panel) -> list[dict[str, Any]]:
+    steps = [{"value": None if value == float("-inf") else value, "color": color} for value, color in panel.steps]
+    return steps if steps and steps[0]["value"] is None else [{"value": None, "color": _GREEN}, *steps]
+
+
+def _drawing(panel: Panel) -> dict[str, Any]:
+    return {
+        "lineWidth": 1,
+        "fillOpacity": 30 if panel.stacked else 8,
+        "showPoints": "never",
+        "stacking": {"mode": "normal" if panel.stacked else "none", "group": "A"},
+        "thresholdsStyle": {"mode": "line" if panel.steps else "off"},
+    }
