@@ -1,0 +1,156 @@
+"""The doctor tells well from ill, and says how to mend what is ill."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from loop.cli.checks.finding import Finding, Health
+from loop.cli.checks.machine import check_clock, check_disk, check_home, check_names, check_python
+from loop.cli.checks.stores import check_database, check_models, check_redis
+from loop.embedded_redis import EmbeddedRedis, free_port
+from shared.db.engine import Database
+from shared.settings import Settings, environment_name
+from tests.support.command_line import run
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No settings but an empty home."""
+    for name in [*map(environment_name, Settings.model_fields), "AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
+    monkeypatch.setenv("AFTERTHOUGHT_PORT", str(free_port()))
+    monkeypatch.chdir(tmp_path)
+
+
+def worst(findings: list[Finding]) -> Finding:
+    return max(findings, key=lambda one: list(Health).index(one.health))
+
+
+def settings(home: Path, **more: object) -> Settings:
+    return Settings(home=home, **more)  # type: ignore[arg-type]
+
+
+def test_this_machine_is_well(tmp_path: Path) -> None:
+    assert [check_python().health, check_disk(tmp_path / "not" / "there").health] == [Health.OK, Health.OK]
+
+
+@pytest.mark.parametrize(
+    ("make", "health", "word"),
+    [
+        (lambda home: None, Health.OK, ""),
+        (lambda home: home.mkdir(mode=0o700), Health.OK, ""),
+        (lambda home: home.mkdir(mode=0o755), Health.WARN, "chmod 700"),
+        (lambda home: home.write_text(""), Health.FAIL, "directory"),
+        (lambda home: (home.mkdir(mode=0o700), (home / "admin_token").write_text("x")), Health.FAIL, "chmod 600"),
+    ],
+    ids=["not-yet", "private", "open", "a-file", "token-open"],
+)
+def test_the_home_is_its_owners_alone(
+    make: Callable[[Path], object], health: Health, word: str, tmp_path: Path
+) -> None:
+    make(tmp_path / "home")
+    found = worst(check_home(tmp_path / "home"))
+    assert found.health is health
+    assert word in (found.mend or "")
+
+
+def test_a_variable_that_nobody_reads_is_told_with_the_one_that_was_meant() -> None:
+    (found,) = check_names({"AFTERTHOUGHT_MODLE": "x", "AFTERTHOUGHT_URL": "x", "AFTERTHOUGHT_PORT": "1", "HOME": "/"})
+    assert found.health is Health.WARN
+    assert found.mend == "Did you mean AFTERTHOUGHT_MODEL?"
+
+
+@pytest.mark.parametrize(
+    ("now", "written", "health"),
+    [(NOW, NOW, Health.OK), (NOW.replace(year=1970), None, Health.FAIL), (NOW, NOW + timedelta(days=1), Health.WARN)],
+    ids=["plausible", "never-set", "went-back"],
+)
+def test_the_clock_is_plausible(now: datetime, written: datetime | None, health: Health, tmp_path: Path) -> None:
+    if written is not None:
+        (tmp_path / "afterthought.db").touch()
+        os.utime(tmp_path / "afterthought.db", (written.timestamp(), written.timestamp()))
+    assert check_clock(now, tmp_path).health is health
+
+
+def test_a_database_that_is_migrated_is_well(database_url: str) -> None:
+    assert worst(check_database(database_url)).health is Health.OK
+
+
+def test_a_database_without_tables_says_how_to_make_them(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    with database.engine.connect():
+        pass
+    database.dispose()
+    found = worst(check_database(empty_database_url))
+    assert (found.health, "afterthought migrate" in (found.mend or "")) == (Health.FAIL, True)
+
+
+def test_looking_at_a_database_that_is_not_there_does_not_make_it(tmp_path: Path) -> None:
+    assert worst(check_database(f"sqlite:///{tmp_path / 'x' / 'y.db'}")).health is Health.OK
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_database_that_does_not_answer_is_named_without_its_password() -> None:
+    (found,) = check_database(f"postgresql+psycopg://ada:s3cret@127.0.0.1:{free_port()}/x")
+    assert found.health is Health.FAIL
+    assert "s3cret" not in str(found)
+    assert "DATABASE_URL" in (found.mend or "")
+
+
+@pytest.mark.integration
+def test_a_redis_that_may_lose_jobs_is_told(own_redis: EmbeddedRedis, tmp_path: Path) -> None:
+    named = settings(tmp_path, redis_url=own_redis.url)
+    assert worst(check_redis(named)).health is Health.OK
+    with own_redis.client() as client:
+        client.config_set("appendonly", "no")
+        assert worst(check_redis(named)).health is Health.WARN
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        assert "noeviction" in (worst(check_redis(named)).mend or "")
+
+
+@pytest.mark.integration
+def test_the_embedded_redis_is_found_where_it_runs(own_redis: EmbeddedRedis, tmp_path: Path) -> None:
+    (found,) = check_redis(settings(tmp_path))
+    assert f"answers on port {own_redis.port}" in found.found
+
+
+def test_without_a_running_redis_the_embedded_one_will_do(tmp_path: Path) -> None:
+    (found,) = check_redis(settings(tmp_path / "empty"))
+    assert (found.health, "not running" in found.found) == (Health.OK, True)
+
+
+def test_a_redis_that_does_not_answer_is_named_without_its_password(tmp_path: Path) -> None:
+    (found,) = check_redis(settings(tmp_path, redis_url=f"redis://:s3cret@127.0.0.1:{free_port()}/0"))
+    assert found.health is Health.FAIL
+    assert "s3cret" not in str(found)
+
+
+def test_ollama_is_asked_only_when_a_model_is_set(tmp_path: Path) -> None:
+    host = f"http://127.0.0.1:{free_port()}"
+    assert check_models(settings(tmp_path, ollama_host=host))[0].health is Health.OK
+    (found,) = check_models(settings(tmp_path, ollama_host=host, model="ollama:llama3.2:3b"))
+    assert (found.health, "ollama serve" in (found.mend or "")) == (Health.FAIL, True)
+
+
+def test_the_doctor_fails_when_nothing_runs_and_says_how_to_start_it(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "doctor", status=1)
+    assert "./ops/up" in ran.out
+    assert "1 to mend" in ran.out
+
+
+def test_the_doctor_names_every_wrong_setting(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFTERTHOUGHT_PORT", "x")
+    monkeypatch.setenv("AFTERTHOUGHT_MODEL", "gpt")
+    findings = run(capsys, "doctor", "--json", status=1).json["findings"]
+    wrong = [one["found"] for one in findings if one["health"] == "fail"]
+    assert [found.split(":")[0] for found in wrong] == ["AFTERTHOUGHT_PORT", "AFTERTHOUGHT_MODEL"]
