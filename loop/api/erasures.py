@@ -29,28 +29,31 @@ _COUNTED = ("memories", "messages", "conversations")
 
 def erased(desk: Desk, session: Session, erasure: Erasure) -> Done:
     """Answer an erasure, and complete its receipt once it is committed."""
+    open_receipt(session, erasure)
+    # Not remembered under the app's id: its keys are erased with it. The answer holds counts, times and ids only.
+    return Done(_answer(erasure), then=lambda: _answer(complete(desk, erasure)))
+
+
+def open_receipt(session: Session, erasure: Erasure) -> None:
+    """Say in a receipt that is yet to be committed what is not yet known or done."""
     erasure.left = erasure.left | {DATABASE_LOG: 1, QUEUED_TEXT: None}
     session.flush()
-    first = _answer(erasure)
-    # Not remembered under the app's id: its keys are erased with it. The answer holds counts, times and ids only.
-    return Done(first, then=lambda: _answer(complete(desk, erasure)))
 
 
 def complete(desk: Desk, erasure: Erasure) -> Erasure:
     """Scrub, look at the queues, and write both into the receipt."""
     loop = desk.loop
     loop.metrics.erasures.labels(erasure.scope).inc()
-    left = erasure.left | {
+    erasure.left = erasure.left | {
         DATABASE_LOG: 0 if _scrub(loop.database.scrub) else 1,
         QUEUED_TEXT: count_text(loop.redis, erasure.app_id),
     }
-    if any(left.values()):
+    if any(erasure.left.values()):
         loop.metrics.erasures_incomplete.labels(erasure.scope).inc()
     with desk.loop.database.write() as session:
-        stored = session.merge(erasure)
-        stored.left = left
+        session.merge(erasure)
     get_logger().info("erased", app_id=erasure.app_id, scope=erasure.scope, receipt_id=erasure.erasure_id)
-    return stored
+    return erasure
 
 
 def note_on(erasure: Erasure) -> str | None:

@@ -77,6 +77,8 @@ def test_uninstalling_with_a_purge_leaves_no_memory(api: Api) -> None:
     api.remember(path, "Likes tea.", "Likes jazz.")
     gone = api.ask("DELETE", path, params={"purgeMemories": "true"})
     assert (gone["deletedCount"], gone["memoriesKept"], gone["receipt"]["left"]["memories"]) == (2, 0, 0)
+    assert (gone["note"], gone["receipt"]["left"]["databaseLog"]) == (None, 0)
+    assert api.ask("GET", f"{path}/erasures")["erasures"] == [gone["receipt"]]
     assert api.contents(path) == []
 
 

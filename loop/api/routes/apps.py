@@ -102,8 +102,8 @@ def uninstall_app(
 
 
 def _purged(desk: Desk, session: Session, erasure: Erasure) -> Done:
-    done = erasures.erased(desk, session, erasure)
-    return Done(_without_memories(erasure), then=lambda: done.then and done.then() and _without_memories(erasure))
+    erasures.open_receipt(session, erasure)
+    return Done(_without_memories(erasure), then=lambda: _without_memories(erasures.complete(desk, erasure)))
 
 
 def _without_memories(erasure: Erasure) -> Uninstalled:

@@ -12,7 +12,7 @@ from loop.api.schemas.archive import ImportedAnswer
 from loop.api.schemas.context import AskContext, ContextAnswer
 from loop.api.schemas.energy import AppEnergy
 from loop.api.schemas.erasures import Erased
-from loop.api.writes import Done
+from loop.api.writes import Done, answer
 from shared.apps.models import App, Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.apps.registry import install
@@ -29,13 +29,13 @@ router = APIRouter(prefix="/apps/{appId}")
 
 
 @router.post("/context", response_model=ContextAnswer, tags=["Context"], summary="Compose a context")
-def compose_context(desk: Reads, app_id: AppInPath, body: AskContext | None = None) -> ContextAnswer:
+def compose_context(desk: Reads, app_id: AppInPath, body: AskContext | None = None) -> Response:
     """Compose the messages a conversation starts with: what is recalled, then what was said. Costs no energy."""
     wanted = _wanted(desk, body or AskContext())
     with desk.read() as session:
         opening = open_context(session, get_app(session, app_id), wanted)
     desk.loop.metrics.contexts.labels("true" if opening.memory_ids else "false").inc()
-    return ContextAnswer.of(opening)
+    return answer(ContextAnswer.of(opening))
 
 
 def _wanted(desk: Desk, body: AskContext) -> Wanted:
@@ -75,7 +75,7 @@ def export(desk: Reads, app_id: AppInPath) -> Response:
     """Take an app out as one JSON document."""
     with desk.read() as session:
         archive = export_app(session, get_app(session, app_id), desk.now())
-    return Response(archive.model_dump_json(by_alias=True), media_type="application/json")
+    return answer(archive)
 
 
 @router.post("/import", response_model=ImportedAnswer, tags=["Memories"], summary="Import an app")
