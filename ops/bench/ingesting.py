@@ -67,8 +67,8 @@ def measure(folder: Path, data: Path) -> dict[str, Any]:
 
 
 def _ingest(client: httpx.Client, subject: corpora.Subject) -> None:
-    app = subject.name
-    client.post("/apps", json={"appId": app, "name": app}).raise_for_status()
+    app = subject.name.replace(" ", "-")
+    client.post("/apps", json={"appId": app, "name": subject.name}).raise_for_status()
     for number, conversation in enumerate(subject.conversations):
         base = f"/apps/{app}/conversations"
         client.post(base, json={"conversationId": f"c{number}"}).raise_for_status()
@@ -103,7 +103,7 @@ def watching(database: Database) -> Iterator[Watch]:
     watch = Watch()
 
     def sample() -> None:
-        while not watch.over.is_set():
+        while not watch.over.wait(0.002):
             watch.look(database)
 
     thread = threading.Thread(target=sample)
