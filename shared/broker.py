@@ -12,6 +12,7 @@ import kombu.exceptions
 import redis
 import redis.exceptions
 from celery import Celery
+from kombu.entity import Exchange
 from kombu.entity import Queue as CeleryQueue
 
 from shared.contracts.jobs import JobMessage, Queue
@@ -39,7 +40,7 @@ def make_celery(settings: Settings) -> Celery:
         task_acks_on_failure_or_timeout=True,
         task_soft_time_limit=settings.task_soft_limit_seconds,
         task_time_limit=settings.task_hard_limit_seconds,
-        task_queues=[CeleryQueue(queue.value) for queue in Queue],
+        task_queues=[make_queue(queue.value) for queue in Queue],
         task_default_queue=Queue.MEMORY.value,
         task_default_priority=5,
         task_create_missing_queues=True,
@@ -73,6 +74,11 @@ def make_celery(settings: Settings) -> Celery:
         },
     )
     return app
+
+
+def make_queue(name: str) -> CeleryQueue:
+    """Return a queue with an exchange of its own: by default all would be bound to one, under one key."""
+    return CeleryQueue(name, Exchange(name, type="direct"), routing_key=name)
 
 
 def broker_url(settings: Settings) -> str:

@@ -11,10 +11,9 @@ from typing import Any
 import billiard
 from celery import Celery, signals
 from celery.worker import state as worker_state
-from kombu.entity import Queue as CeleryQueue
 from prometheus_client import start_http_server
 
-from shared.broker import BROKER_ERRORS, make_celery
+from shared.broker import BROKER_ERRORS, make_celery, make_queue
 from shared.clock import SystemClock
 from shared.contracts.jobs import CANARY_TASK
 from shared.db.engine import Database
@@ -45,7 +44,7 @@ def slot() -> str:
 use_files(settings.metrics_path, slot)
 app: Celery = make_celery(settings)
 app.set_current()
-app.conf.task_queues = [*app.conf.task_queues, CeleryQueue(private_queue(node))]
+app.conf.task_queues = [*app.conf.task_queues, make_queue(private_queue(node))]
 ready = Ready()
 hearing = Hearing(settings.worker_silence_seconds)
 register_canary(app)

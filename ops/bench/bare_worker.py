@@ -25,4 +25,4 @@ def register() -> None:
 
 if __name__ == "__main__":
     register()
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

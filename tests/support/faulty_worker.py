@@ -72,4 +72,4 @@ def _install() -> None:
 
 if __name__ == "__main__":
     _install()
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
