@@ -96,5 +96,11 @@ class Watch:
             self._hearing.hear()
         elif self._hearing.is_deaf():
             self._give_up("its own canary did not come back")
-        elif self._hearing.sent_at is None and self._send():
-            self._hearing.sent_at = now
+        elif self._hearing.sent_at is None:
+            self._try_hearing(now)
+
+    def _try_hearing(self, now: float) -> None:
+        # Noted before it is sent: a canary can be back before the call that sends it returns.
+        self._hearing.sent_at = now
+        if not self._send():
+            self._hearing.sent_at = None

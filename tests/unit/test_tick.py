@@ -185,6 +185,18 @@ def test_a_deaf_worker_gives_up_and_one_with_ears_does_not() -> None:
     assert ended == ["its own canary did not come back"]
 
 
+def test_a_canary_that_is_back_before_sending_returns_is_heard() -> None:
+    hearing = Hearing(silence_seconds=0.0)
+
+    def send_and_hear_at_once() -> bool:
+        hearing.hear()
+        return True
+
+    watch = Watch(hearing, send_and_hear_at_once, list, pytest.fail, 60)
+    for _ in range(3):
+        watch.look()
+
+
 def test_a_worker_with_a_task_in_hand_is_not_called_deaf_until_the_task_is_overdue() -> None:
     ended: list[str] = []
     patient = Watch(Hearing(0.0), lambda: True, lambda: ["task"], ended.append, 60)
