@@ -6,6 +6,7 @@ so. ``docs/reference/metrics.md`` is generated from this catalogue and from ``sh
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,7 @@ from loop.queue_contents import depths
 from loop.release import release
 from loop.wiring import Loop
 from shared.apps.queries import count_apps
+from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import JobKind, Queue
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import FLOOR, to_units
@@ -46,6 +48,7 @@ JOBS = Gauge("jobs", "Jobs by kind and state.", ("kind", "state"))
 DEFERRED = Gauge("deferred_jobs", "Jobs that wait for energy or budget.")
 OLDEST = Gauge("oldest_waiting_job_seconds", "Age of the oldest waiting job; 0 when none waits.", ("kind",))
 DEPTH = Gauge("queue_depth", "Messages in a Redis queue that no worker has taken.", ("queue",))
+WORKERS = Gauge("workers", "Workers heard of lately.")
 REDIS_UP = Gauge("redis_up", "Whether Redis answered this scrape.")
 DATABASE_UP = Gauge("database_up", "Whether the database answered this scrape.")
 APPS = Gauge("apps", "Installed apps.")
@@ -64,6 +67,7 @@ CATALOGUE = (
     DEFERRED,
     OLDEST,
     DEPTH,
+    WORKERS,
     REDIS_UP,
     DATABASE_UP,
     APPS,
@@ -95,7 +99,12 @@ class StateGauges(Collector):
         yield REDIS_UP, _one(waiting is not None)
         if waiting is not None:
             yield DEPTH, {(queue.value,): waiting[queue] for queue in Queue}
+            yield from self._read_workers()
         yield from self._read_database()
+
+    def _read_workers(self) -> Iterator[tuple[Gauge, Values]]:
+        with contextlib.suppress(*BROKER_ERRORS):
+            yield WORKERS, _one(len(self._loop.workers()))
 
     def _read_database(self) -> list[tuple[Gauge, Values]]:
         try:

@@ -18,7 +18,7 @@ from loop.steps.step import Step
 from loop.steps.upkeep import Upkeep
 from loop.steps.wake_snoozed import WakeSnoozed
 from loop.ticker import Ticker
-from shared.broker import connect_redis, make_celery, send
+from shared.broker import connect_redis, make_celery, send, workers_heard
 from shared.clock import Clock, SystemClock
 from shared.contracts.jobs import JobMessage, Queue
 from shared.credentials import read_or_make_admin_token
@@ -49,6 +49,10 @@ class Loop:
         """Begin to tick and to listen for news."""
         self.notices.start()
         self.ticker.start()
+
+    def workers(self) -> list[str]:
+        """Return the workers heard of lately. Raises: any of BROKER_ERRORS."""
+        return workers_heard(self.redis, self.clock.now().timestamp() - self.settings.worker_silence_seconds)
 
     def stop(self) -> None:
         """Finish the present tick and let go of everything."""

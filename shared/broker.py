@@ -6,6 +6,7 @@ the visibility timeout runs more than once), and Redis may lose everything. Sour
 
 from __future__ import annotations
 
+import contextlib
 from urllib.parse import urlsplit
 
 import kombu.exceptions
@@ -21,6 +22,8 @@ from shared.settings import Settings
 
 NOTICES = "afterthought.notices"
 """Redis channel on which whoever has news wakes the loop; best effort, never the only record."""
+WORKERS = "afterthought.workers"
+"""Redis sorted set of worker names by when each was last heard."""
 SOCKET_SECONDS = 5.0
 _VISIBILITY_MARGIN = 30
 BROKER_ERRORS = (redis.exceptions.RedisError, kombu.exceptions.OperationalError, OSError)
@@ -115,6 +118,28 @@ def notify(client: redis.Redis, news: str) -> bool:
     except BROKER_ERRORS:
         return False
     return True
+
+
+def announce_worker(client: redis.Redis, node: str, now: float) -> bool:
+    """Note that a worker hears its queue at ``now`` (Unix seconds); False when Redis could not be reached."""
+    try:
+        client.zadd(WORKERS, {node: now})
+    except BROKER_ERRORS:
+        return False
+    return True
+
+
+def workers_heard(client: redis.Redis, since: float) -> list[str]:
+    """Return the workers heard of since then (Unix seconds), forgetting the others. Raises: any of BROKER_ERRORS."""
+    client.zremrangebyscore(WORKERS, "-inf", f"({since}")
+    names = client.zrange(WORKERS, 0, -1)
+    return sorted(name.decode() for name in names if isinstance(name, bytes))
+
+
+def withdraw_worker(client: redis.Redis, node: str) -> None:
+    """Forget a worker that stops; one that cannot say so is forgotten a little later."""
+    with contextlib.suppress(*BROKER_ERRORS):
+        client.zrem(WORKERS, node)
 
 
 def _where(app: Celery) -> str:

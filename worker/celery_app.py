@@ -6,6 +6,7 @@ Settings are read here, before anything is counted; what a pool process needs is
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import billiard
@@ -13,7 +14,14 @@ from celery import Celery, signals
 from celery.worker import state as worker_state
 from prometheus_client import start_http_server
 
-from shared.broker import BROKER_ERRORS, make_celery, make_queue
+from shared.broker import (
+    BROKER_ERRORS,
+    announce_worker,
+    connect_redis,
+    make_celery,
+    make_queue,
+    withdraw_worker,
+)
 from shared.clock import SystemClock
 from shared.contracts.jobs import CANARY_TASK
 from shared.db.engine import Database
@@ -46,6 +54,7 @@ app: Celery = make_celery(settings)
 app.set_current()
 app.conf.task_queues = [*app.conf.task_queues, make_queue(private_queue(node))]
 ready = Ready()
+news = connect_redis(settings)
 hearing = Hearing(settings.worker_silence_seconds)
 register_canary(app)
 register_create_memory(app, ready)
@@ -69,8 +78,17 @@ def _tasks_in_hand() -> list[str]:
     return [request.id for request in list(worker_state.reserved_requests)]
 
 
+def _announce() -> None:
+    announce_worker(news, node, time.time())
+
+
 watch = Watch(
-    hearing, _send_canary, _tasks_in_hand, _give_up, settings.task_hard_limit_seconds + settings.worker_silence_seconds
+    hearing,
+    _send_canary,
+    _tasks_in_hand,
+    _give_up,
+    settings.task_hard_limit_seconds + settings.worker_silence_seconds,
+    _announce,
 )
 
 
@@ -100,6 +118,7 @@ def _hear(**_: Any) -> None:
 @signals.worker_shutting_down.connect(weak=False)
 def _stop_watching(**_: Any) -> None:
     watch.stop()
+    withdraw_worker(news, node)
 
 
 @signals.worker_process_init.connect(weak=False)

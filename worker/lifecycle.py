@@ -64,13 +64,18 @@ class Watch:
         held: Callable[[], Iterable[str]],
         give_up: Callable[[str], None],
         longest_task_seconds: float,
+        announce: Callable[[], object] = lambda: None,
     ) -> None:
-        """``held`` names the tasks in hand; ``give_up`` is told why, and does not return in a real worker."""
+        """``held`` names the tasks in hand; ``give_up`` is told why, and does not return in a real worker.
+
+        ``announce`` tells the others, at every look, that this worker is well.
+        """
         self._hearing = hearing
         self._send = send
         self._held = held
         self._give_up = give_up
         self._longest_task_seconds = longest_task_seconds
+        self._announce = announce
         self._held_since: dict[str, float] = {}
         self._over = threading.Event()
 
@@ -83,6 +88,7 @@ class Watch:
         self._over.set()
 
     def _run(self) -> None:
+        self._announce()
         while not self._over.wait(self._hearing.silence_seconds / 4):
             self.look()
 
@@ -92,10 +98,15 @@ class Watch:
         self._held_since = {task: self._held_since.get(task, now) for task in self._held()}
         if any(now - since > self._longest_task_seconds for since in self._held_since.values()):
             self._give_up("a task is in hand long after its time limit")
-        elif self._held_since:
-            self._hearing.hear()
-        elif self._hearing.is_deaf():
+        elif self._hearing.is_deaf() and not self._held_since:
             self._give_up("its own canary did not come back")
+        else:
+            self._look_well(now)
+
+    def _look_well(self, now: float) -> None:
+        self._announce()
+        if self._held_since:
+            self._hearing.hear()
         elif self._hearing.sent_at is None:
             self._try_hearing(now)
 

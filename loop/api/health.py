@@ -1,7 +1,7 @@
 """Looks at each dependency by name, and says what is wrong and how to mend it.
 
-Whether a worker listens is not asked: Redis cannot tell it reliably, and jobs wait without harm until one does. Their
-age is a metric with an alert.
+A missing worker is named but does not make the loop unready: apps are served, and jobs wait without harm until one is
+back. Their age is a metric with an alert.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EXTRACTIVE = "extractive"
 
 def look(loop: Loop) -> Ready:
     """Look at everything the loop needs."""
-    found = {"database": _database(loop), "redis": _redis(loop), "ticker": _ticker(loop)}
+    found = {"database": _database(loop), "redis": _redis(loop), "ticker": _ticker(loop), "worker": _worker(loop)}
     if loop.draining.is_set():
         found["loop"] = Dependency(ok=False, needed=True, detail="It was asked to stop and finishes what it began.")
     if loop.settings.model is not None:
@@ -52,6 +52,17 @@ def _redis(loop: Loop) -> Dependency:
         detail = f"Redis does not answer ({type(error).__name__}); jobs wait until it does. Check REDIS_URL."
         return Dependency(ok=False, needed=True, detail=detail)
     return Dependency(ok=True, needed=True, detail="Redis answers.")
+
+
+def _worker(loop: Loop) -> Dependency:
+    try:
+        names = loop.workers()
+    except BROKER_ERRORS:
+        return Dependency(ok=False, needed=False, detail="Workers cannot be asked for while Redis does not answer.")
+    if not names:
+        detail = "No worker was heard lately; jobs wait. Start one: afterthought worker"
+        return Dependency(ok=False, needed=False, detail=detail)
+    return Dependency(ok=True, needed=False, detail=f"Listening: {', '.join(names)}.")
 
 
 def _ticker(loop: Loop) -> Dependency:

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from loop.embedded_redis import EmbeddedRedis
 from loop.gauges import CATALOGUE
-from shared.broker import send
+from shared.broker import announce_worker, send
 from shared.contracts.jobs import CREATE_MEMORY_TASK, MEMORY_PRIORITY, JobKind, JobMessage, Queue
 from shared.outbox import dispatch
 from shared.outbox.models import JobState
@@ -105,8 +105,12 @@ def test_readiness_names_each_dependency_and_what_is_wrong(
         found = ready.json()["dependencies"]
         assert (ready.status_code, ready.json()["agent"]) == (200, "ollama:m")
         assert {name: one["ok"] for name, one in found.items()} == {
-            "database": True, "redis": True, "ticker": True, "ollama": False,
+            "database": True, "redis": True, "ticker": True, "worker": False, "ollama": False,
         }  # fmt: skip
+        announce_worker(api.loop.redis, "worker@here", api.clock.now().timestamp())
+        assert "worker@here" in api.client.get("/health/ready").json()["dependencies"]["worker"]["detail"]
+        api.clock.advance(60)
+        assert api.client.get("/health/ready").json()["dependencies"]["worker"]["ok"] is False
         own_redis.stop()
         without = api.client.get("/health/ready")
         assert (without.status_code, without.json()["dependencies"]["redis"]["ok"]) == (503, False)
@@ -146,7 +150,7 @@ def test_every_series_stands_at_zero_before_anything_happened(sqlite_api: Api) -
             assert found["afterthought_jobs", (kind.value, state.value)] == 0
     assert found["afterthought_energy_memory_share_ratio", ()] == 0
     names = {name for name, _ in found}
-    assert {f"afterthought_{gauge.name}" for gauge in CATALOGUE} - names == {"afterthought_queue_depth"}
+    assert {f"afterthought_{gauge.name}" for gauge in CATALOGUE} - names == {"afterthought_queue_depth", "afterthought_workers"}
 
 
 def test_a_scrape_works_without_redis_and_says_that_it_is_down(
