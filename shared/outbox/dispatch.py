@@ -90,8 +90,7 @@ def take_due(session: Session, now: datetime, limit: int, queued_seconds: float)
     """Lease up to ``limit`` due jobs to the queue, at most one an app, longest unserved app first."""
     if limit <= 0:
         return []
-    order = {seq: place for place, seq in enumerate(queries.heads_by_app(session, now, limit))}
-    jobs = sorted(queries.lock_waiting(session, list(order)), key=lambda job: order[job.seq])
+    jobs = queries.lock_heads(session, now, limit)
     for job in jobs:
         _send_off(job, now + timedelta(seconds=queued_seconds))
     _note_turns(session, [job.app_id for job in jobs if job.app_id is not None], now)

@@ -61,37 +61,27 @@ def jobs_of_conversation(session: Session, conversation_key: int) -> Sequence[Jo
     return session.scalars(select(Job).where(Job.conversation_key == conversation_key).order_by(Job.seq)).all()
 
 
-def heads_by_app(session: Session, now: datetime, limit: int) -> Sequence[int]:
-    """Return the ``seq`` of the next due job of each app that has none in flight, longest unserved app first.
+def lock_heads(session: Session, now: datetime, limit: int) -> Sequence[Job]:
+    """Return the next due job of each app that has none in flight, locked, longest unserved app first.
 
     At most one job of an app is in flight: its memories are rewritten in order, and no app can crowd out another.
+    What another loop has locked is skipped.
     """
     busy = aliased(Job)
     in_flight = select(busy.app_id).where(busy.state.in_(IN_FLIGHT), busy.app_id.is_not(None))
+    place = func.row_number().over(partition_by=Job.app_id, order_by=(Job.priority, Job.seq)).label("place")
     due = (
-        select(
-            Job.seq,
-            Job.priority,
-            Job.app_id,
-            func.row_number().over(partition_by=Job.app_id, order_by=(Job.priority, Job.seq)).label("place"),
-        )
-        .where(Job.state.in_(WAITING), Job.due_at <= now, Job.app_id.not_in(in_flight))
-        .subquery()
+        select(Job.seq, place).where(Job.state.in_(WAITING), Job.due_at <= now, Job.app_id.not_in(in_flight)).subquery()
     )
     heads = (
-        select(due.c.seq)
-        .outerjoin(Turn, Turn.app_id == due.c.app_id)
-        .where(due.c.place == 1)
-        .order_by(due.c.priority, Turn.served_at.asc().nulls_first(), due.c.seq)
+        select(Job)
+        .join(due, due.c.seq == Job.seq)
+        .outerjoin(Turn, Turn.app_id == Job.app_id)
+        .where(due.c.place == 1, Job.state.in_(WAITING))
+        .order_by(Job.priority, Turn.served_at.asc().nulls_first(), Job.seq)
         .limit(limit)
     )
-    return session.scalars(heads).all()
-
-
-def lock_waiting(session: Session, seqs: Sequence[int]) -> Sequence[Job]:
-    """Return those of the jobs that still wait, locked; another loop's are skipped."""
-    query = select(Job).where(Job.seq.in_(seqs), Job.state.in_(WAITING)).order_by(Job.seq)
-    return session.scalars(query.with_for_update(skip_locked=True)).all()
+    return session.scalars(heads.with_for_update(of=Job, skip_locked=True)).all()
 
 
 def lock_expired(session: Session, now: datetime, limit: int) -> Sequence[Job]:
