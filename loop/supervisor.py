@@ -241,10 +241,9 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
     Raises:
         Configuration: the home is in use, the port is taken, or no Redis can be had.
     """
-    os.umask(0o077)
     console = console or Console(sys.stdout)
     make_private_directory(settings.home)
-    with _only_one(settings.home):
+    with _private_files(), _only_one(settings.home):
         port = _port(settings)
         token = read_or_make_admin_token(settings)
         console.say(_NAME, f"starting in {settings.home}")
@@ -260,6 +259,16 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
                 announce=lambda: console.write(_welcome(address, token, settings)),
                 drain_seconds=settings.drain_seconds,
             ).run()
+
+
+@contextlib.contextmanager
+def _private_files() -> Iterator[None]:
+    """Have this process and its children create files that only their owner can read."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def child_environment(settings: Settings, *, port: int, redis_url: str, admin_token: str) -> dict[str, str]:
