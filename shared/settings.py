@@ -62,8 +62,6 @@ class Settings(BaseSettings):
     model: str | None = Field(
         None, description="Model that writes memories, as `ollama:NAME`; unset: the extractive agent."
     )
-    small_model: str | None = Field(None, description="Cheaper model for when energy is low, as `ollama:NAME`.")
-    embedding: str | None = Field(None, description="Embedding model, as `ollama:NAME`; unset: the built-in one.")
     model_context_tokens: int = Field(
         8192, ge=2048, le=1_048_576, description="num_ctx sent with every model call, tokens."
     )
@@ -142,7 +140,7 @@ class Settings(BaseSettings):
             raise ValueError("must start with redis://, rediss:// or redis+socket://")
         return value
 
-    @field_validator("model", "small_model", "embedding")
+    @field_validator("model")
     @classmethod
     def _known_provider(cls, value: str | None) -> str | None:
         if value is not None and (not value.startswith("ollama:") or value == "ollama:"):

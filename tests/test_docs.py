@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,20 @@ def test_every_setting_is_in_the_reference(place: str) -> None:
 
 def test_every_setting_has_a_description() -> None:
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_no_setting_is_without_effect() -> None:
+    definitions = {f"    {name}: " for name in Settings.model_fields}
+    lines = [
+        line
+        for folder in ("shared", "loop", "worker")
+        for path in (reference.ROOT / folder).rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if not line.startswith(tuple(definitions))
+    ]
+    code = "\n".join(lines)
+    idle = [name for name in Settings.model_fields if not re.search(rf"(settings|self)\.{name}\b", code)]
+    assert idle == []
 
 
 def test_the_example_environment_in_force_is_the_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

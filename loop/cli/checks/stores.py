@@ -20,6 +20,7 @@ from shared.db.engine import Database
 from shared.db.schema import current_revision, newest_revision
 from shared.errors import Configuration
 from shared.llm.ollama_status import ollama_status
+from shared.llm.providers import model_name
 from shared.settings import Settings
 
 _TIMEOUT_SECONDS = 3.0
@@ -51,11 +52,10 @@ def check_redis(settings: Settings) -> list[Finding]:
 
 
 def check_models(settings: Settings) -> list[Finding]:
-    """Look whether Ollama has the models that are set; without any, the extractive agent writes the memories."""
-    models = dict.fromkeys(filter(None, (settings.model, settings.small_model, settings.embedding)))
-    if not models:
+    """Look whether Ollama has the model that is set; without one, the extractive agent writes the memories."""
+    if settings.model is None:
         return [ok("model", "none set, so the built-in extractive agent writes the memories")]
-    return [_model(settings.ollama_host, model.removeprefix("ollama:")) for model in models]
+    return [_model(settings.ollama_host, model_name(settings.model))]
 
 
 def _abilities(database: Database) -> Iterator[Finding]:
