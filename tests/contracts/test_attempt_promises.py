@@ -21,14 +21,6 @@ NOBODY = "redis://127.0.0.1:1/0"
 
 
 @pytest.fixture
-def house(database_url: str) -> Iterator[House]:
-    house = House(database_url)
-    house.install()
-    yield house
-    house.database.dispose()
-
-
-@pytest.fixture
 def attempts(house: House) -> Iterator[Attempts]:
     with redis.Redis.from_url(NOBODY, socket_connect_timeout=0.1) as nobody:
         owner = Owner("node/1", lambda _: False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from loop.regulator import Regulator, Rules
@@ -13,14 +11,6 @@ from shared.energy.models import Spending
 from shared.outbox import dispatch
 from shared.outbox.models import JobState
 from tests.support.house import House
-
-
-@pytest.fixture
-def house(database_url: str) -> Iterator[House]:
-    house = House(database_url)
-    house.install()
-    yield house
-    house.database.dispose()
 
 
 def spend(house: House, units: float, app_id: str = "notes", kind: str = "create_memory") -> None:

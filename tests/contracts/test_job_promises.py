@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -16,14 +15,6 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
 from tests.support.house import House
-
-
-@pytest.fixture
-def house(database_url: str) -> Iterator[House]:
-    house = House(database_url)
-    house.install()
-    yield house
-    house.database.dispose()
 
 
 def take(house: House, limit: int = 100) -> list[dispatch.Dispatch]:

@@ -45,14 +45,6 @@ TOPICS = [
 
 
 @pytest.fixture
-def house(database_url: str) -> Iterator[House]:
-    house = House(database_url)
-    house.install()
-    yield house
-    house.database.dispose()
-
-
-@pytest.fixture
 def extractive(database_url: str) -> Iterator[House]:
     house = House(database_url, ExtractiveAgent())
     house.install()
