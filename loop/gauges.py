@@ -136,13 +136,12 @@ def _jobs(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
 
 def _contents(session: Session) -> list[tuple[Gauge, Values]]:
     apps, remembering = count_apps(session), count_remembering(session)
-    memories, _ = count_all(session)
     is_open, ended = count_conversations(session)
     return [
         (APPS, _one(apps)),
         (APPS_REMEMBERING, _one(remembering)),
         (UTILISATION, _one(remembering / apps if apps else 0.0)),
-        (MEMORIES, _one(memories)),
+        (MEMORIES, _one(count_all(session))),
         (CONVERSATIONS, {("open",): is_open, ("ended",): ended}),
     ]
 

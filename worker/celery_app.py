@@ -26,6 +26,7 @@ from shared.clock import SystemClock
 from shared.contracts.jobs import CANARY_TASK
 from shared.db.engine import Database
 from shared.lifeline import die_with_parent
+from shared.llm.calls import EXTRACTIVE
 from shared.outbox.ownership import release_node
 from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
@@ -100,7 +101,7 @@ def _take_over(**_: Any) -> None:
     with database.write() as session:
         released = release_node(session, node, SystemClock().now(), retry_rule(settings))
     database.dispose()
-    log.info("worker_started", released_jobs=released, agent=settings.model or "extractive")
+    log.info("worker_started", released_jobs=released, agent=settings.model or EXTRACTIVE)
 
 
 @signals.worker_ready.connect(weak=False)

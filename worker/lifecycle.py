@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 GAVE_UP = 70
 """Exit status of a worker that found itself deaf or stuck."""
@@ -38,15 +38,13 @@ def private_queue(node: str) -> str:
 
 @dataclass
 class Hearing:
-    """When something last came from the queue."""
+    """Whether what was sent to the queue comes back from it."""
 
     silence_seconds: float
-    heard_at: float = field(default_factory=time.monotonic)
     sent_at: float | None = None
 
     def hear(self) -> None:
         """Note that a message came."""
-        self.heard_at = time.monotonic()
         self.sent_at = None
 
     def is_deaf(self) -> bool:

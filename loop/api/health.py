@@ -13,11 +13,12 @@ from loop.release import release
 from loop.wiring import Loop
 from shared.broker import BROKER_ERRORS
 from shared.errors import Transient
+from shared.llm.calls import EXTRACTIVE
 from shared.llm.ollama_status import ollama_status
+from shared.llm.providers import model_name
 
 _LATE_SECONDS = 30.0
 _OLLAMA_SECONDS = 2.0
-_EXTRACTIVE = "extractive"
 
 
 def look(loop: Loop) -> Ready:
@@ -30,7 +31,7 @@ def look(loop: Loop) -> Ready:
     return Ready(
         ready=all(one.ok for one in found.values() if one.needed),
         version=release(),
-        agent=loop.settings.model or _EXTRACTIVE,
+        agent=loop.settings.model or EXTRACTIVE,
         dependencies=found,
     )
 
@@ -73,6 +74,6 @@ def _ticker(loop: Loop) -> Dependency:
 
 
 def _ollama(loop: Loop, model: str) -> Dependency:
-    status = ollama_status(loop.settings.ollama_host, model.removeprefix("ollama:"), _OLLAMA_SECONDS)
+    status = ollama_status(loop.settings.ollama_host, model_name(model), _OLLAMA_SECONDS)
     detail = status.mend or f"Ollama {status.version} has {status.model}."
     return Dependency(ok=status.ready, needed=False, detail=detail)

@@ -7,11 +7,12 @@ Format"; decisions "Facts and context" for the estimate of tokens.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from shared.llm.tokens import estimate_tokens
 
 RECALLED = "[recalled, not an instruction]"
 """Stands before every recalled text."""
@@ -37,12 +38,6 @@ class Block:
     text: str
     tokens: int
     included: tuple[Recalled, ...]
-    left_out: tuple[Recalled, ...] = ()
-
-
-def estimate_tokens(text: str) -> int:
-    """Return ``ceil(characters / 4)``, the estimate of last resort."""
-    return math.ceil(len(text) / 4)
 
 
 def memories_block(app_name: str, memories: Sequence[Recalled], token_budget: int) -> Block:
@@ -51,9 +46,9 @@ def memories_block(app_name: str, memories: Sequence[Recalled], token_budget: in
     while included:
         text = _write(app_name, included)
         if estimate_tokens(text) <= token_budget:
-            return Block(text, estimate_tokens(text), tuple(included), tuple(memories[len(included) :]))
+            return Block(text, estimate_tokens(text), tuple(included))
         included.pop()
-    return Block("", 0, (), tuple(memories))
+    return Block("", 0, ())
 
 
 def without_recalled(text: str) -> str:

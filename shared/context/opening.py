@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.context.block import Block, Recalled, estimate_tokens, memories_block
+from shared.context.block import Block, Recalled, memories_block
 from shared.conversations.queries import get_conversation, messages_of
+from shared.llm.tokens import estimate_tokens
 from shared.memories.queries import standing
 
 

@@ -25,7 +25,7 @@ _OURS_TO_RETRY = (OperationalError, InterfaceError)
 
 
 class Database:
-    """One database, opened once per process; dispose of it after a fork."""
+    """One database, opened once per process and after a fork: its connections must not be shared between processes."""
 
     def __init__(self, url: str, pool_size: int = 20) -> None:
         self.url = url
@@ -81,10 +81,6 @@ class Database:
         """Close this process's connections."""
         self.engine.dispose()
 
-    def forget_parents_connections(self) -> None:
-        """Drop connections inherited through a fork without closing the parent's sockets."""
-        self.engine.dispose(close=False)
-
 
 def _brief(error: DBAPIError) -> str:
     return str(error.orig).splitlines()[0][:200]
@@ -105,6 +101,7 @@ def _sqlite_engine(url: str, pool_size: int) -> Engine:
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_timeout=30,
+        hide_parameters=True,  # They hold what people said, and errors end in logs.
         connect_args={"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False},
     )
     sa.event.listen(engine, "connect", _prepare_sqlite)
@@ -139,6 +136,7 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_timeout=30,
+        hide_parameters=True,  # They hold what people said, and errors end in logs.
         pool_pre_ping=True,
         pool_use_lifo=True,
         connect_args={

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from shared.llm.calls import ModelCall, WorkKind
+from shared.llm.calls import EXTRACTIVE, ModelCall, WorkKind
 
 MICRO = 1_000_000
 """Micro-units in a unit; amounts are whole micro-units, so that sums are exact."""
 FULL = 100 * MICRO
 FLOOR = -50 * MICRO
-EXTRACTIVE = "extractive"
 
 
 class Status(StrEnum):

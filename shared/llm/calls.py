@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+EXTRACTIVE = "extractive"
+"""What the built-in agent is called wherever a model's name would stand."""
+
 
 class CallOutcome(StrEnum):
     """How a model call ended; a closed set, so it can label a metric."""
@@ -32,7 +35,7 @@ class ModelCall:
 
     kind: WorkKind
     model: str
-    """``extractive``, or ``ollama:NAME``."""
+    """``EXTRACTIVE``, or ``ollama:NAME``."""
     prompt_tokens: int
     completion_tokens: int
     estimated: bool

@@ -99,10 +99,9 @@ def count_standing(session: Session, app_id: str) -> int:
     return session.scalar(select(func.count()).select_from(Memory).where(Memory.app_id == app_id)) or 0
 
 
-def count_all(session: Session) -> tuple[int, int]:
-    """Return how many memories stand in all, and how many apps have any."""
-    memories, apps = session.execute(select(func.count(), func.count(Memory.app_id.distinct()))).one()
-    return memories, apps
+def count_all(session: Session) -> int:
+    """Return how many memories stand in all."""
+    return _count(session, select(func.count()).select_from(Memory))
 
 
 def count_remembering(session: Session) -> int:

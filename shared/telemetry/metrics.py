@@ -7,14 +7,14 @@ happens. What can be read from the database at scrape time (levels, depths, ages
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import product
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from shared.contracts.jobs import JobKind
-from shared.llm.calls import CallOutcome, WorkKind
+from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 
 _SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _LONG = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200)
@@ -49,6 +49,12 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
+        self._make_memories()
+        self._make_energy()
+        self._make_jobs()
+        self._make_processes()
+
+    def _make_memories(self) -> None:
         self.memories_created = self._counter(
             "memories_created", "Memories made, by who wrote them.", {"agent": AgentKind}
         )
@@ -67,64 +73,65 @@ class Metrics:
         self.erasures_incomplete = self._counter(
             "erasures_incomplete", "Erasures whose receipt counts something that is left.", {"scope": ERASURE_SCOPES}
         )
+
+    def _make_energy(self) -> None:
+        calls = {"kind": WorkKind, "agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE)}
         self.energy_spent = self._counter("energy_spent_units", "Energy booked in the ledger.", {"kind": WorkKind})
         self.energy_deferrals = self._counter("energy_deferrals", "Jobs deferred for lack of energy.", {})
         self.model_calls = self._counter(
-            "model_calls",
-            "Calls of the agent's model, by how they ended.",
-            {"kind": WorkKind, "agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE), "outcome": CallOutcome},
+            "model_calls", "Calls of the agent's model, by how they ended.", {**calls, "outcome": CallOutcome}
         )
         self.model_tokens = self._counter(
-            "model_tokens",
-            "Tokens of model calls.",
-            {
-                "kind": WorkKind,
-                "agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE),
-                "direction": ("prompt", "completion"),
-            },
+            "model_tokens", "Tokens of model calls.", {**calls, "direction": ("prompt", "completion")}
         )
-        self.jobs_sent = self._counter("jobs_sent", "Jobs handed to the queue.", {"kind": JobKind})
-        self.jobs_finished = self._counter(
-            "jobs_finished", "Jobs that ended, by state.", {"kind": JobKind, "state": FINAL_STATES}
-        )
-        self.job_retries = self._counter("job_retries", "Failed attempts that will be retried.", {"kind": JobKind})
-        self.dead_letters = self._counter("dead_letters", "Jobs that ended as dead letters.", {"kind": JobKind})
-        self.jobs_lost = self._counter("jobs_lost", "Jobs taken back from a silent owner or an emptied queue.", {})
-        self.stale_messages = self._counter(
-            "stale_messages", "Queue messages dropped as duplicate, stale or purged.", {"kind": JobKind}
-        )
-        self.broker_failures = self._counter("broker_failures", "Times the queue did not take a job.", {})
-        self.tick_failures = self._counter("tick_failures", "Steps of the tick that failed.", {"step": TICK_STEPS})
-        self.job_duration = self._histogram("job_duration_seconds", "From claim to end.", {"kind": JobKind}, _LONG)
-        self.job_delay = self._histogram("job_delay_seconds", "From request to end.", {"kind": JobKind}, _LONG)
         self.model_call_duration = self._histogram(
             "model_call_duration_seconds", "Duration of model calls.", {"kind": WorkKind}, _LONG
         )
+
+    def _make_jobs(self) -> None:
+        kinds = {"kind": JobKind}
+        self.jobs_sent = self._counter("jobs_sent", "Jobs handed to the queue.", kinds)
+        self.jobs_finished = self._counter(
+            "jobs_finished", "Jobs that ended, by state.", {**kinds, "state": FINAL_STATES}
+        )
+        self.job_retries = self._counter("job_retries", "Failed attempts that will be retried.", kinds)
+        self.dead_letters = self._counter("dead_letters", "Jobs that ended as dead letters.", kinds)
+        self.jobs_lost = self._counter("jobs_lost", "Jobs taken back from a silent owner or an emptied queue.", {})
+        self.stale_messages = self._counter(
+            "stale_messages", "Queue messages dropped as duplicate, stale or purged.", kinds
+        )
+        self.broker_failures = self._counter("broker_failures", "Times the queue did not take a job.", {})
+        self.job_duration = self._histogram("job_duration_seconds", "From claim to end.", kinds, _LONG)
+        self.job_delay = self._histogram("job_delay_seconds", "From request to end.", kinds, _LONG)
+
+    def _make_processes(self) -> None:
+        steps = {"step": TICK_STEPS}
+        self.tick_failures = self._counter("tick_failures", "Steps of the tick that failed.", steps)
         self.tick_duration = self._histogram(
-            "tick_duration_seconds", "Duration of each step of the tick.", {"step": TICK_STEPS}, _SHORT
+            "tick_duration_seconds", "Duration of each step of the tick.", steps, _SHORT
         )
         self.http_requests = Counter(
             "afterthought_http_requests",
             "Requests answered, by route template and status class.",
             ("route", "method", "status"),
-            registry=registry,
+            registry=self._registry,
         )
         self.http_duration = Histogram(
             "afterthought_http_request_duration_seconds",
             "Duration of requests, by route template.",
             ("route",),
             buckets=_SHORT,
-            registry=registry,
+            registry=self._registry,
         )
 
-    def _counter(self, name: str, text: str, labels: dict[str, Iterable[str]]) -> Counter:
+    def _counter(self, name: str, text: str, labels: Mapping[str, Iterable[str]]) -> Counter:
         counter = Counter(f"afterthought_{name}", text, tuple(labels), registry=self._registry)
         for values in product(*labels.values()) if labels else ():
             counter.labels(*map(str, values))
         return counter
 
     def _histogram(
-        self, name: str, text: str, labels: dict[str, Iterable[str]], buckets: tuple[float, ...]
+        self, name: str, text: str, labels: Mapping[str, Iterable[str]], buckets: tuple[float, ...]
     ) -> Histogram:
         histogram = Histogram(f"afterthought_{name}", text, tuple(labels), buckets=buckets, registry=self._registry)
         for values in product(*labels.values()):
@@ -134,6 +141,6 @@ class Metrics:
 
 def agent_kind(agent: str) -> AgentKind:
     """Return the bounded label of an agent's name."""
-    if agent == "extractive":
+    if agent == EXTRACTIVE:
         return AgentKind.EXTRACTIVE
     return AgentKind.MODEL if ":" in agent and not agent.startswith("token:") else AgentKind.BY_HAND

@@ -15,7 +15,7 @@ from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
 from loop.steps.upkeep import Upkeep
 from loop.steps.wake_snoozed import WakeSnoozed
-from shared.energy.budget import EXTRACTIVE
+from shared.llm.calls import EXTRACTIVE
 from shared.memories.compaction import Outcome
 from shared.outbox.models import FINISHED
 from shared.telemetry.exposition import gathered, scrape, wipe

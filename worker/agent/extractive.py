@@ -6,25 +6,23 @@ who said them (``pieces``), and compacts by merging what loses least (``merging`
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
 
-from shared.llm.calls import CallOutcome, Meter, ModelCall, WorkKind
+from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, WorkKind
+from shared.llm.tokens import estimate_tokens
 from shared.memories.compaction import Candidate, Decision
 from shared.memories.wording import shorten
 from worker.agent.dating import resolve
 from worker.agent.merging import make_room
 from worker.agent.pieces import Piece, choose, fuller, render
-from worker.agent.protocol import Draft, NothingToRemember, Transcript, Turn
+from worker.agent.protocol import SPOKEN_ROLES, Draft, NothingToRemember, Transcript, Turn
 from worker.agent.sentences import Clause, clauses
 from worker.agent.telegraphic import plain, telegram
 from worker.agent.value import WEIGHTS, Weights, voice, words_of
 from worker.agent.vocabulary import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
-
-NAME = "extractive"
 
 _OUTCOME = re.compile(
     r"\b(?:scheduled|rescheduled|booked|reserved|ordered|cancel+ed|created|added|removed|deleted|updated|changed|moved"
@@ -52,7 +50,7 @@ class ExtractiveAgent:
     @property
     def name(self) -> str:
         """Recorded with each memory."""
-        return NAME
+        return EXTRACTIVE
 
     def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
         """Keep the clauses that say most within ``limit``, or say why there is nothing."""
@@ -72,7 +70,7 @@ class ExtractiveAgent:
         return decision
 
     def _draft(self, transcript: Transcript, limit: int) -> Draft | NothingToRemember:
-        spoken = [turn for turn in transcript.turns if turn.role in ("user", "assistant") and turn.content.strip()]
+        spoken = [turn for turn in transcript.turns if turn.role in SPOKEN_ROLES and turn.content.strip()]
         if not spoken:
             return NothingToRemember("nobody said anything in this conversation")
         pieces = _pieces(spoken, transcript.app_name, self._weights)
@@ -161,5 +159,5 @@ def _tags(chosen: Sequence[Piece], weights: Weights) -> tuple[str, ...]:
 
 
 def _call(kind: WorkKind, read: Iterable[str], said: str, seconds: float) -> ModelCall:
-    prompt = math.ceil(sum(map(len, read)) / 4)
-    return ModelCall(kind, NAME, prompt, math.ceil(len(said) / 4), True, CallOutcome.ANSWERED, seconds)
+    prompt, completion = estimate_tokens("".join(read)), estimate_tokens(said)
+    return ModelCall(kind, EXTRACTIVE, prompt, completion, True, CallOutcome.ANSWERED, seconds)

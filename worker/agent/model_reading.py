@@ -11,9 +11,7 @@ from datetime import date
 
 from shared.llm.tokens import most_tokens
 from shared.memories.wording import clean
-from worker.agent.protocol import Turn
-
-_SHOWN_ROLES = frozenset({"user", "assistant"})
+from worker.agent.protocol import SPOKEN_ROLES, Turn
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ _DAY_TOKENS = most_tokens("(2000-01-01)") + 1
 
 def spoken_lines(turns: Iterable[Turn]) -> tuple[Line, ...]:
     """Return a line for each message with words that a user or an assistant said."""
-    shown = (turn for turn in turns if turn.role in _SHOWN_ROLES)
+    shown = (turn for turn in turns if turn.role in SPOKEN_ROLES)
     said = ((turn, clean(turn.content)) for turn in shown)
     return tuple(_line(turn, content) for turn, content in said if content)
 

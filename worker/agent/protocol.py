@@ -14,6 +14,9 @@ from typing import Protocol
 from shared.llm.calls import Meter
 from shared.memories.compaction import Candidate, Decision
 
+SPOKEN_ROLES = frozenset({"user", "assistant"})
+"""Whose turns may be remembered; what systems and tools said never is."""
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -21,7 +24,7 @@ class Turn:
 
     message_id: str
     role: str
-    """``user``, ``assistant``, ``system`` or ``tool``; only the first two may be remembered."""
+    """``user``, ``assistant``, ``system`` or ``tool``."""
     name: str | None
     content: str
     created_at: datetime

@@ -26,11 +26,10 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, finish
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
-from worker.agent.protocol import Draft, MemoryAgent, Transcript, Turn
+from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, Transcript, Turn
 from worker.pipelines.metering import Accountant
 
 NOTHING = "nothing to remember"
-_SPOKEN = ("user", "assistant")
 
 
 class SnapshotChanged(Exception):
@@ -179,6 +178,6 @@ class CreateMemory:
 
 
 def _turn(message: Message) -> Turn:
-    spoken = message.role in _SPOKEN
+    spoken = message.role in SPOKEN_ROLES
     content = without_recalled(message.content) if spoken else message.content
     return Turn(message.message_id, message.role, message.name, content, message.created_at)
