@@ -23,9 +23,10 @@ from sqlalchemy import func, select
 
 from ops.bench import corpora
 from ops.bench.figures import say, show
+from ops.bench.service import unfinished
 from shared.db.engine import Database
 from shared.memories.models import Change, Memory, Origin
-from shared.outbox.models import OPEN, Job
+from shared.outbox.models import Job
 from tests.support.services import start_redis, start_system
 from tests.support.waiting import wait_until
 
@@ -58,7 +59,7 @@ def measure(folder: Path, data: Path) -> dict[str, Any]:
                 for subject in (*corpora.memorybank(data), *corpora.locomo(data)):
                     say(f"ingesting {subject.name}: {len(subject.conversations)} conversations")
                     _ingest(client, subject)
-                wait_until(lambda: not _unfinished(database), 300, "every job to finish")
+                wait_until(lambda: not unfinished(database), 300, "every job to finish")
             figures = _figures(database, watch)
             database.dispose()
             return figures
@@ -113,11 +114,6 @@ def watching(database: Database) -> Iterator[Watch]:
     finally:
         watch.over.set()
         thread.join()
-
-
-def _unfinished(database: Database) -> bool:
-    with database.read() as session:
-        return bool(session.scalar(select(func.count()).select_from(Job).where(Job.state.in_(OPEN))))
 
 
 def _figures(database: Database, watch: Watch) -> dict[str, Any]:

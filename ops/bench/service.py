@@ -187,7 +187,7 @@ def _sustained(system: System, client: httpx.Client, database: Database, count: 
             )
         )
     ended = time.time()
-    wait_until(lambda: not _unfinished(database), 600, "every job to finish")
+    wait_until(lambda: not unfinished(database), 600, "every job to finish")
     finished = time.time()
     return {
         "conversations": count,
@@ -196,7 +196,8 @@ def _sustained(system: System, client: httpx.Client, database: Database, count: 
     }
 
 
-def _unfinished(database: Database) -> bool:
+def unfinished(database: Database) -> bool:
+    """Whether any job has yet to end."""
     with database.read() as session:
         return any(list_jobs(session, JobFilter(state), 1) for state in OPEN)
 

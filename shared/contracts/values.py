@@ -57,3 +57,5 @@ Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(
 """A time a client sends: ISO 8601 with its offset."""
 Id = Annotated[str, Field(pattern=ID_PATTERN)]
 """An id an app chose."""
+Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
+Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from shared.contracts.values import LARGEST_INTEGER, Id, JsonObject, Moment
+from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags
 from shared.conversations.lifecycle import Role
 from shared.memories.models import ChangeKind
 
@@ -19,9 +19,7 @@ _Archived = TypeVar("_Archived", bound=BaseModel)
 
 _OwnId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]
 _Label = Annotated[str, Field(min_length=1, max_length=200)]
-_Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]
 _Micro = Annotated[int, Field(strict=True, ge=0, le=10**18)]
-_Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
 
 
 class _Part(BaseModel):
@@ -77,8 +75,8 @@ class ArchivedSource(_Part):
 class ArchivedStanding(_Part):
     """What, beside its text, a memory was."""
 
-    importance: _Importance = 5
-    tags: _Tags = []
+    importance: Importance = 5
+    tags: Tags = []
     pinned: bool = False
     agent: _Label
     sources: list[ArchivedSource] = []
@@ -89,8 +87,8 @@ class ArchivedMemory(_Part):
 
     memory_id: _OwnId
     content: Annotated[str, Field(min_length=1)]
-    importance: _Importance = 5
-    tags: _Tags = []
+    importance: Importance = 5
+    tags: Tags = []
     pinned: bool = False
     agent: _Label
     version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1

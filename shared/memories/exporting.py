@@ -27,7 +27,7 @@ from shared.memories.archive import (
     ArchivedSource,
     ArchivedStanding,
 )
-from shared.memories.history import sources_in
+from shared.memories.history import looks_in, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 
 EVERYTHING = 2**31 - 1
@@ -118,5 +118,4 @@ def _out_change(one: Change, ids: dict[int, str]) -> ArchivedChange:
 def _out_standing(standing: dict[str, Any], ids: dict[int, str]) -> ArchivedStanding:
     origins = sources_in(standing)
     sources = [ArchivedSource(conversation_id=ids[k], message_ids=v) for k, v in origins.items() if k in ids]
-    looks = {name: standing[name] for name in ("importance", "tags", "pinned", "agent")}
-    return ArchivedStanding(**looks, sources=sources)
+    return ArchivedStanding(**looks_in(standing), sources=sources)

@@ -50,6 +50,11 @@ def as_standing(memory: Memory, origins: Sources) -> dict[str, Any]:
     }
 
 
+def looks_in(standing: dict[str, Any]) -> dict[str, Any]:
+    """Return the importance, tags, pin and agent kept by ``as_standing``."""
+    return {name: standing[name] for name in ("importance", "tags", "pinned", "agent")}
+
+
 def sources_in(standing: dict[str, Any]) -> Sources:
     """Return the sources kept by ``as_standing``."""
     return {int(key): list(ids) for key, ids in standing.get("sources", {}).items()}

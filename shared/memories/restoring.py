@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy.orm import Session
 
 from shared.errors import Conflict, NotFound
 from shared.memories import queries
-from shared.memories.history import Cause, Texts, record, sources_in
+from shared.memories.history import Cause, Texts, looks_in, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory
 from shared.memories.writing import Placed, give_place, rewrite
 
@@ -33,7 +31,7 @@ def restore(
         return _put_back_words(session, present, change, cause)
     memory = Memory(
         memory_id=memory_id, app_id=app_id, content=change.before, version=1, created_at=origin.created_at,
-        updated_at=cause.at, **_looks(change.standing),
+        updated_at=cause.at, **looks_in(change.standing),
     )  # fmt: skip
     origins = sources_in(change.standing)
     record(session, memory, ChangeKind.RESTORED, Texts(after=change.before), cause, origins)
@@ -42,14 +40,10 @@ def restore(
 
 def _put_back_words(session: Session, memory: Memory, change: Change, cause: Cause) -> Placed:
     rewrite(session, memory, change.before or "", sources_in(change.standing), cause, ChangeKind.RESTORED)
-    for name, value in _looks(change.standing).items():
+    for name, value in looks_in(change.standing).items():
         setattr(memory, name, value)
     session.flush()
     return Placed(memory.memory_id, True)
-
-
-def _looks(standing: dict[str, Any]) -> dict[str, Any]:
-    return {name: standing[name] for name in ("importance", "tags", "pinned", "agent")}
 
 
 def _change(session: Session, memory_id: int, change_id: int | None, kinds: tuple[ChangeKind, ...]) -> Change:

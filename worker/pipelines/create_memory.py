@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
 from shared.context.block import without_recalled
@@ -103,8 +104,7 @@ class CreateMemory:
     def _read(self, claim: Claim) -> Snapshot:
         with self._database.read() as session:
             app = get_app(session, claim.app_id)
-            if app.purge_epoch != claim.epoch:
-                raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+            _refuse_purged(app, claim)
             conversation = session.get(Conversation, claim.conversation_key)
             if conversation is None:
                 raise LeaseLost(f"The conversation of job {claim.job_id} was erased.")
@@ -136,9 +136,7 @@ class CreateMemory:
     def _write(self, claim: Claim, proposal: Proposal, seen: Snapshot | None) -> Placed:
         with self._database.write() as session:
             now = self._clock.now()
-            app = lock_app(session, claim.app_id)
-            if app.purge_epoch != claim.epoch:
-                raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+            _refuse_purged(lock_app(session, claim.app_id), claim)
             finish(session, claim, JobState.DONE, now)
             if seen is not None and self._has_changed(session, claim, seen):
                 raise SnapshotChanged
@@ -175,6 +173,11 @@ class CreateMemory:
             self._metrics.compactions.labels(room.outcome, why).inc()
             self._log.info("room_made", app_id=claim.app_id, outcome=room.outcome, removed=room.removed_id)
         self._log.info("memory_created", app_id=claim.app_id, memory_id=placed.memory_id, job_id=claim.job_id)
+
+
+def _refuse_purged(app: App, claim: Claim) -> None:
+    if app.purge_epoch != claim.epoch:
+        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
 
 
 def _turn(message: Message) -> Turn:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from loop.api.schemas.wire import Answer, Body, Flag, Importance, Success, Tags
-from shared.contracts.values import LARGEST_INTEGER
+from loop.api.schemas.wire import Answer, Body, Flag, Success
+from shared.contracts.values import LARGEST_INTEGER, Importance, Tags
 from shared.memories.compaction import Outcome, Room
 from shared.memories.models import Change, ChangeKind, Memory
 

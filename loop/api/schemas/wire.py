@@ -26,9 +26,7 @@ class Body(BaseModel):
 Units = Annotated[float, Field(strict=True, ge=0, le=_MAX_UNITS, allow_inf_nan=False)]
 """Energy units; null where it stands beside ``None`` means no budget."""
 AppId = Annotated[str, Field(pattern=APP_ID_PATTERN, examples=["chat"])]
-Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
 Flag = Annotated[bool, Field(strict=True)]
-Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]
 
 
 class Success(Answer):
