@@ -27,7 +27,8 @@ def get_installed_app(session: Session, app_id: str) -> App:
 
 def lock_app(session: Session, app_id: str) -> App:
     """Return an app, locked until the transaction ends: its memories change one writer at a time. Raises: NotFound."""
-    query = select(App).where(App.app_id == app_id).with_for_update()
+    # Without its key: rows that point at the app may be added meanwhile, and who adds them may hold what we wait for.
+    query = select(App).where(App.app_id == app_id).with_for_update(key_share=True)
     return _found(session.scalar(query, execution_options={"populate_existing": True}), app_id)
 
 

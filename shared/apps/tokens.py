@@ -34,6 +34,7 @@ ADMIN = Caller("admin", Scope.ADMIN)
 
 def issue(session: Session, app_id: str, label: str, now: datetime) -> tuple[Token, str]:
     """Make a token for an app; the second value is the token itself, which is not kept. Raises: NotFound, Conflict."""
+    queries.lock_app(session, app_id)
     queries.get_installed_app(session, app_id)
     secret = new_token()
     token = Token(

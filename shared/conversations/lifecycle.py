@@ -157,5 +157,7 @@ def snooze(conversation: Conversation, minutes: int, now: datetime) -> Conversat
 
 def wake(session: Session, now: datetime) -> int:
     """Bring back every conversation whose snooze has ended; return how many."""
-    woken = session.execute(update(Conversation).where(Conversation.snoozed_until <= now).values(snoozed_until=None))
-    return int(woken.rowcount)  # type: ignore[attr-defined]
+    due = queries.lock_snoozed_until(session, now)
+    if due:
+        session.execute(update(Conversation), [{"key": key, "snoozed_until": None} for key in due])
+    return len(due)

@@ -85,6 +85,18 @@ def known_messages(session: Session, conversation_key: int, message_ids: Sequenc
     return {message.message_id: message for message in session.scalars(query)}
 
 
+def lock_snoozed_until(session: Session, at: datetime) -> Sequence[int]:
+    """Return the keys of conversations whose snooze ends by ``at``, locked; those in other hands come later."""
+    query = select(Conversation.key).where(Conversation.snoozed_until <= at)
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
+def lock_all(session: Session, app_id: str) -> Sequence[int]:
+    """Return the keys of an app's conversations, locked until the transaction ends: nothing is said in them now."""
+    query = select(Conversation.key).where(Conversation.app_id == app_id).order_by(Conversation.key)
+    return session.scalars(query.with_for_update()).all()
+
+
 def has_snoozed_until(session: Session, at: datetime) -> bool:
     """Whether the snooze of any conversation ends by ``at``."""
     return session.scalar(select(Conversation.key).where(Conversation.snoozed_until <= at).limit(1)) is not None

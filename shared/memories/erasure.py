@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App, Erasure, IdempotencyKey
 from shared.apps.queries import lock_app
 from shared.conversations.models import Conversation, Message
-from shared.conversations.queries import lock_conversation
+from shared.conversations.queries import lock_all, lock_conversation
 from shared.ids import new_id
 from shared.memories import queries
 from shared.memories.history import Cause, sources, sources_in
@@ -39,6 +39,7 @@ def purge_memories(session: Session, app_id: str, actor: str, now: datetime) -> 
 def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasure:
     """Erase everything an app ever held; the app itself stays, empty. Raises: NotFound."""
     app = lock_app(session, app_id)
+    lock_all(session, app_id)
     erased = _forget_memories(session, app, now)
     session.execute(update(Origin).where(Origin.app_id == app_id).values(conversation_key=None))
     erased["messages"] = _count(session, delete(Message).where(Message.app_id == app_id))

@@ -125,12 +125,11 @@ def hand_back(session: Session, sent: Sequence[Dispatch], now: datetime, wait_se
 
 def defer(session: Session, why: str, now: datetime) -> int:
     """Mark every due job as deferred, saying why and since when; return how many are newly so."""
-    newly = session.execute(
-        update(Job)
-        .where(Job.state.in_((JobState.PENDING, JobState.RETRYING)), Job.due_at <= now)
-        .values(state=JobState.DEFERRED, deferred_since=now, reason=why)
-    )
-    return int(newly.rowcount)  # type: ignore[attr-defined]
+    due = queries.lock_due(session, now)
+    if due:
+        deferred = {"state": JobState.DEFERRED, "deferred_since": now, "reason": why}
+        session.execute(update(Job), [{"seq": seq, **deferred} for seq in due])
+    return len(due)
 
 
 def count_waiting(session: Session) -> int:

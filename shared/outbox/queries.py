@@ -84,6 +84,12 @@ def lock_heads(session: Session, now: datetime, limit: int) -> Sequence[Job]:
     return session.scalars(heads.with_for_update(of=Job, skip_locked=True)).all()
 
 
+def lock_due(session: Session, now: datetime) -> Sequence[int]:
+    """Return the ``seq`` of due jobs that are not yet deferred, locked; those in other hands come later."""
+    query = select(Job.seq).where(Job.state.in_((JobState.PENDING, JobState.RETRYING)), Job.due_at <= now)
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
 def lock_expired(session: Session, now: datetime, limit: int) -> Sequence[Job]:
     """Return jobs in flight whose lease has run out, locked."""
     query = select(Job).where(Job.state.in_(IN_FLIGHT), Job.leased_until < now).order_by(Job.leased_until).limit(limit)
@@ -93,12 +99,14 @@ def lock_expired(session: Session, now: datetime, limit: int) -> Sequence[Job]:
 def lock_owned_by(session: Session, node: str) -> Sequence[Job]:
     """Return running jobs of one worker node, locked."""
     owned = Job.lease_owner.startswith(f"{node}/", autoescape=True)
-    return session.scalars(select(Job).where(Job.state == JobState.RUNNING, owned).with_for_update()).all()
+    running = select(Job).where(Job.state == JobState.RUNNING, owned).order_by(Job.seq)
+    return session.scalars(running.with_for_update()).all()
 
 
 def lock_open_of_app(session: Session, app_id: str) -> Sequence[Job]:
     """Return every unfinished job of an app, locked."""
-    return session.scalars(select(Job).where(Job.app_id == app_id, Job.state.in_(OPEN)).with_for_update()).all()
+    unfinished = select(Job).where(Job.app_id == app_id, Job.state.in_(OPEN)).order_by(Job.seq)
+    return session.scalars(unfinished.with_for_update()).all()
 
 
 def has_due(session: Session, now: datetime) -> bool:

@@ -13,7 +13,7 @@ from loop.api.schemas.jobs import JobAnswer, JobList
 from loop.api.schemas.wire import APP_ID_PATTERN
 from loop.api.writes import Done
 from shared.apps.models import Scope
-from shared.apps.queries import get_app
+from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.errors import Denied, NotFound
 from shared.outbox import control, queries
@@ -75,7 +75,8 @@ def replay_job(desk: Writes, job_id: JobInPath) -> Response:
 
     def work(session: Session) -> Done:
         app_id = queries.get_job(session, job_id).app_id
-        epoch = get_app(session, app_id).purge_epoch if app_id is not None else 0
+        # Locked, so that no purge comes between looking at the epoch and running the job under it.
+        epoch = lock_app(session, app_id).purge_epoch if app_id is not None else 0
         job = control.replay(session, job_id, epoch, desk.now())
         return Done(JobAnswer.of(job), about=app_id, then=desk.loop.ticker.wake)
 

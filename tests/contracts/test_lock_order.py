@@ -1,0 +1,96 @@
+"""Writers that meet on PostgreSQL wait for each other; none is thrown out because each holds what the other wants."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
+from shared.conversations.queries import lock_conversation, messages_of
+from shared.memories.erasure import erase_app, erase_conversation, purge_memories
+from shared.outbox import dispatch
+from tests.support.house import House
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def house(postgres_url: str) -> Iterator[House]:
+    house = House(postgres_url)
+    house.install()
+    yield house
+    house.database.dispose()
+
+
+def somebody_waits(house: House) -> bool:
+    waiting = sa.text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type='Lock'"
+    )
+    with house.database.engine.connect() as connection:
+        return bool(connection.execute(waiting).scalar())
+
+
+def meet(
+    house: House,
+    first: Callable[[Session], object],
+    second: Callable[[Session], object],
+    then: Callable[[Session], object],
+) -> None:
+    """Have the second writer wait for what the first holds, and only then let the first go on."""
+    holding = threading.Event()
+
+    def run_second() -> None:
+        holding.wait(10)
+        with house.database.write() as session:
+            second(session)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(run_second)
+        with house.database.write() as session:
+            first(session)
+            holding.set()
+            wait_until(lambda: somebody_waits(house) or waiting.done(), 10, "the second writer to wait")
+            then(session)
+        waiting.result(20)
+
+
+@pytest.mark.parametrize("erase", ["app", "conversation"])
+def test_erasing_waits_for_a_message_that_is_being_said(house: House, erase: str) -> None:
+    now = house.clock.now()
+    with house.database.write() as session:
+        key = start(session, "notes", NewConversation("c1"), now).key
+
+    def speak(session: Session) -> None:
+        say(session, lock_conversation(session, "notes", "c1"), [NewMessage(Role.USER, "hello")], now)
+
+    def forget(session: Session) -> None:
+        if erase == "app":
+            erase_app(session, "notes", "admin", now)
+        else:
+            erase_conversation(session, "notes", "c1", "admin", now)
+
+    meet(house, lambda session: lock_conversation(session, "notes", "c1"), forget, speak)
+    with house.database.read() as session:
+        assert messages_of(session, key) == []
+
+
+def test_a_purge_waits_for_the_relay_that_has_the_apps_job(house: House) -> None:
+    house.converse("notes", "c1", "hello")
+    now = house.clock.now()
+
+    def purge(session: Session) -> None:
+        purge_memories(session, "notes", "admin", now)
+
+    meet(
+        house,
+        lambda session: session.execute(sa.text("SELECT 1 FROM jobs FOR UPDATE")),
+        purge,
+        lambda session: dispatch.take_due(session, now, 5, 60),
+    )
+    assert [job.state for job in house.jobs()] == ["cancelled"]
