@@ -95,7 +95,9 @@ class Metrics:
             "jobs_finished", "Jobs that ended, by state.", {**kinds, "state": FINAL_STATES}
         )
         self.job_retries = self._counter("job_retries", "Failed attempts that will be retried.", kinds)
-        self.dead_letters = self._counter("dead_letters", "Jobs that ended as dead letters.", kinds)
+        self.dead_letters = self._counter(
+            "dead_letters", "Jobs that ended as dead letters, and messages that could not become jobs.", kinds
+        )
         self.jobs_lost = self._counter("jobs_lost", "Jobs taken back from a silent owner or an emptied queue.", {})
         self.stale_messages = self._counter(
             "stale_messages", "Queue messages dropped as duplicate, stale or purged.", kinds

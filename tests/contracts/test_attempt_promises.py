@@ -8,7 +8,7 @@ import pytest
 import redis
 from celery.exceptions import SoftTimeLimitExceeded
 
-from shared.contracts.jobs import JobMessage
+from shared.contracts.jobs import JobKind, JobMessage
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.memories.erasure import purge_memories
 from shared.outbox import dispatch
@@ -57,11 +57,11 @@ def test_a_failed_attempt_is_recorded_raised_and_retried(
         raise failure
 
     with pytest.raises(JobFailed):
-        attempts.run(deliver(house), fail)
+        attempts.run(deliver(house), JobKind.CREATE_MEMORY, fail)
     job = only_job(house)
     assert job.state == JobState.RETRYING and job.reason and "secret" not in job.reason
     house.clock.at = job.due_at
-    attempts.run(deliver(house), house.pipeline)
+    attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
     assert only_job(house).state == JobState.DONE and house.contents() == ["fact 1"]
 
 
@@ -71,7 +71,7 @@ def test_attempts_end_in_a_dead_letter_that_says_why(house: House, attempts: Att
     for _ in range(5):
         house.clock.at = max(house.clock.at, only_job(house).due_at)
         with pytest.raises(JobFailed):
-            attempts.run(deliver(house), house.pipeline)
+            attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
     job = only_job(house)
     assert job.state == JobState.DEAD and "did not answer in time" in (job.reason or "")
     assert house.memories() == []
@@ -80,9 +80,9 @@ def test_attempts_end_in_a_dead_letter_that_says_why(house: House, attempts: Att
 def test_a_stale_message_is_dropped_without_work(house: House, attempts: Attempts) -> None:
     house.converse("notes", "c1", "fact 1")
     message = deliver(house)
-    attempts.run(message, house.pipeline)
+    attempts.run(message, JobKind.CREATE_MEMORY, house.pipeline)
     for stale in (message, JobMessage(job_id="job_unknown", fence=1), JobMessage(job_id=message.job_id, fence=99)):
-        attempts.run(stale, never)
+        attempts.run(stale, JobKind.CREATE_MEMORY, never)
     assert house.contents() == ["fact 1"]
 
 
@@ -104,7 +104,7 @@ def test_a_purge_in_mid_flight_is_neither_a_failure_nor_a_retry(house: House, at
         house.scripted.while_thinking = purge
     else:
         pipeline = lambda claim: (purge(), house.pipeline(claim))[1]  # noqa: E731
-    attempts.run(message, pipeline)
+    attempts.run(message, JobKind.CREATE_MEMORY, pipeline)
     assert only_job(house).state == JobState.CANCELLED and house.memories() == []
 
 
@@ -124,5 +124,5 @@ def test_a_job_held_longer_than_its_lease_is_kept_by_heartbeats(house: House) ->
     with redis.Redis.from_url(NOBODY, socket_connect_timeout=0.1) as nobody:
         owner = Owner("node/1", lambda _: False)
         brisk = Attempts(house.database, house.clock, owner, house.rule, Timing(60, 0.01), house.metrics, nobody)
-        brisk.run(message, watch)
+        brisk.run(message, JobKind.CREATE_MEMORY, watch)
     assert renewed and only_job(house).state == JobState.DONE

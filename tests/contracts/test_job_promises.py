@@ -13,6 +13,7 @@ from shared.memories.erasure import purge_memories
 from shared.outbox import control, dispatch, ownership
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Owner
+from shared.outbox.queries import get_job
 from shared.outbox.retry import RetryRule
 from tests.support.house import House
 
@@ -149,6 +150,34 @@ def test_a_heartbeat_keeps_a_job_and_fails_for_a_former_owner(house: House) -> N
     with house.database.write() as session:
         ownership.sweep(session, house.clock.now(), house.rule)
         assert not ownership.beat(session, claim, house.clock.now() + timedelta(seconds=60))
+
+
+def test_a_former_owner_cannot_keep_a_job_that_another_is_running(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    [former] = house.claims()
+    house.clock.advance(61)
+    with house.database.write() as session:
+        ownership.sweep(session, house.clock.now(), house.rule)
+    house.clock.advance(10)
+    [present] = house.claims()
+    later = house.clock.now() + timedelta(hours=1)
+    with house.database.write() as session:
+        assert not ownership.beat(session, former, later)
+        assert ownership.beat(session, present, later)
+
+
+def test_a_job_whose_attempts_are_used_up_is_not_taken_over(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    [sent] = take(house)
+    until = house.clock.now() + timedelta(seconds=60)
+    with house.database.write() as session:
+        first = Owner("node/1", lambda _: False)
+        assert ownership.claim(session, sent.job_id, sent.fence, first, until, house.clock.now()) is not None
+        job = get_job(session, sent.job_id)
+        job.attempts = job.max_attempts
+        session.flush()
+        second = Owner("node/2", lambda _: True)
+        assert ownership.claim(session, sent.job_id, sent.fence, second, until, house.clock.now()) is None
 
 
 def test_a_redelivered_job_is_taken_over_only_from_an_owner_that_is_gone(house: House) -> None:

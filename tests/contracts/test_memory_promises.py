@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
+from shared.apps.queries import lock_app
 from shared.context.block import Recalled, memories_block
 from shared.contracts.jobs import JobMessage
 from shared.conversations.lifecycle import end
@@ -220,6 +221,27 @@ def test_a_purge_while_the_agent_thinks_beats_its_result(house: House) -> None:
     with pytest.raises((Purged, LeaseLost)):
         house.pipeline(claim)
     assert house.memories() == [] and house.jobs()[0].state == JobState.CANCELLED
+
+
+@pytest.mark.parametrize("moment", ["before it reads", "while the agent thinks"])
+def test_work_asked_for_under_an_older_epoch_writes_nothing_even_if_its_job_still_runs(
+    house: House, moment: str
+) -> None:
+    house.converse("notes", "c1", "canary")
+    [claim] = house.claims()
+
+    def raise_epoch() -> None:
+        with house.database.write() as session:
+            lock_app(session, "notes").purge_epoch += 1
+
+    if moment == "while the agent thinks":
+        house.scripted.while_thinking = raise_epoch
+    else:
+        raise_epoch()
+    with pytest.raises(Purged):
+        house.pipeline(claim)
+    assert house.memories() == []
+    assert bool(house.scripted.seen) is (moment == "while the agent thinks"), "purged words reach no model"
 
 
 def test_a_purge_empties_history_and_its_receipt_counts_what_is_left(house: House) -> None:

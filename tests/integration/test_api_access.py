@@ -79,6 +79,13 @@ def test_a_path_cannot_be_bent_out_of_an_app(guarded: Api, path: str) -> None:
     assert guarded.send("GET", path, token=guarded.token("chat")).status_code in {403, 404, 422}
 
 
+@pytest.mark.parametrize("other", ["chatty", "cha", "Chat", "chat.2"])
+def test_an_apps_token_opens_no_app_of_a_similar_name(guarded: Api, other: str) -> None:
+    path = guarded.install(other)
+    guarded.refused(403, "GET", path, token=guarded.token("chat"))
+    guarded.refused(403, "GET", f"{path}/memories", token=guarded.token("chat"))
+
+
 def test_an_apps_token_opens_its_own_app(guarded: Api) -> None:
     token = guarded.token("chat")
     for path in ("", "/memories", "/conversations", "/energy", "/erasures", "/tokens", "/export", "/memories/changes"):

@@ -59,6 +59,7 @@ def test_purging_memories_counts_them_and_leaves_nothing_of_them(api: Api) -> No
 
 def test_erasing_all_data_leaves_no_canary_in_any_table(api: Api) -> None:
     path = _fill(api)
+    api.ask("PATCH", path, json={"config": {"greeting": CANARY}})
     answer = api.ask("DELETE", f"{path}/data")
     assert answer["deletedCount"] == 4
     left = answer["receipt"]["left"]
@@ -77,12 +78,18 @@ def test_erasing_all_data_leaves_no_canary_in_the_files_of_the_database(sqlite_a
 
 def test_erasing_a_conversation_takes_what_was_derived_from_it_and_nothing_else(api: Api) -> None:
     path = api.install()
-    api.converse(path, "c1", f"I keep a {CANARY}.")
+    key = {"headers": {"Idempotency-Key": "k1"}}
+    api.ask("POST", f"{path}/conversations", json={"conversationId": "c1", "metadata": {"pet": CANARY}}, **key)
+    said = {"role": "user", "content": f"I keep a {CANARY}.", "messageId": "m0"}
+    api.ask("POST", f"{path}/conversations/c1/messages", json=said)
     api.converse(path, "c2", "I like tea.")
     api.remember_conversation("chat", "c1", f"Keeps a {CANARY}.")
     api.remember_conversation("chat", "c2", "Likes tea.")
+    [job] = api.ask("POST", f"{path}/conversations/c1/end")["jobs"]
     answer = api.ask("DELETE", f"{path}/conversations/c1")
     assert answer["receipt"]["erased"]["memories"] == 1
+    assert api.ask("GET", f"/jobs/{job['jobId']}")["state"] == "cancelled"
+    api.refused(409, "POST", f"/jobs/{job['jobId']}/replay")
     assert api.contents(path) == ["Likes tea."]
     api.refused(404, "GET", f"{path}/conversations/c1")
     assert _tables_with_canary(api.loop.database) == []

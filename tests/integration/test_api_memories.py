@@ -81,6 +81,17 @@ def test_a_deleted_memory_can_be_brought_back_by_its_change(api: Api) -> None:
     assert (restored["memory"]["id"], restored["memory"]["content"]) == (memory, "Likes tea.")
 
 
+def test_a_memory_cannot_be_given_the_words_of_another(sqlite_api: Api) -> None:
+    path, other = sqlite_api.install(), sqlite_api.install("email")
+    [mine] = sqlite_api.remember(path, "Likes tea.")
+    for place in (path, other):
+        [memory] = sqlite_api.remember(place, "Keeps a secret.")
+        sqlite_api.ask("PATCH", f"{place}/memories/{memory}", json={"content": "Keeps none."})
+        change = sqlite_api.ask("GET", f"{place}/memories/{memory}/history")["changes"][-1]["changeId"]
+        sqlite_api.refused(404, "POST", f"{path}/memories/{mine}/restore", json={"changeId": change})
+    assert sqlite_api.ask("GET", f"{path}/memories/{mine}")["content"] == "Likes tea."
+
+
 def test_an_erased_memory_cannot_be_brought_back(api: Api) -> None:
     path = api.install()
     [memory] = api.remember(path, "Likes tea.")

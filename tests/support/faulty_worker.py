@@ -10,7 +10,7 @@ from typing import Any
 from celery import signals
 
 import worker.wiring
-from shared.contracts.jobs import JobMessage
+from shared.contracts.jobs import JobKind, JobMessage
 from shared.llm.calls import Meter
 from shared.memories.compaction import Candidate, Decision
 from shared.outbox.models import JobState
@@ -45,13 +45,13 @@ class FaultyAttempts:
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
 
-    def run(self, message: JobMessage, pipeline: Pipeline) -> None:
+    def run(self, message: JobMessage, kind: JobKind, pipeline: Pipeline) -> None:
         def with_point(claim: Claim) -> JobState:
             state = pipeline(claim)
             reach(Point.AFTER_COMMIT)
             return state
 
-        self._attempts.run(message, with_point)
+        self._attempts.run(message, kind, with_point)
         reach(Point.BEFORE_ACK)
 
 

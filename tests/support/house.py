@@ -78,7 +78,8 @@ class House:
     def __init__(self, url: str, agent: MemoryAgent | None = None, cap: int = 10) -> None:
         self.database = Database(url)
         self.clock = FrozenClock()
-        self.metrics = Metrics(CollectorRegistry())
+        self.registry = CollectorRegistry()
+        self.metrics = Metrics(self.registry)
         self.scripted = ScriptedAgent(self.database)
         self.rule = RetryRule(2.0, 300.0)
         self.pipeline = CreateMemory(
@@ -126,6 +127,10 @@ class House:
         while claims := list(self.claims()):
             states += [self.pipeline(claim) for claim in claims]
         return states
+
+    def counted(self, name: str, **labels: str) -> float | None:
+        """Return what a series of the metrics stands at; None for one that does not exist."""
+        return self.registry.get_sample_value(f"afterthought_{name}", labels)
 
     def memories(self, app_id: str = "notes") -> list[Memory]:
         with self.database.read() as session:

@@ -68,6 +68,7 @@ def test_due_jobs_are_sent_with_no_transaction_open(house: House) -> None:
     relay(house, broker).run()
     assert len(broker.taken) == 3 and broker.database_held == [False] * 3
     assert {job.state for job in house.jobs()} == {JobState.QUEUED}
+    assert house.counted("jobs_sent_total", kind="create_memory") == 3
 
 
 def test_what_the_broker_refuses_waits_and_is_sent_later(house: House) -> None:
@@ -76,6 +77,7 @@ def test_what_the_broker_refuses_waits_and_is_sent_later(house: House) -> None:
     step = relay(house, broker)
     step.run()
     assert sorted(job.state for job in house.jobs()) == [JobState.PENDING, JobState.PENDING, JobState.QUEUED]
+    assert (house.counted("broker_failures_total"), house.counted("jobs_sent_total", kind="create_memory")) == (1, 1)
     broker.refuses_after = 1_000
     house.clock.advance(2)
     step.run()
@@ -91,6 +93,8 @@ def test_without_energy_nothing_is_sent_and_the_jobs_say_why(house: House) -> No
     step.run()
     assert broker.taken == []
     assert {(job.state, job.reason) for job in house.jobs()} == {("deferred", "energy: 20.0 % is not above 20 %")}
+    step.run()
+    assert house.counted("energy_deferrals_total") == 2, "each is deferred once, however often the relay looks"
     house.clock.advance(1)
     step.run()
     assert len(broker.taken) >= 1
@@ -133,6 +137,8 @@ def test_a_failing_step_is_counted_and_the_others_still_run(house: House) -> Non
     assert ran.is_set()
     assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "upkeep"}) == 1
     assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "settle_energy"}) == 0
+    for step in ("upkeep", "settle_energy"):
+        assert registry.get_sample_value("afterthought_tick_duration_seconds_count", {"step": step}) == 1
 
 
 def test_news_wakes_the_ticker_at_once() -> None:

@@ -17,7 +17,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 
 from shared.broker import notify
 from shared.clock import Clock
-from shared.contracts.jobs import JobMessage
+from shared.contracts.jobs import JobKind, JobMessage
 from shared.db.engine import Database
 from shared.errors import AfterthoughtError, LeaseLost, Purged, Transient
 from shared.outbox import ownership
@@ -65,11 +65,12 @@ class Attempts:
         self._news = news
         self._log = get_logger()
 
-    def run(self, message: JobMessage, pipeline: Pipeline) -> None:
+    def run(self, message: JobMessage, kind: JobKind, pipeline: Pipeline) -> None:
         """Carry out one delivery of a job. Raises: JobFailed, Transient."""
         held = self._claim(message)
         if held is None:
             self._log.info("job_message_stale", job_id=message.job_id, fence=message.fence)
+            self._metrics.stale_messages.labels(kind).inc()
             return
         begun = self._clock.now()
         with self._kept_alive(held):

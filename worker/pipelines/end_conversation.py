@@ -20,6 +20,7 @@ from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.errors import Conflict, NotFound
 from shared.outbox.dispatch import bury
+from shared.outbox.models import JobState
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -58,4 +59,5 @@ class EndConversationByMessage:
         with self._database.write() as session:
             job = bury(session, JobKind.END_CONVERSATION, reason, self._clock.now())
         self._metrics.dead_letters.labels(JobKind.END_CONVERSATION).inc()
+        self._metrics.jobs_finished.labels(JobKind.END_CONVERSATION, JobState.DEAD).inc()
         self._log.warning("intake_message_buried", job_id=job.job_id)

@@ -24,4 +24,4 @@ def register_create_memory(app: Celery, ready: Ready) -> None:
             ready.now.metrics.dead_letters.labels(JobKind.CREATE_MEMORY).inc()
             get_logger().error("job_message_malformed", fields=sorted(map(str, payload)))
             raise JobFailed("the message does not parse; its job, if any, will be sent again") from error
-        ready.now.attempts.run(message, ready.now.create_memory)
+        ready.now.attempts.run(message, JobKind.CREATE_MEMORY, ready.now.create_memory)

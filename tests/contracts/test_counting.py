@@ -1,0 +1,140 @@
+"""What happens is counted once, where it happens, with the labels that say what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from shared.contracts.jobs import JobKind, JobMessage
+from shared.errors import ModelOutput, Transient
+from shared.memories.compaction import NEW, Action, Decision
+from shared.memories.erasure import purge_memories
+from shared.outbox import dispatch
+from shared.outbox.ownership import Owner
+from tests.support.house import PRICES, House
+from worker.agent.protocol import NothingToRemember
+from worker.pipelines.attempt import Attempts, JobFailed, Timing
+from worker.pipelines.end_conversation import EndConversationByMessage
+
+KIND = "create_memory"
+
+
+@pytest.fixture
+def house(sqlite_url: str) -> Iterator[House]:
+    house = House(sqlite_url)
+    house.install()
+    yield house
+    house.database.dispose()
+
+
+@pytest.fixture
+def nobody() -> Iterator[redis.Redis]:
+    """A Redis that does not answer, so that no notice goes out."""
+    with redis.Redis.from_url("redis://127.0.0.1:1/0", socket_connect_timeout=0.1) as client:
+        yield client
+
+
+@pytest.fixture
+def attempts(house: House, nobody: redis.Redis) -> Attempts:
+    owner = Owner("node/1", lambda _: False)
+    return Attempts(house.database, house.clock, owner, house.rule, Timing(60, 10), house.metrics, nobody)
+
+
+def send(house: House) -> JobMessage:
+    with house.database.write() as session:
+        [sent] = dispatch.take_due(session, house.clock.now(), 1, 60)
+    return JobMessage(job_id=sent.job_id, fence=sent.fence)
+
+
+def work(house: House, attempts: Attempts, name: str) -> None:
+    """Hold a conversation and carry out its job as a worker would; it takes three seconds."""
+    house.converse("notes", name, f"fact {name}")
+    house.scripted.while_thinking = lambda: house.clock.advance(3) and None
+    attempts.run(send(house), JobKind.CREATE_MEMORY, house.pipeline)
+
+
+def test_a_memory_is_counted_with_its_job_its_call_and_its_energy(house: House, attempts: Attempts) -> None:
+    work(house, attempts, "c1")
+    assert house.counted("memories_created_total", agent="model") == 1
+    assert house.counted("jobs_finished_total", kind=KIND, state="done") == 1
+    assert house.counted("model_calls_total", kind=KIND, agent="model", outcome="answered") == 1
+    assert house.counted("model_tokens_total", kind=KIND, agent="model", direction="prompt") == 800
+    assert house.counted("model_tokens_total", kind=KIND, agent="model", direction="completion") == 60
+    spent = 800 * PRICES.prompt_token + 60 * PRICES.completion_token
+    assert house.counted("energy_spent_units_total", kind=KIND) == pytest.approx(spent)
+    assert house.counted("model_call_duration_seconds_sum", kind=KIND) == 0.5
+    for name in ("job_duration_seconds", "job_delay_seconds"):
+        assert (house.counted(f"{name}_count", kind=KIND), house.counted(f"{name}_sum", kind=KIND)) == (1, 3)
+    for name in ("job_retries_total", "dead_letters_total", "stale_messages_total"):
+        assert house.counted(name, kind=KIND) == 0
+
+
+def test_nothing_to_remember_is_counted_and_is_no_memory(house: House, attempts: Attempts) -> None:
+    house.scripted.says = [NothingToRemember("only greetings")]
+    work(house, attempts, "c1")
+    assert house.counted("nothing_to_remember_total", agent="model") == 1
+    assert house.counted("jobs_finished_total", kind=KIND, state="nothing") == 1
+    assert house.counted("memories_created_total", agent="model") == 0
+
+
+def test_retries_and_the_dead_letter_at_their_end_are_counted(house: House, attempts: Attempts) -> None:
+    house.scripted.says = [Transient("the model is away")] * 5
+    house.converse("notes", "c1", "fact 1")
+    for _ in range(5):
+        house.clock.at = max(house.clock.at, house.jobs()[0].due_at)
+        with pytest.raises(JobFailed):
+            attempts.run(send(house), JobKind.CREATE_MEMORY, house.pipeline)
+    assert house.counted("job_retries_total", kind=KIND) == 4
+    assert house.counted("dead_letters_total", kind=KIND) == 1
+    assert house.counted("jobs_finished_total", kind=KIND, state="dead") == 1
+    assert house.counted("job_duration_seconds_count", kind=KIND) == 5
+    assert house.counted("job_delay_seconds_count", kind=KIND) == 1
+
+
+def test_messages_that_come_twice_or_too_late_are_counted(house: House, attempts: Attempts) -> None:
+    house.converse("notes", "c1", "fact 1")
+    message = send(house)
+
+    def purge() -> None:
+        with house.database.write() as session:
+            purge_memories(session, "notes", "admin", house.clock.now())
+
+    house.scripted.while_thinking = purge
+    attempts.run(message, JobKind.CREATE_MEMORY, house.pipeline)
+    assert house.counted("stale_messages_total", kind=KIND) == 1, "its result was dropped"
+    attempts.run(message, JobKind.CREATE_MEMORY, house.pipeline)
+    assert house.counted("stale_messages_total", kind=KIND) == 2, "nothing was begun"
+
+
+@pytest.mark.parametrize(
+    ("decision", "outcome", "reason"),
+    [
+        (Decision(Action.DELETE, 1, "worn out"), "deleted", "agent"),
+        (Decision(Action.EDIT, 1, "alike", "both in one"), "merged", "agent"),
+        (Decision(Action.DELETE, NEW, "it says nothing"), "new_gave_way", "agent"),
+        (Decision(Action.DELETE, 999_999, "mischief"), "oldest_went", "invalid_decision"),
+        (ModelOutput("no usable answer"), "oldest_went", "model_failed"),
+    ],
+    ids=["delete", "merge", "gives way", "refused", "failed"],
+)
+def test_how_and_why_room_was_made_is_counted(
+    house: House, attempts: Attempts, decision: Decision | Exception, outcome: str, reason: str
+) -> None:
+    for i in range(10):
+        work(house, attempts, f"c{i}")
+    house.scripted.decides = [decision]
+    work(house, attempts, "eleventh")
+    assert house.counted("compactions_total", outcome=outcome, reason=reason) == 1
+    total = sum(sample.value for family in house.metrics.compactions.collect() for sample in family.samples
+                if sample.name.endswith("_total"))  # fmt: skip
+    assert total == 1
+
+
+def test_an_intake_message_that_cannot_be_carried_out_is_counted(house: House, nobody: redis.Redis) -> None:
+    intake = EndConversationByMessage(house.database, house.clock, 5, house.metrics, nobody)
+    intake({"appId": "notes", "conversationId": "none"})
+    intake({"words": "out of place"})
+    assert house.counted("dead_letters_total", kind="end_conversation") == 2
+    assert house.counted("jobs_finished_total", kind="end_conversation", state="dead") == 2
