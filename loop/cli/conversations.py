@@ -19,13 +19,13 @@ ConversationArgument = Annotated[str, typer.Argument(metavar="CONVERSATION", hel
 def list_conversations(
     call: Invocation,
     app: AppArgument,
-    state: Annotated[str | None, typer.Option(help="Only those that are open, snoozed or ended.")] = None,
+    ended: Annotated[bool | None, typer.Option("--ended/--open", help="Only ended, or only open ones.")] = None,
     limit: LimitOption = 50,
     all_: AllOption = False,
 ) -> None:
     """List an app's conversations, newest first."""
     path = route("apps", app, "conversations")
-    found = list(call.service.listing(path, "conversations", None if all_ else limit, state=state))
+    found = list(call.service.listing(path, "conversations", None if all_ else limit, ended=ended))
     columns: Columns = {
         "conversation": "conversationId",
         "state": "state",

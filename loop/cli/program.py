@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import typer
@@ -23,6 +22,7 @@ from loop.cli.jobs import group as jobs
 from loop.cli.memories import group as memories
 from loop.cli.output import complain
 from loop.cli.processes import add_to as add_processes
+from loop.release import release
 from shared.errors import AfterthoughtError, Configuration
 
 FAILED = 1
@@ -44,10 +44,7 @@ for name, group in (("apps", apps), ("conversations", conversations), ("memories
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        try:
-            typer.echo(f"afterthought {version('afterthought')}")
-        except PackageNotFoundError:
-            typer.echo("afterthought (not installed; run from its sources)")
+        typer.echo(f"afterthought {release()}")
         raise typer.Exit
 
 

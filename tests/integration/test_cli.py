@@ -17,6 +17,9 @@ from typer import Exit
 
 from loop.cli.erasing import leave_if_incomplete
 from loop.embedded_redis import free_port
+from loop.release import release
+from shared.contracts.jobs import JobKind
+from shared.outbox.dispatch import bury
 from shared.settings import Settings, environment_name
 from tests.support.api import ADMIN, Api
 from tests.support.command_line import Busy, Terminal, run, served
@@ -88,12 +91,30 @@ def test_conversations_and_jobs_are_looked_at_and_jobs_cancelled_and_replayed(te
     terminal.api.converse(path, "c1", "Hello there.")
     ended = terminal.json("conversations", "end", "chat", "c1", "--reason", "enough")
     job = ended["jobs"][0]["jobId"]
-    assert terminal.run("conversations", "list", "chat", "--state", "ended").rows()[0][:2] == ["c1", "ended"]
+    terminal.api.converse(path, "c2", "Still here.")
+    for option, name in (("--ended", "c1"), ("--open", "c2")):
+        listed = terminal.json("conversations", "list", "chat", option)
+        assert [one["conversationId"] for one in listed] == [name]
     assert "Hello there." in terminal.run("conversations", "show", "chat", "c1", "--messages").out
     terminal.run("jobs", "cancel", job)
     assert terminal.json("jobs", "show", job)["state"] == "cancelled"
     terminal.run("jobs", "replay", job)
     assert [one["jobId"] for one in terminal.json("jobs", "list", "--app", "chat", "--state", "pending")] == [job]
+
+
+def test_the_doctor_tells_of_dead_jobs(terminal: Terminal) -> None:
+    def told() -> list[str]:
+        findings = terminal.json("doctor", status=1)["findings"]
+        return [one["found"] for one in findings if one["what"] == "jobs"]
+
+    assert told() == []
+    with terminal.api.loop.database.write() as session:
+        bury(session, JobKind.END_CONVERSATION, "malformed intake message", terminal.api.clock.now())
+    assert told() == ["the latest dead one: malformed intake message"]
+
+
+def test_the_version_is_that_of_the_release(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version").out == f"afterthought {release()}\n"
 
 
 def test_energy_is_shown_of_the_whole_and_of_one_app(terminal: Terminal) -> None:

@@ -1,9 +1,9 @@
-"""The running service: whether the loop answers and is ready, and whether anybody works its queue."""
+"""The running service: whether the loop answers and is ready, who works its queue, and whether jobs are dead."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ _START = "Start it with ./ops/up (or `afterthought up`)."
 
 
 def check_service(call: Invocation, now: datetime) -> list[Finding]:
-    """Look whether the loop answers, what it says about itself, and whether jobs are begun."""
+    """Look whether the loop answers, what it says about itself, and whether jobs came to nothing."""
     try:
         response = httpx.get(f"{call.url}/health/ready", timeout=_TIMEOUT_SECONDS, trust_env=False)
         said = response.json()
@@ -34,7 +34,7 @@ def check_service(call: Invocation, now: datetime) -> list[Finding]:
     if not isinstance(said, dict) or not isinstance(said.get("dependencies"), dict):
         mend = "Stop it, or set AFTERTHOUGHT_PORT to another port."
         return [fail("service", f"something else answers at {call.url}", mend)]
-    return [*_readiness(call.url, said), *_skew(response, now), *_worker(call, said["dependencies"])]
+    return [*_readiness(call.url, said), *_skew(response, now), *_worker(said), *_dead_jobs(call)]
 
 
 def _nobody_there(call: Invocation) -> Finding:
@@ -71,29 +71,17 @@ def _skew(response: httpx.Response, now: datetime) -> Iterator[Finding]:
             yield warn("clock", f"this machine and the service differ by {seconds:.0f} s", mend)
 
 
-def _worker(call: Invocation, dependencies: dict[str, Any]) -> Iterator[Finding]:
-    if "worker" in dependencies:
-        if dependencies["worker"].get("ok"):
-            yield ok("worker", str(dependencies["worker"].get("detail")))
-        return
+def _worker(said: dict[str, Any]) -> Iterator[Finding]:
+    worker = said["dependencies"].get("worker", {})
+    if worker.get("ok"):
+        yield ok("worker", str(worker.get("detail")))
+
+
+def _dead_jobs(call: Invocation) -> Iterator[Finding]:
     try:
-        queued = list(call.service.listing("/jobs", "jobs", 1, state="queued"))
-        running = list(call.service.listing("/jobs", "jobs", 1, state="running"))
         dead = list(call.service.listing("/jobs", "jobs", 1, state="dead"))
     except AfterthoughtError as error:
-        yield warn("worker", "the jobs could not be looked at", error.message)
+        yield warn("jobs", "they could not be looked at", error.message)
         return
-    yield _listening(queued, running, call.settings.queued_seconds)
     if dead:
         yield warn("jobs", f"the latest dead one: {dead[0].get('reason')}", "See: afterthought jobs list --state dead")
-
-
-def _listening(queued: list[dict[str, Any]], running: list[dict[str, Any]], longest_seconds: float) -> Finding:
-    if running:
-        return ok("worker", "works on a job at this moment")
-    if not queued:
-        return ok("worker", "no job waits for one")
-    waits = (datetime.now(UTC) - datetime.fromisoformat(queued[0]["createdAt"])).total_seconds()
-    if waits < longest_seconds:
-        return ok("worker", f"a job was sent {waits:.0f} s ago")
-    return fail("worker", f"the newest queued job has waited {waits:.0f} s", "Start one: afterthought worker")
