@@ -77,6 +77,7 @@ def test_a_job_can_be_cancelled_and_replayed(api: Api) -> None:
     cancelled = api.ask("POST", f"/jobs/{job}/cancel")
     assert (cancelled["state"], cancelled["reason"]) == ("cancelled", "cancelled by admin")
     assert api.ask("POST", f"/jobs/{job}/cancel") == cancelled
+    assert api.loop.metrics.jobs_finished.labels("create_memory", "cancelled")._value.get() == 1
     replayed = api.ask("POST", f"/jobs/{job}/replay")
     assert (replayed["state"], replayed["attempts"], replayed["reason"]) == ("pending", 0, None)
     api.refused(409, "POST", f"/jobs/{job}/replay")
@@ -184,6 +185,9 @@ def test_requests_are_counted_by_template_and_never_by_what_a_stranger_asks_for(
     assert counted["unmatched", "GET", "4xx"] == 2
     assert {route for route, _, _ in counted} <= {"/apps", "/apps/{appId}", "unmatched"}
     assert ("/apps/{appId}", "other", "4xx") in counted
+    registry = sqlite_api.loop.metrics._registry
+    timed = registry.get_sample_value("afterthought_http_request_duration_seconds_count", {"route": "/apps/{appId}"})
+    assert timed == 3
 
 
 def test_the_description_is_complete_enough_to_generate_a_client(sqlite_api: Api) -> None:
