@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from loop.notices import Notices
 from loop.regulator import Regulator, Rules
+from loop.steps.finish_erasures import FinishErasures
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
 from loop.steps.step import Step
@@ -26,6 +27,9 @@ from shared.db.engine import Database
 from shared.outbox.retry import RetryRule
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
+
+CLOCK_DOUBT = timedelta(minutes=1)
+"""How far the clocks of two machines may be apart without harm."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,12 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     relay = RelayJobs(database, clock, regulator, send_job, settings.queued_seconds, metrics)
     rule = RetryRule(settings.retry_base_seconds, settings.retry_max_seconds)
     keep_keys = timedelta(hours=settings.idempotency_hours)
-    upkeep = Upkeep(database, clock, rule, keep_keys, metrics)
-    steps: list[Step] = [SettleEnergy(regulator), upkeep, relay, WakeSnoozed(database, clock)]
+    longest = max(settings.lease_seconds, settings.queued_seconds, settings.retry_max_seconds)
+    horizon = timedelta(seconds=longest) + CLOCK_DOUBT
+    upkeep = Upkeep(database, clock, rule, keep_keys, metrics, horizon)
+    steps: list[Step] = [
+        SettleEnergy(regulator), upkeep, relay, WakeSnoozed(database, clock), FinishErasures(database)
+    ]  # fmt: skip
     ticker = Ticker(steps, settings.tick_seconds, metrics)
     return Loop(
         settings=settings,

@@ -13,16 +13,17 @@ from loop.api.dependencies import Desk
 from loop.api.schemas.erasures import Erased, Receipt
 from loop.api.writes import Done
 from loop.queue_contents import count_text
-from shared.apps.models import Erasure
+from shared.apps.models import DATABASE_LOG, Erasure
 from shared.errors import Transient
+from shared.outbox.models import JobState
+from shared.outbox.queries import count_ended_at
 from shared.telemetry.logging import get_logger
 
-DATABASE_LOG = "databaseLog"
 QUEUED_TEXT = "queuedText"
 _SCRUBS = 2
 _UNSCRUBBED = (
     "Everything was deleted, but a reader kept the database's log from being emptied, so deleted text may still stand "
-    "in that file until the next erasure or checkpoint; ask again with a new Idempotency-Key to empty it."
+    "in that file. It is tried again every few seconds; the receipt under /apps/{app_id}/erasures says when it is done."
 )
 _COUNTED = ("memories", "messages", "conversations")
 
@@ -48,6 +49,7 @@ def complete(desk: Desk, erasure: Erasure) -> Erasure:
         DATABASE_LOG: 0 if _scrub(loop.database.scrub) else 1,
         QUEUED_TEXT: count_text(loop.redis, erasure.app_id),
     }
+    _count_cancelled(desk, erasure)
     if any(erasure.left.values()):
         loop.metrics.erasures_incomplete.labels(erasure.scope).inc()
     with desk.loop.database.write() as session:
@@ -56,9 +58,17 @@ def complete(desk: Desk, erasure: Erasure) -> Erasure:
     return erasure
 
 
+def _count_cancelled(desk: Desk, erasure: Erasure) -> None:
+    """Count the jobs the erasure cancelled: those that ended at its very moment."""
+    with desk.read() as session:
+        cancelled = count_ended_at(session, erasure.app_id, JobState.CANCELLED, erasure.at)
+    for kind, count in cancelled.items():
+        desk.loop.metrics.jobs_finished.labels(kind, JobState.CANCELLED).inc(count)
+
+
 def note_on(erasure: Erasure) -> str | None:
     """Say what is left to do, if anything is."""
-    return _UNSCRUBBED if erasure.left.get(DATABASE_LOG) else None
+    return _UNSCRUBBED.format(app_id=erasure.app_id) if erasure.left.get(DATABASE_LOG) else None
 
 
 def _answer(erasure: Erasure) -> Erased:
@@ -81,8 +91,3 @@ def _scrub(scrub: Callable[[], None]) -> bool:
         get_logger().warning("scrub_failed", error=error.message)
         return False
     return True
-
-
-def scrub(desk: Desk) -> str | None:
-    """Scrub the database's files; say what is left to do, if anything is."""
-    return None if _scrub(desk.loop.database.scrub) else _UNSCRUBBED

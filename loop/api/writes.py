@@ -19,7 +19,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from shared.apps.models import IdempotencyKey
+from shared.apps.models import NO_DIGEST, IdempotencyKey
 from shared.apps.queries import idempotency_key
 from shared.db.engine import Database
 from shared.errors import Conflict
@@ -100,6 +100,11 @@ def _claim(session: Session, asked: Asked, key: str, now: datetime) -> Idempoten
 
 
 def _replay(known: IdempotencyKey, asked: Asked) -> Response:
+    if known.request_digest == NO_DIGEST:
+        raise Conflict(
+            "What was asked for under this Idempotency-Key has been erased since; use a new key to ask for it again.",
+            code="erased",
+        )
     if known.request_digest != asked.digest:
         raise Conflict(
             "This Idempotency-Key was used for another request; use a new key.", code="idempotency_key_reused"

@@ -1,4 +1,8 @@
-"""Takes back jobs that were leased and lost, and forgets idempotency keys that are old."""
+"""Takes back jobs that were leased and lost, and forgets idempotency keys that are old.
+
+Jobs leased or due in a future that no lease and no retry reaches were written before the clock was set back; they are
+taken back, or made due, as well.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,9 @@ from shared.apps.models import IdempotencyKey
 from shared.apps.queries import has_keys_before
 from shared.clock import Clock
 from shared.db.engine import Database
-from shared.outbox import ownership
+from shared.outbox import dispatch, ownership
 from shared.outbox.models import JobState
+from shared.outbox.ownership import Swept
 from shared.outbox.queries import has_expired
 from shared.outbox.retry import RetryRule
 from shared.telemetry.logging import get_logger
@@ -30,13 +35,16 @@ class Upkeep:
         rule: RetryRule,
         keep_keys: timedelta,
         metrics: Metrics,
+        horizon: timedelta = ownership.HORIZON,
         every_seconds: float = 1.0,
     ) -> None:
+        """``horizon`` is further ahead than any lease or retry."""
         self._database = database
         self._clock = clock
         self._rule = rule
         self._keep_keys = keep_keys
         self._metrics = metrics
+        self._horizon = horizon
         self.every_seconds = every_seconds
         self._log = get_logger()
 
@@ -44,17 +52,23 @@ class Upkeep:
         """Sweep once; True when jobs were taken back and can be relayed."""
         now = self._clock.now()
         with self._database.read() as session:
-            expired = has_expired(session, now)
+            expired = has_expired(session, now, now + self._horizon)
             old_keys = has_keys_before(session, now - self._keep_keys)
-        swept = self._sweep() if expired else {}
+        swept = self._sweep() if expired else Swept()
         if old_keys:
             with self._database.write() as session:
                 session.execute(delete(IdempotencyKey).where(IdempotencyKey.at < now - self._keep_keys))
         return bool(swept)
 
-    def _sweep(self) -> dict[JobState, int]:
+    def _sweep(self) -> Swept:
         with self._database.write() as session:
-            swept = ownership.sweep(session, self._clock.now(), self._rule)
-        self._metrics.jobs_lost.inc(sum(swept.values()))
-        self._log.warning("jobs_taken_back", **{str(state): count for state, count in swept.items()})
+            swept = ownership.sweep(session, self._clock.now(), self._rule, self._horizon)
+            hastened = dispatch.hasten(session, self._clock.now(), self._horizon)
+        self._metrics.jobs_lost.inc(swept.total())
+        for (kind, state), count in swept.items():
+            if state is JobState.DEAD:
+                self._metrics.dead_letters.labels(kind).inc(count)
+                self._metrics.jobs_finished.labels(kind, state).inc(count)
+        told = {f"{kind}_{state}": count for (kind, state), count in swept.items()}
+        self._log.warning("jobs_taken_back", hastened=hastened, **told)
         return swept

@@ -52,6 +52,10 @@ class Token(Base):
     revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
+DATABASE_LOG = "databaseLog"
+"""The store of a receipt that is 1 until the database's own files are scrubbed."""
+
+
 class Erasure(Base):
     """The receipt of a purge or an erasure: counts, times and ids, never text."""
 
@@ -65,6 +69,10 @@ class Erasure(Base):
     erased: Mapped[dict[str, Any]] = mapped_column(JSON)
     left: Mapped[dict[str, Any]] = mapped_column(JSON)
     at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+NO_DIGEST = ""
+"""Stands in a key whose answer was erased."""
 
 
 class IdempotencyKey(Base):

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App, Erasure, IdempotencyKey, Token
+from shared.apps.models import DATABASE_LOG, App, Erasure, IdempotencyKey, Token
 from shared.errors import Conflict, NotFound
 
 
@@ -56,6 +56,11 @@ def list_tokens(session: Session, app_id: str) -> Sequence[Token]:
 def list_erasures(session: Session, app_id: str) -> Sequence[Erasure]:
     """Return an app's erasure receipts, newest first."""
     return session.scalars(select(Erasure).where(Erasure.app_id == app_id).order_by(Erasure.at.desc())).all()
+
+
+def unscrubbed_erasures(session: Session) -> Sequence[Erasure]:
+    """Return the receipts whose text may still stand in the database's own files."""
+    return session.scalars(select(Erasure).where(Erasure.left[DATABASE_LOG].as_integer() == 1)).all()
 
 
 def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKey | None:

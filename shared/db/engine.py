@@ -18,9 +18,12 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
+from shared.db.base import Base
 from shared.errors import Transient
 
 BUSY_TIMEOUT_SECONDS = 15
+SCRUB_PATIENCE_SECONDS = 2.0
+"""How long emptying the log may wait for readers; who asked for it is waiting too, and it is tried again later."""
 _OURS_TO_RETRY = (OperationalError, InterfaceError)
 
 
@@ -58,24 +61,26 @@ class Database:
         finally:
             self._open.depth -= 1
 
-    def scrub(self) -> None:
+    def scrub(self, patience_seconds: float = SCRUB_PATIENCE_SECONDS) -> None:
         """Make deleted text unreadable in the database's own files.
 
         SQLite overwrites deleted cells (``secure_delete``) but its write-ahead log keeps old pages until a checkpoint
         truncates it; PostgreSQL keeps dead rows until a vacuum. Raises: Transient.
         """
         try:
-            self._scrub()
+            self._scrub(patience_seconds)
         except _OURS_TO_RETRY as error:
             raise Transient(f"The database could not be scrubbed ({_brief(error)}); try again.") from error
 
-    def _scrub(self) -> None:
+    def _scrub(self, patience_seconds: float) -> None:
         if self.is_sqlite:
             with self.engine.connect().execution_options(no_transaction=True) as connection:
-                _truncate_log(connection)
+                _truncate_log(connection, min(patience_seconds, BUSY_TIMEOUT_SECONDS))
         else:
+            # Ours alone: the server's catalogues hold no text, and are most of the work.
+            ours = ", ".join(table.name for table in Base.metadata.sorted_tables)
             with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                connection.execute(sa.text("VACUUM"))
+                connection.execute(sa.text(f"VACUUM {ours}"))
 
     def dispose(self) -> None:
         """Close this process's connections."""
@@ -86,8 +91,12 @@ def _brief(error: DBAPIError) -> str:
     return str(error.orig).splitlines()[0][:200]
 
 
-def _truncate_log(connection: Connection) -> None:
-    busy, _, _ = connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+def _truncate_log(connection: Connection, patience_seconds: float) -> None:
+    try:
+        connection.execute(sa.text(f"PRAGMA busy_timeout={int(patience_seconds * 1000)}"))
+        busy, _, _ = connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+    finally:
+        connection.execute(sa.text(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}"))
     if busy:
         raise Transient("A reader holds the write-ahead log, so deleted text is still in it; try again.")
 
@@ -116,7 +125,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         "journal_mode=WAL",
         "synchronous=NORMAL",
         "foreign_keys=ON",
-        f"busy_timeout={BUSY_TIMEOUT_SECONDS * 1000}",
+        f"busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}",
         "secure_delete=ON",
         "journal_size_limit=67108864",
     ):

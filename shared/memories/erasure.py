@@ -12,13 +12,14 @@ from datetime import datetime
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App, Erasure, IdempotencyKey
-from shared.apps.queries import lock_app
+from shared.apps.models import NO_DIGEST, App, Erasure, IdempotencyKey
+from shared.apps.queries import get_app, lock_app
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_all, lock_conversation
 from shared.ids import new_id
+from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
-from shared.memories.history import Cause, sources, sources_in
+from shared.memories.history import OLDEST_GOES, Cause, looks_in, sources, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.memories.writing import remove, rewrite
 from shared.outbox.control import abandon_all
@@ -27,6 +28,10 @@ from shared.outbox.ownership import abandon
 from shared.outbox.queries import jobs_of_conversation
 
 ERASED = "erased"
+_CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
+"""What an agent may have chosen, and given its reason for."""
+_WORDLESS = (OLDEST_GOES, EXTRACTIVE, "admin")
+"""Actors whose reasons are words of ours."""
 
 
 def purge_memories(session: Session, app_id: str, actor: str, now: datetime) -> Erasure:
@@ -63,7 +68,7 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     erased = {"memories": _withdraw(session, app_id, conversation.key, cause)}
     erased["memoryHistory"] = _forget_changes(session, app_id, conversation.key)
     session.execute(update(Origin).where(Origin.conversation_key == conversation.key).values(conversation_key=None))
-    erased["idempotencyKeys"] = _count(session, delete(IdempotencyKey).where(IdempotencyKey.app_id == app_id))
+    erased["idempotencyKeys"] = _forget_answers(session, app_id)
     erased["messages"] = _count(session, delete(Message).where(Message.conversation_key == conversation.key))
     session.delete(conversation)
     session.flush()
@@ -71,12 +76,18 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     return _receipt(session, app, "conversation", actor, erased, left, now)
 
 
-def erase_memory(session: Session, memory: Memory, cause: Cause) -> None:
-    """Remove one memory, the text of its history and the remembered answers of its app, for good."""
+def erase_memory(session: Session, memory: Memory, cause: Cause) -> Erasure:
+    """Remove one memory of a locked app, the text of its history and the remembered answers of the app, for good."""
+    app = get_app(session, memory.app_id)
     remove(session, memory, cause, ChangeKind.ERASED)
-    _empty(queries.history_of(session, memory.memory_id))
-    session.execute(delete(IdempotencyKey).where(IdempotencyKey.app_id == memory.app_id))
+    history = queries.history_of(session, memory.memory_id)
+    erased = {"memories": 1, "memoryHistory": len(history)}
+    _empty(history)
+    _forget_reasons(session, app.app_id, history)
+    erased["idempotencyKeys"] = _forget_answers(session, app.app_id)
     session.flush()
+    left = {"memories": 0, "memoryHistory": sum(queries.holds_text(change) for change in history)}
+    return _receipt(session, app, "memory", cause.actor, erased, left, cause.at)
 
 
 def left_of_app(session: Session, app_id: str) -> dict[str, int]:
@@ -103,8 +114,27 @@ def _forget_memories(session: Session, app: App, now: datetime) -> dict[str, int
         .where(Change.app_id == app.app_id)
         .values(before=None, after=None, reason=ERASED, standing={}, source_keys=[]),
     )
-    erased["idempotencyKeys"] = _count(session, delete(IdempotencyKey).where(IdempotencyKey.app_id == app.app_id))
+    erased["idempotencyKeys"] = _forget_answers(session, app.app_id)
     return erased
+
+
+def _forget_answers(session: Session, app_id: str) -> int:
+    """Empty the remembered answers of an app; the keys stay, so that a late retry does not bring back what is gone."""
+    return _count(
+        session,
+        update(IdempotencyKey)
+        .where(IdempotencyKey.app_id == app_id)
+        .values(answer={}, request_digest=NO_DIGEST, app_id=None),
+    )
+
+
+def _forget_reasons(session: Session, app_id: str, derived: Sequence[Change]) -> None:
+    """Empty what agents gave as reasons from the first derived change on: they may quote any memory they were shown."""
+    if derived:
+        first = min(change.change_id for change in derived)
+        for change in queries.changes_since(session, app_id, first, _CHOSEN):
+            if change.actor not in _WORDLESS and not change.actor.startswith("token:"):
+                change.reason = ERASED
 
 
 def _withdraw(session: Session, app_id: str, conversation_key: int, cause: Cause) -> int:
@@ -115,6 +145,9 @@ def _withdraw(session: Session, app_id: str, conversation_key: int, cause: Cause
             remove(session, memory, cause, ChangeKind.ERASED)
         else:
             rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
+            # A merge joins tags too; those of then are the last that owe nothing to the conversation.
+            looks = looks_in(former.standing)
+            memory.importance, memory.tags = looks["importance"], looks["tags"]
     return len(touched)
 
 
@@ -127,6 +160,7 @@ def _last_without(history: Sequence[Change], conversation_key: int) -> Change | 
 def _forget_changes(session: Session, app_id: str, conversation_key: int) -> int:
     derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
     _empty(derived)
+    _forget_reasons(session, app_id, derived)
     session.flush()
     return len(derived)
 

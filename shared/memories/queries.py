@@ -128,6 +128,17 @@ def changes_with_text(session: Session, app_id: str) -> Sequence[Change]:
     return session.scalars(select(Change).where(Change.app_id == app_id, _HAS_TEXT)).all()
 
 
+def holds_text(change: Change) -> bool:
+    """Whether a change still holds text."""
+    return change.before is not None or change.after is not None
+
+
+def changes_since(session: Session, app_id: str, since: int, kinds: Sequence[ChangeKind]) -> Sequence[Change]:
+    """Return an app's changes of some kinds from change ``since`` on, oldest first."""
+    query = select(Change).where(Change.app_id == app_id, Change.change_id >= since, Change.kind.in_(kinds))
+    return session.scalars(query.order_by(Change.change_id)).all()
+
+
 def count_changes_with_text(session: Session, app_id: str) -> int:
     """Return how many changes of an app still hold text."""
     return _count(session, select(func.count()).select_from(Change).where(Change.app_id == app_id, _HAS_TEXT))

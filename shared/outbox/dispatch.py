@@ -123,6 +123,14 @@ def hand_back(session: Session, sent: Sequence[Dispatch], now: datetime, wait_se
         )
 
 
+def hasten(session: Session, now: datetime, horizon: timedelta) -> int:
+    """Make jobs due that wait longer than any retry does, as after a clock was set back; return how many."""
+    jobs = queries.lock_due_beyond(session, now + horizon)
+    for job in jobs:
+        job.due_at = now
+    return len(jobs)
+
+
 def defer(session: Session, why: str, now: datetime) -> int:
     """Mark every due job as deferred, saying why and since when; return how many are newly so."""
     due = queries.lock_due(session, now)

@@ -6,9 +6,10 @@ that writes its result, so a stale owner's result is refused however late it com
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -19,6 +20,9 @@ from shared.outbox.models import FINISHED, Job, JobState
 from shared.outbox.retry import RetryRule
 
 SWEEP_LIMIT = 500
+HORIZON = timedelta(days=1)
+Swept = Counter[tuple[str, JobState]]
+"""Jobs that were taken back, by kind and the state they went to."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,14 @@ def fail(session: Session, held: Claim, reason: str, now: datetime, rule: RetryR
     return _try_again(_held(session, held), reason, now, rule)
 
 
-def sweep(session: Session, now: datetime, rule: RetryRule) -> dict[JobState, int]:
-    """Take back what was leased and lost; return how many jobs went to which state."""
-    swept: dict[JobState, int] = {}
-    for job in queries.lock_expired(session, now, SWEEP_LIMIT):
-        state = _take_back(job, now, rule)
-        swept[state] = swept.get(state, 0) + 1
+def sweep(session: Session, now: datetime, rule: RetryRule, horizon: timedelta = HORIZON) -> Swept:
+    """Take back what was leased and lost; return how many jobs of which kind went to which state.
+
+    No lease runs beyond ``horizon``: one that does was given before the clock was set back, and is taken back too.
+    """
+    swept: Swept = Counter()
+    for job in queries.lock_expired(session, now, now + horizon, SWEEP_LIMIT):
+        swept[job.kind, _take_back(job, now, rule)] += 1
     return swept
 
 
@@ -110,7 +116,10 @@ def release_node(session: Session, node: str, now: datetime, rule: RetryRule) ->
     """Take back at once what a former worker of this name was running; called when its successor starts."""
     jobs = queries.lock_owned_by(session, node)
     for job in jobs:
-        _take_back(job, now, rule, at_once=True)
+        if job.attempts < job.max_attempts:
+            _take_back(job, now, rule, at_once=True)
+        else:
+            job.leased_until = now  # Its last attempt: the sweep ends and counts it.
     return len(jobs)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from shared.errors import NotFound
@@ -90,9 +90,19 @@ def lock_due(session: Session, now: datetime) -> Sequence[int]:
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
-def lock_expired(session: Session, now: datetime, limit: int) -> Sequence[Job]:
-    """Return jobs in flight whose lease has run out, locked."""
-    query = select(Job).where(Job.state.in_(IN_FLIGHT), Job.leased_until < now).order_by(Job.leased_until).limit(limit)
+def lock_expired(session: Session, now: datetime, horizon: datetime, limit: int) -> Sequence[Job]:
+    """Return jobs in flight whose lease has run out, or runs beyond ``horizon``, locked."""
+    query = select(Job).where(_is_expired(now, horizon)).order_by(Job.leased_until).limit(limit)
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
+def _is_expired(now: datetime, horizon: datetime) -> ColumnElement[bool]:
+    return and_(Job.state.in_(IN_FLIGHT), or_(Job.leased_until < now, Job.leased_until > horizon))
+
+
+def lock_due_beyond(session: Session, horizon: datetime) -> Sequence[Job]:
+    """Return waiting jobs that are due only beyond ``horizon``, locked."""
+    query = select(Job).where(Job.state.in_(WAITING), Job.due_at > horizon).order_by(Job.seq)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
@@ -114,9 +124,10 @@ def has_due(session: Session, now: datetime) -> bool:
     return session.scalar(select(Job.seq).where(Job.state.in_(WAITING), Job.due_at <= now).limit(1)) is not None
 
 
-def has_expired(session: Session, now: datetime) -> bool:
-    """Whether the lease of any job in flight has run out."""
-    return session.scalar(select(Job.seq).where(Job.state.in_(IN_FLIGHT), Job.leased_until < now).limit(1)) is not None
+def has_expired(session: Session, now: datetime, horizon: datetime) -> bool:
+    """Whether the lease of any job in flight has run out, or any job stands beyond ``horizon``."""
+    beyond = and_(Job.state.in_(WAITING), Job.due_at > horizon)
+    return any(session.scalar(select(Job.seq).where(p).limit(1)) for p in (_is_expired(now, horizon), beyond))
 
 
 def count_in_flight(session: Session) -> int:
@@ -128,6 +139,12 @@ def count_by_state(session: Session) -> dict[tuple[str, str], int]:
     """Return the number of jobs by (kind, state)."""
     rows = session.execute(select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state))
     return {(kind, state): count for kind, state, count in rows}
+
+
+def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime) -> dict[str, int]:
+    """Return by kind how many of an app's jobs ended in a state at one moment."""
+    query = select(Job.kind, func.count()).where(Job.app_id == app_id, Job.state == state, Job.finished_at == at)
+    return {kind: count for kind, count in session.execute(query.group_by(Job.kind))}  # noqa: C416
 
 
 def oldest_waiting(session: Session) -> dict[str, datetime]:

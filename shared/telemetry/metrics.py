@@ -40,8 +40,8 @@ class CompactionReason(StrEnum):
 
 OUTCOMES = ("deleted", "merged", "oldest_went", "new_gave_way")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
-ERASURE_SCOPES = ("memories", "data", "conversation")
-TICK_STEPS = ("settle_energy", "relay_jobs", "wake_snoozed", "upkeep")
+ERASURE_SCOPES = ("memories", "data", "conversation", "memory")
+TICK_STEPS = ("settle_energy", "relay_jobs", "wake_snoozed", "upkeep", "finish_erasures")
 
 
 class Metrics:

@@ -60,7 +60,7 @@ def test_a_job_that_was_queued_and_lost_is_offered_again_under_another_fence(hou
     [first] = take(house)
     house.clock.advance(61)
     with house.database.write() as session:
-        assert ownership.sweep(session, house.clock.now(), house.rule) == {JobState.PENDING: 1}
+        assert ownership.sweep(session, house.clock.now(), house.rule) == {("create_memory", JobState.PENDING): 1}
     [second] = take(house)
     assert second.job_id == first.job_id and second.fence > first.fence
     assert house.claim(JobMessage(job_id=first.job_id, fence=first.fence)) is None

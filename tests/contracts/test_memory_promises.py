@@ -195,7 +195,7 @@ def test_a_job_that_outlived_its_lease_cannot_write(house: House) -> None:
     [stale] = house.claims()
     house.clock.advance(61)
     with house.database.write() as session:
-        assert sweep(session, house.clock.now(), house.rule) == {JobState.RETRYING: 1}
+        assert sweep(session, house.clock.now(), house.rule) == {("create_memory", JobState.RETRYING): 1}
     with pytest.raises(LeaseLost):
         house.pipeline(stale)
     house.clock.advance(10)

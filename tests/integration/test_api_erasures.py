@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from loop.embedded_redis import EmbeddedRedis
+from loop.steps.finish_erasures import FinishErasures
 from shared.broker import make_celery
 from shared.contracts.jobs import END_CONVERSATION_TASK, Queue
 from shared.db.base import Base
@@ -115,8 +117,12 @@ def test_a_receipt_says_so_when_a_reader_keeps_the_log_from_being_emptied(
             answer = api.ask("DELETE", f"{path}/data")
         assert answer["receipt"]["left"]["databaseLog"] == 1 and "log" in answer["note"]
         assert api.ask("GET", f"{path}/erasures")["erasures"] == [answer["receipt"]]
+        metrics = api.loop.metrics
+        assert metrics.erasures_incomplete.labels("data")._value.get() == 1
         again = api.ask("DELETE", f"{path}/data")
         assert (again["receipt"]["left"]["databaseLog"], again["note"]) == (0, None)
+        assert metrics.erasures.labels("data")._value.get() == 2
+        assert metrics.erasures_incomplete.labels("data")._value.get() == 1
         assert _files_with_canary(tmp_path) == []
 
 
@@ -144,3 +150,36 @@ def test_a_receipt_counts_words_of_the_app_that_wait_in_the_queues(
 @pytest.mark.parametrize("rest", ["/memories", "/data", "/conversations/c1", ""], ids=str)
 def test_erasing_from_an_unknown_app_is_not_found(sqlite_api: Api, rest: str) -> None:
     sqlite_api.refused(404, "DELETE", f"/apps/unknown{rest}")
+
+
+def test_an_erasure_that_a_reader_or_a_crash_cut_short_is_finished_later(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.db.engine.BUSY_TIMEOUT_SECONDS", 0.05)
+    with open_api(sqlite_url, tmp_path / "home") as api:
+        path, step = _fill(api), FinishErasures(api.loop.database)
+        with api.loop.database.read() as reader:
+            _read_something(reader)
+            cut = api.ask("DELETE", f"{path}/data")
+            step.run()
+            assert api.ask("GET", f"{path}/erasures")["erasures"][0]["left"]["databaseLog"] == 1
+        step.run()
+        [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
+        assert receipt == cut["receipt"] | {"left": cut["receipt"]["left"] | {"databaseLog": 0}}
+        assert _files_with_canary(tmp_path) == []
+
+
+def test_a_reader_does_not_hold_an_erasure_up_for_long(sqlite_api: Api) -> None:
+    path = _fill(sqlite_api)
+    with sqlite_api.loop.database.read() as reader:
+        _read_something(reader)
+        begun = time.monotonic()
+        assert sqlite_api.ask("DELETE", f"{path}/data")["receipt"]["left"]["databaseLog"] == 1
+    assert time.monotonic() - begun < 10
+
+
+def test_jobs_that_a_purge_cancels_are_counted_as_ended(api: Api) -> None:
+    path = _fill(api)
+    api.ask("DELETE", f"{path}/memories")
+    labels = {"kind": "create_memory", "state": "cancelled"}
+    assert api.loop.metrics.jobs_finished.labels(**labels)._value.get() == 1

@@ -122,3 +122,13 @@ def test_a_key_must_be_plain_and_short(sqlite_api: Api, key: str) -> None:
     headers = {"Idempotency-Key": key.encode("latin-1")}
     answer = sqlite_api.send("POST", "/apps", headers=headers, json={"appId": "chat", "name": "Chat"})
     assert answer.status_code == 422, answer.text
+
+
+@pytest.mark.parametrize("scope", ["memories", "data", "one memory"])
+def test_a_late_retry_does_not_bring_back_what_was_erased(api: Api, scope: str) -> None:
+    path = api.install()
+    made = api.ask("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
+    api.ask("DELETE", f"{path}/memories/{made['id']}?erase=true" if scope == "one memory" else f"{path}/{scope}")
+    error = api.refused(409, "POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
+    assert error["code"] == "erased"
+    assert api.contents(path) == []

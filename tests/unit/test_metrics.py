@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
+from loop.steps.finish_erasures import FinishErasures
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
 from loop.steps.upkeep import Upkeep
@@ -117,7 +118,7 @@ def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -
 def test_label_sets_are_those_of_the_domain() -> None:
     assert set(OUTCOMES) == {outcome.value for outcome in Outcome}
     assert set(FINAL_STATES) == {state.value for state in FINISHED}
-    assert set(TICK_STEPS) == {step.name for step in (RelayJobs, SettleEnergy, WakeSnoozed, Upkeep)}
+    assert set(TICK_STEPS) == {step.name for step in (RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures)}
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from loop.api.schemas.memories import (
     WrittenMemory,
 )
 from loop.api.writes import Done, answer
+from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
@@ -129,10 +130,15 @@ def delete_memory(
         if not erase:
             remove(session, memory, desk.cause("deleted by hand"))
             return Done(DeletedMemory(), about=app_id)
-        erase_memory(session, memory, desk.cause("erased by hand"))
-        return Done(DeletedMemory(), then=lambda: DeletedMemory(note=erasures.scrub(desk)))
+        erasure = erase_memory(session, memory, desk.cause("erased by hand"))
+        erasures.open_receipt(session, erasure)
+        return Done(DeletedMemory(), then=lambda: _erased_for_good(desk, erasure))
 
     return desk.write(work)
+
+
+def _erased_for_good(desk: Desk, erasure: Erasure) -> DeletedMemory:
+    return DeletedMemory(note=erasures.note_on(erasures.complete(desk, erasure)))
 
 
 @router.get("/{memoryId}/history", response_model=ChangeList, summary="Show a memory's history")

@@ -1,0 +1,47 @@
+"""Finishes erasures whose text may still stand in the database's own files.
+
+A reader can keep the log from being emptied while the request waits, and the loop can be killed between the commit
+and the scrub; the receipt says so until this step has made it good.
+"""
+
+from __future__ import annotations
+
+from shared.apps.models import DATABASE_LOG
+from shared.apps.queries import unscrubbed_erasures
+from shared.db.engine import Database
+from shared.errors import Transient
+from shared.telemetry.logging import get_logger
+
+_PATIENCE_SECONDS = 0.05
+
+
+class FinishErasures:
+    """A tick step."""
+
+    name = "finish_erasures"
+    every_seconds = 5.0
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._log = get_logger()
+
+    def run(self) -> bool:
+        """Scrub if any receipt asks for it, and complete those that stood before."""
+        with self._database.read() as session:
+            waiting = [one.erasure_id for one in unscrubbed_erasures(session)]
+        if not waiting:
+            return False
+        try:
+            self._database.scrub(_PATIENCE_SECONDS)
+        except Transient as error:
+            self._log.info("scrub_put_off", receipts=len(waiting), why=error.message)
+            return False
+        self._complete(waiting)
+        return False
+
+    def _complete(self, waiting: list[str]) -> None:
+        with self._database.write() as session:
+            for one in unscrubbed_erasures(session):
+                if one.erasure_id in waiting:
+                    one.left = one.left | {DATABASE_LOG: 0}
+        self._log.info("erasures_finished", receipts=len(waiting))

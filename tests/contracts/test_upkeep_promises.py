@@ -1,0 +1,74 @@
+"""What the sweep makes good: workers lost in their last attempt are counted, and a clock set back holds nothing up."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from loop.steps.upkeep import Upkeep
+from shared.outbox import ownership
+from shared.outbox.models import JobState
+from shared.outbox.queries import get_job
+from tests.support.house import House
+
+KIND = "create_memory"
+
+
+def upkeep(house: House) -> Upkeep:
+    return Upkeep(
+        house.database, house.clock, house.rule, timedelta(hours=24), house.metrics, horizon=timedelta(seconds=400)
+    )
+
+
+def exhaust(house: House) -> str:
+    """Have a job claimed for its last attempt; return its id."""
+    house.converse("notes", "c1", "fact 1")
+    [claim] = house.claims()
+    with house.database.write() as session:
+        job = get_job(session, claim.job_id)
+        job.attempts = job.max_attempts
+    return claim.job_id
+
+
+def deaths(house: House) -> tuple[float, float]:
+    dead = house.metrics.dead_letters.labels(KIND)._value.get()
+    return dead, house.metrics.jobs_finished.labels(KIND, JobState.DEAD)._value.get()
+
+
+def test_a_worker_lost_in_its_last_attempt_leaves_a_dead_letter_that_is_counted(house: House) -> None:
+    exhaust(house)
+    house.clock.advance(61)
+    assert upkeep(house).run() and [job.state for job in house.jobs()] == [JobState.DEAD]
+    assert deaths(house) == (1, 1) and house.metrics.jobs_lost._value.get() == 1
+
+
+def test_a_last_attempt_lost_by_a_worker_that_is_back_is_counted_too(house: House) -> None:
+    exhaust(house)
+    with house.database.write() as session:
+        assert ownership.release_node(session, "node", house.clock.now(), house.rule) == 1
+    house.clock.advance(1)
+    upkeep(house).run()
+    assert [job.state for job in house.jobs()] == [JobState.DEAD] and deaths(house) == (1, 1)
+
+
+def test_work_asked_for_before_the_clock_was_set_back_does_not_wait_for_it(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    house.clock.advance(-3600)
+    assert list(house.claims()) == []
+    assert not upkeep(house).run()
+    assert house.work_off() == [JobState.DONE]
+
+
+def test_a_lease_given_before_the_clock_was_set_back_runs_out(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    assert len(list(house.claims())) == 1
+    house.clock.advance(-3600)
+    assert upkeep(house).run()
+    house.clock.advance(10)
+    assert house.work_off() == [JobState.DONE] and house.contents() == ["fact 1"]
+
+
+def test_leases_and_waits_within_reach_are_left_alone(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    assert len(list(house.claims())) == 1
+    house.clock.advance(-300)
+    assert not upkeep(house).run() and [job.state for job in house.jobs()] == [JobState.RUNNING]
