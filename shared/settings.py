@@ -15,7 +15,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.errors import Configuration
 
-_Seconds = Annotated[float, Field(gt=0)]
+_DAY = 86_400
+_Seconds = Annotated[float, Field(gt=0, le=_DAY)]
+_Price = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
 class Settings(BaseSettings):
@@ -28,6 +30,7 @@ class Settings(BaseSettings):
         extra="ignore",
         populate_by_name=True,
         frozen=True,
+        allow_inf_nan=False,
     )
 
     # Where it lives
@@ -80,9 +83,9 @@ class Settings(BaseSettings):
     energy_gate_percent: float = Field(
         20.0, ge=0, le=100, description="Memory work starts only above this level, per cent."
     )
-    price_prompt_token: float = Field(0.008, ge=0, description="Units per prompt token.")
-    price_completion_token: float = Field(0.060, ge=0, description="Units per generated token.")
-    compaction_price_factor: float = Field(2.2, ge=0, description="Multiplies the price of a compaction call.")
+    price_prompt_token: _Price = Field(0.008, description="Units per prompt token.")
+    price_completion_token: _Price = Field(0.060, description="Units per generated token.")
+    compaction_price_factor: _Price = Field(2.2, description="Multiplies the price of a compaction call.")
     extractive_fraction: float = Field(
         0.01, ge=0, le=1, description="Share of a model's price that the extractive agent is charged."
     )
@@ -116,7 +119,7 @@ class Settings(BaseSettings):
     # The HTTP interface
     max_body_bytes: int = Field(8_000_000, ge=10_000, description="Largest request body, bytes.")
     max_message_chars: int = Field(200_000, ge=1000, description="Longest single message, characters.")
-    idempotency_hours: float = Field(24.0, gt=0, description="How long an Idempotency-Key is remembered, hours.")
+    idempotency_hours: float = Field(24.0, gt=0, le=8760, description="How long an Idempotency-Key is kept, hours.")
 
     @field_validator("home", "metrics_dir")
     @classmethod

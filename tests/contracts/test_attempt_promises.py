@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
@@ -84,6 +85,16 @@ def test_a_stale_message_is_dropped_without_work(house: House, attempts: Attempt
     for stale in (message, JobMessage(job_id="job_unknown", fence=1), JobMessage(job_id=message.job_id, fence=99)):
         attempts.run(stale, JobKind.CREATE_MEMORY, never)
     assert house.contents() == ["fact 1"]
+
+
+def test_the_same_message_at_five_workers_at_once_is_worked_on_by_one(house: House, attempts: Attempts) -> None:
+    house.converse("notes", "c1", "fact 1")
+    message = deliver(house)
+    with ThreadPoolExecutor(5) as workers:
+        for one in [workers.submit(attempts.run, message, JobKind.CREATE_MEMORY, house.pipeline) for _ in range(5)]:
+            one.result()
+    assert house.contents() == ["fact 1"] and len(house.scripted.seen) == 1
+    assert house.counted("stale_messages_total", kind="create_memory") == 4
 
 
 def never(_: Claim) -> JobState:

@@ -109,6 +109,13 @@ def test_what_happened_to_an_apps_memories_is_listed_newest_first(api: Api) -> N
     assert [change["memoryId"] for change in first["changes"] + second["changes"]] == ids[::-1]
 
 
+def test_memories_of_one_instant_keep_one_order(api: Api) -> None:
+    path = api.install()
+    ids = [api.ask("POST", f"{path}/memories", json={"content": f"Memory {i}."})["id"] for i in range(5)]
+    api.ask("PATCH", f"{path}/memories/{ids[2]}", json={"content": "Changed."})
+    assert [memory["id"] for memory in api.ask("GET", f"{path}/memories")["memories"]] == ids[::-1]
+
+
 def test_reading_memories_spends_nothing(sqlite_api: Api) -> None:
     path = sqlite_api.install()
     sqlite_api.remember(path, "Likes tea.")

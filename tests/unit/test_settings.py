@@ -1,0 +1,101 @@
+"""Settings are read from the environment and from .env; a wrong one stops the start and is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shared.errors import Configuration
+from shared.settings import Settings, environment_name, read_settings
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No settings at all."""
+    for name in map(environment_name, Settings.model_fields):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"AFTERTHOUGHT_PORT": "70000"}, "AFTERTHOUGHT_PORT"),
+        ({"AFTERTHOUGHT_MEMORY_CAP": "11"}, "AFTERTHOUGHT_MEMORY_CAP"),
+        ({"AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": "-1"}, "AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND"),
+        ({"AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": "nan"}, "AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND"),
+        ({"AFTERTHOUGHT_PRICE_PROMPT_TOKEN": "inf"}, "AFTERTHOUGHT_PRICE_PROMPT_TOKEN"),
+        ({"AFTERTHOUGHT_LEASE_SECONDS": "1e300"}, "AFTERTHOUGHT_LEASE_SECONDS"),
+        ({"AFTERTHOUGHT_IDEMPOTENCY_HOURS": "1e9"}, "AFTERTHOUGHT_IDEMPOTENCY_HOURS"),
+        ({"AFTERTHOUGHT_LOG_FORMAT": "xml"}, "AFTERTHOUGHT_LOG_FORMAT"),
+        ({"AFTERTHOUGHT_WORKER_NAME": "a/b"}, "AFTERTHOUGHT_WORKER_NAME"),
+        ({"AFTERTHOUGHT_MODEL": "llama3.2"}, "ollama:NAME"),
+        ({"AFTERTHOUGHT_MODEL": "ollama:"}, "ollama:NAME"),
+        ({"DATABASE_URL": "mysql://here/db"}, "DATABASE_URL"),
+        ({"REDIS_URL": "amqp://here"}, "REDIS_URL"),
+    ],
+    ids=lambda value: "=".join(*value.items()) if isinstance(value, dict) else "",
+)
+def test_a_wrong_value_is_named(given: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Configuration, match=named):
+        read_settings()
+
+
+def test_every_wrong_value_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AFTERTHOUGHT_PORT", "x")
+    monkeypatch.setenv("AFTERTHOUGHT_MEMORY_CAP", "0")
+    with pytest.raises(Configuration, match=r"AFTERTHOUGHT_PORT.*AFTERTHOUGHT_MEMORY_CAP"):
+        read_settings()
+
+
+LIMITS = ("model_timeout_seconds", "task_soft_limit_seconds", "task_hard_limit_seconds", "lease_seconds")
+
+
+@pytest.mark.parametrize("place", range(len(LIMITS) - 1), ids=lambda i: f"{LIMITS[i]} < {LIMITS[i + 1]}")
+def test_a_call_ends_before_its_task_and_a_task_before_its_lease(place: int) -> None:
+    limits = dict(zip(LIMITS, (30.0, 75.0, 85.0, 100.0), strict=True))
+    assert read_settings(**limits)
+    with pytest.raises(Configuration, match="must hold"):
+        read_settings(**limits | {LIMITS[place]: limits[LIMITS[place + 1]]})
+
+
+def test_a_lease_is_renewed_at_least_twice_in_its_time() -> None:
+    assert read_settings(heartbeat_seconds=50.0)
+    with pytest.raises(Configuration, match="HEARTBEAT"):
+        read_settings(heartbeat_seconds=50.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("postgres://u@h/d", "postgresql+psycopg://u@h/d"),
+        ("postgresql://u@h/d", "postgresql+psycopg://u@h/d"),
+        ("postgresql+psycopg://u@h/d", "postgresql+psycopg://u@h/d"),
+        ("sqlite:////data/a.db", "sqlite:////data/a.db"),
+    ],
+)
+def test_a_database_is_named_as_people_write_it(given: str, read: str) -> None:
+    assert read_settings(database_url=given).database == read
+
+
+def test_the_environment_goes_before_the_file_and_an_empty_value_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lines = ("AFTERTHOUGHT_PORT=8701", "AFTERTHOUGHT_MEMORY_CAP=5", "REDIS_URL=", "POSTGRES_PASSWORD=x")
+    (tmp_path / ".env").write_text("\n".join(lines))
+    monkeypatch.setenv("AFTERTHOUGHT_PORT", "8702")
+    found = read_settings()
+    assert (found.port, found.memory_cap, found.redis_url) == (8702, 5, None)
+
+
+def test_everything_is_kept_in_the_home_unless_it_is_named(tmp_path: Path) -> None:
+    found = read_settings(home=tmp_path)
+    assert (found.database, found.metrics_path) == (f"sqlite:///{tmp_path / 'afterthought.db'}", tmp_path / "metrics")
+    assert read_settings(home=Path("~/here")).home == Path.home() / "here"
+
+
+def test_the_admin_token_is_not_shown() -> None:
+    assert "s3cret" not in repr(read_settings(admin_token="s3cret"))
