@@ -53,6 +53,19 @@ def count_text(client: redis.Redis, app_id: str) -> int | None:
     return sum(_may_hold_text(message, app_id) for message in messages)
 
 
+def forget_past(client: redis.Redis) -> bool:
+    """Have Redis write its append-only file anew, so that messages long taken stand in no file; False when it will not.
+
+    A Redis of somebody else's may refuse; what it keeps, and for how long, is then its owner's to say.
+    """
+    try:
+        if client.info("persistence").get("aof_enabled"):
+            client.bgrewriteaof()
+    except BROKER_ERRORS:
+        return False
+    return True
+
+
 def _messages(client: redis.Redis) -> Iterator[bytes | str]:
     for queue in Queue:
         for key in queue_keys(queue):

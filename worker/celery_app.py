@@ -32,6 +32,7 @@ from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
 from worker.lifecycle import GAVE_UP, Hearing, Watch, private_queue
+from worker.refusals import keep_messages_out_of_logs
 from worker.tasks.canary import register_canary
 from worker.tasks.create_memory import register_create_memory
 from worker.tasks.end_conversation import register_end_conversation
@@ -41,6 +42,7 @@ from worker.wiring import make_metrics, node_name, retry_rule, wire
 settings = read_settings()
 node = node_name(settings)
 configure_logging(settings.log_level, settings.log_format, node)
+keep_messages_out_of_logs()
 log = get_logger()
 
 

@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from loop.api.dependencies import Desk
 from loop.api.schemas.erasures import Erased, Receipt
 from loop.api.writes import Done
-from loop.queue_contents import count_text
+from loop.queue_contents import count_text, forget_past
 from shared.apps.models import DATABASE_LOG, Erasure
 from shared.errors import Transient
 from shared.outbox.models import JobState
@@ -50,6 +50,7 @@ def complete(desk: Desk, erasure: Erasure) -> Erasure:
         QUEUED_TEXT: count_text(loop.redis, erasure.app_id),
     }
     _count_cancelled(desk, erasure)
+    forget_past(loop.redis)
     if any(erasure.left.values()):
         loop.metrics.erasures_incomplete.labels(erasure.scope).inc()
     with desk.loop.database.write() as session:

@@ -6,10 +6,14 @@ messages still parse.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+from shared.contracts.values import LARGEST_INTEGER, Id, Words
 
 
 class JobKind(StrEnum):
@@ -43,8 +47,8 @@ class JobMessage(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    job_id: str = Field(min_length=1, max_length=40)
-    fence: int = Field(ge=1)
+    job_id: Annotated[Id, Field(max_length=40)]
+    fence: int = Field(ge=1, le=LARGEST_INTEGER)
 
 
 class EndConversation(BaseModel):
@@ -52,6 +56,17 @@ class EndConversation(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
-    app_id: str = Field(min_length=1, max_length=100)
-    conversation_id: str = Field(min_length=1, max_length=200)
-    reason: str | None = Field(None, max_length=500)
+    app_id: Annotated[Id, Field(max_length=100)]
+    conversation_id: Id
+    reason: Annotated[Words, Field(max_length=500)] | None = None
+
+
+def wrong_fields(message: type[BaseModel], problems: Iterable[Mapping[str, Any]]) -> str:
+    """Return the names of the fields that are wrong; a name of the sender's own is text, and is not repeated."""
+    ours = {name for field in message.model_fields.items() for name in (field[0], field[1].alias)}
+    return ", ".join(dict.fromkeys(_named(problem["loc"], ours) for problem in problems))
+
+
+def _named(location: Sequence[int | str], ours: set[str | None]) -> str:
+    first = str(location[0]) if location else "message"
+    return first if first in ours or first == "message" else "a field that is not known"

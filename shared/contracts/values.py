@@ -51,10 +51,18 @@ def _in_range(value: datetime) -> datetime:
     return value.astimezone(UTC)
 
 
+def _storable(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("holds a NUL character")
+    return value
+
+
 JsonObject = Annotated[dict[str, Any], AfterValidator(_bounded)]
 """A free-form object of the app's own, bounded in depth and size."""
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_range)]
 """A time a client sends: ISO 8601 with its offset."""
+Words = Annotated[str, AfterValidator(_storable)]
+"""A text that every database stores."""
 Id = Annotated[str, Field(pattern=ID_PATTERN)]
 """An id an app chose."""
 Importance = Annotated[int, Field(strict=True, ge=0, le=10)]

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from shared.apps.queries import lock_app
 from shared.broker import notify
 from shared.clock import Clock
-from shared.contracts.jobs import EndConversation, JobKind
+from shared.contracts.jobs import EndConversation, JobKind, wrong_fields
 from shared.conversations.lifecycle import end
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
@@ -43,8 +43,8 @@ class EndConversationByMessage:
         try:
             self._end(EndConversation.model_validate(fields))
         except ValidationError as error:
-            wrong = ", ".join(".".join(map(str, problem["loc"])) or "message" for problem in error.errors())
-            self._bury(f"malformed intake message: {wrong[:500]}")
+            wrong = wrong_fields(EndConversation, error.errors())
+            self._bury(f"malformed intake message: {wrong}")
         except (NotFound, Conflict) as error:
             self._bury(f"{error.code}: {error.message}")
         notify(self._news, "intake")

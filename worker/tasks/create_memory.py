@@ -7,7 +7,7 @@ from typing import Any
 from celery import Celery
 from pydantic import ValidationError
 
-from shared.contracts.jobs import CREATE_MEMORY_TASK, JobKind, JobMessage
+from shared.contracts.jobs import CREATE_MEMORY_TASK, JobKind, JobMessage, wrong_fields
 from shared.telemetry.logging import get_logger
 from worker.pipelines.attempt import JobFailed
 from worker.tasks.registry import Ready
@@ -17,11 +17,11 @@ def register_create_memory(app: Celery, ready: Ready) -> None:
     """Register the task; a payload that does not parse is counted, and the sweeper sends its job again."""
 
     @app.task(name=CREATE_MEMORY_TASK, throws=(JobFailed,))
-    def create_memory(**payload: Any) -> None:
+    def create_memory(*unnamed: Any, **payload: Any) -> None:
         try:
-            message = JobMessage.model_validate(payload)
+            message = JobMessage.model_validate(payload if not unnamed else {})
         except ValidationError as error:
             ready.now.metrics.dead_letters.labels(JobKind.CREATE_MEMORY).inc()
-            get_logger().error("job_message_malformed", fields=sorted(map(str, payload)))
+            get_logger().error("job_message_malformed", wrong=wrong_fields(JobMessage, error.errors()))
             raise JobFailed("the message does not parse; its job, if any, will be sent again") from error
         ready.now.attempts.run(message, JobKind.CREATE_MEMORY, ready.now.create_memory)

@@ -1,0 +1,61 @@
+"""Whatever strangers put on the queues, the worker goes on, and no word of it stands in a log, a table or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from shared.broker import make_celery
+from shared.contracts.jobs import CREATE_MEMORY_TASK, END_CONVERSATION_TASK, Queue
+from shared.settings import Settings
+from tests.faults.fleet import Fleet, launch
+from tests.support.waiting import wait_until
+
+CANARY = "zyzzogeton-2718"
+GARBAGE: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    (END_CONVERSATION_TASK, [CANARY, {"x": CANARY}], {}, "json"),
+    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": f"{CANARY} said so"}, "json"),
+    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": "c1", CANARY: 1}, "json"),
+    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": "c1", "reason": f"{CANARY}\0"}, "json"),
+    (END_CONVERSATION_TASK, [], {"appId": [1], "conversationId": {"a": CANARY}}, "json"),
+    (CREATE_MEMORY_TASK, [CANARY], {}, "json"),
+    (CREATE_MEMORY_TASK, [], {CANARY: 1}, "json"),
+    (CREATE_MEMORY_TASK, [], {"job_id": "job_0", "fence": 10**30}, "json"),
+    ("nobody.knows", [CANARY], {CANARY: CANARY}, "json"),
+    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": CANARY}, "pickle"),
+    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": CANARY}, "yaml"),
+]
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, sqlite_url: str) -> Iterator[Fleet]:
+    with launch(tmp_path, sqlite_url) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def stranger(fleet: Fleet, tmp_path: Path) -> Iterator[Celery]:
+    settings = Settings(home=tmp_path / "stranger", redis_url=fleet.redis.url, _env_file=None)  # type: ignore[call-arg]
+    celery = make_celery(settings)
+    yield celery
+    celery.close()
+
+
+def test_garbage_on_the_queues_stops_nothing_and_is_repeated_nowhere(fleet: Fleet, stranger: Celery) -> None:
+    app = fleet.new_app()
+    for task, args, fields, serializer in GARBAGE:
+        for queue in Queue:
+            stranger.send_task(task, args=args, kwargs=fields, queue=queue.value, serializer=serializer)
+    fleet.ask("POST", f"/apps/{app}/conversations", json={"conversationId": "last"})
+    fields = {"appId": app, "conversationId": "last", "reason": f"over, {CANARY}"}
+    stranger.send_task(END_CONVERSATION_TASK, kwargs=fields, queue=Queue.INTAKE.value)
+    wait_until(lambda: fleet.states(app), 60, "the last message to be carried out")
+    fleet.settle(app)
+    assert all(process.alive for process in fleet.system.processes)
+    assert CANARY not in fleet.system.workers[0].log and CANARY not in fleet.system.loop.log
+    fleet.ask("DELETE", f"/apps/{app}/data")
+    wait_until(lambda: not fleet.places_of(CANARY), 20, "every place to be free of the text")
