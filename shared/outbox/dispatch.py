@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from shared.ids import new_id
 from shared.outbox import queries
-from shared.outbox.models import WAITING, Job, JobState, Turn
+from shared.outbox.models import Job, JobState, Turn
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,3 @@ def defer(session: Session, why: str, now: datetime) -> int:
         deferred = {"state": JobState.DEFERRED, "deferred_since": now, "reason": why}
         session.execute(update(Job), [{"seq": seq, **deferred} for seq in due])
     return len(due)
-
-
-def count_waiting(session: Session) -> int:
-    """Return how many jobs wait, due or not."""
-    return sum(count for (_, state), count in queries.count_by_state(session).items() if state in WAITING)
