@@ -21,6 +21,7 @@ class Notices:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
         self._log = get_logger()
+        self._lost = False
 
     def start(self) -> None:
         """Begin to listen."""
@@ -36,12 +37,24 @@ class Notices:
             try:
                 self._listen()
             except BROKER_ERRORS as error:
-                self._log.warning("notices_lost", error=type(error).__name__)
+                self._note_loss(error)
                 self._over.wait(self._pause_seconds)
+
+    def _note_loss(self, error: Exception) -> None:
+        # Once for each outage: a line a second would bury what else is said while Redis is away.
+        if not self._lost:
+            self._log.warning("notices_lost", error=type(error).__name__)
+        self._lost = True
+
+    def _note_hearing(self) -> None:
+        if self._lost:
+            self._log.info("notices_heard_again")
+        self._lost = False
 
     def _listen(self) -> None:
         with self._client.pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call]
             channel.subscribe(NOTICES)
+            self._note_hearing()
             while not self._over.is_set():
                 message = channel.get_message(timeout=1.0)
                 if message is not None and isinstance(message["data"], bytes):
