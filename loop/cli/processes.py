@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from loop.cli.invocation import Invocation, JsonOption
+from loop.cli.output import remark
 from shared.errors import Transient
 
 if TYPE_CHECKING:
@@ -27,9 +28,13 @@ def add_to(program: typer.Typer) -> None:
 
 def up() -> None:
     """Start everything on this machine (Redis, loop, worker) and keep it running until Ctrl-C."""
+    from loop.cli.checks.machine import check_names, names_given  # brings the settings
     from loop.supervisor import run_up  # brings the database's tools
 
-    raise typer.Exit(run_up(Invocation().settings))
+    settings = Invocation().settings
+    for finding in check_names(names_given()):
+        remark(f"{finding.found}. {finding.mend}")
+    raise typer.Exit(run_up(settings))
 
 
 def run_loop() -> None:

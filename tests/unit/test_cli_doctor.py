@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loop.cli.checks.finding import Finding, Health
-from loop.cli.checks.machine import check_clock, check_disk, check_home, check_names, check_python
+from loop.cli.checks.machine import check_clock, check_disk, check_home, check_names, check_python, names_given
 from loop.cli.checks.stores import check_database, check_models, check_redis
 from loop.embedded_redis import EmbeddedRedis, free_port
 from shared.db.engine import Database
@@ -66,6 +66,14 @@ def test_a_variable_that_nobody_reads_is_told_with_the_one_that_was_meant() -> N
     (found,) = check_names({"AFTERTHOUGHT_MODLE": "x", "AFTERTHOUGHT_URL": "x", "AFTERTHOUGHT_PORT": "1", "HOME": "/"})
     assert found.health is Health.WARN
     assert found.mend == "Did you mean AFTERTHOUGHT_MODEL?"
+
+
+def test_a_variable_that_nobody_reads_is_found_in_the_env_file_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("AFTERTHOUGHT_MEMRY_CAP=4\n")
+    monkeypatch.chdir(tmp_path)
+    assert "AFTERTHOUGHT_MEMRY_CAP is no setting" in [found.found for found in check_names(names_given())]
 
 
 @pytest.mark.parametrize(

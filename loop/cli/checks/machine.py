@@ -9,9 +9,11 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+
+from dotenv import dotenv_values
 
 from loop.cli.checks.finding import Finding, fail, ok, warn
 from shared.errors import Configuration
@@ -42,10 +44,15 @@ def read_or_find_wrong() -> tuple[Settings | None, list[Finding]]:
         return None, [fail("settings", problem, "Correct it in the environment or in .env.") for problem in problems]
     given = sorted(environment_name(field) for field in settings.model_fields_set)
     findings = [ok("settings", f"given: {', '.join(given)}" if given else "all at their defaults")]
-    return settings, [*findings, *check_names(os.environ)]
+    return settings, [*findings, *check_names(names_given())]
 
 
-def check_names(environment: Mapping[str, str]) -> Iterator[Finding]:
+def names_given() -> set[str]:
+    """Return the names of all variables that are set in the environment or in ``.env``."""
+    return {*os.environ, *dotenv_values(".env")}
+
+
+def check_names(environment: Collection[str]) -> Iterator[Finding]:
     """Look for variables that are meant for us and that nobody reads."""
     known = {environment_name(field) for field in Settings.model_fields} | _OF_THE_COMMAND_LINE
     for name in sorted(environment):
