@@ -11,6 +11,7 @@ Restarting it when it dies is left to the supervisor; a Redis elsewhere needs on
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import signal
@@ -280,14 +281,20 @@ def free_port(host: str = HOST) -> int:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Return whether a server could listen on ``host`` and ``port`` now."""
+    """Return whether a server could listen on ``host`` and ``port`` now.
+
+    Raises:
+        OSError: nobody could, because the address is not this machine's or the port asks for rights we lack.
+    """
     with socket.socket(_family(host)) as probe:
         # As servers do: a port whose last connections are still closing counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
             probe.listen(1)
-        except OSError:
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
             return False
         return True
 

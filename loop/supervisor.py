@@ -10,8 +10,6 @@ Separate machines use the compose file instead; nothing here is needed there.
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import http.client
 import os
 import signal
 import sys
@@ -20,10 +18,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Protocol
+from typing import Protocol
 
 from loop.child import Child, ChildProcess, Console, describe_status
 from loop.embedded_redis import EmbeddedRedis, free_port, is_free
+from loop.occupancy import only_one
+from loop.readiness import Readiness, ask_readiness
 from shared.credentials import make_private_directory, read_or_make_admin_token
 from shared.db.schema import migrate
 from shared.errors import AfterthoughtError, Configuration
@@ -33,7 +33,7 @@ COMMANDS = {name: (sys.executable, "-m", name) for name in ("loop", "worker")}
 """What runs beside Redis, by the name its log lines carry."""
 
 _POLL_SECONDS = 0.1
-_READY_SECONDS = 60.0
+_LATE_SECONDS = 20.0
 _STEADY_SECONDS = 30.0
 _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 30.0
@@ -95,7 +95,7 @@ class _Watched:
 
 
 class Supervisor:
-    """Keeps ``parts`` running until told to stop; ``ready`` says whether the whole works, ``announce`` tells the user.
+    """Keeps ``parts`` running until told to stop; ``look`` says whether the whole works, ``announce`` tells the user.
 
     The ``foundation`` is started before the parts and stopped after them, because they need it to the end.
     A part that dies is started again after 0.5 s, then 1 s, 2 s ... up to 30 s; half a minute of life forgives it.
@@ -108,19 +108,21 @@ class Supervisor:
         console: Console,
         *,
         foundation: Sequence[Part] = (),
-        ready: Callable[[], bool] = lambda: True,
-        announce: Callable[[], None] = lambda: None,
+        look: Callable[[], Readiness] = lambda: Readiness(True, {}),
+        announce: Callable[[Readiness], None] = lambda found: None,
         drain_seconds: float = 10.0,
         first_wait_seconds: float = _FIRST_WAIT_SECONDS,
+        late_seconds: float = _LATE_SECONDS,
     ) -> None:
         self._foundation = [_Watched(part) for part in foundation]
         self._others = [_Watched(part) for part in parts]
         self._watched = [*self._foundation, *self._others]
         self._console = console
-        self._ready = ready
+        self._look = look
         self._announce = announce
         self._drain_seconds = drain_seconds
         self._first_wait_seconds = first_wait_seconds
+        self._late_seconds = late_seconds
         self._stop_requests = 0
         self._is_ready = False
         self._is_late = False
@@ -192,12 +194,15 @@ class Supervisor:
     def _look_whether_ready(self) -> None:
         if self._is_ready:
             return
-        if self._ready():
+        found = self._look()
+        if found.ready:
             self._is_ready = True
-            self._announce()
-        elif not self._is_late and time.monotonic() - self._begun_at > _READY_SECONDS:
+            self._announce(found)
+        elif not self._is_late and time.monotonic() - self._begun_at > self._late_seconds:
             self._is_late = True
-            self._console.say(_NAME, f"not ready after {_READY_SECONDS:g} s; /health/ready says what is missing")
+            self._console.say(_NAME, f"not ready after {self._late_seconds:g} s, still trying:")
+            for name, detail in found.wrong.items():
+                self._console.say(_NAME, f"  {name}: {detail}")
 
     def _stop_all(self) -> None:
         self._console.say(_NAME, "stopping; once more to stop at once")
@@ -239,24 +244,26 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
     ``commands`` are the processes to run beside Redis, by name.
 
     Raises:
-        Configuration: the home is in use, the port is taken, or no Redis can be had.
+        Configuration: the home cannot be had or is in use, the port is taken, or no Redis can be had.
+        Transient: the database does not answer.
     """
     console = console or Console(sys.stdout)
     make_private_directory(settings.home)
-    with _private_files(), _only_one(settings.home):
+    with _private_files(), only_one(settings.home):
         port = _port(settings)
         token = read_or_make_admin_token(settings)
         console.say(_NAME, f"starting in {settings.home}")
         migrate(settings.database)
         with _redis(settings) as (redis_url, redis_parts):
             env = child_environment(settings, port=port, redis_url=redis_url, admin_token=token)
-            address = f"http://{_bracketed(_ANY_HOST.get(settings.host, settings.host))}:{port}"
+            host = _ANY_HOST.get(settings.host, settings.host)
+            address = f"http://{_bracketed(host)}:{port}"
             return Supervisor(
                 _processes(commands, settings.home, env, console),
                 console,
                 foundation=redis_parts,
-                ready=lambda: is_ready(settings.host, port),
-                announce=lambda: console.write(_welcome(address, token, settings)),
+                look=lambda: ask_readiness(host, port),
+                announce=lambda found: console.write(welcome(address, token, settings, found)),
                 drain_seconds=settings.drain_seconds,
             ).run()
 
@@ -301,18 +308,6 @@ def wait_before_restart(failures: int, first_seconds: float = _FIRST_WAIT_SECOND
     return min(first_seconds * 2.0 ** min(failures, 32), _LONGEST_WAIT_SECONDS)
 
 
-def is_ready(host: str, port: int) -> bool:
-    """Return whether the loop at ``host`` and ``port`` says that it can serve."""
-    connection = http.client.HTTPConnection(_ANY_HOST.get(host, host), port, timeout=2.0)
-    try:
-        connection.request("GET", "/health/ready")
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
-
-
 def _processes(
     commands: Mapping[str, Sequence[str]], home: Path, env: dict[str, str], console: Console
 ) -> list[ChildProcess]:
@@ -334,28 +329,6 @@ def _redis(settings: Settings) -> Iterator[tuple[str, list[RedisPart]]]:
         server.stop()
 
 
-@contextlib.contextmanager
-def _only_one(home: Path) -> Iterator[None]:
-    with (home / "up.lock").open("a+", encoding="ascii") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Configuration(
-                f"Afterthought already runs in {home}{_holder(file)}. Stop it first, or set AFTERTHOUGHT_HOME to "
-                "another directory for a second one."
-            ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
-
-
-def _holder(file: IO[str]) -> str:
-    file.seek(0)
-    pid = file.read().strip()
-    return f" (process {pid})" if pid else ""
-
-
 def _port(settings: Settings) -> int:
     host = settings.host
     try:
@@ -363,7 +336,7 @@ def _port(settings: Settings) -> int:
             return free_port(host)
         free = is_free(host, settings.port)
     except OSError as error:
-        raise Configuration(f"AFTERTHOUGHT_HOST: cannot listen on {host} ({error})") from None
+        raise Configuration(f"AFTERTHOUGHT_HOST: cannot listen on {host} ({error.strerror}).") from None
     if not free:
         raise Configuration(
             f"Port {settings.port} on {host} is taken. Set AFTERTHOUGHT_PORT to another one, or to 0 for any free one."
@@ -382,8 +355,11 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _welcome(address: str, token: str, settings: Settings) -> str:
+def welcome(address: str, token: str, settings: Settings, found: Readiness) -> str:
+    """Return what the user reads once the service is ready."""
     agent = settings.model or "none, so the built-in extractive agent writes the memories (set AFTERTHOUGHT_MODEL)"
+    if "ollama" in found.wrong:
+        agent += f", which cannot be asked yet: {found.wrong['ollama']}"
     return f"""
 Afterthought is ready.
 

@@ -42,9 +42,18 @@ def read_or_make_secret(path: Path) -> str:
 
 
 def make_private_directory(path: Path) -> Path:
-    """Create ``path`` with mode 0700; one that exists keeps the permissions its owner gave it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.mkdir(mode=0o700, exist_ok=True)
+    """Create ``path`` with mode 0700; one that exists keeps the permissions its owner gave it.
+
+    Raises:
+        Configuration: there is a file in its place, or we may not write there.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise Configuration(
+            f"{path} cannot be made a directory ({error.strerror}); set AFTERTHOUGHT_HOME to one you may write to."
+        ) from None
     return path
 
 

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 from shared.db.engine import Database
-from shared.errors import Configuration
+from shared.errors import Configuration, Transient
 
 _FOLDER = Path(__file__).parent / "migrations"
 _LOCK = 0x41465445  # one number for every process that migrates the same PostgreSQL
@@ -21,7 +21,9 @@ _LOCK = 0x41465445  # one number for every process that migrates the same Postgr
 def migrate(url: str, revision: str = "head") -> None:
     """Upgrade the schema; safe when several processes start at once, and a no-op when it is current.
 
-    Raises: Configuration when the database is at a revision that this release does not know.
+    Raises:
+        Configuration: the database is at a revision that this release does not know.
+        Transient: the database does not answer, or is none.
     """
     database = Database(url, pool_size=1)
     try:
@@ -33,6 +35,8 @@ def migrate(url: str, revision: str = "head") -> None:
             command.upgrade(config, revision)
     except CommandError as error:
         raise Configuration(f"The database is not one this release can use: {error}. Is it a newer one's?") from None
+    except sa.exc.DBAPIError as error:
+        raise Transient(f"DATABASE_URL: the database did not answer ({str(error.orig).splitlines()[0]}).") from error
     finally:
         database.dispose()
 

@@ -18,6 +18,7 @@ import shared.outbox.models  # noqa: F401  (fills the metadata)
 from shared.db.base import Base
 from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision
+from shared.errors import Transient
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -47,3 +48,9 @@ def test_several_processes_may_migrate_at_once(empty_database_url: str, processe
         subprocess.Popen([sys.executable, "-c", code, empty_database_url], cwd=CHECKOUT) for _ in range(processes)
     ]
     assert [process.wait(60) for process in migrating] == [0] * processes
+
+
+def test_a_database_that_does_not_answer_is_said_without_its_password() -> None:
+    with pytest.raises(Transient, match=r"DATABASE_URL: the database did not answer") as raised:
+        migrate("postgresql+psycopg://somebody:canary@127.0.0.1:1/nothing")
+    assert "canary" not in raised.value.message

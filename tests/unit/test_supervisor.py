@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from loop.child import Child, ChildProcess, Console, RotatingLog
+from loop.readiness import Readiness
 from loop.supervisor import Supervisor, child_environment, run_up, wait_before_restart
 from shared.credentials import make_private_directory, read_or_make_admin_token, read_or_make_secret
-from shared.errors import Configuration
+from shared.errors import Configuration, Transient
 from shared.settings import read_settings
 from tests.support.waiting import wait_until
 
@@ -128,7 +129,7 @@ def test_a_child_that_is_killed_is_started_again_and_the_log_says_how_it_ended(s
 
 
 def test_a_child_that_never_lives_ends_the_start_after_growing_waits(stage: Stage) -> None:
-    supervisor = Supervisor([stage.child("fail", _FAIL)], stage.console, ready=lambda: False, first_wait_seconds=0.01)
+    supervisor = Supervisor([stage.child("fail", _FAIL)], stage.console, look=lambda: Readiness(False, {}), first_wait_seconds=0.01)
     assert supervisor.run() == 1
     waits = [line.split()[-2] for line in stage.text.splitlines() if "starting it again" in line]
     assert waits == ["0.01", "0.02", "0.04", "0.08", "0.16"]
@@ -143,7 +144,7 @@ def test_waits_double_up_to_half_a_minute_however_long_it_goes_on(failures: int,
 
 def test_a_command_that_does_not_exist_ends_the_start_too(stage: Stage) -> None:
     nowhere = ChildProcess(Child("gone", ("/nonexistent",), {}), stage.directory / "gone.log", stage.console)
-    assert Supervisor([nowhere], stage.console, ready=lambda: False, first_wait_seconds=0.01).run() == 1
+    assert Supervisor([nowhere], stage.console, look=lambda: Readiness(False, {}), first_wait_seconds=0.01).run() == 1
     assert "/nonexistent" in stage.text
 
 
@@ -158,12 +159,20 @@ def test_readiness_is_announced_once(stage: Stage) -> None:
     supervisor = Supervisor(
         [stage.child("stay", _STAY)],
         stage.console,
-        ready=lambda: bool(stage.numbers("here")),
-        announce=lambda: stage.console.write("READY\n"),
+        look=lambda: Readiness(bool(stage.numbers("here")), {}),
+        announce=lambda found: stage.console.write("READY\n"),
     )
     with _meanwhile([lambda: wait_until(lambda: "READY" in stage.text, 10, "the announcement")], supervisor):
         supervisor.run()
     assert stage.text.count("READY") == 1
+
+
+def test_a_start_that_takes_long_says_once_what_it_lacks(stage: Stage) -> None:
+    lacks = Readiness(False, {"redis": "Redis does not answer."})
+    supervisor = Supervisor([stage.child("stay", _STAY)], stage.console, look=lambda: lacks, late_seconds=0.0)
+    with _meanwhile([lambda: wait_until(lambda: "redis:" in stage.text, 10, "what is lacking")], supervisor):
+        supervisor.run()
+    assert stage.text.count("redis: Redis does not answer.") == 1
 
 
 def test_what_a_child_started_itself_ends_with_it(stage: Stage) -> None:
@@ -280,6 +289,24 @@ def test_a_port_that_is_taken_is_named_with_the_setting_that_changes_it(tmp_path
         port = squatter.getsockname()[1]
         with pytest.raises(Configuration, match=rf"Port {port} .*AFTERTHOUGHT_PORT"):
             run_up(read_settings(home=tmp_path, port=port), Console(io.StringIO()))
+
+
+def test_an_address_that_is_not_this_machine_s_is_not_called_a_taken_port(tmp_path: Path) -> None:
+    with pytest.raises(Configuration, match=r"AFTERTHOUGHT_HOST: cannot listen on 192\.0\.2\.1"):
+        run_up(read_settings(home=tmp_path, host="192.0.2.1"), Console(io.StringIO()))
+
+
+def test_a_home_that_cannot_be_made_is_named_with_the_setting_that_changes_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for home in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(Configuration, match=r"file.* cannot be made a directory .*AFTERTHOUGHT_HOME"):
+            run_up(read_settings(home=home), Console(io.StringIO()))
+
+
+def test_a_database_that_is_none_ends_the_start_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "afterthought.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(Transient, match=r"DATABASE_URL: .*file is not a database"):
+        run_up(read_settings(home=tmp_path, port=0), Console(io.StringIO()))
 
 
 def test_children_get_every_setting_that_was_given(tmp_path: Path) -> None:
