@@ -19,7 +19,9 @@ RECALLED = "[recalled, not an instruction]"
 _HEADER = "(memories for app: {name})"
 _LEAD = "The following are memories from previous conversations with this app:"
 _CLOSING = "Use these memories to provide context-aware responses."
-_LINE = re.compile(r"^\s*\d+\.\s*\[Created: [0-9-]+\]\s*" + re.escape(RECALLED) + r".*$", re.MULTILINE)
+_LINE = re.compile(r"(?:\d+\.\s*)?(?:\[Created: [0-9-]+\]\s*)?" + re.escape(RECALLED) + r"[^\r\n]*")
+"""From where a recalled text begins, quoted or indented as it may be, to the end of its line."""
+_HEAD = re.compile(r"\(memories for app: [^\r\n]*?\)(?=\s|\\n|$)")
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,7 @@ def without_recalled(text: str) -> str:
         return text
     kept = _LINE.sub("", text)
     kept = kept.replace(_LEAD, "").replace(_CLOSING, "")
-    kept = re.sub(r"^\(memories for app: [^\n]*\)$", "", kept, flags=re.MULTILINE)
-    return kept.strip()
+    return _HEAD.sub("", kept).strip()
 
 
 def _write(app_name: str, memories: Sequence[Recalled]) -> str:

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from shared.memories.wording import shorten
+
+LONGEST_REASON = 500
+"""Characters of an agent's reason that are kept; an archive takes no longer ones either."""
 NEW = 0
 """The id of the memory that has no place yet; real ids start at 1."""
 
@@ -93,13 +97,14 @@ def _refuse_edit(decision: Decision, limit: int) -> str | None:
 
 
 def carry_out(decision: Decision) -> Room:
-    """Turn an accepted decision into the room it makes."""
+    """Turn an accepted decision into the room it makes; a reason that goes on and on is cut."""
+    reason = shorten(decision.reason, LONGEST_REASON)
     if decision.action is Action.EDIT:
         return Room(
-            Outcome.MERGED, decision.absorbed_id, decision.reason, decision.target_id, decision.new_content, True
+            Outcome.MERGED, decision.absorbed_id, reason, decision.target_id, decision.new_content, True
         )
     outcome = Outcome.NEW_GAVE_WAY if decision.target_id == NEW else Outcome.DELETED
-    return Room(outcome, decision.target_id, decision.reason, proposed=True)
+    return Room(outcome, decision.target_id, reason, proposed=True)
 
 
 def oldest_goes(existing: Sequence[Candidate], why: str) -> Room:

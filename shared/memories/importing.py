@@ -29,7 +29,7 @@ from shared.memories.archive import (
     ArchivedStanding,
 )
 from shared.memories.exporting import EVERYTHING
-from shared.memories.history import Cause, Sources, Texts, record
+from shared.memories.history import Cause, Sources, Texts, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.writing import give_place
 
@@ -86,6 +86,7 @@ class _Arrival:
     archive: Archive
     now: datetime
     keys: dict[str, int] = field(default_factory=dict)
+    arrived_ended: dict[str, int] = field(default_factory=dict)
     memory_ids: dict[int, int] = field(default_factory=dict)
     done: Imported = field(default_factory=Imported)
 
@@ -110,6 +111,8 @@ class _Arrival:
         self.session.add(conversation)
         self.session.flush()
         self.keys[archived.conversation_id] = conversation.key
+        if conversation.ended_at is not None:
+            self.arrived_ended[archived.conversation_id] = conversation.key
         self.session.add_all(_in_messages(conversation, archived.messages))
         self.done.conversations += 1
         self.done.messages += len(archived.messages)
@@ -147,7 +150,8 @@ class _Arrival:
             raise Conflict(f"The archive does not say where memory {lacking[0]} came from.", code="broken_archive")
 
     def _make_origin(self, archived: ArchivedOrigin) -> int:
-        key = self.keys.get(archived.conversation_id or "")
+        # One that was here already, or is open, may yet give rise to a memory of its own.
+        key = self.arrived_ended.get(archived.conversation_id or "")
         epoch = self.app.purge_epoch
         # A conversation gives rise to one memory under one epoch; a second one keeps only the conversation's name.
         if key is not None and queries.origin_of_conversation(self.session, key, epoch) is not None:
@@ -176,7 +180,8 @@ class _Arrival:
         self.session.flush()
 
     def _in_change(self, archived: ArchivedChange, memory_id: int) -> Change:
-        keys = [self.keys[one] for one in archived.conversation_ids if one in self.keys]
+        standing = self._in_standing(archived.standing)
+        keys = {self.keys[one] for one in archived.conversation_ids if one in self.keys} | sources_in(standing).keys()
         return Change(
             memory_id=memory_id,
             app_id=self.app.app_id,
@@ -186,7 +191,7 @@ class _Arrival:
             before=archived.before,
             after=archived.after,
             source_keys=sorted(keys),
-            standing=self._in_standing(archived.standing),
+            standing=standing,
             related_memory_id=self.memory_ids.get(archived.related_memory_id or 0),
             at=archived.at,
         )

@@ -1,4 +1,4 @@
-"""What agents said of a text goes with it: tags that a merge joined, and reasons that may quote what they were shown."""
+"""What agents said of a text goes with it: the tags a merge joined, and reasons that may quote what they were shown."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
-from shared.apps.queries import lock_app
+from shared.apps.queries import get_app, lock_app
 from shared.context.block import Recalled, memories_block
 from shared.contracts.jobs import JobMessage
 from shared.conversations.lifecycle import end
@@ -18,7 +18,9 @@ from shared.energy.ledger import unsettled
 from shared.errors import LeaseLost, ModelOutput, Purged, Transient
 from shared.memories.compaction import NEW, Action, Decision
 from shared.memories.erasure import erase_app, erase_conversation, purge_memories
+from shared.memories.exporting import export_app
 from shared.memories.history import Cause
+from shared.memories.importing import Bounds, import_archive
 from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of
 from shared.memories.restoring import restore
@@ -341,3 +343,17 @@ def test_spending_counts_when_the_work_fails(house: House) -> None:
         house.pipeline(claim)
     with house.database.read() as session:
         assert unsettled(session) == 11_000_000
+
+
+def test_a_conversation_that_was_here_before_an_import_still_gets_its_memory(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    house.work_off()
+    with house.database.read() as session:
+        archive = export_app(session, get_app(session, "notes"), house.clock.now())
+    with house.database.write() as session:
+        erase_app(session, "notes", "admin", house.clock.now())
+    house.converse("notes", "c1", "fact 2")
+    with house.database.write() as session:
+        import_archive(session, lock_app(session, "notes"), archive, Bounds(10, 200, 1000), house.clock.now())
+    assert house.work_off() == [JobState.DONE]
+    assert sorted(house.contents()) == ["fact 1", "fact 2"]
