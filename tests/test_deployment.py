@@ -140,6 +140,16 @@ def test_every_variable_is_a_setting_or_explained_beside_the_compose_file() -> N
     assert FOR_COMPOSE - names == set(), "explained but not used"
 
 
+def test_every_setting_that_an_operator_may_tune_reaches_our_processes() -> None:
+    given = set(_environment("loop")) | set(_environment("worker"))
+    # A scaled worker must not share its name with another, and an image has one home.
+    assert SETTINGS - given == {"AFTERTHOUGHT_WORKER_NAME", "AFTERTHOUGHT_HOME"}
+    common = set(_environment("loop")) & set(_environment("worker"))
+    assert {name for name in common if f"${{{name}:-" in COMPOSE_TEXT} >= {
+        environment_name(field) for field in Settings.model_fields if field.startswith(("memory_", "energy_", "price_"))
+    }
+
+
 @pytest.mark.parametrize("service", OURS)
 def test_every_variable_given_to_our_processes_is_a_setting(service: str) -> None:
     assert _environment(service).keys() - SETTINGS == set()
@@ -173,7 +183,9 @@ def test_a_worker_is_given_time_to_end_what_it_began() -> None:
 @pytest.mark.parametrize("name", SERVICES)
 def test_no_secret_is_in_the_file(name: str) -> None:
     for key, value in SERVICES[name].get("environment", {}).items():
-        if re.search(r"PASSWORD|TOKEN|SECRET|_KEY$", key):
+        # Settings that count or price tokens come from outside whole, so nothing of theirs stands in the file.
+        counts_tokens = key not in SECRETS and value == f"${{{key}:-}}"
+        if re.search(r"PASSWORD|TOKEN|SECRET|_KEY$", key) and not counts_tokens:
             assert re.fullmatch(r"\$\{\w+:\?[^}]+\}", value), f"{key} must come from outside, with a message if missing"
         password = re.search(r"://[^:/@]*:(.*)@", str(value))
         if password:
