@@ -16,6 +16,7 @@ from shared.contracts.jobs import END_CONVERSATION_TASK, Queue
 from shared.db.base import Base
 from shared.db.engine import Database
 from tests.support.api import Api, open_api
+from tests.support.canaries import files_holding
 
 CANARY = "zyzzogeton-6417"
 
@@ -42,7 +43,7 @@ def _tables_with_canary(database: Database) -> list[str]:
 
 
 def _files_with_canary(folder: Path) -> list[str]:
-    return [path.name for path in folder.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()]
+    return [path.name for path in files_holding(CANARY, folder)]
 
 
 def test_purging_memories_counts_them_and_leaves_nothing_of_them(api: Api) -> None:
