@@ -129,7 +129,8 @@ def test_a_child_that_is_killed_is_started_again_and_the_log_says_how_it_ended(s
 
 
 def test_a_child_that_never_lives_ends_the_start_after_growing_waits(stage: Stage) -> None:
-    supervisor = Supervisor([stage.child("fail", _FAIL)], stage.console, look=lambda: Readiness(False, {}), first_wait_seconds=0.01)
+    never = Readiness(False, {})
+    supervisor = Supervisor([stage.child("fail", _FAIL)], stage.console, look=lambda: never, first_wait_seconds=0.01)
     assert supervisor.run() == 1
     waits = [line.split()[-2] for line in stage.text.splitlines() if "starting it again" in line]
     assert waits == ["0.01", "0.02", "0.04", "0.08", "0.16"]
