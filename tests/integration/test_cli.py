@@ -272,7 +272,7 @@ def test_no_process_starts_with_a_wrong_setting(
 def test_loop_and_worker_become_the_process_they_name(command: str, tmp_path: Path) -> None:
     (tmp_path / command).mkdir()
     (tmp_path / command / "__main__.py").write_text("raise SystemExit('the folder of the user ran')")
-    env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    env = {**os.environ, "PYTHONPATH": str(CHECKOUT), "AFTERTHOUGHT_PORT": str(free_port())}
     ran = subprocess.run(
         [sys.executable, "-c", f"from loop.cli import main; main(['{command}'])"],
         env=env | {"PYTHONSAFEPATH": "1"}, cwd=tmp_path, capture_output=True, text=True, timeout=60,
