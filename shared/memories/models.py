@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import JSON, Boolean, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
@@ -110,6 +110,6 @@ class Change(Base):
     """Keys of the conversations whose words stand in ``before`` or ``after``."""
     standing: Mapped[dict[str, object]] = mapped_column(JSON, default=dict)
     """Importance, tags, pin and sources at that moment, so that it can be restored."""
-    related_memory_id: Mapped[int | None]
+    related_memory_id: Mapped[int | None] = mapped_column(BigInteger)
     job_id: Mapped[str | None] = mapped_column(String(40))
     at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -96,9 +96,18 @@ def finish(session: Session, held: Claim, state: JobState, now: datetime, reason
     session.flush()
 
 
-def fail(session: Session, held: Claim, reason: str, now: datetime, rule: RetryRule) -> JobState:
-    """Record a failed attempt: try again later, or dead letter when attempts are used up. Raises: LeaseLost."""
-    return _try_again(_held(session, held), reason, now, rule)
+def fail(
+    session: Session, held: Claim, reason: str, now: datetime, rule: RetryRule, patiently: bool = False
+) -> JobState:
+    """Record a failed attempt: try again later, or dead letter when attempts are used up. Raises: LeaseLost.
+
+    ``patiently`` waits as long as the rule ever does, for what passes only when a person mends it.
+    """
+    job = _held(session, held)
+    state = _try_again(job, reason, now, rule)
+    if patiently and state is JobState.RETRYING:
+        job.due_at = now + rule.longest_wait()
+    return state
 
 
 def sweep(session: Session, now: datetime, rule: RetryRule, horizon: timedelta = HORIZON) -> Swept:

@@ -19,3 +19,7 @@ class RetryRule:
         """Return how long to wait after ``attempts`` (>= 1) failed ones."""
         full = min(self.max_seconds, self.base_seconds * 2.0 ** min(attempts - 1, 60))
         return timedelta(seconds=full * (0.5 + 0.5 * self.chance.random()))
+
+    def longest_wait(self) -> timedelta:
+        """Return how long to wait for what a person has to mend."""
+        return timedelta(seconds=self.max_seconds)

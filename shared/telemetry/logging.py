@@ -1,9 +1,13 @@
-"""Log lines: a constant event name with fields; ids, never message text."""
+"""Log lines: a constant event name with fields; ids, never message text.
+
+An exception is told by its type and its frames. What it says is left out: it may quote what people said.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from typing import Any
 
 import structlog
@@ -21,7 +25,7 @@ def configure_logging(level: str, form: str, process: str) -> None:
         name_process,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
+        tell_frames,
     ]
     renderer: Any = (
         structlog.processors.JSONRenderer()
@@ -37,6 +41,17 @@ def configure_logging(level: str, form: str, process: str) -> None:
     logging.basicConfig(
         level=max(number, logging.WARNING), stream=sys.stderr, format="%(levelname)s %(name)s %(message)s"
     )
+
+
+def tell_frames(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Replace ``exc_info`` by the types and frames of the exception and of those that led to it."""
+    given = event.pop("exc_info", None)
+    error = given if isinstance(given, BaseException) else sys.exception() if given else None
+    told: list[str] = []
+    while error is not None:
+        told.append("".join(traceback.format_tb(error.__traceback__)) + type(error).__qualname__)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return {**event, "exception": "\nafter:\n".join(told)} if told else event
 
 
 def get_logger() -> Any:

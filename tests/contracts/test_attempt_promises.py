@@ -137,3 +137,11 @@ def test_a_job_held_longer_than_its_lease_is_kept_by_heartbeats(house: House) ->
         brisk = Attempts(house.database, house.clock, owner, house.rule, Timing(60, 0.01), house.metrics, nobody)
         brisk.run(message, JobKind.CREATE_MEMORY, watch)
     assert renewed and only_job(house).state == JobState.DONE
+
+
+def test_what_a_person_has_to_mend_is_waited_for_as_long_as_the_rule_allows(house: House, attempts: Attempts) -> None:
+    house.scripted.says = [Configuration("run: ollama pull tiny")]
+    house.converse("notes", "c1", "fact 1")
+    with pytest.raises(JobFailed):
+        attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
+    assert (only_job(house).due_at - house.clock.now()).total_seconds() == 300

@@ -19,7 +19,7 @@ from shared.broker import notify
 from shared.clock import Clock
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.db.engine import Database
-from shared.errors import AfterthoughtError, LeaseLost, Purged, Transient
+from shared.errors import AfterthoughtError, Configuration, LeaseLost, Purged, Transient
 from shared.outbox import ownership
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, Owner
@@ -93,17 +93,17 @@ class Attempts:
         except SoftTimeLimitExceeded:
             return self._fail(held, "it took longer than the task's time limit")
         except AfterthoughtError as error:
-            self._log.warning("job_attempt_failed", job_id=held.job_id, error=error.code, attempt=held.attempt)
-            return self._fail(held, f"{error.code}: {error.message}")
+            self._log.warning("job_attempt_failed", error=error.code, **_named(held))
+            return self._fail(held, f"{error.code}: {error.message}", isinstance(error, Configuration))
         # The top of a worker's work: an error nobody foresaw is logged whole and must not lose the job.
         except Exception as error:  # noqa: BLE001
-            self._log.exception("job_attempt_broke", job_id=held.job_id, attempt=held.attempt)
+            self._log.exception("job_attempt_broke", **_named(held))
             return self._fail(held, f"unexpected {type(error).__name__}; the worker's log has the traceback")
 
-    def _fail(self, held: Claim, reason: str) -> tuple[JobState | None, str | None]:
+    def _fail(self, held: Claim, reason: str, patiently: bool = False) -> tuple[JobState | None, str | None]:
         try:
             with self._database.write() as session:
-                return ownership.fail(session, held, reason, self._clock.now(), self._rule), reason
+                return ownership.fail(session, held, reason, self._clock.now(), self._rule, patiently), reason
         except LeaseLost as error:
             self._drop(held, error)
             return None, None
@@ -123,7 +123,7 @@ class Attempts:
             self._metrics.job_delay.labels(held.kind).observe((now - held.created_at).total_seconds())
         if state is JobState.DEAD:
             self._metrics.dead_letters.labels(held.kind).inc()
-        self._log.info("job_attempt_ended", job_id=held.job_id, kind=held.kind, state=state, attempt=held.attempt)
+        self._log.info("job_attempt_ended", kind=held.kind, state=state, **_named(held))
         notify(self._news, f"job:{held.job_id}:{state}")
 
     def _until(self, now: datetime) -> datetime:
@@ -149,3 +149,7 @@ class Attempts:
                         return
             except Transient as error:
                 self._log.warning("lease_not_renewed", job_id=held.job_id, error=error.code)
+
+
+def _named(held: Claim) -> dict[str, str | int]:
+    return {"job_id": held.job_id, "app_id": held.app_id, "attempt": held.attempt}

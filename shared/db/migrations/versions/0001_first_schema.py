@@ -262,7 +262,7 @@ def upgrade() -> None:
         sa.Column("after", sa.Text(), nullable=True),
         sa.Column("source_keys", sa.JSON(), nullable=False),
         sa.Column("standing", sa.JSON(), nullable=False),
-        sa.Column("related_memory_id", sa.Integer(), nullable=True),
+        sa.Column("related_memory_id", sa.BigInteger(), nullable=True),
         sa.Column("job_id", sa.String(length=40), nullable=True),
         sa.Column("at", UtcDateTime(), nullable=False),
         sa.ForeignKeyConstraint(["app_id"], ["apps.app_id"], name=op.f("fk_memory_history_app_id")),
