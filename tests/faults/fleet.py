@@ -110,6 +110,15 @@ class Fleet:
             if not process.alive:
                 process.start()
 
+    def make_whole(self) -> None:
+        """Wait until everything serves; a process may still be dying from what the test did to it."""
+
+        def serves() -> bool:
+            self.revive()
+            return self.system.is_ready()
+
+        wait_until(serves, 60, "everything to serve again")
+
     def lose_redis(self) -> None:
         """Kill Redis and start it again with nothing in it."""
         self.redis.kill()

@@ -30,8 +30,7 @@ def whole(fleet: Fleet) -> Iterator[None]:
     """Leave the fleet whole for the next test."""
     yield
     fleet.points.disarm()
-    fleet.revive()
-    fleet.system.wait_ready()
+    fleet.make_whole()
 
 
 def has_exactly(fleet: Fleet, app_id: str, *words: str) -> None:
