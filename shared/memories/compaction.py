@@ -100,9 +100,7 @@ def carry_out(decision: Decision) -> Room:
     """Turn an accepted decision into the room it makes; a reason that goes on and on is cut."""
     reason = shorten(decision.reason, LONGEST_REASON)
     if decision.action is Action.EDIT:
-        return Room(
-            Outcome.MERGED, decision.absorbed_id, reason, decision.target_id, decision.new_content, True
-        )
+        return Room(Outcome.MERGED, decision.absorbed_id, reason, decision.target_id, decision.new_content, True)
     outcome = Outcome.NEW_GAVE_WAY if decision.target_id == NEW else Outcome.DELETED
     return Room(outcome, decision.target_id, reason, proposed=True)
 
