@@ -1,9 +1,13 @@
-"""Faults at random points, round after round: nothing lost, nothing twice, nothing over the cap, no canary left."""
+"""Faults at random points, round after round: nothing lost, nothing twice, nothing over the cap, no canary left.
+
+The thread that breaks something only breaks it: what it started would end with it, so the main thread revives.
+"""
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -51,12 +55,12 @@ def kill_loop(fleet: Fleet, _: random.Random) -> None:
 
 
 def lose_redis(fleet: Fleet, _: random.Random) -> None:
-    fleet.lose_redis()
+    fleet.redis.kill()
+    shutil.rmtree(fleet.redis.data_directory, ignore_errors=True)
 
 
 def kill_redis(fleet: Fleet, _: random.Random) -> None:
     fleet.redis.kill()
-    fleet.redis.start()
 
 
 def lock_database(fleet: Fleet, chance: random.Random) -> None:
