@@ -59,6 +59,9 @@ def ingest(
     answer = {"appId": app, "format": run.shape, **tally.as_json()} | ({} if states is None else {"jobs": dict(states)})
     call.output.show(answer, lambda: _summary(tally, states))
     _tell_bad(tally.bad)
+    if run.shape is None and not tally.bad:
+        complain(f"{file} holds no conversations.")
+        raise typer.Exit(1)
     if tally.bad or (states is not None and set(states) - {"done", "nothing"}):
         raise typer.Exit(1)
 

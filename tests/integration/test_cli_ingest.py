@@ -200,3 +200,7 @@ def test_waiting_ends_when_every_conversation_was_thought_over_and_the_doctor_fi
         assert 1 <= len(run(capsys, "memories", "list", "chat", "--json").json) <= 10
         findings = run(capsys, "doctor", "--json").json["findings"]
         assert {one["health"] for one in findings if one["what"] not in {"disk"}} == {"ok"}, findings
+
+
+def test_a_file_without_a_conversation_is_said_to_be_empty(terminal: Terminal, file: Path) -> None:
+    assert "holds no conversations" in terminal.run("ingest", write(file, ""), "--app", "chat", status=1).err
