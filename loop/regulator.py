@@ -75,7 +75,7 @@ class Regulator:
     def allowance(self, session: Session) -> Allowance:
         """Say how many jobs may be sent now."""
         now = self._clock.now()
-        level = ledger.level_now(session, self._rules.refill_per_second, now)
+        level = ledger.level_now(session, self._rules.refill_per_second, now) - ledger.unsettled(session)
         in_flight = count_in_flight(session)
         free = max(0, self._rules.in_flight_jobs - in_flight)
         typical = self._typical_job(session, now)

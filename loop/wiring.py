@@ -91,7 +91,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     horizon = timedelta(seconds=longest) + CLOCK_DOUBT
     upkeep = Upkeep(database, clock, rule, keep_keys, metrics, horizon)
     steps: list[Step] = [
-        SettleEnergy(regulator), upkeep, relay, WakeSnoozed(database, clock), FinishErasures(database)
+        relay, SettleEnergy(regulator), upkeep, WakeSnoozed(database, clock), FinishErasures(database)
     ]  # fmt: skip
     ticker = Ticker(steps, settings.tick_seconds, metrics)
     return Loop(

@@ -89,11 +89,12 @@ def _measure(system: System, client: httpx.Client, database: Database, conversat
     _delays(client, database, "warm", 20)
     say("delay from end to memory, and a bare Celery task")
     bare = _bare(system, 200)
-    delays = _delays(client, database, "delay", 200)
+    delays, jobs = _delays(client, database, "delay", 200)
     thinking = _thinking_seconds(client)
-    overhead = median(delays) - median(bare) - thinking
+    overhead = median(jobs) - median(bare) - thinking
     figures = {
         "end_to_memory": spread(delays),
+        "job_written_to_done": spread(jobs),
         "bare_celery_task": spread(bare),
         "agent_mean_ms": round(thinking * 1000, 3),
         "job_overhead_over_bare_task_p50_ms": round(overhead * 1000, 3),
@@ -122,17 +123,21 @@ def _install(client: httpx.Client, app: str) -> None:
     client.post("/apps", json={"appId": app, "name": app}).raise_for_status()
 
 
-def _delays(client: httpx.Client, database: Database, app: str, count: int) -> list[float]:
-    """Return seconds from asking for the end to the commit of its memory, one conversation after the other."""
+def _delays(client: httpx.Client, database: Database, app: str, count: int) -> tuple[list[float], list[float]]:
+    """Return seconds to the commit of the memory, one conversation after the other: from asking for the end, and from
+    the commit of the job."""
     _install(client, app)
-    delays = []
+    delays: list[float] = []
+    jobs: list[float] = []
     for number in range(count):
         end = _open(client, app, f"c{number}", number)
         begun = time.time()
         job_id = client.post(end, json={}).raise_for_status().json()["jobs"][0]["jobId"]
         job = wait_until(_finished(database, job_id), 30, f"job {job_id}")
+        assert job.finished_at is not None
         delays.append(job.finished_at.timestamp() - begun)
-    return delays
+        jobs.append((job.finished_at - job.created_at).total_seconds())
+    return delays, jobs
 
 
 def _finished(database: Database, job_id: str) -> Callable[[], Job | None]:

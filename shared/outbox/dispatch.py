@@ -90,21 +90,23 @@ def take_due(session: Session, now: datetime, limit: int, queued_seconds: float)
     """Lease up to ``limit`` due jobs to the queue, at most one an app, longest unserved app first."""
     if limit <= 0:
         return []
-    jobs = queries.lock_heads(session, now, limit)
-    for job in jobs:
-        _send_off(job, now + timedelta(seconds=queued_seconds))
+    sent_off = (
+        update(Job)
+        .where(Job.seq.in_(queries.heads_by_app(now, limit)))
+        .values(
+            state=JobState.QUEUED,
+            fence=Job.fence + 1,
+            lease_owner=None,
+            leased_until=now + timedelta(seconds=queued_seconds),
+            deferred_since=None,
+            reason=None,
+        )
+        .returning(Job.priority, Job.seq, Job.job_id, Job.fence, Job.kind, Job.app_id)
+        .execution_options(synchronize_session=False)
+    )
+    jobs = sorted(session.execute(sent_off).all(), key=lambda job: (job.priority, job.seq))
     _note_turns(session, [job.app_id for job in jobs if job.app_id is not None], now)
-    session.flush()
     return [Dispatch(job.job_id, job.fence, job.kind, job.priority) for job in jobs]
-
-
-def _send_off(job: Job, until: datetime) -> None:
-    job.state = JobState.QUEUED
-    job.fence += 1
-    job.lease_owner = None
-    job.leased_until = until
-    job.deferred_since = None
-    job.reason = None
 
 
 def _note_turns(session: Session, app_ids: Sequence[str], now: datetime) -> None:

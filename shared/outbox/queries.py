@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from shared.errors import NotFound
@@ -61,8 +61,8 @@ def jobs_of_conversation(session: Session, conversation_key: int) -> Sequence[Jo
     return session.scalars(select(Job).where(Job.conversation_key == conversation_key).order_by(Job.seq)).all()
 
 
-def lock_heads(session: Session, now: datetime, limit: int) -> Sequence[Job]:
-    """Return the next due job of each app that has none in flight, locked, longest unserved app first.
+def heads_by_app(now: datetime, limit: int) -> Select[int]:
+    """Return the query for the next due job of each app that has none in flight, longest unserved app first.
 
     At most one job of an app is in flight: its memories are rewritten in order, and no app can crowd out another.
     What another loop has locked is skipped.
@@ -74,14 +74,14 @@ def lock_heads(session: Session, now: datetime, limit: int) -> Sequence[Job]:
         select(Job.seq, place).where(Job.state.in_(WAITING), Job.due_at <= now, Job.app_id.not_in(in_flight)).subquery()
     )
     heads = (
-        select(Job)
+        select(Job.seq)
         .join(due, due.c.seq == Job.seq)
         .outerjoin(Turn, Turn.app_id == Job.app_id)
         .where(due.c.place == 1, Job.state.in_(WAITING))
         .order_by(Job.priority, Turn.served_at.asc().nulls_first(), Job.seq)
         .limit(limit)
     )
-    return session.scalars(heads.with_for_update(of=Job, skip_locked=True)).all()
+    return heads.with_for_update(of=Job, skip_locked=True)
 
 
 def lock_due(session: Session, now: datetime) -> Sequence[int]:
