@@ -89,14 +89,16 @@ def _measure(system: System, client: httpx.Client, database: Database, conversat
     _delays(client, database, "warm", 20)
     say("delay from end to memory, and a bare Celery task")
     bare = _bare(system, 200)
-    delays, jobs = _delays(client, database, "delay", 200)
+    delays, jobs, queued = _delays(client, database, "delay", 200)
     thinking = _thinking_seconds(client)
     overhead = median(jobs) - median(bare) - thinking
     figures = {
         "end_to_memory": spread(delays),
+        "job_written_to_begun": spread(queued),
         "job_written_to_done": spread(jobs),
         "bare_celery_task": spread(bare),
         "agent_mean_ms": round(thinking * 1000, 3),
+        "queue_overhead_over_bare_task_p50_ms": round((median(queued) - median(bare)) * 1000, 3),
         "job_overhead_over_bare_task_p50_ms": round(overhead * 1000, 3),
     }
     say(f"ending {conversations} conversations")
@@ -123,21 +125,25 @@ def _install(client: httpx.Client, app: str) -> None:
     client.post("/apps", json={"appId": app, "name": app}).raise_for_status()
 
 
-def _delays(client: httpx.Client, database: Database, app: str, count: int) -> tuple[list[float], list[float]]:
-    """Return seconds to the commit of the memory, one conversation after the other: from asking for the end, and from
-    the commit of the job."""
+def _delays(
+    client: httpx.Client, database: Database, app: str, count: int
+) -> tuple[list[float], list[float], list[float]]:
+    """Return seconds, one conversation after the other: from asking for the end to the commit of the memory, from the
+    job's writing to that commit, and from the job's writing to its beginning in a worker."""
     _install(client, app)
     delays: list[float] = []
     jobs: list[float] = []
+    queued: list[float] = []
     for number in range(count):
         end = _open(client, app, f"c{number}", number)
         begun = time.time()
         job_id = client.post(end, json={}).raise_for_status().json()["jobs"][0]["jobId"]
         job = wait_until(_finished(database, job_id), 30, f"job {job_id}")
-        assert job.finished_at is not None
+        assert job.finished_at is not None and job.started_at is not None
         delays.append(job.finished_at.timestamp() - begun)
         jobs.append((job.finished_at - job.created_at).total_seconds())
-    return delays, jobs
+        queued.append((job.started_at - job.created_at).total_seconds())
+    return delays, jobs, queued
 
 
 def _finished(database: Database, job_id: str) -> Callable[[], Job | None]:
