@@ -11,15 +11,19 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from shared.apps.queries import budgets_of, get_app
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.energy import budget, ledger
-from shared.energy.budget import Status
-from shared.outbox.models import JobState
-from shared.outbox.queries import count_by_state, count_in_flight
+from shared.energy.accounting import NEVER_WAIT
+from shared.energy.budget import FLOOR, Status
+from shared.outbox.lanes import Hold, Terms
+from shared.outbox.models import Deferral, Job, JobState
+from shared.outbox.queries import count_deferred, count_deferred_before, count_in_flight, held_until
 
 SHARE_WINDOW = timedelta(hours=24)
 TYPICAL_FOR = timedelta(seconds=1)
+LONGEST_WAIT = timedelta(days=365)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Allowance:
 
     jobs: int
     why: str | None = None
+    shed: bool = False
+    """Whether even what was sent, and not begun, is to be called back."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class EnergyReading:
     status: Status
     replenish_per_second: float
     gate_percent: float
+    reserved: float
+    """Set aside for model calls under way."""
     deferred_jobs: int
     memory_share: float | None
     """Share of memory work in what was spent in 24 hours, 0..1; None when nothing was."""
@@ -66,23 +74,54 @@ class Regulator:
 
     def settle(self) -> int:
         """Draw what was spent since the last settlement from the level; return it in micro-units."""
+        now = self._clock.now()
         with self._database.read() as session:
-            if not ledger.unsettled(session):
+            if not ledger.unsettled(session) and not ledger.is_ahead(session, now):
                 return 0
         with self._database.write() as session:
-            return ledger.settle(session, self._rules.refill_per_second, self._clock.now())
+            ledger.follow_clock(session, now)
+            return ledger.settle(session, self._rules.refill_per_second, now)
+
+    def level(self, session: Session) -> int:
+        """Return what is left now, in micro-units, less what was spent and is not settled yet."""
+        settled = ledger.level_now(session, self._rules.refill_per_second, self._clock.now())
+        return max(FLOOR, settled - ledger.unsettled(session))
 
     def allowance(self, session: Session) -> Allowance:
         """Say how many jobs may be sent now."""
         now = self._clock.now()
-        level = ledger.level_now(session, self._rules.refill_per_second, now) - ledger.unsettled(session)
+        level = self.level(session)
         in_flight = count_in_flight(session)
         free = max(0, self._rules.in_flight_jobs - in_flight)
         typical = self._typical_job(session, now)
-        jobs = budget.may_start(level, self._rules.gate_percent, in_flight, typical, free)
+        for_jobs, for_thinking = ledger.reserved(session, now)
+        under_way = max(for_jobs, in_flight * typical) + for_thinking
+        jobs = budget.may_start(level, self._rules.gate_percent, under_way, typical, free)
         if jobs or not free:
             return Allowance(jobs)
-        return Allowance(0, self._why(level))
+        return Allowance(0, self._why(level), budget.must_shed(level))
+
+    def terms(self, session: Session, app_id: str, kind: str) -> Terms:
+        """Say on what terms an app's next job may start: its weight, and whether its budgets cover the job."""
+        app = get_app(session, app_id)
+        now = self._clock.now()
+        need = max(1, self._typical_job(session, now))
+        refused = ledger.affordable(session, app_id, budgets_of(session, app_id), need, now)
+        if refused is None:
+            return Terms(app.weight)
+        return Terms(app.weight, Hold(refused.until or now + NEVER_WAIT, str(refused)))
+
+    def expected(self, session: Session, job: Job) -> datetime | None:
+        """Return when a deferred job may start, as far as can be told; None for never, and for any other job."""
+        if job.state != JobState.DEFERRED:
+            return None
+        if job.deferral == Deferral.BUDGET:
+            return held_until(session, job) or job.due_at
+        now, rules = self._clock.now(), self._rules
+        ahead = count_deferred_before(session, job.seq)
+        typical = self._typical_job(session, now)
+        wait = budget.expected_wait(self.level(session), rules.gate_percent, rules.refill_per_second, ahead, typical)
+        return None if wait is None else now + min(timedelta(seconds=wait), LONGEST_WAIT)
 
     def _typical_job(self, session: Session, now: datetime) -> int:
         """Return what a job costs, looked up at most once a second: it is an average and moves slowly."""
@@ -94,15 +133,16 @@ class Regulator:
         """Return the present state of the energy."""
         now = self._clock.now()
         rules = self._rules
-        level = ledger.level_now(session, rules.refill_per_second, now)
-        states = count_by_state(session)
+        level = self.level(session)
+        for_jobs, for_thinking = ledger.reserved(session, now)
         return EnergyReading(
             level=budget.to_units(level),
             percentage=budget.percentage_of(level),
             status=budget.status_of(level),
             replenish_per_second=rules.refill_per_second,
             gate_percent=rules.gate_percent,
-            deferred_jobs=sum(count for (_, state), count in states.items() if state == JobState.DEFERRED),
+            reserved=budget.to_units(for_jobs + for_thinking),
+            deferred_jobs=count_deferred(session),
             memory_share=ledger.memory_share(session, now - SHARE_WINDOW),
             seconds_until_open=budget.seconds_until_open(level, rules.gate_percent, rules.refill_per_second),
         )

@@ -5,6 +5,7 @@ Adapters translate foreign errors into these; only ``loop/api/errors.py`` knows 
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 
@@ -48,6 +49,16 @@ class Limit(AfterthoughtError):
     """A bound would be passed: a size, a count or a budget."""
 
     code = "limit"
+
+
+class OverBudget(Limit):
+    """An app's energy budget does not cover what was about to be done; ``until`` says when it may again."""
+
+    code = "over_budget"
+
+    def __init__(self, message: str, until: datetime) -> None:
+        super().__init__(message)
+        self.until = until
 
 
 class Invalid(AfterthoughtError):

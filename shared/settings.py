@@ -6,6 +6,7 @@ Values come from the environment and from ``.env``. A wrong value stops the star
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
@@ -65,6 +66,9 @@ class Settings(BaseSettings):
     model: str | None = Field(
         None, description="Model that writes memories, as `ollama:NAME`; unset: the extractive agent."
     )
+    small_model: str | None = Field(
+        None, description="Smaller model the loop thinks with while energy is low, as `ollama:NAME`; unset: the same."
+    )
     model_context_tokens: int = Field(
         8192, ge=2048, le=1_048_576, description="num_ctx sent with every model call, tokens."
     )
@@ -88,6 +92,36 @@ class Settings(BaseSettings):
     compaction_price_factor: _Price = Field(2.2, description="Multiplies the price of a compaction call.")
     extractive_fraction: float = Field(
         0.01, ge=0, le=1, description="Share of a model's price that the extractive agent is charged."
+    )
+
+    small_model_price_factor: _Price = Field(0.25, description="Multiplies the price of a call of the small model.")
+    lock_seconds: _Seconds = Field(
+        5.0, description="A loop stands by while another regulates, and takes over when that one is silent this long."
+    )
+
+    # Thinking: the loop answers conversations when a model is set
+    thinking: bool = Field(
+        True, description="Whether the loop answers conversations of apps that do not answer for themselves."
+    )
+    thinking_timeout_seconds: _Seconds = Field(60.0, description="Longest a single model call of a turn may take.")
+    thinking_rounds: int = Field(5, ge=1, le=20, description="Most model calls of one turn.")
+    answer_after_seconds: float = Field(
+        1.0, ge=0, le=3600, description="How long a user's message stands before the loop thinks about it."
+    )
+    answer_within_hours: float = Field(
+        24.0, gt=0, le=8760, description="Messages that waited longer than this are left unanswered, hours."
+    )
+    review_minutes: float = Field(
+        30.0, ge=0, le=100_000, description="Least time between two reviews of an app's conversations; 0: no reviews."
+    )
+
+    # Streams and webhooks
+    event_hours: float = Field(24.0, gt=0, le=8760, description="How long a listener can resume from, hours.")
+    stream_heartbeat_seconds: _Seconds = Field(15.0, description="Longest silence of a live stream.")
+    webhook_timeout_seconds: _Seconds = Field(10.0, description="Longest a webhook may take to answer, in total.")
+    webhook_max_attempts: int = Field(8, ge=1, le=100, description="Attempts before a delivery becomes a dead letter.")
+    webhook_internal_hosts: str = Field(
+        "", description="Addresses or networks inside that webhooks may call, by commas (`10.1.0.0/16`); others never."
     )
 
     # Jobs: model call < soft limit < hard limit < lease
@@ -143,11 +177,18 @@ class Settings(BaseSettings):
             raise ValueError("must start with redis://, rediss:// or redis+socket://")
         return value
 
-    @field_validator("model")
+    @field_validator("model", "small_model")
     @classmethod
     def _known_provider(cls, value: str | None) -> str | None:
         if value is not None and (not value.startswith("ollama:") or value == "ollama:"):
             raise ValueError("must be written as ollama:NAME, for example ollama:llama3.2:3b")
+        return value
+
+    @field_validator("webhook_internal_hosts")
+    @classmethod
+    def _networks(cls, value: str) -> str:
+        for part in filter(None, (one.strip() for one in value.split(","))):
+            ip_network(part)
         return value
 
     @field_validator("ollama_host")

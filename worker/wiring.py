@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 
+from shared.apps.queries import budgets_of
 from shared.broker import connect_redis
 from shared.clock import Clock, SystemClock
 from shared.db.engine import Database
-from shared.energy.budget import Prices
+from shared.energy.accounting import Accountant
+from shared.energy.budget import prices_of
 from shared.llm.providers import make_chat
 from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
@@ -24,7 +26,6 @@ from worker.lifecycle import is_gone
 from worker.pipelines.attempt import Attempts, Timing
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.end_conversation import EndConversationByMessage
-from worker.pipelines.metering import Accountant
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     rule = retry_rule(settings)
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))
     timing = Timing(settings.lease_seconds, settings.heartbeat_seconds)
-    accountant = Accountant(database, clock, prices(settings), metrics)
+    accountant = Accountant(
+        database, clock, prices_of(settings), budgets_of, metrics, settings.task_hard_limit_seconds
+    )
     return Wired(
         database=database,
         attempts=Attempts(database, clock, owner, rule, timing, metrics, news),
@@ -69,16 +72,6 @@ def build_agent(settings: Settings) -> MemoryAgent:
 def retry_rule(settings: Settings) -> RetryRule:
     """Return when failed attempts are tried again."""
     return RetryRule(settings.retry_base_seconds, settings.retry_max_seconds)
-
-
-def prices(settings: Settings) -> Prices:
-    """Return what tokens cost."""
-    return Prices(
-        settings.price_prompt_token,
-        settings.price_completion_token,
-        settings.compaction_price_factor,
-        settings.extractive_fraction,
-    )
 
 
 def node_name(settings: Settings) -> str:

@@ -7,14 +7,18 @@ queued job that nobody begins; the sweep offers it again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
-from loop.regulator import Regulator
+from sqlalchemy.orm import Session
+
+from loop.regulator import Allowance, Regulator
 from shared.clock import Clock
-from shared.contracts.jobs import ROUTES, JobKind, JobMessage, Queue
+from shared.contracts.jobs import ROUTES, JobKind, JobMessage, Queue, Track
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.outbox import dispatch, queries
-from shared.outbox.dispatch import Dispatch
+from shared.outbox.dispatch import DEFER_LIMIT, Dispatch
+from shared.outbox.models import Deferral
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -37,6 +41,7 @@ class RelayJobs:
         send: SendJob,
         queued_seconds: float,
         metrics: Metrics,
+        most_deliveries: int = 32,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -44,22 +49,39 @@ class RelayJobs:
         self._send = send
         self._queued_seconds = queued_seconds
         self._metrics = metrics
+        self._most_deliveries = most_deliveries
         self._log = get_logger()
 
     def run(self) -> bool:
-        """Send what may be sent; True when more apps may be waiting."""
+        """Send what may be sent; True when more may follow at once."""
         now = self._clock.now()
         with self._database.read() as session:
-            if not queries.has_due(session, now):
+            if not queries.has_ready(session, now):
                 return False
         with self._database.write() as session:
             allowance = self._regulator.allowance(session)
-            deferred = dispatch.defer(session, allowance.why, now) if allowance.why is not None else 0
-            leased = dispatch.take_due(session, now, allowance.jobs, self._queued_seconds)
+            shed, deferred = self._hold_back(session, allowance, now)
+            room = max(0, self._most_deliveries - queries.count_in_flight(session, Track.DELIVERY))
+            leased = dispatch.take_due(session, now, allowance.jobs, self._queued_seconds, self._regulator.terms)
+            deliveries = dispatch.take_due(session, now, room, self._queued_seconds, track=Track.DELIVERY)
+        self._tell(allowance, shed, deferred)
+        sent = self._send_all(leased + deliveries)
+        return deferred == DEFER_LIMIT or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
+
+    def _hold_back(self, session: Session, allowance: Allowance, now: datetime) -> tuple[int, int]:
+        """Return how many jobs were called back and how many were newly deferred."""
+        if allowance.why is None:
+            return 0, 0
+        shed = dispatch.call_back(session, allowance.why, now) if allowance.shed else 0
+        return shed, dispatch.defer(session, Deferral.ENERGY, allowance.why, now)
+
+    def _tell(self, allowance: Allowance, shed: int, deferred: int) -> None:
+        if shed:
+            self._metrics.jobs_shed.inc(shed)
+            self._log.warning("jobs_called_back", count=shed, why=allowance.why)
         if deferred:
             self._metrics.energy_deferrals.inc(deferred)
             self._log.info("jobs_deferred", count=deferred, why=allowance.why)
-        return self._send_all(leased) and len(leased) == allowance.jobs
 
     def _send_all(self, leased: list[Dispatch]) -> bool:
         for place, job in enumerate(leased):

@@ -13,6 +13,15 @@ from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
 
 
+class AnsweredBy(StrEnum):
+    """Who answers an app's conversations."""
+
+    LOOP = "loop"
+    """The central loop, when a model is configured."""
+    APP = "app"
+    """The app itself; the loop never thinks about its open conversations."""
+
+
 class App(Base):
     """An installed (or once installed) app. Rows are never deleted, so that its purge epoch outlives it."""
 
@@ -25,6 +34,11 @@ class App(Base):
     """Raised by every purge; work asked for under an older epoch may not write."""
     hourly_budget_micro: Mapped[int | None] = mapped_column(BigInteger)
     daily_budget_micro: Mapped[int | None] = mapped_column(BigInteger)
+    weight: Mapped[int] = mapped_column(default=1)
+    """The app's share of the work beside other apps', 1..100."""
+    answered_by: Mapped[str] = mapped_column(String(10), default=AnsweredBy.LOOP)
+    approves_answers: Mapped[bool] = mapped_column(default=False)
+    """Whether a person approves each answer of the loop's before it is sent."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
     uninstalled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from shared.apps.models import DATABASE_LOG, App, Erasure, IdempotencyKey, Token
+from shared.energy.budget import Budgets
 from shared.errors import Conflict, NotFound
 
 
@@ -23,6 +24,12 @@ def get_installed_app(session: Session, app_id: str) -> App:
     if app.uninstalled_at is not None:
         raise Conflict(f"App {app_id} is uninstalled; install it again with POST /apps.", code="app_uninstalled")
     return app
+
+
+def budgets_of(session: Session, app_id: str) -> Budgets:
+    """Return an app's energy budgets; an app that is not known has none."""
+    row = session.execute(select(App.hourly_budget_micro, App.daily_budget_micro).where(App.app_id == app_id)).first()
+    return Budgets() if row is None else Budgets(row[0], row[1])
 
 
 def lock_app(session: Session, app_id: str) -> App:

@@ -22,6 +22,7 @@ class JobKind(StrEnum):
     CREATE_MEMORY = "create_memory"
     END_CONVERSATION = "end_conversation"
     """Only ever seen as a dead letter: an intake message that could not be carried out."""
+    DELIVER_WEBHOOK = "deliver_webhook"
 
 
 class Queue(StrEnum):
@@ -29,13 +30,27 @@ class Queue(StrEnum):
 
     MEMORY = "memory"
     INTAKE = "intake"
+    DELIVERY = "delivery"
+
+
+class Track(StrEnum):
+    """What work competes for: jobs of one app on one track are carried out one after the other."""
+
+    THOUGHT = "thought"
+    """Work that costs energy."""
+    DELIVERY = "delivery"
+    """Work that costs none."""
 
 
 CREATE_MEMORY_TASK = "afterthought.create_memory"
 END_CONVERSATION_TASK = "afterthought.end_conversation"
+DELIVER_WEBHOOK_TASK = "afterthought.deliver_webhook"
 CANARY_TASK = "afterthought.canary"
 
-ROUTES: dict[JobKind, tuple[str, Queue]] = {JobKind.CREATE_MEMORY: (CREATE_MEMORY_TASK, Queue.MEMORY)}
+ROUTES: dict[JobKind, tuple[str, Queue]] = {
+    JobKind.CREATE_MEMORY: (CREATE_MEMORY_TASK, Queue.MEMORY),
+    JobKind.DELIVER_WEBHOOK: (DELIVER_WEBHOOK_TASK, Queue.DELIVERY),
+}
 """The task and the queue of each kind that is dispatched."""
 
 MEMORY_PRIORITY = 7

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
@@ -19,6 +20,7 @@ class Conversation(Base):
     __table_args__ = (
         UniqueConstraint("app_id", "conversation_id"),
         Index("ix_conversations_app_id_key", "app_id", "key"),
+        Index("ix_conversations_app_id_updated_at", "app_id", "updated_at"),
         {"sqlite_autoincrement": True},
     )
 
@@ -32,6 +34,16 @@ class Conversation(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
     snoozed_until: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
+    woken_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When its last snooze ended, until something new is said."""
+    unanswered_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When the oldest user message came that no answer follows."""
+    focus_since: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
+    """``unanswered_since`` while the loop may think about it; None while it is hidden, or not the loop's to answer."""
+    think_after: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
+    """The loop leaves it alone until then: a turn failed, or the model awaits energy."""
+    think_attempts: Mapped[int] = mapped_column(default=0)
+    """Turns in a row that brought no answer."""
     ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     end_reason: Mapped[str | None] = mapped_column(String(500))
 
@@ -55,3 +67,51 @@ class Message(Base):
     name: Mapped[str | None] = mapped_column(String(200))
     content: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class AnswerState(StrEnum):
+    """Where an answer of the loop's stands."""
+
+    PENDING = "pending"
+    """A person is to approve it."""
+    SENT = "sent"
+    REJECTED = "rejected"
+    SUPERSEDED = "superseded"
+    """Something was said, or the conversation ended, before it was approved."""
+
+
+class Answer(Base):
+    """An answer the loop thought out. One conversation's message is answered at most once.
+
+    The text stands here only until it becomes a message.
+    """
+
+    __tablename__ = "answers"
+    __table_args__ = (
+        Index(
+            "uq_answers_standing",
+            "conversation_key",
+            "answers_position",
+            unique=True,
+            postgresql_where=text("state IN ('pending','sent')"),
+            sqlite_where=text("state IN ('pending','sent')"),
+        ),
+        Index("ix_answers_app_id_state_key", "app_id", "state", "key"),
+        {"sqlite_autoincrement": True},
+    )
+
+    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    answer_id: Mapped[str] = mapped_column(String(40), unique=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    conversation_key: Mapped[int] = mapped_column(ForeignKey("conversations.key"))
+    conversation_id: Mapped[str] = mapped_column(String(200))
+    answers_position: Mapped[int]
+    """Position of the last message it answers."""
+    state: Mapped[str] = mapped_column(String(12))
+    content: Mapped[str | None] = mapped_column(Text)
+    model: Mapped[str] = mapped_column(String(200))
+    message_id: Mapped[str | None] = mapped_column(String(200))
+    reason: Mapped[str | None] = mapped_column(String(500))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    decided_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    decided_by: Mapped[str | None] = mapped_column(String(100))

@@ -5,11 +5,13 @@ A leaky bucket of 0..100 units with a floor of -50 that refills with wall-clock 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
-from shared.llm.calls import EXTRACTIVE, ModelCall, WorkKind
+from shared.llm.calls import EXTRACTIVE, ModelCall, Prospect, WorkKind
+from shared.settings import Settings
 
 MICRO = 1_000_000
 """Micro-units in a unit; amounts are whole micro-units, so that sums are exact."""
@@ -42,6 +44,34 @@ class Prices:
     completion_token: float
     compaction_factor: float
     extractive_fraction: float
+    small_model: str | None = None
+    """The model whose calls are multiplied by ``small_factor``."""
+    small_factor: float = 1.0
+
+
+def prices_of(settings: Settings) -> Prices:
+    """Return what tokens cost by the settings."""
+    return Prices(
+        settings.price_prompt_token,
+        settings.price_completion_token,
+        settings.compaction_price_factor,
+        settings.extractive_fraction,
+        settings.small_model,
+        settings.small_model_price_factor,
+    )
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """What an app may spend in a sliding hour and in a sliding day, micro-units; None is no budget."""
+
+    hourly: int | None = None
+    daily: int | None = None
+
+    def windows(self) -> tuple[tuple[str, int, timedelta], ...]:
+        """Return each budget that is set: its name, micro-units and window."""
+        both = (("hourly", self.hourly, timedelta(hours=1)), ("daily", self.daily, timedelta(days=1)))
+        return tuple((name, budget, span) for name, budget, span in both if budget is not None)
 
 
 def to_micro(units: float) -> int:
@@ -55,7 +85,10 @@ def to_units(micro: int) -> float:
 
 
 def refilled(micro: int, since: datetime, now: datetime, per_second: float) -> int:
-    """Return the level ``micro`` of ``since`` as it is ``now``; a clock set back refills nothing."""
+    """Return the level ``micro`` of ``since`` as it is ``now``; a clock set back refills nothing.
+
+    A clock set forward cannot be told from a machine that slept, and fills the bucket at most once.
+    """
     seconds = max(0.0, (now - since).total_seconds())
     return min(FULL, micro + to_micro(seconds * per_second)) if micro < FULL else FULL
 
@@ -81,22 +114,67 @@ def percentage_of(micro: int) -> float:
 
 def price(call: ModelCall, prices: Prices) -> int:
     """Return what a call costs, in micro-units: by tokens, whether it was answered or not."""
-    units = call.prompt_tokens * prices.prompt_token + call.completion_tokens * prices.completion_token
-    if call.kind is WorkKind.COMPACT:
+    return _price(call.kind, call.model, call.prompt_tokens, call.completion_tokens, prices)
+
+
+def most(prospect: Prospect, prices: Prices) -> int:
+    """Return the most a call can cost, in micro-units."""
+    return _price(prospect.kind, prospect.model, prospect.most_prompt_tokens, prospect.most_completion_tokens, prices)
+
+
+def _price(kind: WorkKind, model: str, prompt_tokens: int, completion_tokens: int, prices: Prices) -> int:
+    units = prompt_tokens * prices.prompt_token + completion_tokens * prices.completion_token
+    if kind is WorkKind.COMPACT:
         units *= prices.compaction_factor
-    return to_micro(units * prices.extractive_fraction if call.model == EXTRACTIVE else units)
+    if model == prices.small_model:
+        units *= prices.small_factor
+    return to_micro(units * prices.extractive_fraction if model == EXTRACTIVE else units)
 
 
-def may_start(micro: int, gate_percent: float, in_flight: int, typical: int, wanted: int) -> int:
-    """Return how many more jobs may start: above the gate only, counting what those in flight will likely draw.
+def averaged(average: int, calls: int, cost: int) -> int:
+    """Return the moving average of costs after one more: the mean of the first ones, then a tenth of each new one."""
+    return average + (cost - average) // min(calls + 1, 10)
 
-    When nothing is in flight and the level is above the gate, one may always start.
+
+def affordable_at(
+    spent: Sequence[tuple[datetime, int]], budget: int, span: timedelta, need: int, now: datetime
+) -> datetime | None:
+    """Return from when a budget covers ``need`` more beside what was spent in its window; None: it never will.
+
+    ``spent`` is what was spent when, oldest first. All amounts in micro-units.
+    """
+    if need > budget:
+        return None
+    standing = [(at, micro) for at, micro in spent if now - span < at]
+    total = sum(micro for _, micro in standing)
+    free_from = now
+    for at, micro in standing:
+        if total + need <= budget:
+            break
+        total, free_from = total - micro, at + span
+    return free_from
+
+
+def may_start(micro: int, gate_percent: float, under_way: int, typical: int, wanted: int) -> int:
+    """Return how many more jobs may start: above the gate only, less what those under way will likely draw.
+
+    When nothing is under way and the level is above the gate, one may always start.
     """
     gate = to_micro(gate_percent) * FULL // (100 * MICRO)
-    free = micro - gate - in_flight * typical
-    if micro <= gate or (free <= 0 and in_flight):
+    free = micro - gate - under_way
+    if micro <= gate or (free <= 0 and under_way):
         return 0
     return wanted if typical <= 0 else min(wanted, max(1, -(-free // typical)))
+
+
+def must_shed(micro: int) -> bool:
+    """Whether so little is left that even what was sent, and not begun, is called back."""
+    return micro <= 0
+
+
+def expected_wait(micro: int, gate_percent: float, per_second: float, ahead: int, typical: int) -> float | None:
+    """Return in how many seconds a deferred job with ``ahead`` others before it may start; None when never."""
+    return seconds_until_open(micro - ahead * typical, gate_percent, per_second)
 
 
 def seconds_until_open(micro: int, gate_percent: float, per_second: float) -> float | None:

@@ -5,15 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import case, func, select, update
+from sqlalchemy import case, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from shared.energy.budget import FULL, Prices, drained, price, refilled
-from shared.energy.models import Level, Spending
-from shared.llm.calls import ModelCall, WorkKind
+from shared.db.inserting import insert_if_absent
+from shared.energy.budget import FULL, Budgets, Prices, affordable_at, averaged, drained, price, refilled, to_units
+from shared.energy.models import Estimate, Level, Reservation, Spending
+from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
 
-MEMORY_KINDS = tuple(WorkKind)
 WINDOWS = {"last24h": timedelta(hours=24), "last1h": timedelta(hours=1), "last1min": timedelta(minutes=1)}
+
+
+CLOCK_DOUBT = timedelta(minutes=1)
+"""How far the clocks of two machines may be apart without harm."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a budget does not cover a need. Amounts in micro-units."""
+
+    name: str
+    budget: int
+    spent: int
+    need: int
+    until: datetime | None
+    """From when it does; None: it never will, because the need alone is more."""
+
+    def __str__(self) -> str:
+        budget, spent, need = (f"{to_units(micro):.4g}" for micro in (self.budget, self.spent, self.need))
+        if self.until is None:
+            return f"budget: {budget} units ({self.name}) are less than one piece of work may cost ({need}); raise it"
+        return f"budget: {spent} of {budget} units ({self.name}) are spent, and this may cost {need}"
 
 
 @dataclass(frozen=True)
@@ -44,7 +66,91 @@ def book(session: Session, call: ModelCall, on: Booking, prices: Prices, now: da
             at=now,
         )
     )
+    _learn(session, call, cost)
     return cost
+
+
+def _learn(session: Session, call: ModelCall, cost: int) -> None:
+    insert_if_absent(session, Estimate, kind=call.kind, model=call.model, micro=cost, calls=0)
+    known = session.get_one(Estimate, (call.kind, call.model), with_for_update=True)
+    known.micro, known.calls = averaged(known.micro, known.calls, cost), known.calls + 1
+
+
+def reserve(session: Session, prospect: Prospect, on: Booking, most_micro: int, now: datetime, until: datetime) -> int:
+    """Set aside what a call will likely cost; return the key to let go of it by."""
+    estimate = estimate_of(session, prospect.kind, prospect.model)
+    held = Reservation(
+        app_id=on.app_id,
+        job_id=on.job_id,
+        kind=prospect.kind,
+        model=prospect.model,
+        micro=most_micro if estimate is None else estimate,
+        most_micro=most_micro,
+        at=now,
+        until=until,
+    )
+    session.add(held)
+    session.flush()
+    return held.key
+
+
+def let_go(session: Session, key: int) -> None:
+    """Drop a reservation: its call has ended."""
+    session.execute(delete(Reservation).where(Reservation.key == key))
+
+
+def let_go_of_lost(session: Session, now: datetime, longest: timedelta) -> int:
+    """Drop the reservations of calls that were killed, and those of a clock that was ahead; return how many."""
+    lost = or_(Reservation.until <= now, Reservation.at > now + longest)
+    return int(session.execute(delete(Reservation).where(lost)).rowcount)  # type: ignore[attr-defined]
+
+
+def estimate_of(session: Session, kind: str, model: str) -> int | None:
+    """Return what a call of a kind costs with a model on average, in micro-units; None when there was none yet."""
+    found = session.get(Estimate, (kind, model))
+    return None if found is None else found.micro
+
+
+def reserved(session: Session, now: datetime) -> tuple[int, int]:
+    """Return what is set aside now, in micro-units: for jobs, and for the loop's own thinking."""
+    for_jobs = func.coalesce(func.sum(case((Reservation.job_id.is_not(None), Reservation.micro), else_=0)), 0)
+    row = session.execute(
+        select(for_jobs, func.coalesce(func.sum(Reservation.micro), 0)).where(Reservation.until > now)
+    ).one()
+    return int(row[0]), int(row[1]) - int(row[0])
+
+
+def affordable(session: Session, app_id: str, budgets: Budgets, need: int, now: datetime) -> Refusal | None:
+    """Return why an app's budgets do not cover ``need`` micro-units now, and from when they will; None when they do.
+
+    What is set aside counts as if it were spent. Rows of a clock that was ahead do not count.
+    """
+    for name, budget, span in budgets.windows():
+        spent = _spent_in(session, app_id, now - span, now + CLOCK_DOUBT)
+        held = _most_reserved(session, app_id, now)
+        if spent + held + need <= budget:
+            continue
+        rows = _rows_in(session, app_id, now - span, now + CLOCK_DOUBT)
+        when = affordable_at([*rows, (now, held)], budget, span, need, now)
+        return Refusal(name, budget, spent + held, need, when)
+    return None
+
+
+def _spent_in(session: Session, app_id: str, since: datetime, until: datetime) -> int:
+    query = select(func.coalesce(func.sum(Spending.micro), 0))
+    return int(session.scalar(query.where(Spending.app_id == app_id, Spending.at > since, Spending.at <= until)) or 0)
+
+
+def _rows_in(session: Session, app_id: str, since: datetime, until: datetime) -> list[tuple[datetime, int]]:
+    query = select(Spending.at, Spending.micro).where(
+        Spending.app_id == app_id, Spending.at > since, Spending.at <= until
+    )
+    return [(at, micro) for at, micro in session.execute(query.order_by(Spending.at))]
+
+
+def _most_reserved(session: Session, app_id: str, now: datetime) -> int:
+    query = select(func.coalesce(func.sum(Reservation.most_micro), 0))
+    return int(session.scalar(query.where(Reservation.app_id == app_id, Reservation.until > now)) or 0)
 
 
 def settle(session: Session, per_second: float, now: datetime) -> int:
@@ -57,8 +163,23 @@ def settle(session: Session, per_second: float, now: datetime) -> int:
     session.execute(update(Spending).where(Spending.entry.in_([e for e, _ in entries])).values(settled=True))
     level.micro = drained(refilled(level.micro, level.at, now, per_second), cost)
     level.drawn_micro += cost
-    level.at = max(level.at, now)
+    level.at = now
     return cost
+
+
+def follow_clock(session: Session, now: datetime) -> bool:
+    """Let the level refill from now on when it was last reckoned in a future that a clock set back has left."""
+    level = session.get(Level, 1, with_for_update=True)
+    if level is None or level.at <= now:
+        return False
+    level.at = now
+    return True
+
+
+def is_ahead(session: Session, now: datetime) -> bool:
+    """Whether the level was last reckoned in the future."""
+    at = session.scalar(select(Level.at))
+    return at is not None and at > now
 
 
 def level_now(session: Session, per_second: float, now: datetime) -> int:
@@ -116,7 +237,8 @@ def spent_by_conversation(session: Session, conversation_key: int) -> int:
 
 def typical_job(session: Session, sample: int = 50) -> int:
     """Return the mean cost of the latest jobs, in micro-units; 0 when nothing was spent yet."""
-    latest = select(Spending.job_id, Spending.micro).order_by(Spending.entry.desc()).limit(sample).subquery()
+    of_jobs = select(Spending.job_id, Spending.micro).where(Spending.job_id.is_not(None))
+    latest = of_jobs.order_by(Spending.entry.desc()).limit(sample).subquery()
     total, jobs = session.execute(select(func.sum(latest.c.micro), func.count(latest.c.job_id.distinct()))).one()
     return int(total) // jobs if jobs else 0
 

@@ -52,3 +52,50 @@ class Level(Base):
     micro: Mapped[int] = mapped_column(BigInteger)
     drawn_micro: Mapped[int] = mapped_column(BigInteger, default=0)
     at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class Reservation(Base):
+    """What a model call that is about to be made, or under way, will likely cost.
+
+    It goes in the transaction that books the true cost. One whose process was killed runs out at ``until``.
+    """
+
+    __tablename__ = "energy_reservations"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    app_id: Mapped[str] = mapped_column(String(100), index=True)
+    job_id: Mapped[str | None] = mapped_column(String(40), index=True)
+    kind: Mapped[str] = mapped_column(String(40))
+    model: Mapped[str] = mapped_column(String(200))
+    micro: Mapped[int] = mapped_column(BigInteger)
+    """The estimate the level is reckoned with."""
+    most_micro: Mapped[int] = mapped_column(BigInteger)
+    """The most the call can cost, which the app's budgets are reckoned with."""
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+    until: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+
+
+class Estimate(Base):
+    """What a call of a kind costs with a model: a moving average of the true costs."""
+
+    __tablename__ = "energy_estimates"
+
+    kind: Mapped[str] = mapped_column(String(40), primary_key=True)
+    model: Mapped[str] = mapped_column(String(200), primary_key=True)
+    micro: Mapped[int] = mapped_column(BigInteger)
+    calls: Mapped[int] = mapped_column(BigInteger, default=0)
+
+
+class Mandate(Base):
+    """Which loop regulates. Every change of holder raises the fence; a former holder's writing is refused."""
+
+    __tablename__ = "mandate"
+    __table_args__ = (CheckConstraint("only_row = 1", name="one_row"),)
+
+    only_row: Mapped[int] = mapped_column(primary_key=True, default=1)
+    holder: Mapped[str | None] = mapped_column(String(200))
+    fence: Mapped[int] = mapped_column(BigInteger, default=0)
+    beats: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Raised while the holder lives; whoever sees it stand still may take over."""
+    since: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 EXTRACTIVE = "extractive"
 """What the built-in agent is called wherever a model's name would stand."""
@@ -27,6 +27,11 @@ class WorkKind(StrEnum):
 
     CREATE = "create_memory"
     COMPACT = "compact_memories"
+    THINK = "think"
+
+
+MEMORY_KINDS = (WorkKind.CREATE, WorkKind.COMPACT)
+"""Work on what is remembered, of which the share in all spending is watched."""
 
 
 @dataclass(frozen=True)
@@ -43,5 +48,21 @@ class ModelCall:
     seconds: float
 
 
-Meter = Callable[[ModelCall], None]
-"""Told of each call once, as soon as it has ended; books it in a transaction of its own."""
+@dataclass(frozen=True)
+class Prospect:
+    """A call that is about to be made, and the most tokens it can take."""
+
+    kind: WorkKind
+    model: str
+    most_prompt_tokens: int
+    most_completion_tokens: int
+
+
+class Meter(Protocol):
+    """Who pays for calls: asked before each, and told of it once as soon as it has ended."""
+
+    def reserve(self, prospect: Prospect) -> None:
+        """Set aside what the call will likely cost, in a transaction of its own. Raises: OverBudget."""
+
+    def __call__(self, call: ModelCall) -> None:
+        """Book what it cost, and let go of what was set aside for it, in a transaction of its own."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from shared.errors import Configuration, ModelOutput
 from shared.llm.answers import Refused, parse_answer
-from shared.llm.calls import CallOutcome, Meter, ModelCall, WorkKind
+from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
@@ -55,11 +55,13 @@ class Chat(Protocol):
     def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
         """Return the answer, within ``seconds`` in total.
 
-        Each call made is reported to ``meter`` exactly once as soon as it has ended, however it ended.
+        ``meter`` is asked before each call, and each call made is reported to it exactly
+        once as soon as it has ended, however it ended.
 
         Raises:
             Unusable: it answered, but not with one value of the type asked for.
             Transient: it could not be reached, or not within ``seconds``.
+            OverBudget: the meter does not allow the call; none was made.
             Configuration: it can never answer: the model is missing, or the prompt does not fit its window.
             ``PromptCut`` where that came to light only afterwards.
         """
@@ -91,9 +93,18 @@ class Reply:
     truncated: bool = False
 
 
+def prospect_of(question: Question[AnswerT], model: str) -> Prospect:
+    """Describe a call that is about to be made, with the most it can take."""
+    return Prospect(question.kind, model, _most_prompt_tokens(question), question.max_completion_tokens)
+
+
+def _most_prompt_tokens(question: Question[AnswerT]) -> int:
+    return sum(map(most_tokens, question.texts)) + FRAME_TOKENS
+
+
 def check_fit(question: Question[AnswerT], context_tokens: int) -> None:
     """Raise ``Configuration`` for a prompt that may not fit the window beside its answer; nothing is sent then."""
-    needed = sum(map(most_tokens, question.texts)) + FRAME_TOKENS + question.max_completion_tokens
+    needed = _most_prompt_tokens(question) + question.max_completion_tokens
     if needed > context_tokens:
         raise Configuration(
             f"The prompt may need {needed} tokens with its answer and the model's window has {context_tokens}. "

@@ -20,7 +20,18 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from shared.errors import AfterthoughtError, Configuration, Transient
 from shared.llm.calls import CallOutcome, Meter
-from shared.llm.chat import AnswerT, Chat, PromptCut, Question, Reply, Unusable, call_of, check_fit, read_reply
+from shared.llm.chat import (
+    AnswerT,
+    Chat,
+    PromptCut,
+    Question,
+    Reply,
+    Unusable,
+    call_of,
+    check_fit,
+    prospect_of,
+    read_reply,
+)
 from shared.llm.deadline import DeadlineTransport
 from shared.llm.hosts import is_loopback
 
@@ -78,6 +89,7 @@ class OllamaChat(Chat):
         started = time.monotonic()
         if started >= end:
             raise Transient("No time is left to ask the model.")
+        meter.reserve(prospect_of(question, self.name))
         call = _Call(self, end)
         try:
             with call.watched():

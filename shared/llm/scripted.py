@@ -10,7 +10,18 @@ from pydantic import BaseModel
 
 from shared.errors import AfterthoughtError
 from shared.llm.calls import CallOutcome, Meter
-from shared.llm.chat import AnswerT, Chat, PromptCut, Question, Reply, Unusable, call_of, check_fit, read_reply
+from shared.llm.chat import (
+    AnswerT,
+    Chat,
+    PromptCut,
+    Question,
+    Reply,
+    Unusable,
+    call_of,
+    check_fit,
+    prospect_of,
+    read_reply,
+)
 
 Line = str | dict[str, Any] | BaseModel | Reply | AfterthoughtError
 """Raw text, an object to be written as JSON, a whole reply, or the error that ends the call."""
@@ -37,6 +48,7 @@ class ScriptedChat(Chat):
 
     def ask(self, question: Question[AnswerT], seconds: float, meter: Meter) -> AnswerT:
         check_fit(question, self._context_tokens)
+        meter.reserve(prospect_of(question, self.name))
         self.questions.append(question)
         self.seconds.append(seconds)
         if not self._lines:

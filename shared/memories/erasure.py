@@ -61,9 +61,8 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     """
     app = lock_app(session, app_id)
     conversation = lock_conversation(session, app_id, conversation_id)
-    for job in jobs_of_conversation(session, conversation.key):
-        if job.state in OPEN:
-            abandon(job, "its conversation was erased", now)
+    unfinished = [job for job in jobs_of_conversation(session, conversation.key) if job.state in OPEN]
+    abandon(session, unfinished, "its conversation was erased", now)
     cause = Cause(actor, "its conversation was erased", now)
     erased = {"memories": _withdraw(session, app_id, conversation.key, cause)}
     erased["memoryHistory"] = _forget_changes(session, app_id, conversation.key)

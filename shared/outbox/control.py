@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from shared.errors import Conflict, NotFound
 from shared.outbox import queries
+from shared.outbox.lanes import refresh
 from shared.outbox.models import OPEN, Job, JobState
 from shared.outbox.ownership import abandon
 
@@ -19,7 +20,7 @@ def cancel(session: Session, job_id: str, actor: str, now: datetime) -> Job:
         return job
     if job.state not in OPEN:
         raise Conflict(f"Job {job_id} is already {job.state}; only an unfinished job can be cancelled.")
-    abandon(job, f"cancelled by {actor}", now)
+    abandon(session, [job], f"cancelled by {actor}", now)
     return job
 
 
@@ -34,14 +35,14 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
         raise Conflict(f"What job {job_id} was about has been erased; it cannot be replayed.")
     job.state, job.attempts, job.reason = JobState.PENDING, 0, None
     job.due_at, job.finished_at, job.started_at = now, None, None
+    refresh(session, job.app_id, job.track, now)
     return job
 
 
 def abandon_all(session: Session, app_id: str, reason: str, now: datetime) -> int:
     """Cancel every unfinished job of an app; return how many."""
     jobs = queries.lock_open_of_app(session, app_id)
-    for job in jobs:
-        abandon(job, reason, now)
+    abandon(session, jobs, reason, now)
     return len(jobs)
 
 

@@ -5,7 +5,7 @@ Whether they may be handed out at all is the regulator's to say; carrying them o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,9 +13,20 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.contracts.jobs import Track
 from shared.ids import new_id
 from shared.outbox import queries
-from shared.outbox.models import Job, JobState, Turn
+from shared.outbox.lanes import Terms, hold, refresh, refresh_all, serve, wake
+from shared.outbox.models import Deferral, Job, JobState, Lane
+
+DEFER_LIMIT = 500
+"""Jobs marked at a time, so that a tick stays short however many wait."""
+AskTerms = Callable[[Session, str, str], Terms]
+"""Says on what terms an app's job of a kind may start."""
+
+
+def _equal_terms(session: Session, app_id: str, kind: str) -> Terms:
+    return Terms()
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,7 @@ class NewJob:
     conversation_id: str | None = None
     epoch: int = 0
     priority: int = 5
+    track: Track = Track.THOUGHT
     max_attempts: int = 5
     payload: dict[str, Any] | None = None
 
@@ -59,6 +71,7 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
         dedupe=wanted.dedupe,
         payload=wanted.payload or {},
         priority=wanted.priority,
+        track=wanted.track,
         max_attempts=wanted.max_attempts,
         state=JobState.PENDING,
         created_at=now,
@@ -66,6 +79,7 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
     )
     session.add(job)
     session.flush()
+    refresh(session, job.app_id, job.track, now)
     return job
 
 
@@ -86,43 +100,63 @@ def bury(session: Session, kind: str, reason: str, now: datetime, app_id: str | 
     return job
 
 
-def take_due(session: Session, now: datetime, limit: int, queued_seconds: float) -> list[Dispatch]:
-    """Lease up to ``limit`` due jobs to the queue, at most one an app, longest unserved app first."""
-    if limit <= 0:
-        return []
-    sent_off = (
-        update(Job)
-        .where(Job.seq.in_(queries.heads_by_app(now, limit)))
-        .values(
-            state=JobState.QUEUED,
-            fence=Job.fence + 1,
-            lease_owner=None,
-            leased_until=now + timedelta(seconds=queued_seconds),
-            deferred_since=None,
-            reason=None,
-        )
-        .returning(Job.priority, Job.seq, Job.job_id, Job.fence, Job.kind, Job.app_id)
-        .execution_options(synchronize_session=False)
-    )
-    jobs = sorted(session.execute(sent_off).all(), key=lambda job: (job.priority, job.seq))
-    _note_turns(session, [job.app_id for job in jobs if job.app_id is not None], now)
-    return [Dispatch(job.job_id, job.fence, job.kind, job.priority) for job in jobs]
+def take_due(
+    session: Session,
+    now: datetime,
+    limit: int,
+    queued_seconds: float,
+    terms: AskTerms = _equal_terms,
+    track: Track = Track.THOUGHT,
+) -> list[Dispatch]:
+    """Lease up to ``limit`` due jobs of a track to the queue, at most one an app, in the order of the lanes.
+
+    An app whose terms hold it back is passed over, and its due jobs say so.
+    """
+    taken: list[Dispatch] = []
+    wake(session, now)
+    while len(taken) < limit:
+        found = queries.lock_next_lanes(session, track, limit - len(taken))
+        taken += [sent for lane in found if (sent := _take_head(session, lane, now, queued_seconds, terms))]
+        session.flush()
+        if not found or all(lane.awake for lane in found):
+            break
+    return taken
 
 
-def _note_turns(session: Session, app_ids: Sequence[str], now: datetime) -> None:
-    known = session.execute(update(Turn).where(Turn.app_id.in_(app_ids)).values(served_at=now).returning(Turn.app_id))
-    new = set(app_ids).difference(known.scalars())
-    session.add_all(Turn(app_id=app_id, served_at=now) for app_id in sorted(new))
+def _take_head(session: Session, lane: Lane, now: datetime, queued_seconds: float, ask: AskTerms) -> Dispatch | None:
+    job = queries.lock_head_of_lane(session, lane.app_id, lane.track, now)
+    if job is None:
+        refresh(session, lane.app_id, lane.track, now)
+        return None
+    terms = ask(session, lane.app_id, job.kind)
+    if terms.hold is not None:
+        hold(lane, terms.hold)
+        defer(session, Deferral.BUDGET, terms.hold.why, now, app_id=lane.app_id)
+        return None
+    job.state, job.fence, job.lease_owner = JobState.QUEUED, job.fence + 1, None
+    job.leased_until = now + timedelta(seconds=queued_seconds)
+    job.deferred_since = job.deferral = job.reason = None
+    serve(session, lane, terms.weight, now)
+    return Dispatch(job.job_id, job.fence, job.kind, job.priority)
 
 
 def hand_back(session: Session, sent: Sequence[Dispatch], now: datetime, wait_seconds: float) -> None:
     """Return jobs the broker would not take; each is offered again after ``wait_seconds``."""
-    for one in sent:
-        session.execute(
-            update(Job)
-            .where(Job.job_id == one.job_id, Job.fence == one.fence, Job.state == JobState.QUEUED)
-            .values(state=JobState.PENDING, leased_until=None, due_at=now + timedelta(seconds=wait_seconds))
-        )
+    jobs = [job for one in sent if (job := queries.lock_job(session, one.job_id)) and job.fence == one.fence]
+    jobs = [job for job in jobs if job.state == JobState.QUEUED]
+    for job in jobs:
+        job.state, job.leased_until, job.due_at = JobState.PENDING, None, now + timedelta(seconds=wait_seconds)
+    refresh_all(session, jobs, now)
+
+
+def call_back(session: Session, why: str, now: datetime) -> int:
+    """Defer the jobs that were sent and that nobody has begun, as when energy has run out; return how many."""
+    jobs = queries.lock_sent(session, Track.THOUGHT)
+    for job in jobs:
+        job.state, job.leased_until, job.fence = JobState.DEFERRED, None, job.fence + 1
+        job.deferral, job.deferred_since, job.reason = Deferral.ENERGY, now, why
+    refresh_all(session, jobs, now)
+    return len(jobs)
 
 
 def hasten(session: Session, now: datetime, horizon: timedelta) -> int:
@@ -130,13 +164,16 @@ def hasten(session: Session, now: datetime, horizon: timedelta) -> int:
     jobs = queries.lock_due_beyond(session, now + horizon)
     for job in jobs:
         job.due_at = now
+    refresh_all(session, jobs, now)
     return len(jobs)
 
 
-def defer(session: Session, why: str, now: datetime) -> int:
-    """Mark every due job as deferred, saying why and since when; return how many are newly so."""
-    due = queries.lock_due(session, now)
+def defer(
+    session: Session, what: Deferral, why: str, now: datetime, limit: int = DEFER_LIMIT, app_id: str | None = None
+) -> int:
+    """Mark due jobs, of one app or of all, as deferred, saying why and since when; return how many are newly so."""
+    due = queries.lock_undeferred(session, now, limit, app_id)
     if due:
-        deferred = {"state": JobState.DEFERRED, "deferred_since": now, "reason": why}
+        deferred = {"state": JobState.DEFERRED, "deferral": what, "deferred_since": now, "reason": why}
         session.execute(update(Job), [{"seq": seq, **deferred} for seq in due])
     return len(due)

@@ -6,9 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, String, Text, text
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.contracts.jobs import Track
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
 
@@ -25,6 +26,13 @@ class JobState(StrEnum):
     NOTHING = "nothing"
     DEAD = "dead"
     CANCELLED = "cancelled"
+
+
+class Deferral(StrEnum):
+    """What a deferred job waits for."""
+
+    ENERGY = "energy"
+    BUDGET = "budget"
 
 
 WAITING = (JobState.PENDING, JobState.DEFERRED, JobState.RETRYING)
@@ -51,6 +59,30 @@ class Job(Base):
             postgresql_where=text("state IN ('queued','running')"),
             sqlite_where=text("state IN ('queued','running')"),
         ),
+        Index(
+            "ix_jobs_undeferred",
+            "due_at",
+            "seq",
+            postgresql_where=text("state IN ('pending','retrying')"),
+            sqlite_where=text("state IN ('pending','retrying')"),
+        ),
+        Index(
+            "ix_jobs_lane_waiting",
+            "app_id",
+            "track",
+            "priority",
+            "seq",
+            "due_at",
+            postgresql_where=text("state IN ('pending','deferred','retrying')"),
+            sqlite_where=text("state IN ('pending','deferred','retrying')"),
+        ),
+        Index(
+            "ix_jobs_lane_in_flight",
+            "app_id",
+            "track",
+            postgresql_where=text("state IN ('queued','running')"),
+            sqlite_where=text("state IN ('queued','running')"),
+        ),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),
         Index("ix_jobs_state_seq", "state", "seq"),
         {"sqlite_autoincrement": True},
@@ -70,6 +102,7 @@ class Job(Base):
     payload: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     priority: Mapped[int] = mapped_column(default=5)
     """0 is first, 9 is last."""
+    track: Mapped[str] = mapped_column(String(10), default=Track.THOUGHT)
     state: Mapped[str] = mapped_column(String(12))
     attempts: Mapped[int] = mapped_column(default=0)
     max_attempts: Mapped[int] = mapped_column(default=5)
@@ -81,14 +114,58 @@ class Job(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     due_at: Mapped[datetime] = mapped_column(UtcDateTime)
     deferred_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    deferral: Mapped[str | None] = mapped_column(String(10))
+    """What a deferred job waits for."""
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
-class Turn(Base):
-    """When an app was last served; whoever waited longest is next."""
+class Lane(Base):
+    """The work of one app on one track: what stands at its head, and when its turn is.
 
-    __tablename__ = "job_turns"
+    One row an app and track keeps the cost of choosing flat however many jobs wait. It can be made anew from the jobs
+    at any time (``shared.outbox.lanes``).
+    """
+
+    __tablename__ = "lanes"
+    __table_args__ = (
+        Index(
+            "ix_lanes_awake",
+            "track",
+            "turn",
+            "head_seq",
+            postgresql_where=text("awake"),
+            sqlite_where=text("awake"),
+        ),
+        Index(
+            "ix_lanes_asleep",
+            "ready_at",
+            postgresql_where=text("NOT awake AND ready_at IS NOT NULL"),
+            sqlite_where=text("NOT awake AND ready_at IS NOT NULL"),
+        ),
+        Index("ix_lanes_held_until", "held_until"),
+    )
 
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), primary_key=True)
-    served_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    track: Mapped[str] = mapped_column(String(10), primary_key=True)
+    served: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Virtual time up to which the app has had its share."""
+    turn: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Where its head stands among the heads of the other apps; the least is next."""
+    head_seq: Mapped[int | None] = mapped_column(BigInteger)
+    ready_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When its head may be sent; None when nothing waits, or something is in flight."""
+    awake: Mapped[bool] = mapped_column(default=False)
+    """Whether ``ready_at`` has come, as far as the relay has noticed."""
+    held_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Until when the app's budget allows nothing more."""
+    held_why: Mapped[str | None] = mapped_column(String(300))
+
+
+class Round(Base):
+    """How far the virtual time of a track has come: where an app that was idle joins in."""
+
+    __tablename__ = "lane_rounds"
+
+    track: Mapped[str] = mapped_column(String(10), primary_key=True)
+    virtual: Mapped[int] = mapped_column(BigInteger, default=0)

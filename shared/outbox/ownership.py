@@ -7,7 +7,7 @@ that writes its result, so a stale owner's result is refused however late it com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,8 +15,8 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.errors import LeaseLost
-from shared.outbox import queries
-from shared.outbox.models import FINISHED, Job, JobState
+from shared.outbox import lanes, queries
+from shared.outbox.models import FINISHED, Deferral, Job, JobState
 from shared.outbox.retry import RetryRule
 
 SWEEP_LIMIT = 500
@@ -94,6 +94,16 @@ def finish(session: Session, held: Claim, state: JobState, now: datetime, reason
     job = _held(session, held)
     _end(job, state, reason, now)
     session.flush()
+    lanes.refresh(session, job.app_id, job.track, now)
+
+
+def put_off(session: Session, held: Claim, why: str, until: datetime, now: datetime) -> None:
+    """Defer a job its app's budget does not cover until then; the attempt does not count. Raises: LeaseLost."""
+    job = _held(session, held)
+    job.state, job.fence, job.attempts = JobState.DEFERRED, job.fence + 1, max(0, job.attempts - 1)
+    job.lease_owner = job.leased_until = None
+    job.deferral, job.deferred_since, job.reason, job.due_at = Deferral.BUDGET, now, why, until
+    lanes.refresh(session, job.app_id, job.track, now)
 
 
 def fail(
@@ -107,6 +117,7 @@ def fail(
     state = _try_again(job, reason, now, rule)
     if patiently and state is JobState.RETRYING:
         job.due_at = now + rule.longest_wait()
+    lanes.refresh(session, job.app_id, job.track, now)
     return state
 
 
@@ -116,8 +127,10 @@ def sweep(session: Session, now: datetime, rule: RetryRule, horizon: timedelta =
     No lease runs beyond ``horizon``: one that does was given before the clock was set back, and is taken back too.
     """
     swept: Swept = Counter()
-    for job in queries.lock_expired(session, now, now + horizon, SWEEP_LIMIT):
+    expired = queries.lock_expired(session, now, now + horizon, SWEEP_LIMIT)
+    for job in expired:
         swept[job.kind, _take_back(job, now, rule)] += 1
+    lanes.refresh_all(session, expired, now)
     return swept
 
 
@@ -129,6 +142,7 @@ def release_node(session: Session, node: str, now: datetime, rule: RetryRule) ->
             _take_back(job, now, rule, at_once=True)
         else:
             job.leased_until = now  # Its last attempt: the sweep ends and counts it.
+    lanes.refresh_all(session, jobs, now)
     return len(jobs)
 
 
@@ -171,6 +185,8 @@ def _end(job: Job, state: JobState, reason: str | None, now: datetime) -> None:
     job.finished_at = now
 
 
-def abandon(job: Job, reason: str, now: datetime) -> None:
-    """Cancel an unfinished job whoever owns it; the owner's result will be refused."""
-    _end(job, JobState.CANCELLED, reason, now)
+def abandon(session: Session, jobs: Sequence[Job], reason: str, now: datetime) -> None:
+    """Cancel unfinished jobs whoever owns them; the owners' results will be refused."""
+    for job in jobs:
+        _end(job, JobState.CANCELLED, reason, now)
+    lanes.refresh_all(session, jobs, now)

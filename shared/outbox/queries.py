@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session
 
+from shared.contracts.jobs import Track
 from shared.errors import NotFound
-from shared.outbox.models import IN_FLIGHT, OPEN, WAITING, Job, JobState, Turn
+from shared.outbox.models import IN_FLIGHT, OPEN, WAITING, Job, JobState, Lane
 
 
 @dataclass(frozen=True)
@@ -61,33 +62,99 @@ def jobs_of_conversation(session: Session, conversation_key: int) -> Sequence[Jo
     return session.scalars(select(Job).where(Job.conversation_key == conversation_key).order_by(Job.seq)).all()
 
 
-def heads_by_app(now: datetime, limit: int) -> Select[int]:
-    """Return the query for the next due job of each app that has none in flight, longest unserved app first.
-
-    At most one job of an app is in flight: its memories are rewritten in order, and no app can crowd out another.
-    What another loop has locked is skipped.
-    """
-    busy = aliased(Job)
-    in_flight = select(busy.app_id).where(busy.state.in_(IN_FLIGHT), busy.app_id.is_not(None))
-    place = func.row_number().over(partition_by=Job.app_id, order_by=(Job.priority, Job.seq)).label("place")
-    due = (
-        select(Job.seq, place).where(Job.state.in_(WAITING), Job.due_at <= now, Job.app_id.not_in(in_flight)).subquery()
-    )
-    heads = (
-        select(Job.seq)
-        .join(due, due.c.seq == Job.seq)
-        .outerjoin(Turn, Turn.app_id == Job.app_id)
-        .where(due.c.place == 1, Job.state.in_(WAITING))
-        .order_by(Job.priority, Turn.served_at.asc().nulls_first(), Job.seq)
-        .limit(limit)
-    )
-    return heads.with_for_update(of=Job, skip_locked=True)
+def head_of_lane(session: Session, app_id: str, track: str, now: datetime) -> Job | None:
+    """Return the job of a lane that is due and comes first; where none is due, the one that will be due first."""
+    waiting = select(Job).where(Job.app_id == app_id, Job.track == track, Job.state.in_(WAITING))
+    due = session.scalar(waiting.where(Job.due_at <= now).order_by(Job.priority, Job.seq).limit(1))
+    return due if due is not None else session.scalar(waiting.order_by(Job.due_at, Job.seq).limit(1))
 
 
-def lock_due(session: Session, now: datetime) -> Sequence[int]:
-    """Return the ``seq`` of due jobs that are not yet deferred, locked; those in other hands come later."""
-    query = select(Job.seq).where(Job.state.in_((JobState.PENDING, JobState.RETRYING)), Job.due_at <= now)
+def lock_head_of_lane(session: Session, app_id: str, track: str, now: datetime) -> Job | None:
+    """Return the due job at the head of a lane, locked; None when there is none, or another has it in hand."""
+    query = select(Job).where(Job.app_id == app_id, Job.track == track, Job.state.in_(WAITING), Job.due_at <= now)
+    return session.scalar(query.order_by(Job.priority, Job.seq).limit(1).with_for_update(skip_locked=True))
+
+
+def has_in_flight(session: Session, app_id: str, track: str) -> bool:
+    """Whether a job of a lane is sent and not finished."""
+    query = select(Job.seq).where(Job.app_id == app_id, Job.track == track, Job.state.in_(IN_FLIGHT))
+    return session.scalar(query.limit(1)) is not None
+
+
+def lock_lane(session: Session, app_id: str, track: str) -> Lane | None:
+    """Return a lane, locked until the transaction ends, or None."""
+    query = select(Lane).where(Lane.app_id == app_id, Lane.track == track).with_for_update()
+    return session.scalar(query, execution_options={"populate_existing": True})
+
+
+def lock_next_lanes(session: Session, track: str, limit: int) -> Sequence[Lane]:
+    """Return the awake lanes whose turn is next, locked; those in other hands are skipped."""
+    query = select(Lane).where(Lane.track == track, Lane.awake).order_by(Lane.turn, Lane.head_seq).limit(limit)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
+def lock_lanes_asleep_until(session: Session, at: datetime) -> Sequence[Lane]:
+    """Return the sleeping lanes whose time comes by ``at``, locked."""
+    query = select(Lane).where(~Lane.awake, Lane.ready_at <= at).order_by(Lane.app_id, Lane.track).limit(500)
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
+def has_ready(session: Session, now: datetime) -> bool:
+    """Whether any lane is awake, or should be."""
+    awake, asleep = select(Lane.app_id).where(Lane.awake), select(Lane.app_id).where(~Lane.awake, Lane.ready_at <= now)
+    return any(session.scalar(query.limit(1)) is not None for query in (awake, asleep))
+
+
+def lanes_astray(session: Session, now: datetime) -> Sequence[tuple[str, str]]:
+    """Return the app and track of lanes that do not know of a waiting job. Looks at every waiting job."""
+    waiting = select(Job.app_id, Job.track).where(Job.state.in_(WAITING), Job.app_id.is_not(None)).distinct().subquery()
+    astray = (
+        select(waiting.c.app_id, waiting.c.track)
+        .outerjoin(Lane, and_(Lane.app_id == waiting.c.app_id, Lane.track == waiting.c.track))
+        .where(or_(Lane.app_id.is_(None), Lane.head_seq.is_(None), and_(Lane.ready_at.is_(None), ~_is_busy(Lane))))
+        .order_by(waiting.c.app_id, waiting.c.track)
+    )
+    return [(app_id, track) for app_id, track in session.execute(astray)]
+
+
+def _is_busy(lane: type[Lane]) -> ColumnElement[bool]:
+    busy = select(Job.seq).where(Job.app_id == lane.app_id, Job.track == lane.track, Job.state.in_(IN_FLIGHT))
+    return busy.exists()
+
+
+def count_held(session: Session, now: datetime) -> int:
+    """Return how many apps have something to do and no budget for it."""
+    query = select(func.count()).select_from(Lane).where(Lane.held_until > now, Lane.head_seq.is_not(None))
+    return session.scalar(query) or 0
+
+
+def lock_undeferred(session: Session, now: datetime, limit: int, app_id: str | None = None) -> Sequence[int]:
+    """Return the ``seq`` of due jobs that cost energy and are not yet deferred, locked; of one app or of all."""
+    query = select(Job.seq).where(Job.state.in_((JobState.PENDING, JobState.RETRYING)), Job.track == Track.THOUGHT)
+    query = query.where(Job.due_at <= now) if app_id is None else query.where(Job.app_id == app_id, Job.due_at <= now)
+    return session.scalars(query.order_by(Job.due_at, Job.seq).limit(limit).with_for_update(skip_locked=True)).all()
+
+
+def lock_sent(session: Session, track: str) -> Sequence[Job]:
+    """Return the jobs that were sent and that nobody has begun, locked."""
+    query = select(Job).where(Job.state == JobState.QUEUED, Job.track == track).order_by(Job.seq)
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
+def count_deferred(session: Session) -> int:
+    """Return how many jobs are deferred."""
+    return session.scalar(select(func.count()).select_from(Job).where(Job.state == JobState.DEFERRED)) or 0
+
+
+def held_until(session: Session, job: Job) -> datetime | None:
+    """Return until when the budget of a job's app allows nothing more."""
+    return session.scalar(select(Lane.held_until).where(Lane.app_id == job.app_id, Lane.track == job.track))
+
+
+def count_deferred_before(session: Session, seq: int) -> int:
+    """Return how many deferred jobs were asked for before that one."""
+    query = select(func.count()).select_from(Job).where(Job.state == JobState.DEFERRED, Job.seq < seq)
+    return session.scalar(query) or 0
 
 
 def lock_expired(session: Session, now: datetime, horizon: datetime, limit: int) -> Sequence[Job]:
@@ -119,20 +186,16 @@ def lock_open_of_app(session: Session, app_id: str) -> Sequence[Job]:
     return session.scalars(unfinished.with_for_update()).all()
 
 
-def has_due(session: Session, now: datetime) -> bool:
-    """Whether any job waits and is due."""
-    return session.scalar(select(Job.seq).where(Job.state.in_(WAITING), Job.due_at <= now).limit(1)) is not None
-
-
 def has_expired(session: Session, now: datetime, horizon: datetime) -> bool:
     """Whether the lease of any job in flight has run out, or any job stands beyond ``horizon``."""
     beyond = and_(Job.state.in_(WAITING), Job.due_at > horizon)
     return any(session.scalar(select(Job.seq).where(p).limit(1)) for p in (_is_expired(now, horizon), beyond))
 
 
-def count_in_flight(session: Session) -> int:
-    """Return how many jobs are sent and not finished."""
-    return session.scalar(select(func.count()).select_from(Job).where(Job.state.in_(IN_FLIGHT))) or 0
+def count_in_flight(session: Session, track: str = Track.THOUGHT) -> int:
+    """Return how many jobs of a track are sent and not finished."""
+    query = select(func.count()).select_from(Job).where(Job.state.in_(IN_FLIGHT), Job.track == track)
+    return session.scalar(query) or 0
 
 
 def count_by_state(session: Session) -> dict[tuple[str, str], int]:

@@ -13,6 +13,7 @@ from alembic.runtime.migration import MigrationContext
 import shared.apps.models
 import shared.conversations.models
 import shared.energy.models
+import shared.events.models
 import shared.memories.models
 import shared.outbox.models  # noqa: F401  (fills the metadata)
 from shared.db.base import Base
@@ -21,13 +22,16 @@ from shared.db.schema import current_revision, migrate, newest_revision
 from shared.errors import Transient
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+RETIRED = {"job_turns"}
+"""Tables that only the previous release uses; the next migration drops them."""
 
 
 def test_a_migrated_database_is_what_the_models_say(empty_database_url: str) -> None:
     migrate(empty_database_url)
     database = Database(empty_database_url)
     with database.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": False})
+        opts = {"compare_type": False, "include_name": lambda name, *_: name not in RETIRED}
+        context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, Base.metadata) == []
     database.dispose()
 

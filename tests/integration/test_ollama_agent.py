@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from shared.errors import Configuration, ModelOutput, Transient
-from shared.llm.calls import CallOutcome, ModelCall
+from shared.llm.calls import CallOutcome
 from shared.llm.chat import PromptCut
 from shared.llm.providers import make_chat
 from shared.memories.compaction import NEW, Action, Candidate, refusal
+from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer
 from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import Draft, NothingToRemember, Transcript, Turn
@@ -61,8 +62,8 @@ def test_a_server_left_to_itself_makes_room_by_the_oldest_free_place(agent: Mode
 
 def test_a_server_left_to_itself_reads_long_conversations_too(server: OllamaServer, agent: ModelAgent) -> None:
     turns = tuple(Turn(f"msg_{i}", "user", None, f"Item {i} is here. " + "And so on. " * 400, NOON) for i in range(9))
-    calls: list[ModelCall] = []
-    draft = agent.create(Transcript("garden", "con_1", turns, NOON), LIMIT, calls.append)
+    calls = Calls()
+    draft = agent.create(Transcript("garden", "con_1", turns, NOON), LIMIT, calls)
     assert isinstance(draft, Draft) and draft.content == "Item 0 is here."
     assert len(calls) == len(server.chats) > 2
     assert all(body["options"]["num_ctx"] == WINDOW for body in server.chats)
@@ -110,9 +111,9 @@ def test_an_unusable_answer_twice_is_an_error_and_two_metered_calls(
     agent: ModelAgent, server: OllamaServer, act: Act
 ) -> None:
     server.will(act, act)
-    calls: list[ModelCall] = []
+    calls = Calls()
     with pytest.raises(ModelOutput) as raised:
-        agent.create(TRANSCRIPT, LIMIT, calls.append)
+        agent.create(TRANSCRIPT, LIMIT, calls)
     assert len(calls) == len(server.chats) == 2
     assert all(call.prompt_tokens > 0 for call in calls)
     assert "bees" not in str(raised.value)
@@ -132,18 +133,18 @@ def test_a_failure_is_passed_on_after_one_metered_call(
     agent: ModelAgent, server: OllamaServer, act: Act, error: type[Exception], outcome: CallOutcome
 ) -> None:
     server.will(act)
-    calls: list[ModelCall] = []
+    calls = Calls()
     with pytest.raises(error):
-        agent.create(TRANSCRIPT, LIMIT, calls.append)
+        agent.create(TRANSCRIPT, LIMIT, calls)
     assert [call.outcome for call in calls] == [outcome]
 
 
 def test_the_repair_shares_the_time_of_the_first_answer(server: OllamaServer) -> None:
     chat = make_chat("ollama:tiny", server.url, WINDOW)
     server.will(Act(answer="No.", drip_seconds=0.1), Act(stall=True))
-    calls: list[ModelCall] = []
+    calls = Calls()
     with pytest.raises(Transient, match="in time"):
-        ModelAgent(chat, "ollama:tiny", WINDOW, 1.0).create(TRANSCRIPT, LIMIT, calls.append)
+        ModelAgent(chat, "ollama:tiny", WINDOW, 1.0).create(TRANSCRIPT, LIMIT, calls)
     chat.close()
     server.go_on()
     assert [call.outcome for call in calls] == [CallOutcome.MALFORMED, CallOutcome.TIMEOUT]

@@ -16,12 +16,13 @@ from langsmith.utils import tracing_is_enabled
 from pydantic import BaseModel
 
 from shared.errors import Configuration, ModelOutput, Transient
-from shared.llm.calls import CallOutcome, ModelCall, WorkKind
+from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Question, Unusable
 from shared.llm.ollama_chat import OllamaChat
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import make_chat
 from shared.llm.repair import ask_repairing
+from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer, count_tokens
 
 
@@ -53,15 +54,15 @@ def chat(server: OllamaServer) -> Iterator[OllamaChat]:
 
 
 @pytest.fixture
-def calls() -> list[ModelCall]:
-    return []
+def calls() -> Calls:
+    return Calls()
 
 
 def test_an_answer_is_parsed_and_its_usage_is_the_providers(
-    server: OllamaServer, chat: OllamaChat, calls: list[ModelCall]
+    server: OllamaServer, chat: OllamaChat, calls: Calls
 ) -> None:
     server.will(Act(answer=ANSWER, seen_tokens=123))
-    assert chat.ask(question(), 5, calls.append) == LAGOS
+    assert chat.ask(question(), 5, calls) == LAGOS
     [call] = calls
     assert (call.outcome, call.prompt_tokens, call.estimated) == (CallOutcome.ANSWERED, 123, False)
     assert (call.model, call.kind) == ("ollama:tiny", WorkKind.CREATE)
@@ -79,10 +80,10 @@ def test_the_request_says_everything_that_ollama_would_otherwise_assume(server: 
 
 
 def test_usage_is_estimated_where_the_server_reports_none(
-    server: OllamaServer, chat: OllamaChat, calls: list[ModelCall]
+    server: OllamaServer, chat: OllamaChat, calls: Calls
 ) -> None:
     server.will(Act(answer=ANSWER, seen_tokens=None))
-    chat.ask(question(), 5, calls.append)
+    chat.ask(question(), 5, calls)
     assert calls[0].estimated
     assert calls[0].prompt_tokens == question().estimated_tokens
 
@@ -113,29 +114,29 @@ def test_tracing_is_off_whatever_the_environment_says(monkeypatch: pytest.Monkey
     ],
 )
 def test_each_failure_is_one_error_of_ours_and_one_metered_call(
-    server: OllamaServer, chat: OllamaChat, calls: list[ModelCall], act: Act, error: type[Exception],
+    server: OllamaServer, chat: OllamaChat, calls: Calls, act: Act, error: type[Exception],
     outcome: CallOutcome, says: str,
 ) -> None:
     server.will(act)
     with pytest.raises(error, match=says):
-        chat.ask(question(), 5, calls.append)
+        chat.ask(question(), 5, calls)
     assert [call.outcome for call in calls] == [outcome]
     assert len(server.chats) == 1
 
 
-def test_a_refused_request_costs_nothing(server: OllamaServer, chat: OllamaChat, calls: list[ModelCall]) -> None:
+def test_a_refused_request_costs_nothing(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
     server.will(Act(status=500))
     with pytest.raises(Transient):
-        chat.ask(question(), 5, calls.append)
+        chat.ask(question(), 5, calls)
     assert (calls[0].prompt_tokens, calls[0].completion_tokens) == (0, 0)
 
 
 def test_a_missing_model_is_named_with_the_command_that_fetches_it(
-    server: OllamaServer, calls: list[ModelCall]
+    server: OllamaServer, calls: Calls
 ) -> None:
     chat = make_chat("ollama:llama3.2:3b", server.url, CONTEXT_TOKENS)
     with pytest.raises(Configuration, match=r"Run: ollama pull llama3\.2:3b$"):
-        chat.ask(question(), 5, calls.append)
+        chat.ask(question(), 5, calls)
     chat.close()
     assert [call.outcome for call in calls] == [CallOutcome.REFUSED]
 
@@ -149,27 +150,27 @@ def test_a_missing_model_is_named_with_the_command_that_fetches_it(
     ],
 )
 def test_a_broken_connection_is_tried_once_more_and_both_calls_are_metered(
-    server: OllamaServer, chat: OllamaChat, calls: list[ModelCall], act: Act
+    server: OllamaServer, chat: OllamaChat, calls: Calls, act: Act
 ) -> None:
     server.will(act, Act(answer=ANSWER))
-    assert chat.ask(question(), 5, calls.append) == LAGOS
+    assert chat.ask(question(), 5, calls) == LAGOS
     assert [call.outcome for call in calls] == [CallOutcome.UNAVAILABLE, CallOutcome.ANSWERED]
     assert calls[0].estimated and calls[0].prompt_tokens > 0
 
 
-def test_a_connection_broken_twice_is_transient(server: OllamaServer, chat: OllamaChat, calls: list[ModelCall]) -> None:
+def test_a_connection_broken_twice_is_transient(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
     server.will(Act(close_after=0), Act(close_after=0))
     with pytest.raises(Transient, match="broke off"):
-        chat.ask(question(), 5, calls.append)
+        chat.ask(question(), 5, calls)
     assert len(calls) == 2
 
 
-def test_a_server_that_is_not_there_is_transient_and_seen_once_for_nothing(calls: list[ModelCall]) -> None:
+def test_a_server_that_is_not_there_is_transient_and_seen_once_for_nothing(calls: Calls) -> None:
     with OllamaServer() as gone:
         address = gone.url
     chat = make_chat("ollama:tiny", address, CONTEXT_TOKENS)
     with pytest.raises(Transient, match="cannot be reached"):
-        chat.ask(question(), 5, calls.append)
+        chat.ask(question(), 5, calls)
     chat.close()
     assert [(call.outcome, call.prompt_tokens, call.completion_tokens) for call in calls] == [
         (CallOutcome.UNAVAILABLE, 0, 0)
@@ -185,12 +186,12 @@ def test_a_server_that_is_not_there_is_transient_and_seen_once_for_nothing(calls
     ],
 )
 def test_the_deadline_is_a_total_however_the_server_spends_it(
-    server: OllamaServer, chat: OllamaChat, calls: list[ModelCall], act: Act
+    server: OllamaServer, chat: OllamaChat, calls: Calls, act: Act
 ) -> None:
     server.will(act)
     started = time.monotonic()
     with pytest.raises(Transient, match="in time"):
-        chat.ask(question(), 0.5, calls.append)
+        chat.ask(question(), 0.5, calls)
     assert 0.4 < time.monotonic() - started < 4
     assert [call.outcome for call in calls] == [CallOutcome.TIMEOUT]
     assert calls[0].prompt_tokens > 0
@@ -212,17 +213,17 @@ def test_after_a_timeout_the_next_question_is_answered(server: OllamaServer, cha
     assert chat.ask(question(), 5, lambda call: None) == LAGOS
 
 
-def test_without_time_nothing_is_asked(server: OllamaServer, chat: OllamaChat, calls: list[ModelCall]) -> None:
+def test_without_time_nothing_is_asked(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
     with pytest.raises(Transient, match="No time"):
-        chat.ask(question(), 0, calls.append)
+        chat.ask(question(), 0, calls)
     assert not calls and not server.chats
 
 
 def test_a_prompt_that_may_not_fit_is_refused_before_it_is_sent(
-    server: OllamaServer, chat: OllamaChat, calls: list[ModelCall]
+    server: OllamaServer, chat: OllamaChat, calls: Calls
 ) -> None:
     with pytest.raises(Configuration, match="AFTERTHOUGHT_MODEL_CONTEXT_TOKENS"):
-        chat.ask(question("word " * 3000), 5, calls.append)
+        chat.ask(question("word " * 3000), 5, calls)
     assert not calls and not server.chats
 
 
@@ -233,10 +234,10 @@ def test_a_count_without_the_cached_tokens_is_not_taken_for_a_cut(server: Ollama
 
 
 def test_one_repair_goes_over_the_wire_with_the_first_answer_and_what_was_wrong(
-    server: OllamaServer, chat: OllamaChat, calls: list[ModelCall]
+    server: OllamaServer, chat: OllamaChat, calls: Calls
 ) -> None:
     server.will(Act(answer="Lagos, I think."), Act(answer=ANSWER))
-    assert ask_repairing(chat, question(), 5, calls.append, lambda _: None, lambda _: None) == LAGOS
+    assert ask_repairing(chat, question(), 5, calls, lambda _: None, lambda _: None) == LAGOS
     assert [call.outcome for call in calls] == [CallOutcome.MALFORMED, CallOutcome.ANSWERED]
     repair = server.chats[1]["messages"]
     assert [message["role"] for message in repair] == ["system", "user", "assistant", "user"]
@@ -245,17 +246,17 @@ def test_one_repair_goes_over_the_wire_with_the_first_answer_and_what_was_wrong(
 
 
 def test_two_unusable_answers_are_an_error_that_keeps_their_text_to_itself(
-    server: OllamaServer, chat: OllamaChat, calls: list[ModelCall]
+    server: OllamaServer, chat: OllamaChat, calls: Calls
 ) -> None:
     server.will(Act(answer="the canary sings"), Act(answer='{"name": "canary", "people": "canary"}'))
     with pytest.raises(ModelOutput) as raised:
-        ask_repairing(chat, question(), 5, calls.append, lambda _: None, lambda _: None)
+        ask_repairing(chat, question(), 5, calls, lambda _: None, lambda _: None)
     assert "canary" not in str(raised.value)
     assert len(calls) == 2
 
 
 def test_an_interruption_in_the_middle_of_a_call_is_metered(
-    server: OllamaServer, chat: OllamaChat, calls: list[ModelCall], monkeypatch: pytest.MonkeyPatch
+    server: OllamaServer, chat: OllamaChat, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class SoftLimit(Exception):
         """Stands for the exception a worker's soft limit raises from a signal."""
@@ -269,7 +270,7 @@ def test_an_interruption_in_the_middle_of_a_call_is_metered(
 
     server.will(Act(answer=ANSWER))
     with pytest.raises(SoftLimit):
-        chat.ask(Question(WorkKind.CREATE, "s", "u", Interrupting, 50), 5, calls.append)
+        chat.ask(Question(WorkKind.CREATE, "s", "u", Interrupting, 50), 5, calls)
     assert [call.outcome for call in calls] == [CallOutcome.TIMEOUT]
 
 

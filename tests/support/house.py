@@ -12,14 +12,15 @@ from datetime import timedelta
 from prometheus_client import CollectorRegistry
 
 from shared.apps.models import App
-from shared.apps.queries import get_app
+from shared.apps.queries import budgets_of, get_app
 from shared.apps.registry import install
 from shared.contracts.jobs import JobMessage
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
+from shared.energy.accounting import Accountant
 from shared.energy.budget import Prices
-from shared.llm.calls import CallOutcome, Meter, ModelCall, WorkKind
+from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.memories.compaction import Action, Candidate, Decision
 from shared.memories.models import Memory
 from shared.memories.queries import standing
@@ -32,7 +33,6 @@ from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
 from worker.pipelines.create_memory import CreateMemory
-from worker.pipelines.metering import Accountant
 
 PRICES = Prices(0.01, 0.05, 1.5, 0.01)
 Says = str | BaseException | NothingToRemember
@@ -68,6 +68,7 @@ class ScriptedAgent:
 
     def _think(self, kind: WorkKind, meter: Meter) -> None:
         assert not self.database.is_held_here, "a transaction is open while the agent thinks"
+        meter.reserve(Prospect(kind, self.name, 900, 100))
         meter(ModelCall(kind, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
         self.while_thinking()
 
@@ -86,7 +87,7 @@ class House:
             self.database,
             self.clock,
             agent or self.scripted,
-            Accountant(self.database, self.clock, PRICES, self.metrics),
+            Accountant(self.database, self.clock, PRICES, budgets_of, self.metrics, 85.0),
             cap,
             200,
             self.metrics,

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.llm.calls import CallOutcome, ModelCall, WorkKind
+from shared.llm.calls import CallOutcome, WorkKind
+from tests.support.meters import Calls
 from worker.agent.extractive import ExtractiveAgent
 from worker.agent.protocol import Draft, NothingToRemember, Transcript, Turn
 
@@ -152,8 +153,8 @@ def test_importance_and_tags_say_what_the_memory_is_about() -> None:
 
 
 def test_the_work_is_metered_once_with_estimated_tokens() -> None:
-    calls: list[ModelCall] = []
-    ExtractiveAgent().create(_transcript(("user", "I love jazz")), 200, calls.append)
+    calls = Calls()
+    ExtractiveAgent().create(_transcript(("user", "I love jazz")), 200, calls)
     (call,) = calls
     assert (call.kind, call.model, call.outcome, call.estimated) == (
         WorkKind.CREATE, "extractive", CallOutcome.ANSWERED, True,
@@ -164,7 +165,7 @@ def test_the_work_is_metered_once_with_estimated_tokens() -> None:
 
 @pytest.mark.parametrize("part", ["`", "[", "[a ", ".", " - ", "\n", "oh ", "and I ", '"', "1 May 2023 ", "> x\n"])
 def test_a_huge_odd_message_is_read_in_seconds(part: str) -> None:
-    calls: list[ModelCall] = []
+    calls = Calls()
     transcript = _transcript(("user", part * (200_000 // len(part))))
-    ExtractiveAgent().create(transcript, 200, calls.append)
+    ExtractiveAgent().create(transcript, 200, calls)
     assert calls[0].seconds < 5

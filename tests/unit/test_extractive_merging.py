@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.llm.calls import ModelCall, WorkKind
+from shared.llm.calls import WorkKind
 from shared.memories.compaction import NEW, Action, Candidate, Decision, carry_out, refusal
+from tests.support.meters import Calls
 from worker.agent.extractive import ExtractiveAgent
 
 _START = datetime(2023, 5, 1, tzinfo=UTC)
@@ -120,9 +121,9 @@ def test_whatever_the_texts_the_decision_is_accepted(
 
 
 def test_compaction_is_metered_once() -> None:
-    calls: list[ModelCall] = []
+    calls = Calls()
     existing = [_memory(1, "User: I love jazz")]
-    ExtractiveAgent().compact(existing, Candidate(NEW, "User: I drive a Tesla", _START), 200, calls.append)
+    ExtractiveAgent().compact(existing, Candidate(NEW, "User: I drive a Tesla", _START), 200, calls)
     assert [call.kind for call in calls] == [WorkKind.COMPACT]
 
 

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from shared.errors import Configuration, ModelOutput, Transient
-from shared.llm.calls import CallOutcome, ModelCall, WorkKind
+from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Question, Reply
 from shared.llm.providers import model_name
 from shared.llm.repair import ask_repairing
 from shared.llm.scripted import Line, ScriptedChat
 from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
+from tests.support.meters import Calls
 
 
 class Number(BaseModel):
@@ -27,12 +28,12 @@ def small(answer: Number) -> str | None:
     return None if answer.value < 10 else "the value is not below ten"
 
 
-def ask(chat: ScriptedChat, calls: list[ModelCall], *, lenient: bool = False) -> Number:
-    return ask_repairing(chat, QUESTION, 9.0, calls.append, small, (lambda _: None) if lenient else small)
+def ask(chat: ScriptedChat, calls: Calls, *, lenient: bool = False) -> Number:
+    return ask_repairing(chat, QUESTION, 9.0, calls, small, (lambda _: None) if lenient else small)
 
 
 def test_a_good_answer_is_asked_for_once() -> None:
-    calls: list[ModelCall] = []
+    calls = Calls()
     chat = ScriptedChat([Number(value=3)])
     assert ask(chat, calls).value == 3
     assert [call.outcome for call in calls] == [CallOutcome.ANSWERED]
@@ -51,7 +52,7 @@ def test_a_good_answer_is_asked_for_once() -> None:
 def test_an_unusable_answer_is_asked_for_once_more_saying_what_was_wrong(
     line: Line, outcome: CallOutcome, complaint: str
 ) -> None:
-    calls: list[ModelCall] = []
+    calls = Calls()
     chat = ScriptedChat([line, {"value": 4}])
     assert ask(chat, calls).value == 4
     assert [call.outcome for call in calls] == [outcome, CallOutcome.ANSWERED]
@@ -62,7 +63,7 @@ def test_an_unusable_answer_is_asked_for_once_more_saying_what_was_wrong(
 
 
 def test_two_unusable_answers_are_an_error_that_names_both_reasons() -> None:
-    calls: list[ModelCall] = []
+    calls = Calls()
     with pytest.raises(ModelOutput, match=r"no JSON object.*asked again.*not below ten"):
         ask(ScriptedChat(["", "Ducks!", {"value": 99}][1:]), calls)
     assert len(calls) == 2
@@ -74,21 +75,21 @@ def test_what_the_caller_can_mend_itself_is_accepted_the_second_time() -> None:
 
 @pytest.mark.parametrize("error", [Transient("busy"), Configuration("no such model")], ids=["busy", "missing"])
 def test_a_failure_to_answer_is_not_repaired_but_is_metered(error: Transient | Configuration) -> None:
-    calls: list[ModelCall] = []
+    calls = Calls()
     with pytest.raises(type(error)):
         ask(ScriptedChat([error]), calls)
     assert len(calls) == 1
 
 
 def test_a_cut_prompt_is_not_repaired() -> None:
-    calls: list[ModelCall] = []
+    calls = Calls()
     with pytest.raises(PromptCut):
         ask(ScriptedChat([Reply('{"value": 1}', prompt_tokens=2)]), calls)
     assert [call.outcome for call in calls] == [CallOutcome.PROMPT_CUT]
 
 
 def test_a_prompt_that_may_not_fit_is_not_sent() -> None:
-    calls: list[ModelCall] = []
+    calls = Calls()
     chat = ScriptedChat([{"value": 1}], context_tokens=80)
     with pytest.raises(Configuration, match="AFTERTHOUGHT_MODEL_CONTEXT_TOKENS"):
         ask(chat, calls)

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import Configuration, ModelOutput, Transient
-from shared.llm.calls import CallOutcome, ModelCall, WorkKind
+from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question
 from shared.llm.scripted import Line, ScriptedChat
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
+from tests.support.meters import Calls
 from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript, Turn
 
@@ -50,9 +51,9 @@ def agent(chat: ScriptedChat, context_tokens: int = 8192) -> MemoryAgent:
 
 def create(
     *lines: Line, given: Transcript | None = None
-) -> tuple[Draft | NothingToRemember, ScriptedChat, list[ModelCall]]:
-    chat, calls = ScriptedChat(lines), list[ModelCall]()
-    return agent(chat).create(given or transcript(), LIMIT, calls.append), chat, calls
+) -> tuple[Draft | NothingToRemember, ScriptedChat, Calls]:
+    chat, calls = ScriptedChat(lines), Calls()
+    return agent(chat).create(given or transcript(), LIMIT, calls), chat, calls
 
 
 def test_a_memory_comes_with_its_importance_tags_and_messages() -> None:
@@ -131,9 +132,9 @@ def test_a_bad_answer_is_repaired_once(line: Line) -> None:
 
 @pytest.mark.parametrize("line", BAD_CREATIONS)
 def test_a_bad_answer_twice_is_an_error_and_no_memory(line: Line) -> None:
-    chat, calls = ScriptedChat([line, line]), list[ModelCall]()
+    chat, calls = ScriptedChat([line, line]), Calls()
     with pytest.raises(ModelOutput):
-        agent(chat).create(transcript(), LIMIT, calls.append)
+        agent(chat).create(transcript(), LIMIT, calls)
     assert len(calls) == 2
 
 
@@ -188,8 +189,8 @@ def reader(question: Question[Any]) -> Line:
 
 def test_a_conversation_beyond_the_window_is_read_whole_in_parts_that_fit() -> None:
     said = [("user", f"item{i} " + "and so on " * 60) for i in range(60)]
-    chat, calls = ScriptedChat([reader] * 40, context_tokens=2048), list[ModelCall]()
-    draft = agent(chat, 2048).create(transcript(*said), LIMIT, calls.append)
+    chat, calls = ScriptedChat([reader] * 40, context_tokens=2048), Calls()
+    draft = agent(chat, 2048).create(transcript(*said), LIMIT, calls)
     assert isinstance(draft, Draft)
     shown = " ".join(question.user for question in chat.questions[:-1])
     assert all(f"item{i} " in shown for i in range(60))
@@ -250,9 +251,9 @@ def merges(target: int, absorbed: int, content: str = "Both.") -> dict[str, Any]
     }
 
 
-def compact(*lines: Line) -> tuple[Decision, ScriptedChat, list[ModelCall]]:
-    chat, calls = ScriptedChat(lines), list[ModelCall]()
-    return agent(chat).compact(EXISTING, ARRIVED, LIMIT, calls.append), chat, calls
+def compact(*lines: Line) -> tuple[Decision, ScriptedChat, Calls]:
+    chat, calls = ScriptedChat(lines), Calls()
+    return agent(chat).compact(EXISTING, ARRIVED, LIMIT, calls), chat, calls
 
 
 def test_compaction_shows_each_memory_with_what_matters_for_the_choice() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from shared.energy.budget import Prices, price, to_units
-from shared.llm.calls import ModelCall
 from shared.llm.scripted import ScriptedChat
 from shared.memories.compaction import Candidate
 from shared.settings import Settings
+from tests.support.meters import Calls
 from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import Transcript, Turn
 
@@ -45,8 +45,8 @@ def prices(monkeypatch: pytest.MonkeyPatch) -> Prices:
 
 
 def spent_by(work: Any, answer: dict[str, Any], prices: Prices) -> float:
-    calls: list[ModelCall] = []
-    work(ModelAgent(ScriptedChat([answer]), "ollama:scripted", 8192, 30.0), calls.append)
+    calls = Calls()
+    work(ModelAgent(ScriptedChat([answer]), "ollama:scripted", 8192, 30.0), calls)
     return sum(to_units(price(call, prices)) for call in calls)
 
 

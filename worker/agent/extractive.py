@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
 
-from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, WorkKind
+from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens
 from shared.memories.compaction import Candidate, Decision
 from shared.memories.wording import shorten
@@ -38,6 +38,7 @@ _OFFER = re.compile(
 _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
 _MOST_TAGS = 5
 _LONGEST_NAME = 20
+_REASON_TOKENS = 100
 _NO_TAGS = EMPTY | VAGUE | {word.lower() for word in (*MONTHS, *WEEKDAYS)}
 
 
@@ -55,8 +56,9 @@ class ExtractiveAgent:
     def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
         """Keep the clauses that say most within ``limit``, or say why there is nothing."""
         began = perf_counter()
-        result = self._draft(transcript, limit)
         read = [turn.content for turn in transcript.turns]
+        meter.reserve(_prospect(WorkKind.CREATE, read, limit))
+        result = self._draft(transcript, limit)
         said = result.content if isinstance(result, Draft) else result.reason
         meter(_call(WorkKind.CREATE, read, said, perf_counter() - began))
         return result
@@ -64,8 +66,9 @@ class ExtractiveAgent:
     def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
         """Merge the two memories whose union loses least, or delete one that is wholly redundant."""
         began = perf_counter()
-        decision = make_room(existing, new, limit, self._weights)
         read = [memory.content for memory in (*existing, new)]
+        meter.reserve(_prospect(WorkKind.COMPACT, read, limit))
+        decision = make_room(existing, new, limit, self._weights)
         meter(_call(WorkKind.COMPACT, read, (decision.new_content or "") + decision.reason, perf_counter() - began))
         return decision
 
@@ -156,6 +159,10 @@ def _tags(chosen: Sequence[Piece], weights: Weights) -> tuple[str, ...]:
         if word.isalpha() and len(word) > 2 and word not in _NO_TAGS:
             worth.setdefault(stem(word), (max(words_of(f", {written}", weights).values(), default=0.0), word))
     return tuple(word for _, word in sorted(worth.values(), key=lambda one: -one[0])[:_MOST_TAGS])
+
+
+def _prospect(kind: WorkKind, read: Sequence[str], limit: int) -> Prospect:
+    return Prospect(kind, EXTRACTIVE, sum(map(estimate_tokens, read)), estimate_tokens(" " * limit) + _REASON_TOKENS)
 
 
 def _call(kind: WorkKind, read: Iterable[str], said: str, seconds: float) -> ModelCall:

@@ -19,7 +19,7 @@ from shared.broker import notify
 from shared.clock import Clock
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.db.engine import Database
-from shared.errors import AfterthoughtError, Configuration, LeaseLost, Purged, Transient
+from shared.errors import AfterthoughtError, Configuration, LeaseLost, OverBudget, Purged, Transient
 from shared.outbox import ownership
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, Owner
@@ -90,6 +90,8 @@ class Attempts:
         except (LeaseLost, Purged) as error:
             self._drop(held, error)
             return None, None
+        except OverBudget as error:
+            return self._put_off(held, error), None
         except SoftTimeLimitExceeded:
             return self._fail(held, "it took longer than the task's time limit")
         except AfterthoughtError as error:
@@ -108,6 +110,17 @@ class Attempts:
             self._drop(held, error)
             return None, None
 
+    def _put_off(self, held: Claim, error: OverBudget) -> JobState | None:
+        """Wait until the app's budget covers the work; nothing has failed."""
+        self._log.info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until)
+        try:
+            with self._database.write() as session:
+                ownership.put_off(session, held, error.message, error.until, self._clock.now())
+        except LeaseLost as lost:
+            self._drop(held, lost)
+            return None
+        return JobState.DEFERRED
+
     def _drop(self, held: Claim, error: AfterthoughtError) -> None:
         """Let go of a job that was purged or taken over; its row already says so."""
         self._log.info("job_result_dropped", job_id=held.job_id, why=error.code)
@@ -118,6 +131,8 @@ class Attempts:
         self._metrics.job_duration.labels(held.kind).observe((now - begun).total_seconds())
         if state is JobState.RETRYING:
             self._metrics.job_retries.labels(held.kind).inc()
+        elif state is JobState.DEFERRED:
+            self._metrics.budget_deferrals.inc()
         elif state is not None:
             self._metrics.jobs_finished.labels(held.kind, state).inc()
             self._metrics.job_delay.labels(held.kind).observe((now - held.created_at).total_seconds())

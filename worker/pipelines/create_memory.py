@@ -17,7 +17,9 @@ from shared.context.block import without_recalled
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import messages_of
 from shared.db.engine import Database
-from shared.errors import Configuration, LeaseLost, ModelOutput, Purged, Transient
+from shared.energy.accounting import Accountant
+from shared.energy.ledger import Booking
+from shared.errors import Configuration, LeaseLost, ModelOutput, OverBudget, Purged, Transient
 from shared.llm.calls import Meter
 from shared.memories import compaction, queries
 from shared.memories.compaction import NEW, Candidate, Room
@@ -28,7 +30,6 @@ from shared.outbox.ownership import Claim, finish
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
 from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, Transcript, Turn
-from worker.pipelines.metering import Accountant
 
 NOTHING = "nothing to remember"
 
@@ -80,7 +81,7 @@ class CreateMemory:
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: Transient, ModelOutput, Purged, LeaseLost."""
         seen = self._read(claim)
-        meter = self._accountant.meter(claim)
+        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         draft = self._agent.create(seen.transcript, self._limit, meter)
         if not isinstance(draft, Draft):
             return self._end_with_nothing(claim)
@@ -127,6 +128,9 @@ class CreateMemory:
         except (Transient, ModelOutput, Configuration) as error:
             why = f"the agent could not decide ({error.code})"
             return Proposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.MODEL_FAILED)
+        except OverBudget as error:
+            # To put the job off would pay for its draft again and again; a smaller decision costs nothing.
+            return Proposal(draft, compaction.oldest_goes(seen.existing, error.message), CompactionReason.OVER_BUDGET)
         refused = compaction.refusal(decision, seen.existing, self._limit)
         if refused is not None:
             why = f"the agent's decision was refused: {refused}"

@@ -1,0 +1,29 @@
+"""Kinds of events that listeners of an app are told of.
+
+An event carries ids and numbers. Whoever shows it looks the text up at that moment, so that what was erased since is
+not told again.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class EventKind(StrEnum):
+    """What happened; a closed set, so it can label a metric."""
+
+    ANSWER_SENT = "answer.sent"
+    """The loop answered; the subject is the message."""
+    ANSWER_PENDING = "answer.pending"
+    """An answer waits for approval; the subject is the answer."""
+    ANSWER_REJECTED = "answer.rejected"
+    CONVERSATION_ENDED = "conversation.ended"
+    CONVERSATION_SNOOZED = "conversation.snoozed"
+    CONVERSATION_WOKEN = "conversation.woken"
+    MEMORY_CREATED = "memory.created"
+    MEMORY_CHANGED = "memory.changed"
+    MEMORY_REMOVED = "memory.removed"
+    MEMORIES_PURGED = "memories.purged"
+    JOB_DEFERRED = "job.deferred"
+    JOB_FINISHED = "job.finished"
+    """A job ended for good; the details say in which state."""

@@ -1,0 +1,83 @@
+"""Who pays for model calls: each is reserved before it is made and booked after it, in transactions of their own.
+
+Spending counts whatever becomes of the work. An app's budgets are held by what a call can cost at most, so that no
+answer, however long, passes them; the level is reckoned with what such calls cost on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy.orm import Session
+
+from shared.clock import Clock
+from shared.db.engine import Database
+from shared.energy import ledger
+from shared.energy.budget import Budgets, Prices, most, to_units
+from shared.energy.ledger import Booking
+from shared.errors import OverBudget
+from shared.llm.calls import Meter, ModelCall, Prospect
+from shared.telemetry.metrics import Metrics, agent_kind
+
+BudgetsOf = Callable[[Session, str], Budgets]
+"""Looks up an app's budgets."""
+NEVER_WAIT = timedelta(hours=1)
+"""How long to wait before a budget that can never cover the need is looked at again."""
+
+
+@dataclass(frozen=True)
+class Accountant:
+    """Makes the meters that model calls report to. ``call_seconds``: no call takes longer."""
+
+    database: Database
+    clock: Clock
+    prices: Prices
+    budgets_of: BudgetsOf
+    metrics: Metrics
+    call_seconds: float
+
+    def meter(self, account: Booking) -> Meter:
+        """Return a meter that books on an account; for one thread."""
+        return _Account(self, account)
+
+
+class _Account(Meter):
+    def __init__(self, accountant: Accountant, account: Booking) -> None:
+        self._office = accountant
+        self._account = account
+        self._held: int | None = None
+
+    def reserve(self, prospect: Prospect) -> None:
+        if self._held is not None:
+            return  # The same call is tried once more.
+        office = self._office
+        cost = most(prospect, office.prices)
+        now = office.clock.now()
+        until = now + timedelta(seconds=office.call_seconds)
+        with office.database.write() as session:
+            budgets = office.budgets_of(session, self._account.app_id)
+            refused = ledger.affordable(session, self._account.app_id, budgets, cost, now)
+            if refused is None:
+                self._held = ledger.reserve(session, prospect, self._account, cost, now, until)
+        if refused is not None:
+            raise OverBudget(str(refused), refused.until or now + NEVER_WAIT)
+
+    def __call__(self, call: ModelCall) -> None:
+        office = self._office
+        with office.database.write() as session:
+            cost = ledger.book(session, call, self._account, office.prices, office.clock.now())
+            if self._held is not None:
+                ledger.let_go(session, self._held)
+        self._held = None
+        _count(office.metrics, call, cost)
+
+
+def _count(metrics: Metrics, call: ModelCall, cost: int) -> None:
+    agent = agent_kind(call.model)
+    metrics.energy_spent.labels(call.kind).inc(to_units(cost))
+    metrics.model_calls.labels(call.kind, agent, call.outcome).inc()
+    metrics.model_tokens.labels(call.kind, agent, "prompt").inc(call.prompt_tokens)
+    metrics.model_tokens.labels(call.kind, agent, "completion").inc(call.completion_tokens)
+    metrics.model_call_duration.labels(call.kind).observe(call.seconds)

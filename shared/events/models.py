@@ -1,0 +1,60 @@
+"""Events, which carry ids and numbers but never text, and the addresses that are told of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shared.db.base import Base, BigKey
+from shared.db.types import UtcDateTime
+
+
+class Event(Base):
+    """One thing that happened, written in the transaction in which it did.
+
+    ``position`` is what listeners resume from. The regulating loop gives it out once the row is committed, so that
+    whoever has read up to a position has missed nothing below it, whatever order transactions ended in.
+    """
+
+    __tablename__ = "events"
+    __table_args__ = (
+        Index(
+            "ix_events_unplaced",
+            "row",
+            postgresql_where=text("position IS NULL"),
+            sqlite_where=text("position IS NULL"),
+        ),
+        Index("ix_events_app_id_position", "app_id", "position"),
+        Index("ix_events_at", "at"),
+        {"sqlite_autoincrement": True},
+    )
+
+    row: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    position: Mapped[int | None] = mapped_column(BigInteger, unique=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    kind: Mapped[str] = mapped_column(String(40))
+    conversation_id: Mapped[str | None] = mapped_column(String(200))
+    subject: Mapped[str | None] = mapped_column(String(200))
+    """Id of the message, memory, answer or job it is about."""
+    details: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    """Numbers and words of closed sets."""
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class Webhook(Base):
+    """An address of an app's own that is told of its events, signed with a secret both know."""
+
+    __tablename__ = "webhooks"
+
+    webhook_id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
+    url: Mapped[str] = mapped_column(String(2000))
+    secret: Mapped[str] = mapped_column(String(100))
+    kinds: Mapped[list[str]] = mapped_column(JSON, default=list)
+    """Kinds of events it is told of; empty means all."""
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    disabled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    disabled_why: Mapped[str | None] = mapped_column(String(300))

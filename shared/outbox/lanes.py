@@ -1,0 +1,139 @@
+"""Whose turn it is: one lane an app and track, in the order of start-time fair queueing.
+
+An app's lane moves on by a quantum over its weight with every job it is given, and the lane that has moved least is
+next. An app that was idle joins in where the others are, so it neither waits for their backlog nor owes its absence.
+A priority is a head start of so many turns, never a right of way for ever. Source: Goyal, Vin and Cheng, 1996.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from shared.contracts.jobs import Track
+from shared.db.inserting import insert_if_absent
+from shared.outbox import queries
+from shared.outbox.models import Job, Lane, Round
+
+QUANTUM = 1_000_000
+"""Virtual time of one job of an app of weight 1."""
+HEAD_START = 2 * QUANTUM
+"""What one step of priority is worth."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """An app's budget allows nothing more for now."""
+
+    until: datetime
+    why: str
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms an app is served: its share beside the others, and what holds it back."""
+
+    weight: int = 1
+    hold: Hold | None = None
+
+
+def turn_of(served: int, priority: int) -> int:
+    """Return where a head stands; the least is next."""
+    return served + priority * HEAD_START
+
+
+def served_after(served: int, weight: int) -> int:
+    """Return an app's virtual time once it was given one more job."""
+    return served + QUANTUM // max(1, weight)
+
+
+def refresh(session: Session, app_id: str | None, track: str, now: datetime) -> None:
+    """Bring a lane up to date with its app's jobs; call it in every transaction that changes them."""
+    if app_id is None:
+        return
+    lane = _lane(session, app_id, track)
+    head = queries.head_of_lane(session, app_id, track, now)
+    was_idle = lane.head_seq is None
+    if head is None:
+        lane.head_seq, lane.ready_at, lane.awake = None, None, False
+        return
+    if was_idle:
+        lane.served = max(lane.served, _virtual(session, track))
+    lane.head_seq = head.seq
+    lane.turn = turn_of(lane.served, head.priority)
+    if queries.has_in_flight(session, app_id, track):
+        lane.ready_at, lane.awake = None, False
+        return
+    lane.ready_at = head.due_at if lane.held_until is None else max(head.due_at, lane.held_until)
+    lane.awake = lane.ready_at <= now
+
+
+def refresh_all(session: Session, jobs: Iterable[Job], now: datetime) -> None:
+    """Bring the lanes of several jobs up to date, in one order everywhere."""
+    for app_id, track in sorted({(job.app_id, job.track) for job in jobs if job.app_id is not None}):
+        refresh(session, app_id, track, now)
+
+
+def wake(session: Session, now: datetime) -> int:
+    """Let the lanes compete whose time has come; return how many."""
+    lanes = queries.lock_lanes_asleep_until(session, now)
+    for lane in lanes:
+        lane.held_until = lane.held_why = None
+        lane.served = max(lane.served, _virtual(session, lane.track))
+        session.flush()
+        refresh(session, lane.app_id, lane.track, now)
+    return len(lanes)
+
+
+def serve(session: Session, lane: Lane, weight: int, now: datetime) -> None:
+    """Move a lane on that was given a job."""
+    _advance(session, lane.track, lane.served)
+    lane.served = served_after(lane.served, weight)
+    refresh(session, lane.app_id, lane.track, now)
+
+
+def hold(lane: Lane, why: Hold) -> None:
+    """Keep a lane back until its app's budget allows more."""
+    lane.held_until, lane.held_why = why.until, why.why
+    lane.ready_at, lane.awake = why.until, False
+
+
+def release(session: Session, app_id: str, now: datetime) -> None:
+    """Let an app compete again at once, as when its budget was changed."""
+    for track in Track:
+        lane = _lane(session, app_id, track)
+        lane.held_until = lane.held_why = None
+        session.flush()
+        refresh(session, app_id, track, now)
+
+
+def mend(session: Session, now: datetime) -> int:
+    """Make every lane agree with the jobs, as after another release wrote jobs without one; return how many did not."""
+    astray = queries.lanes_astray(session, now)
+    for app_id, track in astray:
+        refresh(session, app_id, track, now)
+    return len(astray)
+
+
+def _lane(session: Session, app_id: str, track: str) -> Lane:
+    lane = queries.lock_lane(session, app_id, track)
+    if lane is None:
+        insert_if_absent(session, Lane, app_id=app_id, track=track)
+        lane = queries.lock_lane(session, app_id, track)
+    assert lane is not None
+    return lane
+
+
+def _virtual(session: Session, track: str) -> int:
+    found = session.get(Round, track)
+    return found.virtual if found is not None else 0
+
+
+def _advance(session: Session, track: str, to: int) -> None:
+    moved = session.execute(update(Round).where(Round.track == track, Round.virtual < to).values(virtual=to))
+    if not moved.rowcount and session.get(Round, track) is None:  # type: ignore[attr-defined]
+        insert_if_absent(session, Round, track=track, virtual=to)
