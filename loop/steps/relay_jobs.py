@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 from loop.regulator import Allowance, Regulator
 from shared.clock import Clock
 from shared.contracts.jobs import ROUTES, JobKind, JobMessage, Queue, Track
-from shared.db.engine import Database
+from shared.db.transactions import Transactions
+from shared.energy.budget import must_shed
 from shared.errors import Transient
 from shared.outbox import dispatch, queries
 from shared.outbox.dispatch import DEFER_LIMIT, Dispatch
@@ -35,7 +36,7 @@ class RelayJobs:
 
     def __init__(
         self,
-        database: Database,
+        database: Transactions,
         clock: Clock,
         regulator: Regulator,
         send: SendJob,
@@ -56,7 +57,7 @@ class RelayJobs:
         """Send what may be sent; True when more may follow at once."""
         now = self._clock.now()
         with self._database.read() as session:
-            if not queries.has_ready(session, now):
+            if not queries.has_ready(session, now) and not self._must_call_back(session):
                 return False
         with self._database.write() as session:
             allowance = self._regulator.allowance(session)
@@ -67,6 +68,9 @@ class RelayJobs:
         self._tell(allowance, shed, deferred)
         sent = self._send_all(leased + deliveries)
         return deferred == DEFER_LIMIT or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
+
+    def _must_call_back(self, session: Session) -> bool:
+        return queries.has_sent(session) and must_shed(self._regulator.level(session))
 
     def _hold_back(self, session: Session, allowance: Allowance, now: datetime) -> tuple[int, int]:
         """Return how many jobs were called back and how many were newly deferred."""

@@ -204,7 +204,7 @@ def drawn(session: Session) -> int:
 
 def unsettled(session: Session) -> int:
     """Return what has been spent since the last settlement, in micro-units."""
-    return session.scalar(select(func.coalesce(func.sum(Spending.micro), 0)).where(~Spending.settled)) or 0
+    return int(session.scalar(select(func.coalesce(func.sum(Spending.micro), 0)).where(~Spending.settled)) or 0)
 
 
 def spent_by_window(session: Session, app_id: str, now: datetime) -> dict[str, int]:

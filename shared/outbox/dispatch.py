@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from shared.contracts.jobs import Track
 from shared.ids import new_id
 from shared.outbox import queries
-from shared.outbox.lanes import Terms, hold, refresh, refresh_all, serve, wake
+from shared.outbox.lanes import Terms, held, hold, refresh, refresh_all, serve, wake
 from shared.outbox.models import Deferral, Job, JobState, Lane
 
 DEFER_LIMIT = 500
@@ -80,6 +80,9 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
     session.add(job)
     session.flush()
     refresh(session, job.app_id, job.track, now)
+    why = held(session, wanted.app_id, wanted.track)
+    if why is not None:
+        job.state, job.deferral, job.deferred_since, job.reason = JobState.DEFERRED, Deferral.BUDGET, now, why.why
     return job
 
 
@@ -130,7 +133,7 @@ def _take_head(session: Session, lane: Lane, now: datetime, queued_seconds: floa
         return None
     terms = ask(session, lane.app_id, job.kind)
     if terms.hold is not None:
-        hold(lane, terms.hold)
+        hold(session, lane, terms.hold, now)
         defer(session, Deferral.BUDGET, terms.hold.why, now, app_id=lane.app_id)
         return None
     job.state, job.fence, job.lease_owner = JobState.QUEUED, job.fence + 1, None

@@ -53,19 +53,21 @@ def served_after(served: int, weight: int) -> int:
 
 def refresh(session: Session, app_id: str | None, track: str, now: datetime) -> None:
     """Bring a lane up to date with its app's jobs; call it in every transaction that changes them."""
-    if app_id is None:
-        return
-    lane = _lane(session, app_id, track)
-    head = queries.head_of_lane(session, app_id, track, now)
-    was_idle = lane.head_seq is None
+    if app_id is not None:
+        bring_up_to_date(session, _lane(session, app_id, track), now)
+
+
+def bring_up_to_date(session: Session, lane: Lane, now: datetime) -> None:
+    """Bring a locked lane up to date with its app's jobs."""
+    head = queries.head_of_lane(session, lane.app_id, lane.track, now)
     if head is None:
         lane.head_seq, lane.ready_at, lane.awake = None, None, False
         return
-    if was_idle:
-        lane.served = max(lane.served, _virtual(session, track))
+    if lane.head_seq is None:
+        lane.served = max(lane.served, _virtual(session, lane.track))
     lane.head_seq = head.seq
     lane.turn = turn_of(lane.served, head.priority)
-    if queries.has_in_flight(session, app_id, track):
+    if queries.has_in_flight(session, lane.app_id, lane.track):
         lane.ready_at, lane.awake = None, False
         return
     lane.ready_at = head.due_at if lane.held_until is None else max(head.due_at, lane.held_until)
@@ -84,8 +86,7 @@ def wake(session: Session, now: datetime) -> int:
     for lane in lanes:
         lane.held_until = lane.held_why = None
         lane.served = max(lane.served, _virtual(session, lane.track))
-        session.flush()
-        refresh(session, lane.app_id, lane.track, now)
+        bring_up_to_date(session, lane, now)
     return len(lanes)
 
 
@@ -93,13 +94,26 @@ def serve(session: Session, lane: Lane, weight: int, now: datetime) -> None:
     """Move a lane on that was given a job."""
     _advance(session, lane.track, lane.served)
     lane.served = served_after(lane.served, weight)
-    refresh(session, lane.app_id, lane.track, now)
+    bring_up_to_date(session, lane, now)
 
 
-def hold(lane: Lane, why: Hold) -> None:
+def hold(session: Session, lane: Lane, why: Hold, now: datetime) -> None:
     """Keep a lane back until its app's budget allows more."""
-    lane.held_until, lane.held_why = why.until, why.why
-    lane.ready_at, lane.awake = why.until, False
+    lane.held_until, lane.held_why = why.until, why.why[:300]
+    bring_up_to_date(session, lane, now)
+
+
+def hold_app(session: Session, app_id: str, track: str, why: Hold, now: datetime) -> None:
+    """Keep an app's lane back until its budget allows more."""
+    hold(session, _lane(session, app_id, track), why, now)
+
+
+def held(session: Session, app_id: str, track: str) -> Hold | None:
+    """Return what keeps an app's lane back."""
+    lane = session.get(Lane, (app_id, track))
+    if lane is None or lane.held_until is None:
+        return None
+    return Hold(lane.held_until, lane.held_why or "")
 
 
 def release(session: Session, app_id: str, now: datetime) -> None:
@@ -107,8 +121,7 @@ def release(session: Session, app_id: str, now: datetime) -> None:
     for track in Track:
         lane = _lane(session, app_id, track)
         lane.held_until = lane.held_why = None
-        session.flush()
-        refresh(session, app_id, track, now)
+        bring_up_to_date(session, lane, now)
 
 
 def mend(session: Session, now: datetime) -> int:

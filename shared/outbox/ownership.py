@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from shared.errors import LeaseLost
 from shared.outbox import lanes, queries
+from shared.outbox.dispatch import defer
 from shared.outbox.models import FINISHED, Deferral, Job, JobState
 from shared.outbox.retry import RetryRule
 
@@ -98,12 +99,17 @@ def finish(session: Session, held: Claim, state: JobState, now: datetime, reason
 
 
 def put_off(session: Session, held: Claim, why: str, until: datetime, now: datetime) -> None:
-    """Defer a job its app's budget does not cover until then; the attempt does not count. Raises: LeaseLost."""
+    """Defer a job its app's budget does not cover until then, with what waits behind it; the attempt does not count.
+
+    Raises: LeaseLost.
+    """
     job = _held(session, held)
     job.state, job.fence, job.attempts = JobState.DEFERRED, job.fence + 1, max(0, job.attempts - 1)
     job.lease_owner = job.leased_until = None
-    job.deferral, job.deferred_since, job.reason, job.due_at = Deferral.BUDGET, now, why, until
-    lanes.refresh(session, job.app_id, job.track, now)
+    job.deferral, job.deferred_since, job.reason = Deferral.BUDGET, now, why
+    session.flush()
+    lanes.hold_app(session, held.app_id, job.track, lanes.Hold(until, why), now)
+    defer(session, Deferral.BUDGET, why, now, app_id=held.app_id)
 
 
 def fail(

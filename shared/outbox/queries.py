@@ -135,6 +135,12 @@ def lock_undeferred(session: Session, now: datetime, limit: int, app_id: str | N
     return session.scalars(query.order_by(Job.due_at, Job.seq).limit(limit).with_for_update(skip_locked=True)).all()
 
 
+def has_sent(session: Session, track: str = Track.THOUGHT) -> bool:
+    """Whether any job of a track was sent and nobody has begun it."""
+    query = select(Job.seq).where(Job.state == JobState.QUEUED, Job.track == track)
+    return session.scalar(query.limit(1)) is not None
+
+
 def lock_sent(session: Session, track: str) -> Sequence[Job]:
     """Return the jobs that were sent and that nobody has begun, locked."""
     query = select(Job).where(Job.state == JobState.QUEUED, Job.track == track).order_by(Job.seq)

@@ -7,20 +7,10 @@ import pytest
 from loop.regulator import Regulator, Rules
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, FULL, MICRO, to_micro, to_units
-from shared.energy.models import Spending
 from shared.outbox import dispatch
-from shared.outbox.models import JobState
+from shared.outbox.models import Deferral, JobState
 from tests.support.house import House
-
-
-def spend(house: House, units: float, app_id: str = "notes", kind: str = "create_memory") -> None:
-    with house.database.write() as session:
-        session.add(
-            Spending(
-                app_id=app_id, kind=kind, model="ollama:test", outcome="answered", prompt_tokens=1,
-                completion_tokens=1, estimated=False, micro=to_micro(units), settled=False, at=house.clock.now(),
-            )
-        )  # fmt: skip
+from tests.support.relaying import spend
 
 
 def regulator(house: House, refill: float = 1.0) -> Regulator:
@@ -82,15 +72,17 @@ def test_energy_comes_back_with_time_whether_idle_or_busy_and_not_above_full(hou
     assert level(house) == to_units(FULL)
 
 
-def test_a_clock_set_back_neither_gives_nor_takes_energy(house: House) -> None:
+def test_a_clock_set_back_neither_gives_nor_takes_energy_and_goes_on_from_there(house: House) -> None:
     spend(house, 60)
     regulator(house).settle()
     house.clock.advance(-3600)
     assert level(house) == 40
+    assert regulator(house).settle() == 0
+    house.clock.advance(10)
+    assert level(house) == 50
     spend(house, 10)
     regulator(house).settle()
-    house.clock.advance(3600)
-    assert level(house) == 30
+    assert level(house) == 40
 
 
 @pytest.mark.parametrize(("drawn", "starts"), [(80.0, 0), (79.9, 1)], ids=["at 20 %", "at 20.1 %"])
@@ -107,7 +99,7 @@ def test_memory_work_starts_only_above_the_gate_and_then_the_oldest_first(
         allowance = govern.allowance(session)
         assert bool(allowance.jobs) is bool(starts)
         if not starts:
-            dispatch.defer(session, allowance.why or "", house.clock.now())
+            dispatch.defer(session, Deferral.ENERGY, allowance.why or "", house.clock.now())
         sent = dispatch.take_due(session, house.clock.now(), min(allowance.jobs, 1), 60)
     oldest = house.jobs()[-1]
     assert [one.job_id for one in sent] == ([oldest.job_id] if starts else [])

@@ -11,7 +11,7 @@ from shared.contracts.jobs import JobMessage
 from shared.errors import Conflict, LeaseLost, NotFound
 from shared.memories.erasure import purge_memories
 from shared.outbox import control, dispatch, ownership
-from shared.outbox.models import JobState
+from shared.outbox.models import Deferral, JobState
 from shared.outbox.ownership import Owner
 from shared.outbox.queries import get_job
 from shared.outbox.retry import RetryRule
@@ -130,7 +130,7 @@ def test_deferred_jobs_say_why_and_since_when_and_resume_oldest_first(house: Hou
         house.converse(f"app{i}", "c", "text")
     since = house.clock.now()
     with house.database.write() as session:
-        assert dispatch.defer(session, "energy: 20.0 % is not above 20 %", since) == 3
+        assert dispatch.defer(session, Deferral.ENERGY, "energy: 20.0 % is not above 20 %", since) == 3
     jobs = house.jobs(state=JobState.DEFERRED)
     assert {(j.reason, j.deferred_since) for j in jobs} == {("energy: 20.0 % is not above 20 %", since)}
     house.clock.advance(60)

@@ -12,7 +12,7 @@ from loop.gauges import CATALOGUE
 from shared.broker import announce_worker, send
 from shared.contracts.jobs import CREATE_MEMORY_TASK, MEMORY_PRIORITY, JobKind, JobMessage, Queue
 from shared.outbox import dispatch
-from shared.outbox.models import JobState
+from shared.outbox.models import Deferral, JobState
 from tests.support.api import Api, open_api
 
 
@@ -64,7 +64,7 @@ def test_a_deferred_job_says_why_and_since_when(api: Api) -> None:
     api.install()
     job = _job(api)
     with api.loop.database.write() as session:
-        dispatch.defer(session, "energy: 12.0 % is not above 20 %", api.clock.now())
+        dispatch.defer(session, Deferral.ENERGY, "energy: 12.0 % is not above 20 %", api.clock.now())
     shown = api.ask("GET", f"/jobs/{job}")
     assert (shown["state"], shown["reason"]) == ("deferred", "energy: 12.0 % is not above 20 %")
     assert (shown["deferredSince"], shown["dueAt"]) == ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00Z")

@@ -5,16 +5,18 @@ The queue is left out: ``work_off`` hands the jobs that the relay would send str
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+import redis
 from prometheus_client import CollectorRegistry
 
 from shared.apps.models import App
 from shared.apps.queries import budgets_of, get_app
 from shared.apps.registry import install
-from shared.contracts.jobs import JobMessage
+from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
@@ -32,6 +34,7 @@ from shared.outbox.retry import RetryRule
 from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
+from worker.pipelines.attempt import Attempts, JobFailed, Timing
 from worker.pipelines.create_memory import CreateMemory
 
 PRICES = Prices(0.01, 0.05, 1.5, 0.01)
@@ -83,14 +86,9 @@ class House:
         self.metrics = Metrics(self.registry)
         self.scripted = ScriptedAgent(self.database)
         self.rule = RetryRule(2.0, 300.0)
+        self.accountant = Accountant(self.database, self.clock, PRICES, budgets_of, self.metrics, 85.0)
         self.pipeline = CreateMemory(
-            self.database,
-            self.clock,
-            agent or self.scripted,
-            Accountant(self.database, self.clock, PRICES, budgets_of, self.metrics, 85.0),
-            cap,
-            200,
-            self.metrics,
+            self.database, self.clock, agent or self.scripted, self.accountant, cap, 200, self.metrics
         )
 
     def install(self, app_id: str = "notes") -> App:
@@ -121,6 +119,14 @@ class House:
         with self.database.write() as session:
             who = Owner(owner, lambda _: False)
             return ownership.claim(session, message.job_id, message.fence, who, now + timedelta(seconds=60), now)
+
+    def attempt(self, message: JobMessage) -> None:
+        """Carry out one delivery as a worker would, with nobody listening for news."""
+        owner = Owner("node/1", lambda _: False)
+        with redis.Redis.from_url("redis://127.0.0.1:1/0", socket_connect_timeout=0.1) as nobody:
+            attempts = Attempts(self.database, self.clock, owner, self.rule, Timing(60, 10), self.metrics, nobody)
+            with contextlib.suppress(JobFailed):
+                attempts.run(message, JobKind.CREATE_MEMORY, self.pipeline)
 
     def work_off(self) -> list[JobState]:
         """Carry out every due job, app by app in turn."""

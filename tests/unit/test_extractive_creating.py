@@ -23,7 +23,7 @@ def _transcript(*said: tuple[str, str], known: tuple[str, ...] = (), names: bool
 
 
 def _create(transcript: Transcript, limit: int = 200) -> Draft | NothingToRemember:
-    return ExtractiveAgent().create(transcript, limit, lambda call: None)
+    return ExtractiveAgent().create(transcript, limit, Calls())
 
 
 def _draft(*said: tuple[str, str], limit: int = 200, known: tuple[str, ...] = (), names: bool = False) -> Draft:

@@ -28,7 +28,7 @@ def _memory(number: int, content: str, *, pinned: bool = False, importance: int 
 
 def _decide(existing: list[Candidate], new: str, limit: int = 200) -> Decision:
     candidate = Candidate(NEW, new, _START + timedelta(days=99))
-    decision = ExtractiveAgent().compact(existing, candidate, limit, lambda call: None)
+    decision = ExtractiveAgent().compact(existing, candidate, limit, Calls())
     assert refusal(decision, existing, limit) is None
     return decision
 

@@ -98,7 +98,7 @@ def test_a_prompt_that_may_not_fit_is_not_sent() -> None:
 
 def test_a_long_unusable_answer_does_not_fill_the_window() -> None:
     chat = ScriptedChat(["word " * 2000, {"value": 4}])
-    ask(chat, [])
+    ask(chat, Calls())
     assert len(chat.questions[1].previous or "") <= 600
 
 

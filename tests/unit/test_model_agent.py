@@ -201,7 +201,7 @@ def test_a_conversation_beyond_the_window_is_read_whole_in_parts_that_fit() -> N
 def test_one_message_beyond_the_window_is_read_whole() -> None:
     words = [f"item{i}" for i in range(9000)]
     chat = ScriptedChat([reader] * 60, context_tokens=4096)
-    agent(chat, 4096).create(transcript(("user", " ".join(words))), LIMIT, lambda call: None)
+    agent(chat, 4096).create(transcript(("user", " ".join(words))), LIMIT, Calls())
     shown = {word for question in chat.questions for word in question.user.split()}
     assert shown >= set(words)
 
@@ -215,7 +215,7 @@ def test_parts_without_notes_are_not_the_memorys_source() -> None:
         return remembers("item7")
 
     chat = ScriptedChat([picky] * 30, context_tokens=2048)
-    draft = agent(chat, 2048).create(transcript(*said), LIMIT, lambda call: None)
+    draft = agent(chat, 2048).create(transcript(*said), LIMIT, Calls())
     assert isinstance(draft, Draft)
     assert "msg_7" in draft.message_ids and len(draft.message_ids) < 4
 
@@ -223,13 +223,13 @@ def test_parts_without_notes_are_not_the_memorys_source() -> None:
 def test_a_long_conversation_without_any_note_is_nothing_to_remember() -> None:
     said = [("user", "hm and so on " * 300) for _ in range(10)]
     chat = ScriptedChat([{"notes": []}] * 30, context_tokens=2048)
-    outcome = agent(chat, 2048).create(transcript(*said), LIMIT, lambda call: None)
+    outcome = agent(chat, 2048).create(transcript(*said), LIMIT, Calls())
     assert isinstance(outcome, NothingToRemember) and "parts" in outcome.reason
 
 
 def test_a_window_without_room_is_said_with_what_would_do() -> None:
     with pytest.raises(Configuration, match=r"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS must be at least \d+"):
-        agent(ScriptedChat([], context_tokens=1024), 1024).create(transcript(), LIMIT, lambda call: None)
+        agent(ScriptedChat([], context_tokens=1024), 1024).create(transcript(), LIMIT, Calls())
 
 
 def candidate(number: int, content: str = "", **changes: Any) -> Candidate:
@@ -324,7 +324,7 @@ def test_whatever_is_answered_only_what_may_be_carried_out_is_returned(
     line = {"reason": "So.", "action": action, "target_id": target, "absorbed_id": absorbed, "new_content": content}
     chat = ScriptedChat([line, line if twice else deletes(1)])
     try:
-        returned = agent(chat).compact(EXISTING, ARRIVED, LIMIT, lambda call: None)
+        returned = agent(chat).compact(EXISTING, ARRIVED, LIMIT, Calls())
     except ModelOutput:
         return
     assert refusal(returned, EXISTING, LIMIT) is None

@@ -30,6 +30,7 @@ from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro
 from shared.memories.erasure import purge_memories
 from shared.memories.queries import count_standing
+from shared.outbox.lanes import release as lift_hold
 
 router = APIRouter(prefix="/apps", tags=["Apps"])
 _APPS, _TOKENS, _RECEIPTS = "apps", "tokens", "erasures"
@@ -73,17 +74,21 @@ def change_app(desk: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
 
     def work(session: Session) -> Done:
         app = registry.change(session, app_id, AppChange(body.name, body.config), desk.now())
-        _set_budgets(app, body)
+        if _set_budgets(app, body):
+            session.flush()
+            lift_hold(session, app_id, desk.now())
         return Done(AppAnswer.of(app), about=app_id)
 
     return desk.write(work)
 
 
-def _set_budgets(app: App, body: ChangeApp) -> None:
+def _set_budgets(app: App, body: ChangeApp) -> bool:
+    """Set the budgets that were sent; whether there were any."""
     if body.sets("hourly_budget"):
         app.hourly_budget_micro = None if body.hourly_budget is None else to_micro(body.hourly_budget)
     if body.sets("daily_budget"):
         app.daily_budget_micro = None if body.daily_budget is None else to_micro(body.daily_budget)
+    return body.sets("hourly_budget") or body.sets("daily_budget")
 
 
 @router.delete("/{appId}", response_model=Uninstalled, summary="Uninstall an app")

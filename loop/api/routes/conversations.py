@@ -84,7 +84,8 @@ def show_conversation(desk: Reads, app_id: AppInPath, conversation_id: Conversat
     """Show where a conversation stands, what it has cost and what it gave rise to."""
     with desk.read() as session:
         conversation = queries.get_conversation(session, app_id, conversation_id)
-        jobs = [JobAnswer.of(job) for job in jobs_of_conversation(session, conversation.key)]
+        expected = desk.loop.regulator.expected
+        jobs = [JobAnswer.of(job, expected(session, job)) for job in jobs_of_conversation(session, conversation.key)]
         spent = spent_by_conversation(session, conversation.key)
         return ConversationDetails.costing(conversation, spent, jobs, desk.now())
 

@@ -41,7 +41,8 @@ def list_jobs(
         found = queries.list_jobs(session, JobFilter(state, app_id, kind), limit + 1, before)
         rows, more = cursors.page(found, limit)
         return JobList(
-            jobs=[JobAnswer.of(job) for job in rows], cursor=cursors.encode(_JOBS, rows[-1].seq) if more else None
+            jobs=[JobAnswer.of(job, desk.loop.regulator.expected(session, job)) for job in rows],
+            cursor=cursors.encode(_JOBS, rows[-1].seq) if more else None,
         )
 
 
@@ -53,7 +54,8 @@ def _may_list(desk: Desk, app_id: str | None) -> bool:
 def show_job(desk: Reads, job_id: JobInPath) -> JobAnswer:
     """Show one job."""
     with desk.read() as session:
-        return JobAnswer.of(_visible(desk, session, job_id))
+        job = _visible(desk, session, job_id)
+        return JobAnswer.of(job, desk.loop.regulator.expected(session, job))
 
 
 def _visible(desk: Desk, session: Session, job_id: str) -> Job:

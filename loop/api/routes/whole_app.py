@@ -17,13 +17,15 @@ from shared.apps.models import App, Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.apps.registry import install
 from shared.context.opening import Utterance, Wanted, open_context
-from shared.energy.budget import to_units
+from shared.contracts.jobs import Track
+from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.errors import NotFound
 from shared.memories.archive import Archive
 from shared.memories.erasure import erase_app
 from shared.memories.exporting import export_app
 from shared.memories.importing import Bounds, import_archive
+from shared.outbox.lanes import held
 
 router = APIRouter(prefix="/apps/{appId}")
 
@@ -49,14 +51,18 @@ def show_app_energy(desk: Reads, app_id: AppInPath) -> AppEnergy:
     """Show what an app has spent in all and lately, and its budgets."""
     with desk.read() as session:
         app = get_app(session, app_id)
-        windows = {name: to_units(micro) for name, micro in spent_by_window(session, app_id, desk.now()).items()}
+        spent = spent_by_window(session, app_id, desk.now())
+        hold = held(session, app_id, Track.THOUGHT)
         by_kind = {kind: to_units(micro) for kind, micro in spent_by_kind(session, app_id).items()}
     return AppEnergy(
         app_id=app_id,
-        **windows,
+        **{name: to_units(micro) for name, micro in spent.items()},
         by_kind=by_kind,
         hourly_budget=units_or_none(app.hourly_budget_micro),
+        hourly_status=budget_status(app.hourly_budget_micro, spent["last1h"]),
         daily_budget=units_or_none(app.daily_budget_micro),
+        daily_status=budget_status(app.daily_budget_micro, spent["last24h"]),
+        held_until=None if hold is None else hold.until,
     )
 
 

@@ -43,8 +43,8 @@ class AppAnswer(Answer):
     name: str
     config: dict[str, Any]
     installed: bool
-    hourly_budget: float | None = Field(description="Units an app may spend in an hour; shown, not yet enforced.")
-    daily_budget: float | None = Field(description="Units an app may spend in a day; shown, not yet enforced.")
+    hourly_budget: float | None = Field(description="Units an app may spend in any 60 minutes.")
+    daily_budget: float | None = Field(description="Units an app may spend in any 24 hours.")
     created_at: datetime
     updated_at: datetime
     uninstalled_at: datetime | None

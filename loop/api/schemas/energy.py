@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field
 
 from loop.api.schemas.wire import Answer
-from shared.energy.budget import Status
+from shared.energy.budget import BudgetStatus, Status
 
 
 class EnergyAnswer(Answer):
@@ -16,6 +18,7 @@ class EnergyAnswer(Answer):
     status: Status
     replenish_per_second: float
     gate_percent: float = Field(description="Memory work starts only above this.")
+    reserved: float = Field(description="Set aside for model calls under way.")
     deferred_jobs: int
     memory_share: float | None = Field(description="Share of memory work in 24 hours, 0..1; null when nothing was.")
     seconds_until_open: float | None = Field(description="Until memory work may start; null: never.")
@@ -31,4 +34,7 @@ class AppEnergy(Answer):
     last1min: float = Field(alias="last1min")
     by_kind: dict[str, float]
     hourly_budget: float | None
+    hourly_status: BudgetStatus | None
     daily_budget: float | None
+    daily_status: BudgetStatus | None
+    held_until: datetime | None = Field(description="Until when a budget holds the app's work back; null: it does not.")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from loop.api.schemas.wire import Answer
 from shared.contracts.jobs import JobKind
-from shared.outbox.models import Job, JobState
+from shared.outbox.models import Deferral, Job, JobState
 
 
 class JobAnswer(Answer):
@@ -24,12 +24,14 @@ class JobAnswer(Answer):
     reason: str | None = Field(description="Why it waits, was deferred, failed or was cancelled.")
     created_at: datetime
     due_at: datetime
+    deferral: Deferral | None = Field(description="What a deferred job waits for.")
     deferred_since: datetime | None
+    expected_at: datetime | None = Field(description="When a deferred job may start, as far as can be told; else null.")
     started_at: datetime | None
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, job: Job) -> JobAnswer:
+    def of(cls, job: Job, expected_at: datetime | None = None) -> JobAnswer:
         """Return a job as it goes over the wire."""
         return cls(
             job_id=job.job_id,
@@ -42,7 +44,9 @@ class JobAnswer(Answer):
             reason=job.reason,
             created_at=job.created_at,
             due_at=job.due_at,
+            deferral=None if job.deferral is None else Deferral(job.deferral),
             deferred_since=job.deferred_since,
+            expected_at=expected_at,
             started_at=job.started_at,
             finished_at=job.finished_at,
         )

@@ -1,0 +1,325 @@
+"""What governing promises, over each database: shares, budgets that hold, reservations, deferral and shedding."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from loop.regulator import Regulator, Rules
+from shared.apps.queries import get_app
+from shared.contracts.jobs import JobMessage, Queue
+from shared.energy import ledger
+from shared.energy.budget import Budgets, to_micro, to_units
+from shared.energy.ledger import Booking
+from shared.energy.models import Reservation
+from shared.errors import OverBudget
+from shared.llm.calls import CallOutcome, ModelCall, Prospect, WorkKind
+from shared.memories.compaction import Action, Decision
+from shared.outbox import dispatch, lanes, ownership
+from shared.outbox.control import abandon_all
+from shared.outbox.models import Deferral, JobState
+from tests.support.house import House
+from tests.support.relaying import Relay, spend
+
+
+def govern(house: House, refill: float = 0.0) -> Regulator:
+    return Regulator(house.database, house.clock, Rules(refill, 20.0, 32))
+
+
+def set_app(house: House, app_id: str = "notes", **values: Any) -> None:
+    with house.database.write() as session:
+        app = get_app(session, app_id)
+        for name, value in values.items():
+            setattr(app, name, value)
+        session.flush()
+        lanes.release(session, app_id, house.clock.now())
+
+
+def serve(house: House, turns: int) -> list[str]:
+    """Hand out jobs one at a time and carry each out before the next; return whose they were."""
+    served = []
+    relay = Relay(house, govern(house, refill=1.0), one_at_a_time=True)
+    for _ in range(turns):
+        house.clock.advance(60)
+        relay.step.run()
+        [claim] = relay.claims()
+        served.append(claim.app_id)
+        house.pipeline(claim)
+        govern(house, 1.0).settle()
+    return served
+
+
+def test_shares_follow_the_weights_of_apps_that_always_have_work(house: House) -> None:
+    house.install("heavy")
+    set_app(house, "heavy", weight=3)
+    for i in range(20):
+        house.converse("notes", f"n{i}", "text")
+        house.converse("heavy", f"h{i}", "text")
+    assert Counter(serve(house, 16)) == {"heavy": 12, "notes": 4}
+
+
+def test_an_app_that_was_idle_gets_its_next_turn_at_once_and_no_more_than_its_share_after(house: House) -> None:
+    for i in range(20):
+        house.converse("notes", f"n{i}", "text")
+    assert set(serve(house, 8)) == {"notes"}
+    house.install("late")
+    for i in range(20):
+        house.converse("late", f"l{i}", "text")
+    served = serve(house, 8)
+    assert served.index("late") <= 1
+    assert Counter(served) == {"late": 4, "notes": 4}
+
+
+def test_a_higher_priority_goes_first_and_starves_nobody(house: House) -> None:
+    house.install("urgent")
+    for i in range(40):
+        house.converse("notes", f"n{i}", "text")
+        for job in house.converse("urgent", f"u{i}", "text"):
+            with house.database.write() as session:
+                found = session.merge(job)
+                found.priority = 5
+                session.flush()
+                lanes.refresh(session, "urgent", found.track, house.clock.now())
+    served = serve(house, 12)
+    assert served[0] == "urgent"
+    assert 1 <= Counter(served)["notes"] < Counter(served)["urgent"]
+
+
+def test_a_call_is_reserved_before_and_settled_by_its_true_cost_after(house: House) -> None:
+    seen = []
+
+    def look() -> None:
+        with house.database.read() as session:
+            seen.append((ledger.reserved(session, house.clock.now())[0], ledger.unsettled(session)))
+
+    house.scripted.while_thinking = look
+    for i in range(2):
+        house.converse("notes", f"c{i}", "text")
+        house.work_off()
+    true_cost = to_micro(800 * 0.01 + 60 * 0.05)
+    most = to_micro(900 * 0.01 + 100 * 0.05)
+    # The scripted agent looks after its call was booked: nothing is set aside any more, and the true cost stands.
+    assert seen == [(0, true_cost), (0, 2 * true_cost)]
+    with house.database.read() as session:
+        assert ledger.estimate_of(session, WorkKind.CREATE, "ollama:scripted") == true_cost != most
+        assert ledger.reserved(session, house.clock.now()) == (0, 0)
+
+
+def test_what_is_set_aside_counts_against_what_may_start_and_a_killed_calls_runs_out(house: House) -> None:
+    house.converse("notes", "c", "text")
+    regulator = govern(house)
+    with house.database.write() as session:
+        prospect = Prospect(WorkKind.THINK, "ollama:big", 1000, 1000)
+        until = house.clock.now() + timedelta(seconds=85)
+        ledger.reserve(session, prospect, Booking("notes", None, None), to_micro(85), house.clock.now(), until)
+    with house.database.read() as session:
+        assert regulator.allowance(session).jobs == 0
+        assert regulator.reading(session).reserved == 85
+    house.clock.advance(86)
+    with house.database.read() as session:
+        assert regulator.allowance(session).jobs > 0
+    with house.database.write() as session:
+        assert ledger.let_go_of_lost(session, house.clock.now(), timedelta(seconds=85)) == 1
+        assert session.query(Reservation).count() == 0
+
+
+@pytest.mark.parametrize("budget", [0, 5, 15, 25.5, 40, 60])
+def test_an_hourly_budget_is_never_passed_and_what_it_covers_is_done(house: House, budget: float) -> None:
+    set_app(house, hourly_budget_micro=to_micro(budget))
+    for i in range(12):
+        house.converse("notes", f"c{i}", f"fact {i}")
+    relay = Relay(house, govern(house, refill=10.0))
+    most_in_an_hour = 0
+    for _ in range(4 * 60):
+        relay.run_all()
+        house.clock.advance(60)
+        with house.database.read() as session:
+            spent = ledger.spent_by_window(session, "notes", house.clock.now())["last1h"]
+        most_in_an_hour = max(most_in_an_hour, spent)
+    assert most_in_an_hour <= to_micro(budget)
+    cost, most = 11.0, 14.0
+    # What is known to fit: a call may start while its most is covered.
+    least_in_an_hour = 0 if budget < most else 1 + int((budget - most) // cost)
+    assert len(house.memories()) >= min(10, 3 * least_in_an_hour)
+    assert house.contents() == [f"fact {i}" for i in reversed(range(len(house.memories())))] or budget >= 40
+    waiting = house.jobs(state=JobState.DEFERRED)
+    assert all(job.deferral == Deferral.BUDGET and (job.reason or "").startswith("budget: ") for job in waiting)
+    assert all(job.attempts == 0 for job in waiting)
+
+
+def test_a_daily_budget_holds_beside_an_hourly_one_and_another_app_is_not_held(house: House) -> None:
+    house.install("free")
+    set_app(house, hourly_budget_micro=to_micro(30), daily_budget_micro=to_micro(30))
+    for i in range(5):
+        house.converse("notes", f"c{i}", f"fact {i}")
+        house.converse("free", f"f{i}", f"text {i}")
+    relay = Relay(house, govern(house, refill=100.0))
+    for _ in range(30):
+        relay.run_all()
+        house.clock.advance(600)
+    assert len(house.memories()) == 2
+    assert len(house.memories("free")) == 5
+    house.clock.advance(24 * 3600)
+    relay.run_all()
+    assert len(house.memories()) == 4
+
+
+def test_a_job_held_by_its_budget_says_why_since_when_and_when_it_is_expected(house: House) -> None:
+    set_app(house, hourly_budget_micro=to_micro(20))
+    for i in range(3):
+        house.converse("notes", f"c{i}", f"fact {i}")
+    regulator = govern(house, refill=100.0)
+    begun = house.clock.now()
+    Relay(house, regulator).run_all()
+    waiting = house.jobs(state=JobState.DEFERRED)
+    assert len(waiting) == 2
+    assert {(job.deferral, job.deferred_since) for job in waiting} == {(Deferral.BUDGET, begun)}
+    with house.database.read() as session:
+        assert {regulator.expected(session, job) for job in waiting} == {begun + timedelta(hours=1)}
+    [late] = house.converse("notes", "late", "fact")
+    assert (late.state, late.deferral) == (JobState.DEFERRED, Deferral.BUDGET)
+    set_app(house, hourly_budget_micro=None)
+    Relay(house, regulator).run_all()
+    assert not house.jobs(state=JobState.DEFERRED)
+
+
+def test_a_budget_too_small_for_any_job_says_so(house: House) -> None:
+    set_app(house, hourly_budget_micro=to_micro(5))
+    house.converse("notes", "c", "fact")
+    Relay(house, govern(house, refill=1.0)).run_all()
+    [job] = house.jobs()
+    assert job.state == JobState.DEFERRED
+    assert "less than one piece of work may cost" in (job.reason or "")
+
+
+def test_a_compaction_the_budget_does_not_cover_lets_the_oldest_go_and_pays_once(house: House) -> None:
+    for i in range(10):
+        house.converse("notes", f"c{i}", f"fact {i}")
+    house.work_off()
+    govern(house, refill=1.0).settle()
+    house.clock.advance(7200)
+    set_app(house, hourly_budget_micro=to_micro(20))
+    house.scripted.decides.append(Decision(Action.DELETE, house.memories()[0].memory_id, "never asked"))
+    house.converse("notes", "last", "the last fact")
+    Relay(house, govern(house, refill=1.0)).run_all()
+    assert house.contents()[0] == "the last fact" and "fact 0" not in house.contents()
+    assert house.counted("compactions_total", outcome="oldest_went", reason="over_budget") == 1
+    with house.database.read() as session:
+        assert ledger.spent_by_window(session, "notes", house.clock.now())["last1h"] == to_micro(11)
+
+
+def test_at_zero_what_was_sent_and_not_begun_is_called_back_and_its_message_is_stale(house: House) -> None:
+    for i in range(3):
+        house.install(f"app{i}")
+        house.converse(f"app{i}", "c", "text")
+    regulator = govern(house)
+    relay = Relay(house, regulator)
+    relay.step.run()
+    messages = list(relay.sent)
+    begun = house.claim(messages[0])
+    assert begun is not None and len(messages) == 3
+    spend(house, 100, "app0")
+    house.converse("app0", "next", "text")
+    relay.step.run()
+    assert house.counted("jobs_shed_total") == 2
+    assert [house.claim(message) for message in messages[1:]] == [None, None]
+    assert {job.state for job in house.jobs()} == {JobState.DEFERRED, JobState.RUNNING}
+    assert {job.reason for job in house.jobs(state=JobState.DEFERRED)} == {"energy: 0.0 % is not above 20 %"}
+    assert house.pipeline(begun) == JobState.DONE  # What was begun is finished.
+
+
+def test_a_deferred_job_is_expected_later_the_more_wait_before_it(house: House) -> None:
+    house.converse("notes", "first", "text")
+    house.work_off()
+    spend(house, 89)  # 11 were spent before: the level is at 0.
+    for i in range(3):
+        house.install(f"app{i}")
+        house.converse(f"app{i}", "c", "text")
+    regulator = govern(house, refill=0.5)
+    regulator.settle()
+    Relay(house, regulator).step.run()
+    waiting = sorted(house.jobs(state=JobState.DEFERRED), key=lambda job: job.seq)
+    with house.database.read() as session:
+        left = to_units(regulator.level(session))
+        expected = [regulator.expected(session, job) for job in waiting]
+    waits = [(at - house.clock.now()).total_seconds() for at in expected if at is not None]
+    assert waits == pytest.approx([(20 - left + 11 * i) / 0.5 for i in range(3)], abs=0.01)
+    with house.database.read() as session:
+        assert govern(house, refill=0).expected(session, waiting[0]) is None
+
+
+def test_an_app_purged_while_held_has_nothing_waiting(house: House) -> None:
+    set_app(house, hourly_budget_micro=0)
+    [job] = house.converse("notes", "c", "fact")
+    relay = Relay(house, govern(house))
+    relay.run_all()
+    with house.database.write() as session:
+        assert abandon_all(session, "notes", "purged", house.clock.now()) == 1
+    with house.database.read() as session:
+        lane = session.get(lanes.Lane, ("notes", job.track))
+        assert lane is not None and (lane.head_seq, lane.awake) == (None, False)
+
+
+def test_lanes_are_made_anew_from_jobs_another_release_wrote(house: House) -> None:
+    house.converse("notes", "c", "fact")
+    with house.database.write() as session:
+        session.query(lanes.Lane).delete()
+    assert list(house.claims()) == []
+    with house.database.write() as session:
+        assert lanes.mend(session, house.clock.now()) == 1
+        assert lanes.mend(session, house.clock.now()) == 0
+    assert len(list(house.claims())) == 1
+
+
+def test_a_put_off_job_keeps_its_place_and_its_attempts(house: House) -> None:
+    for i in range(3):
+        house.converse("notes", f"c{i}", f"fact {i}")
+    [claim] = house.claims()
+    until = house.clock.now() + timedelta(minutes=30)
+    with house.database.write() as session:
+        ownership.put_off(session, claim, "budget: spent", until, house.clock.now())
+    assert list(house.claims()) == []
+    house.clock.advance(29 * 60)
+    assert list(house.claims()) == []
+    house.clock.advance(61)
+    [again] = house.claims()
+    assert (again.job_id, again.attempt) == (claim.job_id, 1)
+
+
+def test_a_meter_refuses_a_call_its_apps_budget_does_not_cover_and_books_nothing(house: House) -> None:
+    set_app(house, hourly_budget_micro=to_micro(10))
+    meter = house.accountant.meter(Booking("notes", None, None))
+    meter.reserve(Prospect(WorkKind.THINK, "m", 100, 100))
+    with pytest.raises(OverBudget, match="6 of 10 units"):
+        house.accountant.meter(Booking("notes", None, None)).reserve(Prospect(WorkKind.THINK, "m", 100, 100))
+    meter(ModelCall(WorkKind.THINK, "m", 10, 2, False, CallOutcome.ANSWERED, 0.1))
+    house.accountant.meter(Booking("notes", None, None)).reserve(Prospect(WorkKind.THINK, "m", 100, 100))
+    with house.database.read() as session:
+        assert ledger.unsettled(session) == to_micro(0.2)
+
+
+def test_budgets_ignore_what_a_clock_that_was_ahead_has_booked(house: House) -> None:
+    house.clock.advance(365 * 86_400)
+    spend(house, 50)
+    house.clock.advance(-365 * 86_400)
+    with house.database.read() as session:
+        assert ledger.affordable(session, "notes", Budgets(to_micro(20)), to_micro(20), house.clock.now()) is None
+
+
+def test_deferring_marks_a_bounded_number_at_a_time(house: House) -> None:
+    for i in range(5):
+        house.converse("notes", f"c{i}", "text")
+    with house.database.write() as session:
+        counts = [dispatch.defer(session, Deferral.ENERGY, "energy", house.clock.now(), limit=2) for _ in range(4)]
+    assert counts == [2, 2, 1, 0]
+
+
+def test_a_message_names_the_queue_of_its_kind(house: House) -> None:
+    house.converse("notes", "c", "text")
+    relay = Relay(house, govern(house))
+    relay.step.run()
+    assert relay.queues == [Queue.MEMORY]
+    assert all(isinstance(message, JobMessage) for message in relay.sent)
