@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import budgets_of, get_app
 from shared.clock import Clock
-from shared.db.engine import Database
+from shared.db.transactions import Transactions
 from shared.energy import budget, ledger
 from shared.energy.accounting import NEVER_WAIT
 from shared.energy.budget import FLOOR, Status
@@ -66,7 +66,7 @@ class EnergyReading:
 class Regulator:
     """Senses the energy and governs by it."""
 
-    def __init__(self, database: Database, clock: Clock, rules: Rules) -> None:
+    def __init__(self, database: Transactions, clock: Clock, rules: Rules) -> None:
         self._database = database
         self._clock = clock
         self._rules = rules

@@ -10,6 +10,7 @@ import redis
 from celery import Celery
 from prometheus_client import CollectorRegistry
 
+from loop.mandate import MandateKeeper
 from loop.notices import Notices
 from loop.regulator import Regulator, Rules
 from loop.steps.finish_erasures import FinishErasures
@@ -25,9 +26,11 @@ from shared.contracts.jobs import JobMessage, Queue
 from shared.credentials import read_or_make_admin_token
 from shared.db.engine import Database
 from shared.outbox.retry import RetryRule
+from shared.presence import my_name
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 
+_STANDING_DOWN_SECONDS = 2.0
 CLOCK_DOUBT = timedelta(minutes=1)
 """How far the clocks of two machines may be apart without harm."""
 
@@ -43,6 +46,7 @@ class Loop:
     redis: redis.Redis
     metrics: Metrics
     regulator: Regulator
+    mandate: MandateKeeper
     ticker: Ticker
     notices: Notices
     admin_token: str
@@ -53,6 +57,7 @@ class Loop:
         """Begin to tick and to listen for news."""
         self.notices.start()
         self.ticker.start()
+        self.mandate.start(self.ticker.look)
 
     def workers(self) -> list[str]:
         """Return the workers heard of lately. Raises: any of BROKER_ERRORS."""
@@ -62,6 +67,7 @@ class Loop:
         """Finish the present tick and let go of everything."""
         self.draining.set()
         self.ticker.stop(self.settings.drain_seconds)
+        self.mandate.stand_down(_STANDING_DOWN_SECONDS)
         self.notices.stop(2.0)
         self.celery.close()
         self.redis.close()
@@ -75,8 +81,10 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     celery = make_celery(settings)
     client = connect_redis(settings)
     metrics = Metrics(CollectorRegistry())
+    mandate = MandateKeeper(database, clock, my_name(), settings.lock_seconds, metrics)
+    fenced = mandate.transactions
     regulator = Regulator(
-        database,
+        fenced,
         clock,
         Rules(settings.energy_refill_per_second, settings.energy_gate_percent, settings.in_flight_jobs),
     )
@@ -84,16 +92,16 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     def send_job(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
         send(celery, task, queue, message, priority)
 
-    relay = RelayJobs(database, clock, regulator, send_job, settings.queued_seconds, metrics)
+    relay = RelayJobs(fenced, clock, regulator, send_job, settings.queued_seconds, metrics)
     rule = RetryRule(settings.retry_base_seconds, settings.retry_max_seconds)
     keep_keys = timedelta(hours=settings.idempotency_hours)
     longest = max(settings.lease_seconds, settings.queued_seconds, settings.retry_max_seconds)
     horizon = timedelta(seconds=longest) + CLOCK_DOUBT
-    upkeep = Upkeep(database, clock, rule, keep_keys, metrics, horizon)
+    upkeep = Upkeep(fenced, clock, rule, keep_keys, metrics, horizon)
     steps: list[Step] = [
-        relay, SettleEnergy(regulator), upkeep, WakeSnoozed(database, clock), FinishErasures(database)
+        relay, SettleEnergy(regulator), upkeep, WakeSnoozed(fenced, clock), FinishErasures(fenced)
     ]  # fmt: skip
-    ticker = Ticker(steps, settings.tick_seconds, metrics)
+    ticker = Ticker(steps, settings.tick_seconds, metrics, mandate)
     return Loop(
         settings=settings,
         clock=clock,
@@ -102,6 +110,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         redis=client,
         metrics=metrics,
         regulator=regulator,
+        mandate=mandate,
         ticker=ticker,
         notices=Notices(client, lambda _: ticker.wake()),
         admin_token=read_or_make_admin_token(settings),

@@ -39,6 +39,12 @@ class LeaseLost(Conflict):
     code = "lease_lost"
 
 
+class MandateLost(Conflict):
+    """Another loop regulates now, or none does, so this loop's writing is refused."""
+
+    code = "mandate_lost"
+
+
 class Purged(Conflict):
     """The app's memories were purged after this work was asked for."""
 

@@ -7,7 +7,6 @@ still holds a task long after its time limit; whoever supervises it starts it ag
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -15,20 +14,6 @@ from dataclasses import dataclass
 
 GAVE_UP = 70
 """Exit status of a worker that found itself deaf or stuck."""
-
-
-def is_gone(owner: str, node: str) -> bool:
-    """Whether the owner ``node/pid`` was a process of this node on this machine and runs no more."""
-    name, _, pid = owner.rpartition("/")
-    if name != node or not pid.isdigit():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
 
 
 def private_queue(node: str) -> str:

@@ -17,12 +17,12 @@ from shared.energy.budget import prices_of
 from shared.llm.providers import make_chat
 from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
+from shared.presence import is_gone
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from worker.agent.extractive import ExtractiveAgent
 from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import MemoryAgent
-from worker.lifecycle import is_gone
 from worker.pipelines.attempt import Attempts, Timing
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.end_conversation import EndConversationByMessage

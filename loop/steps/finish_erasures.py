@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from shared.apps.models import DATABASE_LOG
 from shared.apps.queries import unscrubbed_erasures
-from shared.db.engine import Database
+from shared.db.transactions import Transactions
 from shared.errors import Transient
 from shared.telemetry.logging import get_logger
 
@@ -21,7 +21,7 @@ class FinishErasures:
     name = "finish_erasures"
     every_seconds = 5.0
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Transactions) -> None:
         self._database = database
         self._log = get_logger()
 

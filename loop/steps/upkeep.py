@@ -13,7 +13,7 @@ from sqlalchemy import delete
 from shared.apps.models import IdempotencyKey
 from shared.apps.queries import has_keys_before
 from shared.clock import Clock
-from shared.db.engine import Database
+from shared.db.transactions import Transactions
 from shared.outbox import dispatch, ownership
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Swept
@@ -30,7 +30,7 @@ class Upkeep:
 
     def __init__(
         self,
-        database: Database,
+        database: Transactions,
         clock: Clock,
         rule: RetryRule,
         keep_keys: timedelta,

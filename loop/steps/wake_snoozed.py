@@ -1,11 +1,12 @@
-"""Brings snoozed conversations back when their time has come."""
+"""Brings back, when their time has come, conversations that were snoozed or that the loop was to leave alone."""
 
 from __future__ import annotations
 
+from shared.apps.queries import answered_by_loop
 from shared.clock import Clock
 from shared.conversations.lifecycle import wake
-from shared.conversations.queries import has_snoozed_until
-from shared.db.engine import Database
+from shared.conversations.queries import has_hidden_until
+from shared.db.transactions import Transactions
 from shared.telemetry.logging import get_logger
 
 
@@ -15,7 +16,7 @@ class WakeSnoozed:
     name = "wake_snoozed"
     every_seconds = 5.0
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Transactions, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self._log = get_logger()
@@ -24,8 +25,8 @@ class WakeSnoozed:
         """Wake what is due."""
         now = self._clock.now()
         with self._database.read() as session:
-            if not has_snoozed_until(session, now):
+            if not has_hidden_until(session, now):
                 return False
         with self._database.write() as session:
-            self._log.info("conversations_woken", count=wake(session, now))
+            self._log.info("conversations_woken", count=wake(session, now, answered_by_loop))
         return False

@@ -39,10 +39,21 @@ class CompactionReason(StrEnum):
     BY_HAND = "by_hand"
 
 
+class Takeover(StrEnum):
+    """Why a loop began to regulate."""
+
+    VACANT = "vacant"
+    """Nobody held the mandate: the first start, or another loop stood down."""
+    DIED = "died"
+    """Its holder was a process of this machine that runs no more."""
+    SILENT = "silent"
+
+
 OUTCOMES = ("deleted", "merged", "oldest_went", "new_gave_way")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
 ERASURE_SCOPES = ("memories", "data", "conversation", "memory")
-TICK_STEPS = ("settle_energy", "relay_jobs", "wake_snoozed", "upkeep", "finish_erasures")
+KEEP_MANDATE = "keep_mandate"
+TICK_STEPS = (KEEP_MANDATE, "settle_energy", "relay_jobs", "wake_snoozed", "upkeep", "finish_erasures")
 
 
 class Metrics:
@@ -115,6 +126,8 @@ class Metrics:
         self.tick_duration = self._histogram(
             "tick_duration_seconds", "Duration of each step of the tick.", steps, _SHORT
         )
+        self.ticks = self._histogram("whole_tick_duration_seconds", "Duration of whole ticks.", {}, _SHORT)
+        self.takeovers = self._counter("takeovers", "Times this loop began to regulate.", {"why": Takeover})
         self.http_requests = Counter(
             "afterthought_http_requests",
             "Requests answered, by route template and status class.",
@@ -139,7 +152,7 @@ class Metrics:
         self, name: str, text: str, labels: Mapping[str, Iterable[str]], buckets: tuple[float, ...]
     ) -> Histogram:
         histogram = Histogram(f"afterthought_{name}", text, tuple(labels), buckets=buckets, registry=self._registry)
-        for values in product(*labels.values()):
+        for values in product(*labels.values()) if labels else ():
             histogram.labels(*map(str, values))
         return histogram
 

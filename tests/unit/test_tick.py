@@ -22,10 +22,11 @@ from shared.energy.budget import FULL
 from shared.energy.models import Level
 from shared.errors import Transient
 from shared.outbox.models import JobState
+from shared.presence import is_gone
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
 from tests.support.waiting import wait_until
-from worker.lifecycle import Hearing, Watch, is_gone
+from worker.lifecycle import Hearing, Watch
 
 
 @dataclass

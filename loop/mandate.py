@@ -1,0 +1,199 @@
+"""Keeps the mandate to regulate: takes it when nobody holds it, shows life, and refuses to write without it.
+
+The ticker asks ``keep`` at the beginning of each tick. A thread of its own shows life, so that a slow step does not
+look like a dead loop; it stops showing it when the ticker itself is stuck. The row and its rules are in
+``shared.energy.mandate``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from enum import StrEnum
+from typing import Protocol
+
+from sqlalchemy.orm import Session
+
+from shared.clock import Clock
+from shared.db.engine import SCRUB_PATIENCE_SECONDS, Database
+from shared.db.transactions import Transactions
+from shared.energy import mandate
+from shared.energy.mandate import Sight
+from shared.errors import MandateLost, Transient
+from shared.presence import has_died
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics, Takeover
+
+_BEATS_IN_A_LOCK = 3
+
+
+class Standing(StrEnum):
+    """Where a loop stands."""
+
+    UNKNOWN = "unknown"
+    REGULATES = "regulates"
+    STANDS_BY = "stands_by"
+    STOOD_DOWN = "stood_down"
+
+
+class Keeper(Protocol):
+    """What the ticker asks of whoever keeps the mandate."""
+
+    def keep(self) -> int | None:
+        """Return the fence this loop regulates under; None while it stands by."""
+
+    def lose(self) -> None:
+        """Note that writing was refused."""
+
+
+class MandateKeeper(Keeper):
+    """This loop's side of the mandate."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        name: str,
+        lock_seconds: float,
+        metrics: Metrics,
+        has_died: Callable[[str], bool] = has_died,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._name = name
+        self._lock_seconds = lock_seconds
+        self._metrics = metrics
+        self._has_died = has_died
+        self._monotonic = monotonic
+        self._seen: Sight | None = None
+        self._seen_at = 0.0
+        self._over = threading.Event()
+        self._changing = threading.Lock()
+        self._is_well: Callable[[], bool] = lambda: True
+        self._thread = threading.Thread(target=self._run, name="mandate", daemon=True)
+        self._log = get_logger()
+        self.fence: int | None = None
+        self.standing = Standing.UNKNOWN
+        self.holder: str | None = None
+        """Who regulates, as far as this loop knows."""
+
+    @property
+    def transactions(self) -> Transactions:
+        """Transactions that write only while this loop regulates."""
+        return FencedTransactions(self._database, lambda: self.fence, self._lock_seconds)
+
+    def start(self, is_well: Callable[[], bool]) -> None:
+        """Begin to show that this loop lives, for as long as ``is_well`` says so."""
+        self._is_well = is_well
+        self._thread.start()
+
+    def keep(self) -> int | None:
+        """Return the fence this loop regulates under; stand by or take over when it has none. Raises: Transient."""
+        with self._changing:
+            if self.fence is None and not self._over.is_set():
+                self._watch()
+            return self.fence
+
+    def beat(self) -> None:
+        """Show that this loop lives, when it regulates and is well."""
+        fence = self.fence
+        if fence is None or not self._is_well():
+            return
+        try:
+            with self._database.write() as session:
+                mandate.beat(session, fence)
+        except MandateLost:
+            self.lose()
+        except Transient as error:
+            # Others cannot write either; when they can, the fence decides.
+            self._log.info("mandate_beat_failed", error=error.message)
+
+    def lose(self) -> None:
+        """Note that another loop regulates."""
+        if self.fence is not None:
+            self._log.warning("mandate_lost", fence=self.fence)
+            self.fence, self._seen, self.standing = None, None, Standing.UNKNOWN
+
+    def stand_down(self, timeout: float) -> bool:
+        """Give the mandate back, so that another loop takes over at once; False when it took too long."""
+        self._over.set()
+        # The database may hang, and whoever stops cannot wait for it.
+        leaving = threading.Thread(target=self._leave, name="standing-down", daemon=True)
+        leaving.start()
+        leaving.join(timeout)
+        return not leaving.is_alive()
+
+    def _leave(self) -> None:
+        with self._changing:
+            fence, self.fence, self.standing = self.fence, None, Standing.STOOD_DOWN
+        if fence is None:
+            return
+        try:
+            with self._database.write() as session:
+                mandate.stand_down(session, fence)
+        except Transient as error:
+            self._log.warning("mandate_not_given_back", error=error.message)
+
+    def _run(self) -> None:
+        while not self._over.wait(self._lock_seconds / _BEATS_IN_A_LOCK):
+            self.beat()
+
+    def _watch(self) -> None:
+        with self._database.read() as session:
+            found = mandate.look(session)
+        why = self._why_take(found)
+        if why is None:
+            self._stand_by(found)
+            return
+        with self._database.write() as session:
+            fence = mandate.take(session, self._name, found, self._clock.now())
+        if fence is not None:
+            self._begin(fence, why)
+
+    def _why_take(self, found: Sight) -> Takeover | None:
+        if found.holder is None:
+            return Takeover.VACANT
+        if self._has_died(found.holder):
+            return Takeover.DIED
+        now = self._monotonic()
+        if found != self._seen:
+            self._seen, self._seen_at = found, now
+        return Takeover.SILENT if now - self._seen_at >= self._lock_seconds else None
+
+    def _begin(self, fence: int, why: Takeover) -> None:
+        self._seen, self.holder, self.standing = None, self._name, Standing.REGULATES
+        self.fence = fence
+        self._metrics.takeovers.labels(why).inc()
+        self._log.info("mandate_taken", fence=fence, why=why)
+
+    def _stand_by(self, found: Sight) -> None:
+        if self.standing is not Standing.STANDS_BY or self.holder != found.holder:
+            self._log.info("standing_by", regulating=found.holder, fence=found.fence)
+        self.holder, self.standing = found.holder, Standing.STANDS_BY
+
+
+class FencedTransactions(Transactions):
+    """A database whose writing is refused once the mandate is elsewhere: nothing of such a transaction stays."""
+
+    def __init__(self, database: Database, fence: Callable[[], int | None], idle_seconds: float) -> None:
+        self._database = database
+        self._fence = fence
+        self._idle_seconds = idle_seconds
+
+    def read(self) -> AbstractContextManager[Session]:
+        """Open a transaction that only reads. Raises: Transient."""
+        return self._database.read()
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """Open a transaction that may write while the mandate is held. Raises: MandateLost, Transient."""
+        with self._database.write() as session:
+            mandate.check(session, self._fence(), self._idle_seconds)
+            yield session
+
+    def scrub(self, patience_seconds: float = SCRUB_PATIENCE_SECONDS) -> None:
+        """Make deleted text unreadable; harmless whoever does it. Raises: Transient."""
+        self._database.scrub(patience_seconds)
