@@ -15,9 +15,13 @@ from shared.energy.budget import (
     BudgetStatus,
     Prices,
     Status,
+    affordable_at,
+    averaged,
     budget_status,
     drained,
+    expected_wait,
     may_start,
+    must_shed,
     price,
     refilled,
     seconds_until_open,
@@ -84,3 +88,61 @@ def test_a_call_costs_what_it_used_however_it_ended_and_never_by_time(outcome: C
 def test_the_extractive_agent_is_charged_a_hundredth() -> None:
     call = ModelCall(WorkKind.COMPACT, "extractive", 1000, 100, True, CallOutcome.ANSWERED, 0.001)
     assert price(call, PRICES) == to_micro(15.0 * 1.5 / 100)
+
+
+SPENT = st.lists(st.tuples(st.integers(0, 7200), st.integers(0, 50)), max_size=30)
+
+
+@given(SPENT, st.integers(0, 100), st.integers(0, 100))
+def test_a_budget_covers_a_need_from_when_it_says_and_not_before(
+    spent: list[tuple[int, int]], budget: int, need: int
+) -> None:
+    now, span = NOON + timedelta(hours=2), timedelta(hours=1)
+    rows = sorted((NOON + timedelta(seconds=at), micro) for at, micro in spent)
+
+    def covered(at: datetime) -> bool:
+        return sum(micro for when, micro in rows if at - span < when) + need <= budget
+
+    when = affordable_at(rows, budget, span, need, now)
+    if when is None:
+        assert need > budget
+        return
+    assert when >= now and covered(when)
+    assert when == now or not covered(when - timedelta(seconds=1))
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50))
+def test_an_average_stays_between_the_least_and_the_most(costs: list[int]) -> None:
+    average = 0
+    for calls, cost in enumerate(costs):
+        average = averaged(average, calls, cost)
+        assert min(costs) - 1 <= average <= max(costs)
+    assert averaged(0, 0, costs[0]) == costs[0]
+
+
+def test_an_average_follows_when_costs_change() -> None:
+    average = 100
+    for calls in range(20, 80):
+        average = averaged(average, calls, 1000)
+    assert 990 <= average <= 1000
+
+
+@given(LEVELS, st.integers(0, 50), st.integers(0, 20 * MICRO), st.floats(0.1, 100))
+def test_the_more_wait_before_a_job_the_later_it_is_expected(micro: int, ahead: int, typical: int, rate: float) -> None:
+    sooner, later = (expected_wait(micro, 20.0, rate, n, typical) for n in (ahead, ahead + 1))
+    assert sooner is not None and later is not None and 0 <= sooner <= later
+    assert expected_wait(micro, 20.0, 0.0, 1000, MICRO) is None
+
+
+@given(LEVELS, st.integers(0, 200 * MICRO), st.integers(0, 30 * MICRO), st.integers(0, 50))
+def test_what_is_under_way_is_left_to_it(micro: int, under_way: int, typical: int, wanted: int) -> None:
+    jobs = may_start(micro, 20.0, under_way, typical, wanted)
+    free = micro - 20 * MICRO - under_way
+    assert jobs == 0 or free > 0 or not under_way
+    # The last one that starts may reach below the gate, none after it does.
+    assert jobs <= 1 or typical == 0 or (jobs - 1) * typical < free
+
+
+@given(LEVELS)
+def test_shedding_begins_where_nothing_is_left(micro: int) -> None:
+    assert must_shed(micro) is (micro <= 0)
