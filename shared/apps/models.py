@@ -39,6 +39,8 @@ class App(Base):
     answered_by: Mapped[str] = mapped_column(String(10), default=AnsweredBy.LOOP)
     approves_answers: Mapped[bool] = mapped_column(default=False)
     """Whether a person approves each answer of the loop's before it is sent."""
+    reviewed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When the loop last looked whether its conversations want reviewing."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
     uninstalled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
-from shared.apps.models import DATABASE_LOG, App, Erasure, IdempotencyKey, Token
+from shared.apps.models import DATABASE_LOG, AnsweredBy, App, Erasure, IdempotencyKey, Token
 from shared.energy.budget import Budgets
 from shared.errors import Conflict, NotFound
+
+_LOOP_ANSWERS = (App.answered_by == AnsweredBy.LOOP, App.uninstalled_at.is_(None))
 
 
 def get_app(session: Session, app_id: str) -> App:
@@ -30,6 +32,19 @@ def budgets_of(session: Session, app_id: str) -> Budgets:
     """Return an app's energy budgets; an app that is not known has none."""
     row = session.execute(select(App.hourly_budget_micro, App.daily_budget_micro).where(App.app_id == app_id)).first()
     return Budgets() if row is None else Budgets(row[0], row[1])
+
+
+def answered_by_loop(session: Session, app_ids: Collection[str]) -> set[str]:
+    """Return which of the apps are installed and let the loop answer."""
+    query = select(App.app_id).where(App.app_id.in_(app_ids), *_LOOP_ANSWERS)
+    return set(session.scalars(query))
+
+
+def apps_to_review(session: Session, reviewed_before: datetime, limit: int) -> Sequence[App]:
+    """Return apps the loop answers for and has not looked at since then, the one it looked at longest ago first."""
+    due = or_(App.reviewed_at.is_(None), App.reviewed_at <= reviewed_before)
+    query = select(App).where(*_LOOP_ANSWERS, due)
+    return session.scalars(query.order_by(App.reviewed_at.nulls_first(), App.app_id).limit(limit)).all()
 
 
 def lock_app(session: Session, app_id: str) -> App:

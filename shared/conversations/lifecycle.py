@@ -1,5 +1,8 @@
 """A conversation is started, spoken in, perhaps snoozed, and ended; ending it asks for its memory in the same
 transaction, so that neither happens without the other.
+
+A user's message waits for an answer until an assistant's follows. Which of those that wait the loop may think about is
+reckoned in ``focus``.
 """
 
 from __future__ import annotations
@@ -10,11 +13,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
-from shared.conversations import queries
+from shared.conversations import answers, queries
+from shared.conversations.focus import LoopAnswers, refresh, refresh_all
 from shared.conversations.models import Conversation, Message
 from shared.errors import Conflict, Invalid
 from shared.ids import new_id
@@ -23,6 +26,7 @@ from shared.outbox.models import Job
 from shared.outbox.queries import jobs_of_conversation
 
 SNOOZE_MINUTES = (1, 1440)
+WAKE_LIMIT = 500
 
 
 class Role(StrEnum):
@@ -78,10 +82,12 @@ def start(session: Session, app_id: str, wanted: NewConversation, now: datetime)
     return conversation
 
 
-def say(session: Session, conversation: Conversation, said: Sequence[NewMessage], now: datetime) -> list[Message]:
+def say(
+    session: Session, conversation: Conversation, said: Sequence[NewMessage], now: datetime, *, by_loop: bool = False
+) -> list[Message]:
     """Add messages in order to a locked conversation; return the stored ones, one for each given.
 
-    Raises: Conflict when the conversation has ended.
+    ``by_loop``: its app lets the loop answer. Raises: Conflict when the conversation has ended.
     """
     if conversation.ended_at is not None:
         raise Conflict(
@@ -90,10 +96,16 @@ def say(session: Session, conversation: Conversation, said: Sequence[NewMessage]
         )
     named = [message.message_id for message in said if message.message_id is not None]
     known = queries.known_messages(session, conversation.key, named)
+    before = conversation.message_count
     stored = [_store(session, conversation, message, known, now) for message in said]
     conversation.updated_at = now
     conversation.snoozed_until = None
+    if conversation.message_count > before:
+        conversation.woken_at = conversation.think_after = None
+        conversation.think_attempts = 0
+        answers.supersede(session, conversation, now)
     session.flush()
+    refresh(session, conversation, by_loop, now)
     return stored
 
 
@@ -114,6 +126,10 @@ def _store(
         created_at=said.created_at or now,
     )
     conversation.message_count += 1
+    if said.role is Role.USER and conversation.unanswered_since is None:
+        conversation.unanswered_since = now
+    elif said.role is Role.ASSISTANT:
+        conversation.unanswered_since = None
     session.add(message)
     known[message_id] = message
     return message
@@ -126,7 +142,9 @@ def end(
     if conversation.ended_at is None:
         conversation.ended_at = conversation.updated_at = now
         conversation.end_reason = reason
-        conversation.snoozed_until = None
+        conversation.snoozed_until = conversation.woken_at = conversation.think_after = None
+        conversation.unanswered_since = conversation.focus_since = None
+        answers.supersede(session, conversation, now)
         enqueue(session, _memory_job(conversation, epoch, max_attempts), now)
     return list(jobs_of_conversation(session, conversation.key))
 
@@ -152,12 +170,22 @@ def snooze(conversation: Conversation, minutes: int, now: datetime) -> Conversat
     if not least <= minutes <= most:
         raise Invalid(f"minutes must be {least}..{most}.")
     conversation.snoozed_until = now + timedelta(minutes=minutes)
+    conversation.focus_since = None
     return conversation
 
 
-def wake(session: Session, now: datetime) -> int:
-    """Bring back every conversation whose snooze has ended; return how many."""
-    due = queries.lock_snoozed_until(session, now)
-    if due:
-        session.execute(update(Conversation), [{"key": key, "snoozed_until": None} for key in due])
+def wake(session: Session, now: datetime, answered_by_loop: LoopAnswers = lambda *_: ()) -> int:
+    """Bring back conversations whose snooze has ended, or that the loop left alone until now; return how many."""
+    due = queries.lock_hidden_until(session, now, WAKE_LIMIT)
+    for conversation in due:
+        _wake(conversation, now)
+    session.flush()
+    refresh_all(session, due, answered_by_loop, now)
     return len(due)
+
+
+def _wake(conversation: Conversation, now: datetime) -> None:
+    if conversation.snoozed_until is not None and conversation.snoozed_until <= now:
+        conversation.snoozed_until, conversation.woken_at = None, now
+    if conversation.think_after is not None and conversation.think_after <= now:
+        conversation.think_after = None

@@ -83,7 +83,7 @@ class AnswerState(StrEnum):
 class Answer(Base):
     """An answer the loop thought out. One conversation's message is answered at most once.
 
-    The text stands here only until it becomes a message.
+    The text stands here only while it waits for approval.
     """
 
     __tablename__ = "answers"
@@ -97,6 +97,7 @@ class Answer(Base):
             sqlite_where=text("state IN ('pending','sent')"),
         ),
         Index("ix_answers_app_id_state_key", "app_id", "state", "key"),
+        Index("ix_answers_conversation_key_answers_position", "conversation_key", "answers_position"),
         {"sqlite_autoincrement": True},
     )
 

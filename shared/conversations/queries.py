@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
-from shared.conversations.models import Conversation, Message
+from shared.conversations.models import Answer, AnswerState, Conversation, Message
+from shared.energy.models import Spending
 from shared.errors import NotFound
+
+_FRESH = {"populate_existing": True}
 
 
 class ConversationState(StrEnum):
@@ -28,6 +31,7 @@ class ConversationFilter:
 
     user_id: str | None = None
     ended: bool | None = None
+    unanswered: bool | None = None
 
 
 def state_of(conversation: Conversation, now: datetime) -> ConversationState:
@@ -51,7 +55,7 @@ def get_conversation(session: Session, app_id: str, conversation_id: str) -> Con
 def lock_conversation(session: Session, app_id: str, conversation_id: str) -> Conversation:
     """Return an app's conversation, locked until the transaction ends. Raises: NotFound."""
     query = _by_id(app_id, conversation_id).with_for_update()
-    found = session.scalar(query, execution_options={"populate_existing": True})
+    found = session.scalar(query, execution_options=_FRESH)
     return _found(found, app_id, conversation_id)
 
 
@@ -64,6 +68,9 @@ def list_conversations(
         query = query.where(Conversation.user_id == wanted.user_id)
     if wanted.ended is not None:
         query = query.where(Conversation.ended_at.is_not(None) if wanted.ended else Conversation.ended_at.is_(None))
+    if wanted.unanswered is not None:
+        waits = Conversation.unanswered_since
+        query = query.where(waits.is_not(None) if wanted.unanswered else waits.is_(None))
     return session.scalars(query if before is None else query.where(Conversation.key < before)).all()
 
 
@@ -85,10 +92,20 @@ def known_messages(session: Session, conversation_key: int, message_ids: Sequenc
     return {message.message_id: message for message in session.scalars(query)}
 
 
-def lock_snoozed_until(session: Session, at: datetime) -> Sequence[int]:
-    """Return the keys of conversations whose snooze ends by ``at``, locked; those in other hands come later."""
-    query = select(Conversation.key).where(Conversation.snoozed_until <= at)
-    return session.scalars(query.with_for_update(skip_locked=True)).all()
+def newest_messages(session: Session, conversation_key: int, limit: int) -> list[Message]:
+    """Return a conversation's last messages, in order."""
+    query = select(Message).where(Message.conversation_key == conversation_key)
+    return list(reversed(session.scalars(query.order_by(Message.position.desc()).limit(limit)).all()))
+
+
+def lock_hidden_until(session: Session, at: datetime, limit: int) -> Sequence[Conversation]:
+    """Return conversations that are hidden until ``at`` at most, locked; those in other hands come later."""
+    found: dict[int, Conversation] = {}
+    for until in (Conversation.snoozed_until, Conversation.think_after):
+        query = select(Conversation).where(until <= at).order_by(until).limit(limit)
+        locked = session.scalars(query.with_for_update(skip_locked=True), execution_options=_FRESH)
+        found |= {one.key: one for one in locked}
+    return list(found.values())
 
 
 def lock_all(session: Session, app_id: str) -> Sequence[int]:
@@ -97,9 +114,100 @@ def lock_all(session: Session, app_id: str) -> Sequence[int]:
     return session.scalars(query.with_for_update()).all()
 
 
-def has_snoozed_until(session: Session, at: datetime) -> bool:
-    """Whether the snooze of any conversation ends by ``at``."""
-    return session.scalar(select(Conversation.key).where(Conversation.snoozed_until <= at).limit(1)) is not None
+def has_hidden_until(session: Session, at: datetime) -> bool:
+    """Whether any conversation is hidden until ``at`` at most."""
+    untils = (Conversation.snoozed_until, Conversation.think_after)
+    return any(session.scalar(select(Conversation.key).where(until <= at).limit(1)) is not None for until in untils)
+
+
+def oldest_unanswered(session: Session, since: datetime, until: datetime) -> Conversation | None:
+    """Return the conversation that has waited longest for the loop, of those waiting since after ``since``."""
+    waits = Conversation.focus_since
+    return session.scalar(select(Conversation).where(waits > since, waits <= until).order_by(waits).limit(1))
+
+
+def has_changed_since(session: Session, app_id: str, at: datetime | None) -> bool:
+    """Whether anything happened in any of an app's conversations after ``at``."""
+    query = select(Conversation.key).where(Conversation.app_id == app_id)
+    query = query if at is None else query.where(Conversation.updated_at > at)
+    return session.scalar(query.limit(1)) is not None
+
+
+def recent_conversations(session: Session, app_id: str, limit: int) -> Sequence[Conversation]:
+    """Return an app's conversations that are not snoozed, the one something happened in last first."""
+    query = select(Conversation).where(Conversation.app_id == app_id, Conversation.snoozed_until.is_(None))
+    return session.scalars(query.order_by(Conversation.updated_at.desc(), Conversation.key.desc()).limit(limit)).all()
+
+
+def states_of_answers(session: Session, conversation_key: int, position: int) -> list[str]:
+    """Return the states of all answers to the message at ``position``."""
+    mine = (Answer.conversation_key == conversation_key, Answer.answers_position == position)
+    return list(session.scalars(select(Answer.state).where(*mine)))
+
+
+def is_settled(most_rejections: int) -> ColumnElement[bool]:
+    """Say of many conversations that no further draft is wanted: one is to be approved, or too many were rejected."""
+    last = (Answer.conversation_key == Conversation.key, Answer.answers_position == Conversation.message_count - 1)
+    of_last = select(func.count()).select_from(Answer).where(*last).correlate(Conversation)
+    pending = of_last.where(Answer.state == AnswerState.PENDING).scalar_subquery()
+    rejected = of_last.where(Answer.state == AnswerState.REJECTED).scalar_subquery()
+    return or_(pending > 0, rejected >= most_rejections)
+
+
+def last_rejection(session: Session, conversation_key: int, position: int) -> Answer | None:
+    """Return the answer to the message at ``position`` that was rejected last."""
+    mine = (Answer.conversation_key == conversation_key, Answer.answers_position == position)
+    query = select(Answer).where(*mine, Answer.state == AnswerState.REJECTED)
+    return session.scalar(query.order_by(Answer.key.desc()).limit(1))
+
+
+def pending_answer(session: Session, conversation_key: int) -> Answer | None:
+    """Return the answer of a conversation that waits for approval."""
+    query = select(Answer).where(Answer.conversation_key == conversation_key, Answer.state == AnswerState.PENDING)
+    return session.scalar(query.limit(1))
+
+
+def get_answer(session: Session, app_id: str, answer_id: str) -> Answer:
+    """Return an answer of an app's, as the database has it now. Raises: NotFound."""
+    query = select(Answer).where(Answer.app_id == app_id, Answer.answer_id == answer_id)
+    answer = session.scalar(query, execution_options=_FRESH)
+    if answer is None:
+        raise NotFound(
+            f"App {app_id} has no answer {answer_id}; GET /apps/{app_id}/answers lists those it has.",
+            details={"appId": app_id, "answerId": answer_id},
+        )
+    return answer
+
+
+def list_answers(
+    session: Session, app_id: str, state: AnswerState | None, limit: int, before: int | None = None
+) -> Sequence[Answer]:
+    """Return an app's answers, newest first; ``before`` is the key to go on below."""
+    query = select(Answer).where(Answer.app_id == app_id).order_by(Answer.key.desc()).limit(limit)
+    query = query if state is None else query.where(Answer.state == state)
+    return session.scalars(query if before is None else query.where(Answer.key < before)).all()
+
+
+def count_answers(session: Session, app_id: str, conversation_key: int | None = None) -> int:
+    """Return how many answers of an app stand, or of one of its conversations."""
+    query = select(func.count()).select_from(Answer).where(Answer.app_id == app_id)
+    query = query if conversation_key is None else query.where(Answer.conversation_key == conversation_key)
+    return session.scalar(query) or 0
+
+
+def count_unanswered(session: Session) -> tuple[int, datetime | None]:
+    """Return how many conversations wait for an answer, and since when the oldest waits that the loop is to answer."""
+    waiting = session.scalar(select(func.count(Conversation.unanswered_since))) or 0
+    return waiting, session.scalar(select(func.min(Conversation.focus_since)))
+
+
+def spent_of_budgets(session: Session) -> list[tuple[int, int]]:
+    """Return budget and spending (micro-units) of every open conversation that has a budget."""
+    budget = Conversation.energy_budget_micro
+    mine = Spending.conversation_key == Conversation.key
+    spent = select(func.coalesce(func.sum(Spending.micro), 0)).where(mine).correlate(Conversation).scalar_subquery()
+    rows = session.execute(select(budget, spent).where(budget.is_not(None), Conversation.ended_at.is_(None)))
+    return [(int(has), int(used)) for has, used in rows]
 
 
 def count_conversations(session: Session, app_id: str | None = None) -> tuple[int, int]:

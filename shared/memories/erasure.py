@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import NO_DIGEST, App, Erasure, IdempotencyKey
 from shared.apps.queries import get_app, lock_app
-from shared.conversations.models import Conversation, Message
+from shared.conversations.models import Answer, Conversation, Message
 from shared.conversations.queries import lock_all, lock_conversation
 from shared.ids import new_id
 from shared.llm.calls import EXTRACTIVE
@@ -47,6 +47,7 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     lock_all(session, app_id)
     erased = _forget_memories(session, app, now)
     session.execute(update(Origin).where(Origin.app_id == app_id).values(conversation_key=None))
+    erased["answers"] = _count(session, delete(Answer).where(Answer.app_id == app_id))
     erased["messages"] = _count(session, delete(Message).where(Message.app_id == app_id))
     erased["conversations"] = _count(session, delete(Conversation).where(Conversation.app_id == app_id))
     app.config = {}
@@ -68,6 +69,7 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     erased["memoryHistory"] = _forget_changes(session, app_id, conversation.key)
     session.execute(update(Origin).where(Origin.conversation_key == conversation.key).values(conversation_key=None))
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
+    erased["answers"] = _count(session, delete(Answer).where(Answer.conversation_key == conversation.key))
     erased["messages"] = _count(session, delete(Message).where(Message.conversation_key == conversation.key))
     session.delete(conversation)
     session.flush()

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App, IdempotencyKey
 from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import count_answers
 from shared.errors import NotFound
 from shared.memories.compaction import Candidate
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
@@ -163,10 +164,14 @@ def count_unfinished_jobs(session: Session, app_id: str) -> int:
 
 
 def count_conversation_rows(session: Session, app_id: str) -> dict[str, int]:
-    """Return how many conversations and messages an app has."""
+    """Return how many conversations, messages and answers of the loop's an app has."""
     conversations = select(func.count()).select_from(Conversation).where(Conversation.app_id == app_id)
     messages = select(func.count()).select_from(Message).where(Message.app_id == app_id)
-    return {"conversations": _count(session, conversations), "messages": _count(session, messages)}
+    return {
+        "conversations": _count(session, conversations),
+        "messages": _count(session, messages),
+        "answers": count_answers(session, app_id),
+    }
 
 
 def count_left_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
@@ -176,6 +181,7 @@ def count_left_of_conversation(session: Session, app_id: str, conversation_key: 
     changes = [c for c in changes_with_text(session, app_id) if conversation_key in c.source_keys]
     return {
         "messages": _count(session, messages),
+        "answers": count_answers(session, app_id, conversation_key),
         "memorySources": _count(session, sources),
         "memoryHistory": len(changes),
     }

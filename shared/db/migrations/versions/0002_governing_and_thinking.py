@@ -151,6 +151,12 @@ def upgrade() -> None:
     )
     op.create_index("ix_answers_app_id_state_key", "answers", ["app_id", "state", "key"], unique=False)
     op.create_index(
+        "ix_answers_conversation_key_answers_position",
+        "answers",
+        ["conversation_key", "answers_position"],
+        unique=False,
+    )
+    op.create_index(
         "uq_answers_standing",
         "answers",
         ["conversation_key", "answers_position"],
@@ -161,6 +167,7 @@ def upgrade() -> None:
     op.add_column("apps", sa.Column("weight", sa.Integer(), nullable=False, server_default="1"))
     op.add_column("apps", sa.Column("answered_by", sa.String(length=10), nullable=False, server_default="app"))
     op.add_column("apps", sa.Column("approves_answers", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.add_column("apps", sa.Column("reviewed_at", UtcDateTime(), nullable=True))
     op.add_column("conversations", sa.Column("woken_at", UtcDateTime(), nullable=True))
     op.add_column("conversations", sa.Column("unanswered_since", UtcDateTime(), nullable=True))
     op.add_column("conversations", sa.Column("focus_since", UtcDateTime(), nullable=True))

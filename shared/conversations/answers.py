@@ -1,0 +1,145 @@
+"""What becomes of an answer the loop thought out: sent at once, or kept until a person approves it.
+
+One message is answered at most once, however often it was thought about: an answer names the message it answers, and
+is dropped when that is no longer the last one. The caller has locked the conversation in every function here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from shared.contracts.events import EventKind
+from shared.conversations import queries
+from shared.conversations.models import Answer, AnswerState, Conversation, Message
+from shared.errors import Conflict
+from shared.events.recording import record
+from shared.ids import new_id
+
+ASSISTANT = "assistant"
+
+
+class Stale(Conflict):
+    """Something was said, or the conversation ended, after what this was thought of."""
+
+    code = "stale"
+
+
+class Duplicate(Conflict):
+    """The message has an answer already."""
+
+    code = "duplicate"
+
+
+@dataclass(frozen=True)
+class Thought:
+    """An answer, what it answers, and who thought it out."""
+
+    text: str
+    position: int
+    """Of the last message that was seen."""
+    model: str
+
+
+def check_unchanged(session: Session, conversation: Conversation, position: int) -> None:
+    """Raises: Stale, Duplicate, when what was thought of at ``position`` may not be carried out any more."""
+    states = queries.states_of_answers(session, conversation.key, position)
+    if AnswerState.PENDING in states or AnswerState.SENT in states:
+        raise Duplicate("The last message has an answer already; this one is dropped.")
+    if conversation.ended_at is not None or conversation.message_count - 1 != position:
+        raise Stale("Something was said, or the conversation ended, meanwhile; this is dropped.")
+
+
+def give(session: Session, conversation: Conversation, thought: Thought, approves: bool, now: datetime) -> Answer:
+    """Answer a conversation; ``approves``: a person approves answers first. Raises: Stale, Duplicate."""
+    check_unchanged(session, conversation, thought.position)
+    answer = Answer(
+        answer_id=new_id("ans", now),
+        app_id=conversation.app_id,
+        conversation_key=conversation.key,
+        conversation_id=conversation.conversation_id,
+        answers_position=thought.position,
+        state=AnswerState.PENDING,
+        content=thought.text,
+        model=thought.model,
+        created_at=now,
+    )
+    session.add(answer)
+    conversation.think_after, conversation.think_attempts = None, 0
+    if approves:
+        conversation.focus_since = None
+        _tell(session, EventKind.ANSWER_PENDING, answer, answer.answer_id, now)
+    else:
+        _send(session, conversation, answer, now)
+    session.flush()
+    return answer
+
+
+def approve(
+    session: Session, conversation: Conversation, answer: Answer, content: str | None, actor: str, now: datetime
+) -> Answer:
+    """Send a pending answer, in other words where ``content`` is given; again, do nothing. Raises: Conflict."""
+    if answer.state == AnswerState.SENT and answer.decided_by is not None:
+        return answer
+    _refuse_decided(answer, "approved")
+    answer.content = answer.content if content is None else content
+    answer.decided_by, answer.decided_at = actor, now
+    _send(session, conversation, answer, now)
+    session.flush()
+    return answer
+
+
+def reject(session: Session, answer: Answer, reason: str | None, actor: str, now: datetime) -> Answer:
+    """Refuse a pending answer; again, do nothing. The caller reckons the focus anew. Raises: Conflict."""
+    if answer.state == AnswerState.REJECTED:
+        return answer
+    _refuse_decided(answer, "rejected")
+    answer.state, answer.content, answer.reason = AnswerState.REJECTED, None, reason
+    answer.decided_by, answer.decided_at = actor, now
+    _tell(session, EventKind.ANSWER_REJECTED, answer, answer.answer_id, now)
+    session.flush()
+    return answer
+
+
+def supersede(session: Session, conversation: Conversation, now: datetime) -> None:
+    """Withdraw the answer that waits for approval: what it answers is no longer the last word."""
+    waiting = (Answer.conversation_key == conversation.key, Answer.state == AnswerState.PENDING)
+    gone = {"state": AnswerState.SUPERSEDED, "content": None, "decided_at": now}
+    session.execute(update(Answer).where(*waiting).values(gone), execution_options={"synchronize_session": "fetch"})
+
+
+def _send(session: Session, conversation: Conversation, answer: Answer, now: datetime) -> None:
+    message = Message(
+        conversation_key=conversation.key,
+        app_id=conversation.app_id,
+        position=conversation.message_count,
+        message_id=answer.answer_id,
+        role=ASSISTANT,
+        content=answer.content or "",
+        created_at=now,
+    )
+    session.add(message)
+    answer.state, answer.content, answer.message_id = AnswerState.SENT, None, answer.answer_id
+    conversation.message_count += 1
+    conversation.updated_at = now
+    conversation.unanswered_since = conversation.focus_since = conversation.woken_at = None
+    _tell(session, EventKind.ANSWER_SENT, answer, answer.message_id, now)
+
+
+def _tell(session: Session, kind: EventKind, answer: Answer, subject: str | None, now: datetime) -> None:
+    record(session, kind, answer.app_id, now, conversation_id=answer.conversation_id, subject=subject)
+
+
+def _refuse_decided(answer: Answer, what: str) -> None:
+    if answer.state == AnswerState.PENDING:
+        return
+    why = {
+        AnswerState.SENT: "it has been sent already",
+        AnswerState.REJECTED: "it was rejected; the loop thinks about the conversation again",
+        AnswerState.SUPERSEDED: "something was said, or the conversation ended, after it was drafted; "
+        "GET /apps/{appId}/answers?state=pending lists those that wait",
+    }[AnswerState(answer.state)]
+    raise Conflict(f"Answer {answer.answer_id} cannot be {what}: {why}.", code=f"answer_{answer.state}")

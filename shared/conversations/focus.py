@@ -1,0 +1,73 @@
+"""Which conversations the loop may think about, and since when each of them waits.
+
+``focus_since`` follows from everything else a conversation holds; whoever changes one of those facts has it reckoned
+anew, so that the oldest is one look into an index however many conversations are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from shared.conversations import queries
+from shared.conversations.models import AnswerState, Conversation
+
+MOST_REJECTIONS = 3
+"""Rejected in a row for the same message; then the loop waits until something new is said."""
+LoopAnswers = Callable[[Session, Collection[str]], Collection[str]]
+"""Says which of some apps are answered by the loop."""
+
+
+def refresh(session: Session, conversation: Conversation, by_loop: bool, now: datetime) -> None:
+    """Reckon anew since when a locked conversation waits for the loop; ``by_loop``: its app lets the loop answer."""
+    waits = by_loop and _may_wait(conversation, now) and not _is_settled(session, conversation)
+    conversation.focus_since = conversation.unanswered_since if waits else None
+
+
+def refresh_all(session: Session, conversations: Iterable[Conversation], answers: LoopAnswers, now: datetime) -> None:
+    """Reckon several locked conversations anew, of whatever apps."""
+    found = list(conversations)
+    by_loop = answers(session, {one.app_id for one in found}) if found else ()
+    for one in found:
+        refresh(session, one, one.app_id in by_loop, now)
+
+
+def hide_app(session: Session, app_id: str) -> None:
+    """Have none of an app's conversations thought about any more; the caller has locked the app."""
+    mine = (Conversation.app_id == app_id, Conversation.focus_since.is_not(None))
+    session.execute(update(Conversation).where(*mine).values(focus_since=None))
+
+
+def show_app(session: Session, app_id: str) -> None:
+    """Have an app's unanswered conversations thought about from now on; the caller has locked the app."""
+    waiting = (
+        Conversation.app_id == app_id,
+        Conversation.unanswered_since.is_not(None),
+        Conversation.ended_at.is_(None),
+        Conversation.snoozed_until.is_(None),
+        Conversation.think_after.is_(None),
+        ~queries.is_settled(MOST_REJECTIONS),
+    )
+    shown = update(Conversation).where(*waiting).values(focus_since=Conversation.unanswered_since)
+    session.execute(shown, execution_options={"synchronize_session": False})
+
+
+def put_off(conversation: Conversation, until: datetime, failed: bool) -> None:
+    """Have the loop leave a locked conversation alone until then; ``failed``: because a turn brought nothing."""
+    conversation.think_after, conversation.focus_since = until, None
+    if failed:
+        conversation.think_attempts += 1
+
+
+def _may_wait(conversation: Conversation, now: datetime) -> bool:
+    hidden = (conversation.snoozed_until, conversation.think_after)
+    return conversation.ended_at is None and not any(until is not None and until > now for until in hidden)
+
+
+def _is_settled(session: Session, conversation: Conversation) -> bool:
+    """Whether its last message needs no further draft: one is to be approved, or too many were rejected."""
+    states = queries.states_of_answers(session, conversation.key, conversation.message_count - 1)
+    return AnswerState.PENDING in states or states.count(AnswerState.REJECTED) >= MOST_REJECTIONS
