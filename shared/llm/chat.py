@@ -7,7 +7,7 @@ asking again to ``repair``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -20,6 +20,34 @@ AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 FRAME_TOKENS = 64
 """What a model's chat template adds around four messages."""
+
+
+class Asked(Protocol):
+    """Whatever is sent to a model, as far as its size, its cost and its whole arrival are concerned."""
+
+    @property
+    def kind(self) -> WorkKind:
+        """What it is booked as."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text sent, in order."""
+
+    @property
+    def max_completion_tokens(self) -> int:
+        """The longest answer."""
+
+    @property
+    def fresh(self) -> str:
+        """The end of the prompt from where a server cannot have it cached, because it begins with something unique."""
+
+    @property
+    def estimated_tokens(self) -> int:
+        """The best guess at the prompt's length."""
+
+    @property
+    def most_tokens(self) -> int:
+        """A figure the prompt's length hardly ever passes."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +75,11 @@ class Question(Generic[AnswerT]):
     def estimated_tokens(self) -> int:
         """The best guess at the prompt's length."""
         return sum(map(estimate_tokens, self.texts))
+
+    @property
+    def most_tokens(self) -> int:
+        """A figure the prompt's length hardly ever passes."""
+        return sum(map(most_tokens, self.texts)) + FRAME_TOKENS
 
 
 class Chat(Protocol):
@@ -84,6 +117,15 @@ class PromptCut(Configuration):
 
 
 @dataclass(frozen=True)
+class ToolCall:
+    """A model's wish to have a tool used; neither the name nor the arguments are checked yet."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Reply:
     """What came back from a model; counts are None where the provider reports none."""
 
@@ -91,25 +133,33 @@ class Reply:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     truncated: bool = False
+    calls: tuple[ToolCall, ...] = ()
 
 
-def prospect_of(question: Question[AnswerT], model: str) -> Prospect:
+def prospect_of(asked: Asked, model: str) -> Prospect:
     """Describe a call that is about to be made, with the most it can take."""
-    return Prospect(question.kind, model, _most_prompt_tokens(question), question.max_completion_tokens)
+    return Prospect(asked.kind, model, asked.most_tokens, asked.max_completion_tokens)
 
 
-def _most_prompt_tokens(question: Question[AnswerT]) -> int:
-    return sum(map(most_tokens, question.texts)) + FRAME_TOKENS
-
-
-def check_fit(question: Question[AnswerT], context_tokens: int) -> None:
+def check_fit(asked: Asked, context_tokens: int) -> None:
     """Raise ``Configuration`` for a prompt that may not fit the window beside its answer; nothing is sent then."""
-    needed = _most_prompt_tokens(question) + question.max_completion_tokens
+    needed = asked.most_tokens + asked.max_completion_tokens
     if needed > context_tokens:
         raise Configuration(
             f"The prompt may need {needed} tokens with its answer and the model's window has {context_tokens}. "
             "Raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS if the model allows it."
         )
+
+
+def check_whole(asked: Asked, reply: Reply, context_tokens: int) -> None:
+    """Raise ``PromptCut`` when the server saw less than the whole prompt, ``Unusable`` when the answer was cut off."""
+    if _was_cut(asked, reply, context_tokens):
+        raise PromptCut(
+            f"The model saw only {reply.prompt_tokens} tokens of a longer prompt: its window is smaller than "
+            f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={context_tokens}. Lower the setting, or use a model with that window."
+        )
+    if reply.truncated:
+        raise Unusable(CallOutcome.TRUNCATED, "it was cut off because it was too long", reply.text)
 
 
 def read_reply(question: Question[AnswerT], reply: Reply, context_tokens: int) -> AnswerT:
@@ -119,34 +169,29 @@ def read_reply(question: Question[AnswerT], reply: Reply, context_tokens: int) -
         PromptCut: the server saw less than the whole prompt.
         Unusable: truncated or malformed.
     """
-    if _was_cut(question, reply, context_tokens):
-        raise PromptCut(
-            f"The model saw only {reply.prompt_tokens} tokens of a longer prompt: its window is smaller than "
-            f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={context_tokens}. Lower the setting, or use a model with that window."
-        )
-    if reply.truncated:
-        raise Unusable(CallOutcome.TRUNCATED, "it was cut off because it was too long", reply.text)
+    check_whole(question, reply, context_tokens)
     try:
         return parse_answer(reply.text, question.answer)
     except Refused as refused:
         raise Unusable(CallOutcome.MALFORMED, str(refused), reply.text) from None
 
 
-def _was_cut(question: Question[AnswerT], reply: Reply, context_tokens: int) -> bool:
+def _was_cut(asked: Asked, reply: Reply, context_tokens: int) -> bool:
     # A server may leave out of its count what it has cached, so only the part it cannot have cached proves a cut.
     # None and 0 are how some servers say "all of it was cached".
     seen = reply.prompt_tokens
-    return bool(seen) and (seen >= context_tokens or seen < least_tokens(question.fresh))  # type: ignore[operator]
+    return bool(seen) and (seen >= context_tokens or seen < least_tokens(asked.fresh))  # type: ignore[operator]
 
 
-def call_of(question: Question[AnswerT], model: str, reply: Reply, outcome: CallOutcome, seconds: float) -> ModelCall:
+def call_of(asked: Asked, model: str, reply: Reply, outcome: CallOutcome, seconds: float) -> ModelCall:
     """Describe an ended call, with estimates only where the provider reports nothing."""
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
+    said = reply.text + "".join(f"{call.name} {call.arguments}" for call in reply.calls)
     return ModelCall(
-        kind=question.kind,
+        kind=asked.kind,
         model=model,
-        prompt_tokens=question.estimated_tokens if prompt is None else prompt,
-        completion_tokens=estimate_tokens(reply.text) if completion is None else completion,
+        prompt_tokens=asked.estimated_tokens if prompt is None else prompt,
+        completion_tokens=estimate_tokens(said) if completion is None else completion,
         estimated=prompt is None or completion is None,
         outcome=outcome,
         seconds=seconds,

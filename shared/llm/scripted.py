@@ -1,10 +1,10 @@
-"""A chat that says what it was told to say: the double for tests of everything above a model."""
+"""Chats that say what they were told to say: the doubles for tests of everything above a model."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -12,17 +12,22 @@ from shared.errors import AfterthoughtError
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     AnswerT,
+    Asked,
     Chat,
     PromptCut,
     Question,
     Reply,
+    ToolCall,
     Unusable,
     call_of,
     check_fit,
+    check_whole,
     prospect_of,
     read_reply,
 )
+from shared.llm.tools import Exchange, ToolChat
 
+ValueT = TypeVar("ValueT")
 Line = str | dict[str, Any] | BaseModel | Reply | AfterthoughtError
 """Raw text, an object to be written as JSON, a whole reply, or the error that ends the call."""
 
@@ -55,26 +60,77 @@ class ScriptedChat(Chat):
             raise AssertionError(f"The script has no line left for: {question.user[:200]}")
         line = self._lines.pop(0)
         line = line if not callable(line) or isinstance(line, BaseModel) else line(question)
-        reply = _reply(line)
-        outcome = CallOutcome.UNAVAILABLE
-        try:
-            if isinstance(line, AfterthoughtError):
-                raise line
-            answer = read_reply(question, reply, self._context_tokens)
-            outcome = CallOutcome.ANSWERED
-            return answer
-        except Unusable as unusable:
-            outcome = unusable.outcome
-            raise
-        except PromptCut:
-            outcome = CallOutcome.PROMPT_CUT
-            raise
-        finally:
-            meter(call_of(question, self.name, reply, outcome, 0.0))
+        return _play(question, line, lambda reply: read_reply(question, reply, self._context_tokens), self.name, meter)
 
 
-def _reply(line: Line) -> Reply:
+Step = str | ToolCall | Sequence[ToolCall] | Reply | AfterthoughtError
+"""Text, calls of tools, a whole reply, or the error that ends the call."""
+
+
+class ScriptedToolChat(ToolChat):
+    """Says step after step of a script, and keeps the exchanges; a step may be a function of the exchange."""
+
+    def __init__(
+        self,
+        steps: Iterable[Step | Callable[[Exchange], Step]] = (),
+        *,
+        name: str = "ollama:scripted",
+        context_tokens: int = 8192,
+    ) -> None:
+        self._name = name
+        self._context_tokens = context_tokens
+        self.steps = list(steps)
+        self.exchanges: list[Exchange] = []
+        self.closed = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def reply(self, exchange: Exchange, seconds: float, meter: Meter) -> Reply:
+        check_fit(exchange, self._context_tokens)
+        meter.reserve(prospect_of(exchange, self.name))
+        self.exchanges.append(exchange)
+        if not self.steps:
+            raise AssertionError("The script has no step left.")
+        step = self.steps.pop(0)
+        return _play(exchange, step(exchange) if callable(step) else step, self._read(exchange), self.name, meter)
+
+    def _read(self, exchange: Exchange) -> Callable[[Reply], Reply]:
+        def read(reply: Reply) -> Reply:
+            check_whole(exchange, reply, self._context_tokens)
+            return reply
+
+        return read
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _play(asked: Asked, line: Line | Step, read: Callable[[Reply], ValueT], name: str, meter: Meter) -> ValueT:
+    reply, outcome = _reply(line), CallOutcome.UNAVAILABLE
+    try:
+        if isinstance(line, AfterthoughtError):
+            raise line
+        value = read(reply)
+        outcome = CallOutcome.ANSWERED
+        return value
+    except Unusable as unusable:
+        outcome = unusable.outcome
+        raise
+    except PromptCut:
+        outcome = CallOutcome.PROMPT_CUT
+        raise
+    finally:
+        meter(call_of(asked, name, reply, outcome, 0.0))
+
+
+def _reply(line: Line | Step) -> Reply:
     match line:
+        case ToolCall():
+            return Reply("", calls=(line,))
+        case list() | tuple():
+            return Reply("", calls=tuple(line))
         case Reply():
             return line
         case str():
@@ -85,3 +141,4 @@ def _reply(line: Line) -> Reply:
             return Reply(json.dumps(line))
         case AfterthoughtError():
             return Reply("", completion_tokens=0)
+    raise AssertionError(f"No step of a script: {line!r}")
