@@ -5,14 +5,12 @@ from __future__ import annotations
 import socket
 import sys
 
-import uvicorn
-
-from loop.api.app import build_api
-from loop.wiring import Loop, wire
+from loop.serving import serve
+from loop.wiring import wire
 from shared.errors import AfterthoughtError, Configuration
 from shared.settings import Settings, read_settings
 from shared.telemetry.exposition import use_files, wipe
-from shared.telemetry.logging import configure_logging, get_logger
+from shared.telemetry.logging import configure_logging
 
 SWITCH_SECONDS = 0.001
 
@@ -33,7 +31,7 @@ def main() -> int:
     sys.setswitchinterval(SWITCH_SECONDS)
     loop.start()
     try:
-        _serve(loop, listener)
+        serve(loop, listener)
     finally:
         loop.stop()
     return 0
@@ -53,20 +51,6 @@ def _listen(settings: Settings) -> socket.socket:
             f"({error.strerror}); stop what is there or choose another port."
         ) from None
     return listener
-
-
-def _serve(loop: Loop, listener: socket.socket) -> None:
-    address = listener.getsockname()
-    get_logger().info("loop_started", host=address[0], port=address[1])
-    config = uvicorn.Config(
-        build_api(loop),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=int(loop.settings.drain_seconds) or 1,
-        timeout_keep_alive=30,
-    )
-    uvicorn.Server(config).run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -56,6 +56,8 @@ APPS_REMEMBERING = Gauge("apps_with_memories", "Installed apps with at least one
 UTILISATION = Gauge("memory_utilisation_ratio", "Installed apps with a memory, of all installed, 0..1.")
 MEMORIES = Gauge("memories", "Memories that stand, of all apps.")
 CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
+REGULATING = Gauge("regulating", "Whether this loop regulates; over all loops the sum is 1.")
+TICK_AGE = Gauge("tick_age_seconds", "Time since the last finished tick.")
 BUILD = Gauge("build_info", "Always 1; the label tells the version.", ("version",))
 
 CATALOGUE = (
@@ -75,6 +77,8 @@ CATALOGUE = (
     UTILISATION,
     MEMORIES,
     CONVERSATIONS,
+    REGULATING,
+    TICK_AGE,
     BUILD,
 )
 
@@ -95,6 +99,8 @@ class StateGauges(Collector):
 
     def _read(self) -> Iterator[tuple[Gauge, Values]]:
         yield BUILD, {(release(),): 1}
+        yield REGULATING, _one(self._loop.mandate.fence is not None)
+        yield TICK_AGE, _one(self._loop.ticker.age())
         waiting = depths(self._loop.redis)
         yield REDIS_UP, _one(waiting is not None)
         if waiting is not None:

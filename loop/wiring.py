@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from threading import Event
+from threading import Event, Thread
 
 import redis
 from celery import Celery
@@ -14,6 +16,7 @@ from loop.mandate import MandateKeeper
 from loop.notices import Notices
 from loop.regulator import Regulator, Rules
 from loop.steps.finish_erasures import FinishErasures
+from loop.steps.mend_lanes import MendLanes
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
 from loop.steps.step import Step
@@ -30,7 +33,10 @@ from shared.presence import my_name
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 
+Drain = Callable[[float], object]
+"""Finishes or lets go of what was begun, within so many seconds."""
 _STANDING_DOWN_SECONDS = 2.0
+_NOTICES_SECONDS = 2.0
 CLOCK_DOUBT = timedelta(minutes=1)
 """How far the clocks of two machines may be apart without harm."""
 
@@ -52,6 +58,8 @@ class Loop:
     admin_token: str
     draining: Event = field(default_factory=Event)
     """Set once the process was asked to stop; readiness is false from then on."""
+    drains: Sequence[Drain] = ()
+    """What else has to finish or let go of what it began before the process ends."""
 
     def start(self) -> None:
         """Begin to tick and to listen for news."""
@@ -63,12 +71,23 @@ class Loop:
         """Return the workers heard of lately. Raises: any of BROKER_ERRORS."""
         return workers_heard(self.redis, self.clock.now().timestamp() - self.settings.worker_silence_seconds)
 
-    def stop(self) -> None:
-        """Finish the present tick and let go of everything."""
+    def drain(self, seconds: float) -> None:
+        """Finish what was begun within so many seconds, begin nothing new, and let another loop regulate."""
         self.draining.set()
-        self.ticker.stop(self.settings.drain_seconds)
+        self.ticker.end()
+        until = time.monotonic() + seconds
+        others = [Thread(target=drain, args=(seconds,), name="drain", daemon=True) for drain in self.drains]
+        for thread in others:
+            thread.start()
+        self.ticker.stop(seconds)
+        for thread in others:
+            thread.join(max(0.0, until - time.monotonic()))
         self.mandate.stand_down(_STANDING_DOWN_SECONDS)
-        self.notices.stop(2.0)
+
+    def stop(self) -> None:
+        """Let go of everything, having drained."""
+        self.drain(self.settings.drain_seconds)
+        self.notices.stop(_NOTICES_SECONDS)
         self.celery.close()
         self.redis.close()
         self.database.dispose()
@@ -81,6 +100,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     celery = make_celery(settings)
     client = connect_redis(settings)
     metrics = Metrics(CollectorRegistry())
+    draining = Event()
     mandate = MandateKeeper(database, clock, my_name(), settings.lock_seconds, metrics)
     fenced = mandate.transactions
     regulator = Regulator(
@@ -92,14 +112,16 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     def send_job(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
         send(celery, task, queue, message, priority)
 
-    relay = RelayJobs(fenced, clock, regulator, send_job, settings.queued_seconds, metrics)
+    relay = RelayJobs(fenced, clock, regulator, send_job, settings.queued_seconds, metrics, is_over=draining.is_set)
     rule = RetryRule(settings.retry_base_seconds, settings.retry_max_seconds)
     keep_keys = timedelta(hours=settings.idempotency_hours)
     longest = max(settings.lease_seconds, settings.queued_seconds, settings.retry_max_seconds)
     horizon = timedelta(seconds=longest) + CLOCK_DOUBT
-    upkeep = Upkeep(fenced, clock, rule, keep_keys, metrics, horizon)
+    longest_call = timedelta(seconds=settings.task_hard_limit_seconds)
+    upkeep = Upkeep(fenced, clock, rule, keep_keys, metrics, horizon, longest_call=longest_call)
     steps: list[Step] = [
-        relay, SettleEnergy(regulator), upkeep, WakeSnoozed(fenced, clock), FinishErasures(fenced)
+        relay, SettleEnergy(regulator), upkeep, WakeSnoozed(fenced, clock), FinishErasures(fenced),
+        MendLanes(fenced, clock),
     ]  # fmt: skip
     ticker = Ticker(steps, settings.tick_seconds, metrics, mandate)
     return Loop(
@@ -114,4 +136,5 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         ticker=ticker,
         notices=Notices(client, lambda _: ticker.wake()),
         admin_token=read_or_make_admin_token(settings),
+        draining=draining,
     )

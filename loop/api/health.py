@@ -9,7 +9,9 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from loop.api.schemas.health import Dependency, Ready
+from loop.mandate import Standing
 from loop.release import release
+from loop.ticker import LATE_SECONDS
 from loop.wiring import Loop
 from shared.broker import BROKER_ERRORS
 from shared.errors import Transient
@@ -17,13 +19,13 @@ from shared.llm.calls import EXTRACTIVE
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import model_name
 
-_LATE_SECONDS = 30.0
 _OLLAMA_SECONDS = 2.0
 
 
 def look(loop: Loop) -> Ready:
     """Look at everything the loop needs."""
     found = {"database": _database(loop), "redis": _redis(loop), "ticker": _ticker(loop), "worker": _worker(loop)}
+    found["regulator"] = _regulator(loop)
     if loop.draining.is_set():
         found["loop"] = Dependency(ok=False, needed=True, detail="It was asked to stop and finishes what it began.")
     if loop.settings.model is not None:
@@ -67,10 +69,20 @@ def _worker(loop: Loop) -> Dependency:
 
 
 def _ticker(loop: Loop) -> Dependency:
-    seconds = max(_LATE_SECONDS, 10 * loop.settings.tick_seconds)
+    seconds = max(LATE_SECONDS, 10 * loop.settings.tick_seconds)
     if loop.ticker.is_late(seconds):
         return Dependency(ok=False, needed=True, detail=f"No tick has finished for {seconds:g} s; see the loop's log.")
     return Dependency(ok=True, needed=True, detail="The loop ticks.")
+
+
+def _regulator(loop: Loop) -> Dependency:
+    if loop.mandate.fence is not None:
+        detail = "This loop regulates."
+    elif loop.mandate.standing is Standing.STANDS_BY:
+        detail = f"Another loop ({loop.mandate.holder}) regulates; this one stands by."
+    else:
+        detail = "No loop is known to regulate yet."
+    return Dependency(ok=True, needed=False, detail=detail)
 
 
 def _ollama(loop: Loop, model: str) -> Dependency:

@@ -43,7 +43,9 @@ class RelayJobs:
         queued_seconds: float,
         metrics: Metrics,
         most_deliveries: int = 32,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
+        """``is_over``: whether the loop was asked to stop, so that nothing more is sent."""
         self._database = database
         self._clock = clock
         self._regulator = regulator
@@ -51,6 +53,7 @@ class RelayJobs:
         self._queued_seconds = queued_seconds
         self._metrics = metrics
         self._most_deliveries = most_deliveries
+        self._is_over = is_over
         self._log = get_logger()
 
     def run(self) -> bool:
@@ -89,10 +92,16 @@ class RelayJobs:
 
     def _send_all(self, leased: list[Dispatch]) -> bool:
         for place, job in enumerate(leased):
+            if self._is_over():
+                self._log.info("jobs_handed_back", jobs=len(leased) - place)
+                self._hand_back(leased[place:], wait_seconds=0.0)
+                return False
             try:
                 self._send_one(job)
             except Transient as error:
-                self._hand_back(leased[place:], error)
+                self._metrics.broker_failures.inc()
+                self._log.warning("broker_refused", jobs=len(leased) - place, error=error.message)
+                self._hand_back(leased[place:], BROKER_PAUSE_SECONDS)
                 return False
         return bool(leased)
 
@@ -101,8 +110,6 @@ class RelayJobs:
         self._send(task, queue, JobMessage(job_id=job.job_id, fence=job.fence), job.priority)
         self._metrics.jobs_sent.labels(job.kind).inc()
 
-    def _hand_back(self, unsent: list[Dispatch], error: Transient) -> None:
-        self._metrics.broker_failures.inc()
-        self._log.warning("broker_refused", jobs=len(unsent), error=error.message)
+    def _hand_back(self, unsent: list[Dispatch], wait_seconds: float) -> None:
         with self._database.write() as session:
-            dispatch.hand_back(session, unsent, self._clock.now(), BROKER_PAUSE_SECONDS)
+            dispatch.hand_back(session, unsent, self._clock.now(), wait_seconds)

@@ -1,4 +1,4 @@
-"""Takes back jobs that were leased and lost, and forgets idempotency keys that are old.
+"""Takes back jobs that were leased and lost, forgets old idempotency keys, and lets go of what killed calls reserved.
 
 Jobs leased or due in a future that no lease and no retry reaches were written before the clock was set back; they are
 taken back, or made due, as well.
@@ -14,6 +14,7 @@ from shared.apps.models import IdempotencyKey
 from shared.apps.queries import has_keys_before
 from shared.clock import Clock
 from shared.db.transactions import Transactions
+from shared.energy import ledger
 from shared.outbox import dispatch, ownership
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Swept
@@ -37,14 +38,16 @@ class Upkeep:
         metrics: Metrics,
         horizon: timedelta = ownership.HORIZON,
         every_seconds: float = 1.0,
+        longest_call: timedelta = timedelta(minutes=2),
     ) -> None:
-        """``horizon`` is further ahead than any lease or retry."""
+        """``horizon`` is further ahead than any lease or retry; no model call takes longer than ``longest_call``."""
         self._database = database
         self._clock = clock
         self._rule = rule
         self._keep_keys = keep_keys
         self._metrics = metrics
         self._horizon = horizon
+        self._longest_call = longest_call
         self.every_seconds = every_seconds
         self._log = get_logger()
 
@@ -54,10 +57,15 @@ class Upkeep:
         with self._database.read() as session:
             expired = has_expired(session, now, now + self._horizon)
             old_keys = has_keys_before(session, now - self._keep_keys)
+            lost_calls = ledger.has_lost(session, now, self._longest_call)
         swept = self._sweep() if expired else Swept()
         if old_keys:
             with self._database.write() as session:
                 session.execute(delete(IdempotencyKey).where(IdempotencyKey.at < now - self._keep_keys))
+        if lost_calls:
+            with self._database.write() as session:
+                count = ledger.let_go_of_lost(session, now, self._longest_call)
+            self._log.warning("reservations_let_go", count=count)
         return bool(swept)
 
     def _sweep(self) -> Swept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import case, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, case, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from shared.db.inserting import insert_if_absent
@@ -101,8 +101,17 @@ def let_go(session: Session, key: int) -> None:
 
 def let_go_of_lost(session: Session, now: datetime, longest: timedelta) -> int:
     """Drop the reservations of calls that were killed, and those of a clock that was ahead; return how many."""
-    lost = or_(Reservation.until <= now, Reservation.at > now + longest)
-    return int(session.execute(delete(Reservation).where(lost)).rowcount)  # type: ignore[attr-defined]
+    lost = delete(Reservation).where(_is_lost(now, longest))
+    return int(session.execute(lost).rowcount)  # type: ignore[attr-defined]
+
+
+def has_lost(session: Session, now: datetime, longest: timedelta) -> bool:
+    """Whether a reservation stands whose call was killed, or whose clock was ahead."""
+    return session.scalar(select(Reservation.key).where(_is_lost(now, longest)).limit(1)) is not None
+
+
+def _is_lost(now: datetime, longest: timedelta) -> ColumnElement[bool]:
+    return or_(Reservation.until <= now, Reservation.at > now + longest)
 
 
 def estimate_of(session: Session, kind: str, model: str) -> int | None:

@@ -53,7 +53,7 @@ OUTCOMES = ("deleted", "merged", "oldest_went", "new_gave_way")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
 ERASURE_SCOPES = ("memories", "data", "conversation", "memory")
 KEEP_MANDATE = "keep_mandate"
-TICK_STEPS = (KEEP_MANDATE, "settle_energy", "relay_jobs", "wake_snoozed", "upkeep", "finish_erasures")
+TICK_STEPS = (KEEP_MANDATE, "settle_energy", "relay_jobs", "wake_snoozed", "upkeep", "finish_erasures", "mend_lanes")
 
 
 class Metrics:

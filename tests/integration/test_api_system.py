@@ -106,7 +106,7 @@ def test_readiness_names_each_dependency_and_what_is_wrong(
         found = ready.json()["dependencies"]
         assert (ready.status_code, ready.json()["agent"]) == (200, "ollama:m")
         assert {name: one["ok"] for name, one in found.items()} == {
-            "database": True, "redis": True, "ticker": True, "worker": False, "ollama": False,
+            "database": True, "redis": True, "ticker": True, "worker": False, "ollama": False, "regulator": True,
         }  # fmt: skip
         announce_worker(api.loop.redis, "worker@here", api.clock.now().timestamp())
         assert "worker@here" in api.client.get("/health/ready").json()["dependencies"]["worker"]["detail"]
