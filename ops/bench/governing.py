@@ -1,0 +1,250 @@
+"""A day of a thousand apps, with and without the regulator: ``python -m ops.bench.governing``.
+
+The real relay, lanes, ledger and pipeline over a SQLite file, with time told and a scripted agent in place of a model.
+Conversations arrive by a daily curve, a few apps bringing most of them; the loop is asked for answers in them, which
+draw on the same energy, and one app ends a great many conversations at once at noon. Prints JSON, both runs side by
+side: the level, the most drawn in a minute, what was deferred, how long apps waited, the answers that found no energy
+left, and the share of memory work. The level forgives what is drawn below its floor, so the run without the regulator
+must be judged by what it drew in its worst minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import random
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from loop.regulator import Allowance, Regulator, Rules
+from ops.bench.figures import say, show
+from shared.db.schema import migrate
+from shared.energy import ledger
+from shared.energy.budget import FLOOR, to_units
+from shared.energy.models import Level, Spending
+from shared.llm.calls import CallOutcome, ModelCall, WorkKind
+from shared.outbox.lanes import Terms
+from shared.telemetry.logging import configure_logging
+from tests.support.house import House
+from tests.support.relaying import Relay
+
+DAY = timedelta(days=1)
+START = datetime(2026, 3, 1, tzinfo=UTC)
+_ANSWER = ModelCall(WorkKind.THINK, "ollama:scripted", 1500, 120, False, CallOutcome.ANSWERED, 2.0)
+_FLOOD = "app-flood"
+
+
+def main(arguments: list[str]) -> int:
+    """Simulate and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--apps", type=int, default=1000)
+    parser.add_argument("--conversations", type=int, default=2500, help="in a day, of all apps")
+    parser.add_argument("--answers", type=int, default=3, help="asked of the loop in each conversation but the flood's")
+    parser.add_argument("--flood", type=int, default=300, help="conversations one app ends at noon, all at once")
+    parser.add_argument("--refill", type=float, default=2.5, help="units a second")
+    show(measure(parser.parse_args(arguments)))
+    return 0
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Simulate the same day twice; return the figures."""
+    configure_logging("error", "console", "bench")
+    plan = _day(options)
+    return {
+        "apps": options.apps,
+        "conversations": sum(not event.asks for event in plan),
+        "answers_wanted": sum(event.asks for event in plan),
+        "refill_per_second": options.refill,
+        "with_regulator": _one_day(plan, options, governed=True),
+        "without_regulator": _one_day(plan, options, governed=False),
+    }
+
+
+@dataclass(frozen=True, order=True)
+class _Event:
+    """An app asks for an answer, or ends a conversation."""
+
+    at: datetime
+    number: int
+    app: str
+    asks: bool
+
+
+def _day(options: argparse.Namespace) -> list[_Event]:
+    """Return what happens when: busy by day, quiet by night, apps by Zipf's law, and one flood."""
+    chance = random.Random(7)
+    apps = [f"app-{number:04d}" for number in range(options.apps - 1)]
+    weights = [1 / (rank + 1) for rank in range(len(apps))]
+    who = chance.choices(apps, weights, k=max(options.conversations - options.flood, len(apps)))
+    who[: len(apps)] = apps  # Every app has at least one.
+    plan = [_Event(START + DAY / 2, number, _FLOOD, asks=False) for number in range(options.flood)]
+    for number, app in enumerate(who, start=len(plan)):
+        ends = START + DAY * _hour(chance)
+        plan.append(_Event(ends, number, app, asks=False))
+        asked = (ends - timedelta(minutes=chance.uniform(0.5, 10)) for _ in range(options.answers))
+        plan += [_Event(at, number, app, asks=True) for at in asked]
+    return sorted(plan)
+
+
+def _hour(chance: random.Random) -> float:
+    return min(0.999, max(0.0, chance.triangular(0.1, 1.0, 0.6)))
+
+
+class _Ungoverned(Regulator):
+    """What others do: everything starts as soon as a worker is free."""
+
+    def allowance(self, session: Session) -> Allowance:
+        return Allowance(64)
+
+    def terms(self, session: Session, app_id: str, kind: str) -> Terms:
+        return Terms()
+
+
+@dataclass
+class _Seen:
+    """What is watched over the day."""
+
+    levels: list[tuple[datetime, float]] = field(default_factory=list)
+    waits: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    answered: int = 0
+    refused: int = 0
+
+
+def _one_day(plan: list[_Event], options: argparse.Namespace, governed: bool) -> dict[str, Any]:
+    say(f"simulating a day {'with' if governed else 'without'} the regulator")
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        url = f"sqlite:///{Path(folder) / 'day.db'}"
+        migrate(url)
+        house = House(url)
+        house.clock.at = START
+        rules = Rules(options.refill, 20.0, 64)
+        regulator = (Regulator if governed else _Ungoverned)(house.database, house.clock, rules)
+        for app in sorted({event.app for event in plan}):
+            house.install(app)
+        seen = _Seen()
+        _live(house, Relay(house, regulator), regulator, list(plan), seen)
+        figures = _figures(house, seen, options.refill)
+        house.database.dispose()
+        return figures
+
+
+def _live(house: House, relay: Relay, regulator: Regulator, events: list[_Event], seen: _Seen) -> None:
+    heapq.heapify(events)
+    ended: dict[str, datetime] = {}
+    while events or ended:
+        house.clock.at = _next_moment(house, regulator, events, waiting=bool(ended))
+        while events and events[0].at <= house.clock.at:
+            event = heapq.heappop(events)
+            if event.asks:
+                _answer(house, regulator, event.app, seen)
+            else:
+                said = f"On day {event.number} I planted {event.number} rows of beans."
+                [job] = house.converse(event.app, f"c{event.number}", said, "Noted.")
+                ended[job.job_id] = house.clock.at
+        _work(house, relay, regulator, ended, seen)
+        seen.levels.append((house.clock.at, _level(house, regulator)))
+
+
+def _next_moment(house: House, regulator: Regulator, events: list[_Event], waiting: bool) -> datetime:
+    """Return the next arrival, or when energy comes back if something waits for it."""
+    moments = [events[0].at] if events else []
+    if waiting:
+        with house.database.read() as session:
+            left = regulator.reading(session).seconds_until_open
+        moments.append(house.clock.at + timedelta(seconds=max(1.0, (left or 0) + 0.001)))
+    return max(house.clock.at, min(moments))
+
+
+def _answer(house: House, regulator: Regulator, app: str, seen: _Seen) -> None:
+    """The loop answers while any energy is left; what it draws is settled at once."""
+    if _level(house, regulator) <= 0:
+        seen.refused += 1
+        return
+    house.accountant.meter(ledger.Booking(app, None, None))(_ANSWER)
+    regulator.settle()
+    seen.answered += 1
+
+
+def _work(house: House, relay: Relay, regulator: Regulator, ended: dict[str, datetime], seen: _Seen) -> None:
+    while True:
+        more = relay.step.run()
+        claims = list(relay.claims())
+        for claim in claims:
+            seen.waits[claim.app_id].append((house.clock.at - ended.pop(claim.job_id)).total_seconds())
+            house.pipeline(claim)
+        regulator.settle()
+        if not claims and not more:
+            return
+
+
+def _level(house: House, regulator: Regulator) -> float:
+    with house.database.read() as session:
+        return to_units(regulator.level(session))
+
+
+def _empty_seconds(levels: list[tuple[datetime, float]], refill: float) -> float:
+    """Return for how long the level stood at or below 0; between two moments it only refills."""
+    spans = ((level, (later - at).total_seconds()) for (at, level), (later, _) in pairwise(levels))
+    return sum(min(seconds, -level / refill) for level, seconds in spans if level <= 0)
+
+
+def _most_in(span: timedelta, rows: list[tuple[datetime, int]]) -> int:
+    """Return the most that was spent within any stretch of ``span``."""
+    most = total = first = 0
+    for at, micro in rows:
+        total += micro
+        while rows[first][0] <= at - span:
+            total -= rows[first][1]
+            first += 1
+        most = max(most, total)
+    return most
+
+
+def _figures(house: House, seen: _Seen, refill: float) -> dict[str, Any]:
+    with house.database.read() as session:
+        share = ledger.memory_share(session, START)
+        spent = sum(ledger.spent_by_kind(session).values())
+        drawn = ledger.drawn(session)
+        rows = [(at, micro) for at, micro in session.execute(select(Spending.at, Spending.micro).order_by(Spending.at))]
+        settled = session.get_one(Level, 1).micro >= FLOOR
+    levels = [level for _, level in seen.levels]
+    waits = sorted(wait for of_app in seen.waits.values() for wait in of_app)
+    others = {app: mean(of_app) for app, of_app in seen.waits.items() if app != _FLOOD}
+    return {
+        "level": {
+            "least": round(min(levels), 2),
+            "seconds_at_or_below_0": round(_empty_seconds(seen.levels, refill), 1),
+            "never_below_floor": settled and min(levels) >= to_units(FLOOR),
+        },
+        "most_drawn_in_a_minute_units": round(to_units(_most_in(timedelta(minutes=1), rows)), 1),
+        "deferrals": house.counted("energy_deferrals_total"),
+        "memories_written": len(waits),
+        "wait_seconds": {
+            "p50": round(waits[len(waits) // 2], 1),
+            "p95": round(waits[len(waits) * 95 // 100], 1),
+            "longest": round(waits[-1], 1),
+        },
+        "wait_of_apps_that_did_not_flood_seconds": {
+            "mean": round(mean(others.values()), 1),
+            "of_the_app_that_waited_longest": round(max(others.values()), 1),
+        },
+        "answers_given": seen.answered,
+        "answers_that_found_no_energy": seen.refused,
+        "memory_share": round(share or 0.0, 4),
+        "ledger_equals_drawn": spent == drawn,
+        "spent_units": to_units(spent),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
