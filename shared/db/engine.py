@@ -56,7 +56,9 @@ class Database:
         try:
             with Session(engine, expire_on_commit=False) as session, session.begin():
                 yield session
-        except _OURS_TO_RETRY as error:
+        except DBAPIError as error:
+            if not isinstance(error, _OURS_TO_RETRY) and not error.connection_invalidated:
+                raise
             raise Transient(f"The database did not answer ({_brief(error)}); try again.") from error
         finally:
             self._open.depth -= 1

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from sqlalchemy import delete, func, select
+
+from loop.steps.mend_lanes import MendLanes
 from loop.steps.upkeep import Upkeep
+from shared.energy import ledger
+from shared.energy.ledger import Booking
+from shared.energy.models import Reservation
+from shared.llm.calls import Prospect, WorkKind
 from shared.outbox import ownership
-from shared.outbox.models import JobState
+from shared.outbox.models import JobState, Lane
 from shared.outbox.queries import get_job
 from tests.support.house import House
 
@@ -15,7 +22,13 @@ KIND = "create_memory"
 
 def upkeep(house: House) -> Upkeep:
     return Upkeep(
-        house.database, house.clock, house.rule, timedelta(hours=24), house.metrics, horizon=timedelta(seconds=400)
+        house.database,
+        house.clock,
+        house.rule,
+        timedelta(hours=24),
+        house.metrics,
+        horizon=timedelta(seconds=400),
+        longest_call=timedelta(seconds=85),
     )
 
 
@@ -72,3 +85,42 @@ def test_leases_and_waits_within_reach_are_left_alone(house: House) -> None:
     assert len(list(house.claims())) == 1
     house.clock.advance(-300)
     assert not upkeep(house).run() and [job.state for job in house.jobs()] == [JobState.RUNNING]
+
+
+def reserve(house: House, ahead_seconds: float = 0.0) -> None:
+    with house.database.write() as session:
+        at = house.clock.now() + timedelta(seconds=ahead_seconds)
+        prospect = Prospect(WorkKind.CREATE, "ollama:test", 900, 100)
+        ledger.reserve(session, prospect, Booking("notes", "job_1", None), 500, at, at + timedelta(seconds=85))
+
+
+def is_reserved(house: House) -> bool:
+    with house.database.read() as session:
+        return session.scalar(select(func.count()).select_from(Reservation)) == 1
+
+
+def test_what_a_killed_call_reserved_is_let_go_of_when_its_time_is_over(house: House) -> None:
+    reserve(house)
+    house.clock.advance(84)
+    upkeep(house).run()
+    assert is_reserved(house)
+    house.clock.advance(1)
+    upkeep(house).run()
+    assert not is_reserved(house)
+
+
+def test_what_was_reserved_before_the_clock_was_set_back_is_let_go_of(house: House) -> None:
+    reserve(house, ahead_seconds=3600)
+    upkeep(house).run()
+    assert not is_reserved(house)
+
+
+def test_a_lane_that_does_not_know_of_its_job_is_mended_so_that_the_job_is_sent(house: House) -> None:
+    house.converse("notes", "c1", "fact 1")
+    with house.database.write() as session:
+        session.execute(delete(Lane))
+    assert list(house.claims()) == []
+    step = MendLanes(house.database, house.clock)
+    assert step.run() is True
+    assert len(list(house.claims())) == 1
+    assert step.run() is False, "there is nothing to mend any more"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,7 +13,7 @@ from loop.regulator import Regulator, Rules
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
 from loop.steps.wake_snoozed import WakeSnoozed
-from loop.ticker import Ticker
+from loop.ticker import Ticker, Unshared
 from shared.contracts.jobs import JobMessage, Queue
 from shared.conversations.lifecycle import NewConversation, snooze, start
 from shared.conversations.queries import ConversationState, get_conversation, lock_conversation, state_of
@@ -142,6 +142,122 @@ def test_a_failing_step_is_counted_and_the_others_still_run(house: House) -> Non
         assert registry.get_sample_value("afterthought_tick_duration_seconds_count", {"step": step}) == 1
 
 
+class Step:
+    """A step of the test's own."""
+
+    every_seconds = 0.0
+
+    def __init__(self, name: str, run: Callable[[], object]) -> None:
+        self.name = name
+        self._run = run
+
+    def run(self) -> bool:
+        self._run()
+        return False
+
+
+def test_a_step_that_hangs_holds_up_neither_the_others_nor_the_stop() -> None:
+    began, release, others = threading.Event(), threading.Event(), [0]
+    hung: list[int] = []
+
+    def hang() -> None:
+        hung.append(1)
+        began.set()
+        release.wait(30)
+
+    def count() -> None:
+        others[0] += 1
+
+    steps = [Step("relay_jobs", hang), Step("upkeep", count)]
+    ticker = Ticker(steps, 0.01, Metrics(CollectorRegistry()), patience_seconds=0.0)
+    ticker.start()
+    assert began.wait(10) and others == [0]
+    assert ticker.look(), "the loop is well though one step is not"
+    wait_until(lambda: others[0] >= 3, 10, "the others to go on")
+    assert hung == [1], "a step is not begun again before it has ended"
+    assert not ticker.stop(0.1)
+    release.set()
+    assert ticker.stop(10)
+
+
+def test_a_slow_step_is_run_again_once_it_has_ended() -> None:
+    began, release = threading.Event(), threading.Event()
+    runs: list[int] = []
+
+    def run() -> None:
+        runs.append(1)
+        began.set()
+        release.wait(30)
+
+    ticker = Ticker([Step("relay_jobs", run)], 0.01, Metrics(CollectorRegistry()), patience_seconds=0.0)
+    ticker.start()
+    assert began.wait(10)
+    ticker.look()
+    release.set()
+    wait_until(lambda: len(runs) >= 3, 10, "the step to be run again")
+    assert ticker.stop(10)
+
+
+def test_a_step_that_fails_again_and_again_is_explained_once(capsys: pytest.CaptureFixture[str]) -> None:
+    broken = [True]
+
+    def fail() -> None:
+        if broken[0]:
+            raise RuntimeError("broken in its own way")
+
+    registry = CollectorRegistry()
+    ticker = Ticker([Step("upkeep", fail)], 60, Metrics(registry))
+    for _ in range(250):
+        ticker.tick()
+    broken[0] = False
+    ticker.tick()
+    said = capsys.readouterr().out
+    assert said.count("tick_step_failed") == 1
+    assert said.count("tick_step_still_failing") == 2
+    assert said.count("tick_step_works_again") == 1 and "failures=250" in said
+    assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "upkeep"}) == 250
+
+
+def test_a_ticker_that_was_told_to_end_begins_no_other_step() -> None:
+    ran: list[str] = []
+    first = Step("relay_jobs", lambda: (ran.append("first"), ticker.end()))
+    ticker = Ticker([first, Step("upkeep", lambda: ran.append("second"))], 60, Metrics(CollectorRegistry()))
+    ticker.tick()
+    assert ran == ["first"]
+
+
+def test_a_mandate_that_cannot_be_looked_at_is_counted_and_looked_at_again() -> None:
+    class Away(Unshared):
+        def keep(self) -> int | None:
+            raise Transient("the database did not answer")
+
+    registry = CollectorRegistry()
+    ticker = Ticker([Step("upkeep", lambda: pytest.fail("no step without a mandate"))], 60, Metrics(registry), Away())
+    ticker.tick()
+    ticker.tick()
+    assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "keep_mandate"}) == 2
+    assert registry.get_sample_value("afterthought_whole_tick_duration_seconds_count") == 2
+
+
+def test_a_relay_that_is_stopped_sends_nothing_more_and_hands_back_the_rest(house: House) -> None:
+    ask_for_work(house, 3)
+    broker = Broker()
+    over = [False]
+
+    def send(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
+        broker.taken.append(message)
+        over[0] = True
+
+    regulator = Regulator(house.database, house.clock, Rules(1.0, 20.0, 32))
+    step = RelayJobs(house.database, house.clock, regulator, send, 60, house.metrics, is_over=lambda: over[0])
+    step.run()
+    assert sorted(job.state for job in house.jobs()) == [JobState.PENDING, JobState.PENDING, JobState.QUEUED]
+    assert (len(broker.taken), house.counted("broker_failures_total")) == (1, 0)
+    over[0] = False
+    step.run()
+    assert len({message.job_id for message in broker.taken}) == 2, "they are due at once"
+
+
 def test_news_wakes_the_ticker_at_once() -> None:
     ticks = []
 
@@ -168,7 +284,7 @@ def test_a_snoozed_conversation_comes_back_when_it_is_due(house: House) -> None:
     now = house.clock.now()
     with house.database.write() as session:
         start(session, "notes", NewConversation("c"), now)
-        snooze(lock_conversation(session, "notes", "c"), 30, now)
+        snooze(session, lock_conversation(session, "notes", "c"), 30, now)
     step = WakeSnoozed(house.database, house.clock)
     for minutes, state in ((29, ConversationState.SNOOZED), (1, ConversationState.OPEN)):
         house.clock.advance(minutes * 60)

@@ -1,0 +1,92 @@
+"""What a jump of the clock may do to the energy, over each database: never a loss, never more than full."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from loop.regulator import Regulator, Rules
+from shared.energy import ledger
+from shared.energy.budget import Budgets, to_micro
+from shared.energy.models import Level
+from tests.support.house import House
+from tests.support.relaying import spend
+
+HOUR = 3600.0
+
+
+def regulator(house: House) -> Regulator:
+    return Regulator(house.database, house.clock, Rules(1.0, 20.0, 32))
+
+
+def level(house: House) -> float:
+    with house.database.read() as session:
+        return regulator(house).reading(session).level
+
+
+def drawn(house: House) -> int:
+    with house.database.read() as session:
+        return ledger.drawn(session)
+
+
+def test_an_hour_forward_fills_to_full_and_no_further(house: House) -> None:
+    spend(house, 90)
+    regulator(house).settle()
+    assert level(house) == 10
+    house.clock.advance(HOUR)
+    assert level(house) == 100
+    spend(house, 30)
+    regulator(house).settle()
+    assert level(house) == 70 and drawn(house) == to_micro(120)
+
+
+def test_an_hour_back_loses_nothing_and_refills_from_the_next_settlement(house: House) -> None:
+    spend(house, 90)
+    regulator(house).settle()
+    house.clock.advance(-HOUR)
+    assert level(house) == 10
+    regulator(house).settle()
+    house.clock.advance(30)
+    assert level(house) == 40, "it need not wait until the old time is reached again"
+    spend(house, 5)
+    regulator(house).settle()
+    assert level(house) == 35 and drawn(house) == to_micro(95)
+
+
+def test_an_hour_forward_and_back_again_gives_nothing_twice(house: House) -> None:
+    spend(house, 90)
+    regulator(house).settle()
+    house.clock.advance(HOUR)
+    spend(house, 40)
+    regulator(house).settle()
+    assert level(house) == 60
+    house.clock.advance(-HOUR)
+    regulator(house).settle()
+    assert level(house) == 60
+    with house.database.read() as session:
+        assert session.get_one(Level, 1).at == house.clock.now()
+
+
+def test_a_budget_does_not_count_what_a_clock_booked_that_was_ahead(house: House) -> None:
+    budgets = Budgets(hourly=to_micro(50), daily=None)
+    house.clock.advance(HOUR)
+    spend(house, 45)
+    house.clock.advance(-HOUR)
+    assert refusal(house, budgets, 10) is None
+    house.clock.advance(30)
+    spend(house, 45)
+    house.clock.advance(-30)
+    assert refusal(house, budgets, 10) is not None, "half a minute is what two machines may differ by"
+
+
+def test_a_budget_held_before_the_clock_was_set_back_is_free_within_its_window(house: House) -> None:
+    budgets = Budgets(hourly=to_micro(50), daily=None)
+    spend(house, 45)
+    house.clock.advance(-30)
+    refused = refusal(house, budgets, 10)
+    assert refused is not None and refused.until is not None
+    assert refused.until - house.clock.now() <= timedelta(hours=1, minutes=1)
+
+
+def refusal(house: House, budgets: Budgets, units: float) -> ledger.Refusal | None:
+    with house.database.read() as session:
+        return ledger.affordable(session, "notes", budgets, to_micro(units), house.clock.now())
