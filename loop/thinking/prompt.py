@@ -1,0 +1,185 @@
+"""A situation as texts for a model: as much of what was said as fits its window, and what it must know beside that.
+
+Everything that others wrote stands between marks nobody could foresee, so that no text can pretend to end the
+material or to be another message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from loop.thinking.focus import FocusKind
+from loop.thinking.situation import Energy, Said, Seen, Situation
+from loop.thinking.tools import TOOLS
+from shared.energy.budget import to_units
+from shared.errors import Configuration
+from shared.llm.calls import WorkKind
+from shared.llm.chat import FRAME_TOKENS
+from shared.llm.tokens import most_tokens
+from shared.llm.tools import Exchange, Line, Speaker, tools_tokens
+
+ANSWER_TOKENS = 600
+"""The longest a model may write at once."""
+_ANSWER_SHARE = 8
+_LATER_SHARE = 8
+"""Fractions (an eighth) of the window: for one answer at most, and kept free for the later rounds of a turn."""
+_LEAST_ROOM = 150
+_CUT = " […]"
+_SECONDS_FORMAT = "%Y-%m-%d %H:%M"
+
+
+@dataclass(frozen=True)
+class Window:
+    """How long a prompt may be, in tokens."""
+
+    context_tokens: int
+
+    @property
+    def answer_tokens(self) -> int:
+        """For one answer."""
+        return min(ANSWER_TOKENS, self.context_tokens // _ANSWER_SHARE)
+
+    @property
+    def later_tokens(self) -> int:
+        """For what is said in later rounds."""
+        return self.context_tokens // _LATER_SHARE
+
+
+def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange:
+    """Return what a turn about the situation begins with. Raises: Configuration when the window is too small."""
+    system = _system(situation)
+    room = _room(system, _user(situation, mark, ""), window)
+    user = _user(situation, mark, _material(situation, mark, room))
+    lines = (Line(Speaker.SYSTEM, system), Line(Speaker.USER, user))
+    # The first line holds the mark, so no server has cached anything behind it.
+    return Exchange(WorkKind.THINK, lines, TOOLS, window.answer_tokens, fresh=user)
+
+
+def _room(system: str, empty: str, window: Window) -> int:
+    used = sum(map(most_tokens, (system, empty))) + tools_tokens(TOOLS) + FRAME_TOKENS
+    used += window.answer_tokens + window.later_tokens
+    room = window.context_tokens - used
+    if room < _LEAST_ROOM:
+        raise Configuration(
+            f"A window of {window.context_tokens} tokens leaves no room for a conversation to be thought about; "
+            "raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS to 4096 or more, or set AFTERTHOUGHT_THINKING=false."
+        )
+    return room
+
+
+def _system(situation: Situation) -> str:
+    energy = situation.energy
+    return _fill(
+        "system",
+        now=situation.now.strftime(_SECONDS_FORMAT),
+        level=f"{energy.units:.1f}",
+        percentage=f"{energy.percentage:.1f}",
+        status=energy.status,
+        refill=f"{energy.refill_per_second:g}",
+    )
+
+
+def _user(situation: Situation, mark: str, material: str) -> str:
+    focused = situation.focused
+    if focused is None:
+        return _fill("review", mark=mark, material=material, count=len(situation.conversations))
+    name = "unanswered" if situation.focus.kind is FocusKind.UNANSWERED else "selected"
+    state = "\n".join(_state(focused, situation.energy))
+    return _fill(name, mark=mark, material=material, state=state, conversation=focused.conversation_id)
+
+
+def _state(seen: Seen, energy: Energy) -> Iterator[str]:
+    if seen.woken_at is not None:
+        yield f"It was snoozed until {seen.woken_at.strftime(_SECONDS_FORMAT)}; nothing was said since."
+    if seen.rejection is not None:
+        yield "Your former answer to the last message was not approved; answer differently."
+    if seen.budget is None:
+        yield f"It has spent {to_units(seen.spent):.1f} units of energy and has no budget."
+        return
+    yield (
+        f"Energy budget of this conversation: {to_units(seen.budget):g} units, spent {to_units(seen.spent):.1f}, "
+        f"remaining {to_units(seen.budget - seen.spent):.1f}, status {seen.budget_status}. "
+        "It is a guide: bring the conversation to a good end as it runs out."
+    )
+
+
+def _material(situation: Situation, mark: str, room: int) -> str:
+    head = [f"{mark} app: {_one_line(situation.app_name)}"]
+    if situation.memories:
+        head += [f"{mark} memories", situation.memories]
+    left = room - sum(most_tokens(text) + 1 for text in head)
+    share = max(left // len(situation.conversations), _LEAST_ROOM // 2)
+    shown = [_conversation(one, mark, share) for one in situation.conversations]
+    return "\n".join([*head, *_fitting(shown, max(left, _LEAST_ROOM))])
+
+
+def _fitting(texts: Sequence[str], room: int) -> Iterator[str]:
+    for text in texts:
+        room -= most_tokens(text) + 1
+        if room < 0 and text is not texts[0]:
+            return
+        yield text
+
+
+def _conversation(seen: Seen, mark: str, room: int) -> str:
+    lines = [f"{mark} conversation {seen.conversation_id}, {_standing(seen)}, {seen.message_count} messages"]
+    if seen.rejection:
+        lines.append(f"{mark} why your former answer was not approved\n{_within(seen.rejection, room // 4)}")
+    room -= sum(most_tokens(line) + 1 for line in lines)
+    messages = _newest_fitting(seen.messages, mark, room)
+    left_out = seen.message_count - len(messages)
+    if left_out:
+        lines.append(f"{mark} the first {left_out} messages are left out")
+    return "\n".join([*lines, *messages])
+
+
+def _standing(seen: Seen) -> str:
+    if seen.ended:
+        return "ended"
+    return "open, waits for an answer" if seen.unanswered_since is not None else "open"
+
+
+def _newest_fitting(messages: Sequence[Said], mark: str, room: int) -> list[str]:
+    """Return as many of the newest messages as fit; the last one always, cut if need be."""
+    fitting: list[str] = []
+    room -= most_tokens(f"{mark} the first 000000 messages are left out") + 1
+    for said in reversed(messages):
+        head = f"{mark} {said.role}{_named(said)}, {said.at.strftime(_SECONDS_FORMAT)}"
+        text = f"{head}\n{said.content}"
+        if most_tokens(text) + 1 > room:
+            if not fitting:
+                fitting.append(f"{head}\n{_within(said.content, max(room - most_tokens(head), _LEAST_ROOM // 4))}")
+            break
+        room -= most_tokens(text) + 1
+        fitting.append(text)
+    return fitting[::-1]
+
+
+def _within(text: str, room: int) -> str:
+    """Return text, cut so that it takes at most ``room`` tokens."""
+    while text and (needed := most_tokens(text)) > room:
+        text = text[: max(0, min(len(text) - 1, len(text) * room // needed))]
+        if most_tokens(text + _CUT) <= room:
+            return text + _CUT
+    return text
+
+
+def _named(said: Said) -> str:
+    return f" ({_one_line(said.name)})" if said.name else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _fill(name: str, **values: object) -> str:
+    return Template(_text(f"{name}.md")).substitute(values)
+
+
+@cache
+def _text(file_name: str) -> str:
+    return (files(__package__) / "prompts" / file_name).read_text(encoding="utf-8").strip()

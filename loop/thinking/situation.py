@@ -1,0 +1,146 @@
+"""What a turn is about, as values: read in one short transaction, so that none is open while the model thinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from loop.thinking.focus import Focus, FocusKind, review_size
+from shared.apps.models import AnsweredBy
+from shared.apps.queries import get_app
+from shared.context.opening import recall
+from shared.conversations import queries
+from shared.conversations.models import Conversation
+from shared.energy.budget import BudgetStatus, Status, budget_status, percentage_of, status_of, to_units
+from shared.energy.ledger import spent_by_conversation
+
+MOST_MESSAGES = 200
+"""Looked at of one conversation; what fits the model's window is decided later."""
+MOST_MESSAGES_IN_REVIEW = 12
+
+
+@dataclass(frozen=True)
+class Energy:
+    """The energy as the model is told of it."""
+
+    micro: int
+    refill_per_second: float
+
+    @property
+    def units(self) -> float:
+        """The level, -50..100."""
+        return to_units(self.micro)
+
+    @property
+    def percentage(self) -> float:
+        """The level, 0..100."""
+        return percentage_of(self.micro)
+
+    @property
+    def status(self) -> Status:
+        """The level in a word."""
+        return status_of(self.micro)
+
+
+@dataclass(frozen=True)
+class Said:
+    """One message."""
+
+    role: str
+    name: str | None
+    content: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A conversation as it was when it was looked at. Amounts in micro-units."""
+
+    key: int
+    conversation_id: str
+    message_count: int
+    messages: tuple[Said, ...]
+    unanswered_since: datetime | None
+    woken_at: datetime | None
+    ended: bool
+    attempts: int
+    budget: int | None = None
+    spent: int = 0
+    rejection: str | None = None
+    """Why the last answer to its last message was not approved; empty where nobody said."""
+
+    @property
+    def position(self) -> int:
+        """Of its last message."""
+        return self.message_count - 1
+
+    @property
+    def budget_status(self) -> BudgetStatus | None:
+        """Where it stands against its budget; None without one."""
+        return budget_status(self.budget, self.spent)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything a model is told in a turn."""
+
+    focus: Focus
+    app_name: str
+    memories: str
+    energy: Energy
+    now: datetime
+    conversations: tuple[Seen, ...]
+
+    @property
+    def focused(self) -> Seen | None:
+        """The one conversation in focus; None in a review."""
+        return None if self.focus.kind is FocusKind.REVIEW else self.conversations[0]
+
+    def seen(self, conversation_id: str) -> Seen | None:
+        """Return a conversation the model was shown."""
+        return next((one for one in self.conversations if one.conversation_id == conversation_id), None)
+
+
+def look(session: Session, focus: Focus, energy: Energy, memory_tokens: int, now: datetime) -> Situation | None:
+    """Return the situation of a focus; None when there is nothing left to think about."""
+    app = get_app(session, focus.app_id)
+    if app.uninstalled_at is not None or app.answered_by != AnsweredBy.LOOP:
+        return None
+    seen = _recent(session, focus, energy) if focus.conversation_id is None else _one(session, focus, now)
+    if not seen:
+        return None
+    return Situation(focus, app.name, recall(session, app, memory_tokens).text, energy, now, seen)
+
+
+def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:
+    found = queries.find_conversation(session, focus.app_id, focus.conversation_id or "")
+    if found is None or found.ended_at is not None or (found.snoozed_until is not None and found.snoozed_until > now):
+        return ()
+    if focus.kind is FocusKind.UNANSWERED and found.focus_since is None:
+        return ()
+    return (_see(session, found, MOST_MESSAGES),)
+
+
+def _recent(session: Session, focus: Focus, energy: Energy) -> tuple[Seen, ...]:
+    found = queries.recent_conversations(session, focus.app_id, review_size(energy.percentage))
+    return tuple(_see(session, one, MOST_MESSAGES_IN_REVIEW) for one in found)
+
+
+def _see(session: Session, found: Conversation, most: int) -> Seen:
+    rejected = queries.last_rejection(session, found.key, found.message_count - 1)
+    messages = queries.newest_messages(session, found.key, most)
+    return Seen(
+        key=found.key,
+        conversation_id=found.conversation_id,
+        message_count=found.message_count,
+        messages=tuple(Said(one.role, one.name, one.content, one.created_at) for one in messages),
+        unanswered_since=found.unanswered_since,
+        woken_at=found.woken_at,
+        ended=found.ended_at is not None,
+        attempts=found.think_attempts,
+        budget=found.energy_budget_micro,
+        spent=spent_by_conversation(session, found.key),
+        rejection=None if rejected is None else rejected.reason or "",
+    )

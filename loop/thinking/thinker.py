@@ -1,0 +1,262 @@
+"""Thinks about one focus at a time, in a thread of its own, so that no tick waits for a model.
+
+Nothing of a turn is kept but what its tools wrote and what its calls cost; a turn that was killed is simply held again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from loop.thinking.focus import Focus, FocusKind, model_for
+from loop.thinking.hands import Deed, Hands, Rules, TurnOutcome
+from loop.thinking.prompt import Window, open_exchange
+from loop.thinking.situation import Energy, Situation, look
+from loop.thinking.tools import BY_NAME, UNKNOWN
+from loop.thinking.turn import Limits, Turn
+from shared.apps.queries import get_app
+from shared.clock import Clock
+from shared.conversations import queries
+from shared.conversations.focus import put_off
+from shared.conversations.models import AnswerState
+from shared.db.transactions import Transactions
+from shared.energy.accounting import Accountant
+from shared.energy.ledger import Booking
+from shared.errors import AfterthoughtError, MandateLost, NotFound, OverBudget
+from shared.llm.chat import ToolCall
+from shared.llm.tools import ToolChat
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+
+_FIRST_WAIT = timedelta(seconds=5)
+_LONGEST_WAIT = timedelta(minutes=10)
+_MOST_SELECTED = 20
+_LETTING_GO_SECONDS = 1.0
+MEMORY_SHARE = 4
+"""Memories take at most this fraction (a quarter) of the window."""
+
+
+class LetGo(AfterthoughtError):
+    """The process ends, so a turn that is still under way may write nothing any more."""
+
+    code = "let_go"
+
+
+@dataclass(frozen=True)
+class Mind:
+    """What thinking is done with, and within which limits."""
+
+    make_chat: Callable[[str], ToolChat]
+    """Builds the chat of a model's setting; called in the thinking thread, once for each model."""
+    large: str
+    small: str | None
+    limits: Limits
+    rules: Rules
+    memory_tokens: int
+    refill_per_second: float
+
+
+class Thinker:
+    """Holds one turn at a time."""
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        clock: Clock,
+        mind: Mind,
+        accountant: Accountant,
+        level: Callable[[Session], int],
+        metrics: Metrics,
+        on_free: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``level`` reads the energy in micro-units; ``on_free`` is called when a turn is over."""
+        self._transactions = _UntilLetGo(transactions)
+        self._clock = clock
+        self._mind = mind
+        self._accountant = accountant
+        self._level = level
+        self._metrics = metrics
+        self._on_free = on_free
+        self._chats: dict[str, ToolChat] = {}
+        self._selected: deque[Focus] = deque(maxlen=_MOST_SELECTED)
+        self._draining = threading.Event()
+        self._busy = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._log = get_logger()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a turn may begin."""
+        return not self._draining.is_set() and not self._busy.is_set()
+
+    def next_selected(self) -> Focus | None:
+        """Take the next conversation that a review selected."""
+        return self._selected.popleft() if self._selected else None
+
+    def begin(self, focus: Focus) -> None:
+        """Hold a turn about the focus, in a thread of its own."""
+        # A daemon: a model that does not answer must not keep a process from ending that has let go of it.
+        self._busy.set()
+        self._thread = threading.Thread(target=self._run, args=(focus,), name="thinking", daemon=True)
+        self._thread.start()
+
+    def drain(self, seconds: float) -> bool:
+        """Begin nothing more; finish the turn under way within so many seconds or let go of it. False: let go."""
+        self._draining.set()
+        thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+        if thread is not None and thread.is_alive():
+            self._transactions.let_go(_LETTING_GO_SECONDS)
+            self._log.info("turn_let_go")
+            return False
+        for chat in self._chats.values():
+            chat.close()
+        return True
+
+    def _run(self, focus: Focus) -> None:
+        try:
+            with suppress(LetGo, MandateLost):
+                self.think(focus)
+        finally:
+            self._busy.clear()
+            self._on_free()
+
+    def think(self, focus: Focus) -> TurnOutcome | None:
+        """Hold a turn about the focus; None when there is nothing left to think about."""
+        situation = self._look(focus)
+        if situation is None:
+            self._reviewed(focus)
+            return None
+        self._reviewed(focus)
+        started = time.monotonic()
+        outcome, until = TurnOutcome.FAILED, None
+        turn: Turn | None = None
+        try:
+            turn = self._prepare(situation)
+            outcome = turn.run(open_exchange(situation, self._window, secrets.token_hex(4)))
+        except OverBudget as error:
+            outcome, until = TurnOutcome.OVER_BUDGET, error.until
+        except (LetGo, MandateLost):
+            raise
+        except AfterthoughtError as error:
+            self._log.warning("turn_failed", app_id=focus.app_id, code=error.code, error=error.message)
+        finally:
+            # Also after an error of ours that nobody foresaw: the conversation must not be thought about at once again.
+            self._put_off(situation, outcome, until)
+        self._select(focus, turn)
+        self._reviewed(focus)
+        self._tell(situation, outcome, turn, time.monotonic() - started)
+        return outcome
+
+    @property
+    def _window(self) -> Window:
+        return Window(self._mind.limits.context_tokens)
+
+    def _look(self, focus: Focus) -> Situation | None:
+        tokens = min(self._mind.memory_tokens, self._mind.limits.context_tokens // MEMORY_SHARE)
+        with self._transactions.read() as session:
+            energy = Energy(self._level(session), self._mind.refill_per_second)
+            return look(session, focus, energy, tokens, self._clock.now())
+
+    def _prepare(self, situation: Situation) -> Turn:
+        chat = self._chat(model_for(situation.energy.micro, self._mind.large, self._mind.small))
+        hands = Hands(self._transactions, self._clock, situation, chat.name, self._mind.rules)
+        focused = situation.focused
+        account = Booking(situation.focus.app_id, None, None if focused is None else focused.key)
+        return Turn(chat, hands, self._accountant.meter(account), self._mind.limits, self._has_energy, self._told)
+
+    def _chat(self, model: str) -> ToolChat:
+        if model not in self._chats:
+            self._chats[model] = self._mind.make_chat(model)
+        return self._chats[model]
+
+    def _has_energy(self) -> bool:
+        with self._transactions.read() as session:
+            return self._level(session) > 0
+
+    def _put_off(self, situation: Situation, outcome: TurnOutcome, until: datetime | None) -> None:
+        """Leave a conversation alone for a while when a turn about its unanswered message brought nothing."""
+        fruitless = (TurnOutcome.NOTHING, TurnOutcome.FAILED, TurnOutcome.OVER_BUDGET, TurnOutcome.SELECTED)
+        seen = situation.focused
+        if seen is None or situation.focus.kind is not FocusKind.UNANSWERED or outcome not in fruitless:
+            return
+        until = until or self._clock.now() + min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(seen.attempts, 20))
+        with self._transactions.write() as session, suppress(NotFound):
+            conversation = queries.lock_conversation(session, situation.focus.app_id, seen.conversation_id)
+            # Who said something meanwhile waits for an answer to that.
+            if conversation.ended_at is None and conversation.message_count == seen.message_count:
+                put_off(conversation, until, failed=True)
+
+    def _reviewed(self, focus: Focus) -> None:
+        """Note when an app was reviewed; once more afterwards, so that what the loop did itself is nothing new."""
+        if focus.kind is FocusKind.UNANSWERED:
+            return
+        with self._transactions.write() as session:
+            get_app(session, focus.app_id).reviewed_at = self._clock.now()
+
+    def _select(self, focus: Focus, turn: Turn | None) -> None:
+        for conversation_id in turn.selected if turn is not None else ():
+            selected = Focus(FocusKind.SELECTED, focus.app_id, conversation_id)
+            if selected not in self._selected:
+                self._selected.append(selected)
+
+    def _told(self, call: ToolCall, deed: Deed) -> None:
+        self._metrics.tool_calls.labels(call.name if call.name in BY_NAME else UNKNOWN, deed.outcome).inc()
+        if deed.result is TurnOutcome.ANSWERED:
+            self._metrics.answers.labels(AnswerState.SENT).inc()
+        elif deed.result is TurnOutcome.DRAFTED:
+            self._metrics.answers.labels(AnswerState.PENDING).inc()
+        if deed.answered_after is not None:
+            self._metrics.answer_delay.observe(deed.answered_after.total_seconds())
+
+    def _tell(self, situation: Situation, outcome: TurnOutcome, turn: Turn | None, seconds: float) -> None:
+        focus = situation.focus
+        self._metrics.thinking_turns.labels(focus.kind, outcome).inc()
+        self._log.info(
+            "turn_ended",
+            focus=focus.kind,
+            app_id=focus.app_id,
+            conversation_id=focus.conversation_id,
+            outcome=outcome,
+            model_calls=turn.calls if turn is not None else 0,
+            seconds=round(seconds, 3),
+        )
+
+
+class _UntilLetGo(Transactions):
+    """Transactions that write nothing once the process has let go of the turn they belong to."""
+
+    def __init__(self, inner: Transactions) -> None:
+        self._inner = inner
+        self._writing = threading.Lock()
+        self._gone = False
+
+    def read(self) -> AbstractContextManager[Session]:
+        return self._inner.read()
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        with self._writing:
+            if self._gone:
+                raise LetGo("The loop ends; what was thought is dropped and will be thought again.")
+            with self._inner.write() as session:
+                yield session
+
+    def scrub(self, patience_seconds: float = 0.0, /) -> None:
+        self._inner.scrub(patience_seconds)
+
+    def let_go(self, patience_seconds: float) -> None:
+        """Refuse every later write, once the present one has ended or does not end."""
+        taken = self._writing.acquire(timeout=patience_seconds)
+        self._gone = True
+        if taken:
+            self._writing.release()
