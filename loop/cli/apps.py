@@ -13,6 +13,14 @@ from loop.cli.output import Columns, at, card, moment, table
 
 group = typer.Typer(help="Install, change and uninstall apps, and issue their tokens.", no_args_is_help=True)
 _BUDGET = "Most energy units per {}; `none` lifts the limit.."
+AnsweredByOption = Annotated[
+    str | None, typer.Option(help="Who answers its conversations: `loop`, when a model is set, or `app`.")
+]
+ApproveOption = Annotated[
+    bool | None,
+    typer.Option("--approve-answers/--send-answers", help="Whether a person approves each answer of the loop's."),
+]
+WeightOption = Annotated[int | None, typer.Option(help="Its share of the work beside other apps', 1..100.")]
 
 
 @command(group, "list")
@@ -34,9 +42,13 @@ def install_app(
     call: Invocation,
     app: AppArgument,
     name: Annotated[str | None, typer.Option(help="Its name as people read it; else its id.")] = None,
+    answered_by: AnsweredByOption = None,
+    approve_answers: ApproveOption = None,
+    weight: WeightOption = None,
 ) -> None:
     """Install an app, or one that was uninstalled again."""
-    made = call.service.post("/apps", {"appId": app, "name": name or app})
+    behaviour = _behaviour(answered_by, approve_answers, weight)
+    made = call.service.post("/apps", {"appId": app, "name": name or app} | behaviour)
     call.output.done(made, f"App {app} is installed. Give it a token: afterthought apps token {app}")
 
 
@@ -47,14 +59,18 @@ def update_app(
     name: Annotated[str | None, typer.Option(help="Its new name.")] = None,
     hourly_budget: Annotated[str | None, typer.Option(help=_BUDGET.format("hour"))] = None,
     daily_budget: Annotated[str | None, typer.Option(help=_BUDGET.format("day"))] = None,
+    answered_by: AnsweredByOption = None,
+    approve_answers: ApproveOption = None,
+    weight: WeightOption = None,
 ) -> None:
-    """Change an app's name or budgets."""
+    """Change an app's name or budgets, who answers its conversations, or its weight."""
     changes: dict[str, Any] = {} if name is None else {"name": name}
+    changes |= _behaviour(answered_by, approve_answers, weight)
     for field, given in (("hourlyBudget", hourly_budget), ("dailyBudget", daily_budget)):
         if given is not None:
             changes[field] = _units(given)
     if not changes:
-        raise typer.BadParameter("give --name, --hourly-budget or --daily-budget")
+        raise typer.BadParameter("give what to change, for example --name, --hourly-budget or --answered-by")
     changed = call.service.patch(route("apps", app), changes)
     call.output.show(changed, lambda: _card(changed))
 
@@ -110,6 +126,11 @@ def revoke_token(
     call.output.done(answer, f"Token {token_id} is revoked.")
 
 
+def _behaviour(answered_by: str | None, approve_answers: bool | None, weight: int | None) -> dict[str, Any]:
+    wanted = {"answeredBy": answered_by, "approveAnswers": approve_answers, "weight": weight}
+    return {field: value for field, value in wanted.items() if value is not None}
+
+
 def _units(given: str) -> float | None:
     try:
         return None if given.lower() == "none" else float(given)
@@ -138,6 +159,9 @@ def _card(app: dict[str, Any]) -> RenderableType:
             "memories": app.get("memories"),
             "open conversations": app.get("openConversations"),
             "ended conversations": app.get("endedConversations"),
+            "answered by": app.get("answeredBy"),
+            "answers approved": app.get("approveAnswers"),
+            "weight": app.get("weight"),
             "hourly budget": app.get("hourlyBudget"),
             "daily budget": app.get("dailyBudget"),
             "config": app.get("config") or None,

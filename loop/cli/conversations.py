@@ -20,18 +20,23 @@ def list_conversations(
     call: Invocation,
     app: AppArgument,
     ended: Annotated[bool | None, typer.Option("--ended/--open", help="Only ended, or only open ones.")] = None,
+    unanswered: Annotated[
+        bool | None, typer.Option("--unanswered/--answered", help="Only those that wait for an answer, or that do not.")
+    ] = None,
     limit: LimitOption = 50,
     all_: AllOption = False,
 ) -> None:
     """List an app's conversations, newest first."""
     path = route("apps", app, "conversations")
-    found = list(call.service.listing(path, "conversations", None if all_ else limit, ended=ended))
+    most = None if all_ else limit
+    found = list(call.service.listing(path, "conversations", most, ended=ended, unanswered=unanswered))
     columns: Columns = {
         "conversation": "conversationId",
         "state": "state",
         "messages": "messageCount",
         "user": "userId",
         "begun (UTC)": at("createdAt"),
+        "waits since": at("unansweredSince"),
         "ended": at("endedAt"),
     }
     call.output.show(found, lambda: table(found, columns, f"{app} has no such conversations."))
@@ -83,7 +88,10 @@ def _card(found: dict[str, Any]) -> RenderableType:
             "state": found["state"],
             "messages": found["messageCount"],
             "begun (UTC)": moment(found["createdAt"]),
+            "waits for an answer since": moment(found.get("unansweredSince")) or None,
+            "answer to approve": found.get("pendingAnswerId"),
             "snoozed until": moment(found.get("snoozedUntil")) or None,
+            "came back": moment(found.get("wokenAt")) or None,
             "ended": moment(found.get("endedAt")) or None,
             "why": found.get("endReason"),
             "energy spent": found.get("energySpent"),

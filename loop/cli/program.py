@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from loop.cli.answers import group as answers
 from loop.cli.apps import group as apps
 from loop.cli.archives import add_to as add_archives
 from loop.cli.conversations import group as conversations
@@ -38,7 +39,9 @@ program = typer.Typer(
 )
 for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, add_ingesting):
     add(program)
-for name, group in (("apps", apps), ("conversations", conversations), ("memories", memories), ("jobs", jobs)):
+for name, group in (
+    ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("jobs", jobs),
+):  # fmt: skip
     program.add_typer(group, name=name)
 
 

@@ -22,10 +22,10 @@ from loop.thinking.prompt import Window, open_exchange
 from loop.thinking.situation import Energy, Situation, look
 from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import Limits, Turn
-from shared.apps.queries import get_app
+from shared.apps.queries import answered_by_loop, get_app
 from shared.clock import Clock
 from shared.conversations import queries
-from shared.conversations.focus import put_off
+from shared.conversations.focus import put_off, refresh_all
 from shared.conversations.models import AnswerState
 from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
@@ -135,6 +135,7 @@ class Thinker:
         situation = self._look(focus)
         if situation is None:
             self._reviewed(focus)
+            self._reckon_anew(focus)
             return None
         self._reviewed(focus)
         started = time.monotonic()
@@ -152,6 +153,8 @@ class Thinker:
         finally:
             # Also after an error of ours that nobody foresaw: the conversation must not be thought about at once again.
             self._put_off(situation, outcome, until)
+        if outcome is TurnOutcome.STALE:
+            self._reckon_anew(focus)
         self._select(focus, turn)
         self._reviewed(focus)
         self._tell(situation, outcome, turn, time.monotonic() - started)
@@ -195,6 +198,14 @@ class Thinker:
             # Who said something meanwhile waits for an answer to that.
             if conversation.ended_at is None and conversation.message_count == seen.message_count:
                 put_off(conversation, until, failed=True)
+
+    def _reckon_anew(self, focus: Focus) -> None:
+        """Put right since when a conversation waits, in case it was said while its app was being changed."""
+        if focus.conversation_id is None:
+            return
+        with self._transactions.write() as session, suppress(NotFound):
+            conversation = queries.lock_conversation(session, focus.app_id, focus.conversation_id)
+            refresh_all(session, [conversation], answered_by_loop, self._clock.now())
 
     def _reviewed(self, focus: Focus) -> None:
         """Note when an app was reviewed; once more afterwards, so that what the loop did itself is nothing new."""

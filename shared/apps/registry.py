@@ -10,7 +10,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.apps import queries
-from shared.apps.models import App, Token
+from shared.apps.models import AnsweredBy, App, Token
 from shared.errors import Conflict
 
 
@@ -20,6 +20,9 @@ class AppChange:
 
     name: str | None = None
     config: dict[str, Any] | None = None
+    answered_by: AnsweredBy | None = None
+    approves_answers: bool | None = None
+    weight: int | None = None
 
 
 def install(session: Session, app_id: str, name: str, config: dict[str, Any], now: datetime) -> App:
@@ -39,8 +42,11 @@ def install(session: Session, app_id: str, name: str, config: dict[str, Any], no
 def change(session: Session, app_id: str, wanted: AppChange, now: datetime) -> App:
     """Change an installed app. Raises: NotFound, Conflict."""
     app = queries.get_installed_app(session, app_id)
-    app.name = app.name if wanted.name is None else wanted.name
-    app.config = app.config if wanted.config is None else wanted.config
+    if wanted.answered_by is not None:
+        queries.lock_app(session, app_id)
+    for field, value in vars(wanted).items():
+        if value is not None:
+            setattr(app, field, value)
     app.updated_at = now
     return app
 

@@ -35,13 +35,13 @@ def refresh_all(session: Session, conversations: Iterable[Conversation], answers
         refresh(session, one, one.app_id in by_loop, now)
 
 
-def hide_app(session: Session, app_id: str) -> None:
+def hide_all(session: Session, app_id: str) -> None:
     """Have none of an app's conversations thought about any more; the caller has locked the app."""
     mine = (Conversation.app_id == app_id, Conversation.focus_since.is_not(None))
     session.execute(update(Conversation).where(*mine).values(focus_since=None))
 
 
-def show_app(session: Session, app_id: str) -> None:
+def show_all(session: Session, app_id: str) -> None:
     """Have an app's unanswered conversations thought about from now on; the caller has locked the app."""
     waiting = (
         Conversation.app_id == app_id,

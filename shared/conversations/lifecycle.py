@@ -15,11 +15,13 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from shared.contracts.events import EventKind
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
 from shared.conversations import answers, queries
 from shared.conversations.focus import LoopAnswers, refresh, refresh_all
 from shared.conversations.models import Conversation, Message
 from shared.errors import Conflict, Invalid
+from shared.events.recording import record
 from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
@@ -146,6 +148,7 @@ def end(
         conversation.unanswered_since = conversation.focus_since = None
         answers.supersede(session, conversation, now)
         enqueue(session, _memory_job(conversation, epoch, max_attempts), now)
+        _record(session, EventKind.CONVERSATION_ENDED, conversation, now)
     return list(jobs_of_conversation(session, conversation.key))
 
 
@@ -162,7 +165,7 @@ def _memory_job(conversation: Conversation, epoch: int, max_attempts: int) -> Ne
     )
 
 
-def snooze(conversation: Conversation, minutes: int, now: datetime) -> Conversation:
+def snooze(session: Session, conversation: Conversation, minutes: int, now: datetime) -> Conversation:
     """Hide a locked, open conversation for 1..1440 minutes. Raises: Conflict, Invalid."""
     if conversation.ended_at is not None:
         raise Conflict(f"Conversation {conversation.conversation_id} has ended and cannot be snoozed.")
@@ -171,6 +174,7 @@ def snooze(conversation: Conversation, minutes: int, now: datetime) -> Conversat
         raise Invalid(f"minutes must be {least}..{most}.")
     conversation.snoozed_until = now + timedelta(minutes=minutes)
     conversation.focus_since = None
+    _record(session, EventKind.CONVERSATION_SNOOZED, conversation, now, minutes=minutes)
     return conversation
 
 
@@ -178,14 +182,19 @@ def wake(session: Session, now: datetime, answered_by_loop: LoopAnswers = lambda
     """Bring back conversations whose snooze has ended, or that the loop left alone until now; return how many."""
     due = queries.lock_hidden_until(session, now, WAKE_LIMIT)
     for conversation in due:
-        _wake(conversation, now)
+        _wake(session, conversation, now)
     session.flush()
     refresh_all(session, due, answered_by_loop, now)
     return len(due)
 
 
-def _wake(conversation: Conversation, now: datetime) -> None:
+def _wake(session: Session, conversation: Conversation, now: datetime) -> None:
     if conversation.snoozed_until is not None and conversation.snoozed_until <= now:
         conversation.snoozed_until, conversation.woken_at = None, now
+        _record(session, EventKind.CONVERSATION_WOKEN, conversation, now)
     if conversation.think_after is not None and conversation.think_after <= now:
         conversation.think_after = None
+
+
+def _record(session: Session, kind: EventKind, conversation: Conversation, now: datetime, **details: int) -> None:
+    record(session, kind, conversation.app_id, now, conversation_id=conversation.conversation_id, **details)

@@ -120,10 +120,10 @@ def has_hidden_until(session: Session, at: datetime) -> bool:
     return any(session.scalar(select(Conversation.key).where(until <= at).limit(1)) is not None for until in untils)
 
 
-def oldest_unanswered(session: Session, since: datetime, until: datetime) -> Conversation | None:
+def oldest_unanswered(session: Session, since: datetime) -> Conversation | None:
     """Return the conversation that has waited longest for the loop, of those waiting since after ``since``."""
     waits = Conversation.focus_since
-    return session.scalar(select(Conversation).where(waits > since, waits <= until).order_by(waits).limit(1))
+    return session.scalar(select(Conversation).where(waits > since).order_by(waits).limit(1))
 
 
 def has_changed_since(session: Session, app_id: str, at: datetime | None) -> bool:

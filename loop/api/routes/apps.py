@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
@@ -24,8 +25,9 @@ from loop.api.schemas.erasures import Receipt, ReceiptList, Uninstalled
 from loop.api.schemas.wire import Success
 from loop.api.writes import Done
 from shared.apps import queries, registry, tokens
-from shared.apps.models import App, Erasure
+from shared.apps.models import AnsweredBy, App, Erasure
 from shared.apps.registry import AppChange
+from shared.conversations.focus import hide_all, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro
 from shared.memories.erasure import purge_memories
@@ -42,6 +44,8 @@ def install_app(desk: Writes, body: InstallApp) -> Response:
 
     def work(session: Session) -> Done:
         app = registry.install(session, body.app_id, body.name, body.config, desk.now())
+        registry.change(session, body.app_id, _behaviour(body), desk.now())
+        _attend(session, app)
         return Done(AppAnswer.of(app), 201, about=app.app_id)
 
     return desk.write(work)
@@ -68,18 +72,34 @@ def show_app(desk: Reads, app_id: AppInPath) -> AppDetails:
 
 @router.patch("/{appId}", response_model=AppAnswer, summary="Change an app")
 def change_app(desk: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
-    """Change an app's name or config, or (with an admin token) its energy budgets."""
-    if body.sets("hourly_budget") or body.sets("daily_budget"):
-        desk.require_admin("change an app's budgets")
+    """Change an app's name, config and who answers, or (with an admin token) its energy budgets and weight."""
+    if body.sets("hourly_budget") or body.sets("daily_budget") or body.weight is not None:
+        desk.require_admin("change an app's budgets or weight")
 
     def work(session: Session) -> Done:
-        app = registry.change(session, app_id, AppChange(body.name, body.config), desk.now())
+        wanted = replace(_behaviour(body), name=body.name, config=body.config)
+        app = registry.change(session, app_id, wanted, desk.now())
+        if body.answered_by is not None:
+            _attend(session, app)
         if _set_budgets(app, body):
             session.flush()
             lift_hold(session, app_id, desk.now())
         return Done(AppAnswer.of(app), about=app_id)
 
     return desk.write(work)
+
+
+def _behaviour(body: InstallApp | ChangeApp) -> AppChange:
+    return AppChange(answered_by=body.answered_by, approves_answers=body.approve_answers, weight=body.weight)
+
+
+def _attend(session: Session, app: App) -> None:
+    """Have an app's unanswered conversations thought about from now on, or not any more."""
+    session.flush()
+    if app.answered_by == AnsweredBy.LOOP:
+        show_all(session, app.app_id)
+    else:
+        hide_all(session, app.app_id)
 
 
 def _set_budgets(app: App, body: ChangeApp) -> bool:
@@ -99,6 +119,7 @@ def uninstall_app(
 
     def work(session: Session) -> Done:
         registry.uninstall(session, app_id, desk.now())
+        hide_all(session, app_id)
         if purge:
             return _purged(desk, session, purge_memories(session, app_id, desk.caller.name, desk.now()))
         return Done(Uninstalled(app_id=app_id, memories_kept=count_standing(session, app_id)))

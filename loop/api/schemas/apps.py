@@ -7,12 +7,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from loop.api.schemas.wire import Answer, AppId, Body, Units
-from shared.apps.models import App, Token
+from loop.api.schemas.wire import Answer, AppId, Body, Flag, Units
+from shared.apps.models import AnsweredBy, App, Token
 from shared.contracts.values import JsonObject
 from shared.energy.budget import to_units
 
 Name = Annotated[str, Field(min_length=1, max_length=200, examples=["Chat"])]
+Weight = Annotated[int, Field(strict=True, ge=1, le=100, description="The app's share of the work beside other apps'.")]
+_ANSWERED_BY = "Who answers its conversations: the loop, when a model is set, or the app itself."
+_APPROVE = "Whether a person approves each answer of the loop's before it is sent."
 
 
 class InstallApp(Body):
@@ -21,6 +24,9 @@ class InstallApp(Body):
     app_id: AppId
     name: Name
     config: JsonObject = Field(default_factory=dict)
+    answered_by: AnsweredBy | None = Field(None, description=_ANSWERED_BY)
+    approve_answers: Flag | None = Field(None, description=_APPROVE)
+    weight: Weight | None = None
 
 
 class ChangeApp(Body):
@@ -30,6 +36,9 @@ class ChangeApp(Body):
     config: JsonObject | None = None
     hourly_budget: Units | None = None
     daily_budget: Units | None = None
+    answered_by: AnsweredBy | None = Field(None, description=_ANSWERED_BY)
+    approve_answers: Flag | None = Field(None, description=_APPROVE)
+    weight: Weight | None = None
 
     def sets(self, field: str) -> bool:
         """Whether the client sent this field, be it null."""
@@ -43,6 +52,9 @@ class AppAnswer(Answer):
     name: str
     config: dict[str, Any]
     installed: bool
+    answered_by: AnsweredBy = Field(description=_ANSWERED_BY)
+    approve_answers: bool = Field(description=_APPROVE)
+    weight: int = Field(description="The app's share of the work beside other apps'.")
     hourly_budget: float | None = Field(description="Units an app may spend in any 60 minutes.")
     daily_budget: float | None = Field(description="Units an app may spend in any 24 hours.")
     created_at: datetime
@@ -75,6 +87,9 @@ def _fields(app: App) -> dict[str, object]:
         "name": app.name,
         "config": app.config,
         "installed": app.uninstalled_at is None,
+        "answered_by": AnsweredBy(app.answered_by),
+        "approve_answers": app.approves_answers,
+        "weight": app.weight,
         "hourly_budget": units_or_none(app.hourly_budget_micro),
         "daily_budget": units_or_none(app.daily_budget_micro),
         "created_at": app.created_at,

@@ -85,6 +85,8 @@ class ConversationAnswer(Answer):
     created_at: datetime
     updated_at: datetime
     snoozed_until: datetime | None
+    woken_at: datetime | None = Field(description="When its last snooze ended, until something new is said.")
+    unanswered_since: datetime | None = Field(description="When the oldest user message came that no answer follows.")
     ended_at: datetime | None
     end_reason: str | None
 
@@ -101,11 +103,12 @@ class ConversationDetails(ConversationAnswer):
     energy_budget: float | None
     energy_remaining: float | None = Field(description="Negative when the budget is exceeded; null without one.")
     budget_status: BudgetStatus | None
+    pending_answer_id: str | None = Field(description="The loop's answer that waits for approval.")
     jobs: list[JobAnswer]
 
     @classmethod
     def costing(
-        cls, conversation: Conversation, spent: int, jobs: list[JobAnswer], now: datetime
+        cls, conversation: Conversation, spent: int, jobs: list[JobAnswer], now: datetime, pending: str | None = None
     ) -> ConversationDetails:
         """Return a conversation with what it has cost; ``spent`` in micro-units."""
         budget = conversation.energy_budget_micro
@@ -115,6 +118,7 @@ class ConversationDetails(ConversationAnswer):
             energy_budget=units_or_none(budget),
             energy_remaining=None if budget is None else to_units(budget - spent),
             budget_status=budget_status(budget, spent),
+            pending_answer_id=pending,
             jobs=jobs,
         )
 
@@ -130,6 +134,8 @@ def _fields(conversation: Conversation, now: datetime) -> dict[str, Any]:
         "created_at": conversation.created_at,
         "updated_at": conversation.updated_at,
         "snoozed_until": conversation.snoozed_until,
+        "woken_at": conversation.woken_at,
+        "unanswered_since": conversation.unanswered_since,
         "ended_at": conversation.ended_at,
         "end_reason": conversation.end_reason,
     }

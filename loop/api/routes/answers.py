@@ -1,0 +1,105 @@
+"""Answers of the loop: listed, approved, rejected."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors
+from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.errors import TOO_LARGE
+from loop.api.schemas.answers import AnswerAnswer, AnswerList, ApproveAnswer, RejectAnswer
+from loop.api.writes import Done
+from shared.apps.models import AnsweredBy
+from shared.apps.queries import get_app, get_installed_app
+from shared.contracts.values import ID_PATTERN
+from shared.conversations import answers, queries
+from shared.conversations.focus import refresh
+from shared.conversations.models import Answer, AnswerState, Conversation
+from shared.errors import Limit
+
+router = APIRouter(prefix="/apps/{appId}/answers", tags=["Answers"])
+_ANSWERS = "answers"
+AnswerInPath = Annotated[str, Path(alias="answerId", pattern=ID_PATTERN)]
+
+
+@router.get("", response_model=AnswerList, summary="List answers")
+def list_answers(
+    desk: Reads,
+    app_id: AppInPath,
+    state: AnswerState | None = None,
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
+) -> AnswerList:
+    """List what the loop answered or would answer in an app, newest first."""
+    before = cursors.decode_number(_ANSWERS, cursor)
+    with desk.read() as session:
+        get_app(session, app_id)
+        rows, more = cursors.page(queries.list_answers(session, app_id, state, limit + 1, before), limit)
+        return AnswerList(
+            answers=[AnswerAnswer.of(one) for one in rows],
+            cursor=cursors.encode(_ANSWERS, rows[-1].key) if more else None,
+        )
+
+
+@router.post("/{answerId}/approve", response_model=AnswerAnswer, summary="Approve an answer")
+def approve_answer(
+    desk: Writes, app_id: AppInPath, answer_id: AnswerInPath, body: ApproveAnswer | None = None
+) -> Response:
+    """Send an answer that waits, as it is or in other words. Approving it again changes nothing."""
+    content = body.content if body is not None else None
+    _refuse_long(desk, content)
+
+    def work(session: Session) -> Done:
+        get_installed_app(session, app_id)
+        answer, conversation = _locked(session, app_id, answer_id)
+        waited = desk.now() - (conversation.unanswered_since or desk.now())
+        was_pending = answer.state == AnswerState.PENDING
+        answers.approve(session, conversation, answer, content, desk.caller.name, desk.now())
+
+        def count() -> None:
+            if was_pending:
+                desk.loop.metrics.answers.labels(AnswerState.SENT).inc()
+                desk.loop.metrics.answer_delay.observe(max(0.0, waited.total_seconds()))
+
+        return Done(AnswerAnswer.of(answer), about=app_id, then=count)
+
+    return desk.write(work)
+
+
+@router.post("/{answerId}/reject", response_model=AnswerAnswer, summary="Reject an answer")
+def reject_answer(
+    desk: Writes, app_id: AppInPath, answer_id: AnswerInPath, body: RejectAnswer | None = None
+) -> Response:
+    """Refuse an answer that waits; the loop thinks again, and after three rejections leaves the message alone."""
+    reason = body.reason if body is not None else None
+
+    def work(session: Session) -> Done:
+        app = get_installed_app(session, app_id)
+        answer, conversation = _locked(session, app_id, answer_id)
+        was_pending = answer.state == AnswerState.PENDING
+        answers.reject(session, answer, reason, desk.caller.name, desk.now())
+        refresh(session, conversation, app.answered_by == AnsweredBy.LOOP, desk.now())
+
+        def count() -> None:
+            if was_pending:
+                desk.loop.metrics.answers.labels(AnswerState.REJECTED).inc()
+
+        return Done(AnswerAnswer.of(answer), about=app_id, then=count)
+
+    return desk.write(work)
+
+
+def _locked(session: Session, app_id: str, answer_id: str) -> tuple[Answer, Conversation]:
+    """Return an answer as it stands once its conversation is locked, so that two decisions never meet."""
+    conversation_id = queries.get_answer(session, app_id, answer_id).conversation_id
+    conversation = queries.lock_conversation(session, app_id, conversation_id)
+    return queries.get_answer(session, app_id, answer_id), conversation
+
+
+def _refuse_long(desk: Desk, content: str | None) -> None:
+    limit = desk.loop.settings.max_message_chars
+    if content is not None and len(content) > limit:
+        raise Limit(f"content has {len(content)} characters; the most is {limit}.", code=TOO_LARGE)
