@@ -17,17 +17,30 @@ from loop.notices import Notices
 from loop.regulator import Regulator, Rules
 from loop.steps.finish_erasures import FinishErasures
 from loop.steps.mend_lanes import MendLanes
+from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
 from loop.steps.step import Step
+from loop.steps.think import ChooseAndThink
 from loop.steps.upkeep import Upkeep
 from loop.steps.wake_snoozed import WakeSnoozed
+from loop.streams import Hub, is_of_events
+from loop.thinking.choosing import Chooser, Patience
+from loop.thinking.hands import Rules as HandRules
+from loop.thinking.thinker import Mind, Thinker
+from loop.thinking.turn import Limits
 from loop.ticker import Ticker
-from shared.broker import connect_redis, make_celery, send, workers_heard
+from shared.apps.queries import budgets_of
+from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import Clock, SystemClock
 from shared.contracts.jobs import JobMessage, Queue
 from shared.credentials import read_or_make_admin_token
 from shared.db.engine import Database
+from shared.db.transactions import Transactions
+from shared.energy.accounting import Accountant
+from shared.energy.budget import prices_of
+from shared.events.addresses import Resolve, resolve
+from shared.llm.providers import make_tool_chat
 from shared.outbox.retry import RetryRule
 from shared.presence import my_name
 from shared.settings import Settings
@@ -37,6 +50,8 @@ Drain = Callable[[float], object]
 """Finishes or lets go of what was begun, within so many seconds."""
 _STANDING_DOWN_SECONDS = 2.0
 _NOTICES_SECONDS = 2.0
+_BOOKING_SECONDS = 10.0
+"""Beside the longest model call; then what was set aside for it is free again."""
 CLOCK_DOUBT = timedelta(minutes=1)
 """How far the clocks of two machines may be apart without harm."""
 
@@ -55,9 +70,12 @@ class Loop:
     mandate: MandateKeeper
     ticker: Ticker
     notices: Notices
+    hub: Hub
     admin_token: str
     draining: Event = field(default_factory=Event)
     """Set once the process was asked to stop; readiness is false from then on."""
+    resolve: Resolve = resolve
+    """How the names in the addresses of webhooks are looked up."""
     drains: Sequence[Drain] = ()
     """What else has to finish or let go of what it began before the process ends."""
 
@@ -118,12 +136,32 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     longest = max(settings.lease_seconds, settings.queued_seconds, settings.retry_max_seconds)
     horizon = timedelta(seconds=longest) + CLOCK_DOUBT
     longest_call = timedelta(seconds=settings.task_hard_limit_seconds)
+    hub = Hub()
+
+    def tell(position: int) -> None:
+        hub.tell()
+        notify(client, f"{EVENTS_NEWS}{position}")
+
+    keep_events = timedelta(hours=settings.event_hours)
+    publish = PublishEvents(fenced, clock, tell, keep_events, settings.webhook_max_attempts, metrics)
     upkeep = Upkeep(fenced, clock, rule, keep_keys, metrics, horizon, longest_call=longest_call)
     steps: list[Step] = [
-        relay, SettleEnergy(regulator), upkeep, WakeSnoozed(fenced, clock), FinishErasures(fenced),
+        publish, relay, SettleEnergy(regulator), upkeep, WakeSnoozed(fenced, clock), FinishErasures(fenced),
         MendLanes(fenced, clock),
     ]  # fmt: skip
+    thinker = _thinker(settings, clock, database, fenced, regulator, metrics, lambda: ticker.wake())
+    drains: list[Drain] = [lambda _: hub.close()]
+    if thinker is not None:
+        steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(settings), regulator.level), thinker))
+        drains.append(thinker.drain)
     ticker = Ticker(steps, settings.tick_seconds, metrics, mandate)
+
+    def hear(news: str) -> None:
+        if is_of_events(news):
+            hub.tell()
+        else:
+            ticker.wake()
+
     return Loop(
         settings=settings,
         clock=clock,
@@ -134,7 +172,46 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         regulator=regulator,
         mandate=mandate,
         ticker=ticker,
-        notices=Notices(client, lambda _: ticker.wake()),
+        notices=Notices(client, hear),
+        hub=hub,
         admin_token=read_or_make_admin_token(settings),
         draining=draining,
+        drains=drains,
+    )
+
+
+def _thinker(
+    settings: Settings,
+    clock: Clock,
+    database: Database,
+    fenced: Transactions,
+    regulator: Regulator,
+    metrics: Metrics,
+    on_free: Callable[[], None],
+) -> Thinker | None:
+    """Return what thinks about conversations; None without a model, or when thinking is switched off."""
+    if settings.model is None or not settings.thinking:
+        return None
+    window = settings.model_context_tokens
+    mind = Mind(
+        make_chat=lambda model: make_tool_chat(model, settings.ollama_host, window),
+        large=settings.model,
+        small=settings.small_model,
+        limits=Limits(settings.thinking_rounds, settings.thinking_timeout_seconds, window),
+        rules=HandRules(settings.max_message_chars, settings.job_max_attempts),
+        memory_tokens=settings.context_token_budget,
+        refill_per_second=settings.energy_refill_per_second,
+    )
+    longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
+    accountant = Accountant(database, clock, prices_of(settings), budgets_of, metrics, longest)
+    return Thinker(fenced, clock, mind, accountant, regulator.level, metrics, on_free)
+
+
+def _patience(settings: Settings) -> Patience:
+    review_minutes = settings.review_minutes
+    return Patience(
+        after=timedelta(seconds=settings.answer_after_seconds),
+        within=timedelta(hours=settings.answer_within_hours),
+        gate_percent=settings.energy_gate_percent,
+        review_every=timedelta(minutes=review_minutes) if review_minutes else None,
     )

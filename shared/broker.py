@@ -22,6 +22,8 @@ from shared.settings import Settings
 
 NOTICES = "afterthought.notices"
 """Redis channel on which whoever has news wakes the loop; best effort, never the only record."""
+EVENTS_NEWS = "events:"
+"""Begins the news that events were placed; the newest position follows."""
 WORKERS = "afterthought.workers"
 """Redis sorted set of worker names by when each was last heard."""
 SOCKET_SECONDS = 5.0

@@ -14,6 +14,7 @@ from shared.clock import Clock, SystemClock
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of
+from shared.events.addresses import guard_of
 from shared.llm.providers import make_chat
 from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
@@ -23,8 +24,10 @@ from shared.telemetry.metrics import Metrics
 from worker.agent.extractive import ExtractiveAgent
 from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import MemoryAgent
+from worker.courier import Courier
 from worker.pipelines.attempt import Attempts, Timing
 from worker.pipelines.create_memory import CreateMemory
+from worker.pipelines.deliver_webhook import DeliverWebhook
 from worker.pipelines.end_conversation import EndConversationByMessage
 
 
@@ -36,6 +39,7 @@ class Wired:
     attempts: Attempts
     create_memory: CreateMemory
     end_conversation: EndConversationByMessage
+    deliver_webhook: DeliverWebhook
     metrics: Metrics
 
 
@@ -47,9 +51,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     rule = retry_rule(settings)
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))
     timing = Timing(settings.lease_seconds, settings.heartbeat_seconds)
-    accountant = Accountant(
-        database, clock, prices_of(settings), budgets_of, metrics, settings.task_hard_limit_seconds
-    )
+    accountant = Accountant(database, clock, prices_of(settings), budgets_of, metrics, settings.task_hard_limit_seconds)
     return Wired(
         database=database,
         attempts=Attempts(database, clock, owner, rule, timing, metrics, news),
@@ -57,8 +59,13 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             database, clock, build_agent(settings), accountant, settings.memory_cap, settings.memory_max_chars, metrics
         ),
         end_conversation=EndConversationByMessage(database, clock, settings.job_max_attempts, metrics, news),
+        deliver_webhook=DeliverWebhook(database, clock, _courier(settings), metrics),
         metrics=metrics,
     )
+
+
+def _courier(settings: Settings) -> Courier:
+    return Courier(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
 
 
 def build_agent(settings: Settings) -> MemoryAgent:

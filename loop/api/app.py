@@ -11,7 +11,7 @@ from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
 from loop.api.guard import OPEN_PATHS, Guard
 from loop.api.observing import Observing
-from loop.api.routes import apps, conversations, jobs, memories, system, whole_app
+from loop.api.routes import answers, apps, conversations, events, jobs, memories, system, webhooks, whole_app
 from loop.release import release
 from loop.wiring import Loop
 from shared.settings import Settings
@@ -20,7 +20,16 @@ _DESCRIPTION = """Memory for language-model apps: hold a conversation, end it, a
 
 Every route but the health routes needs `Authorization: Bearer TOKEN`. An admin token may do everything; an app's token
 only what lies under its own `/apps/{appId}`, and look at its own jobs. Every write takes an `Idempotency-Key`."""
-_ROUTERS = (apps.router, memories.router, whole_app.router, conversations.router, jobs.router, system.router)
+_ROUTERS = (
+    apps.router, answers.router,
+    memories.router,
+    whole_app.router,
+    conversations.router,
+    events.router,
+    webhooks.router,
+    jobs.router,
+    system.router,
+)
 
 
 def build_api(loop: Loop) -> FastAPI:

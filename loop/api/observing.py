@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import internal
@@ -14,6 +15,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
 UNMATCHED = "unmatched"
+_TAKES_TIME = "takes_time"
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -52,9 +54,15 @@ class Observing:
         route = route_of(scope)
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self._metrics.http_requests.labels(route, method, f"{status // 100}xx").inc()
-        self._metrics.http_duration.labels(route).observe(seconds)
+        if not scope.get("state", {}).get(_TAKES_TIME):
+            self._metrics.http_duration.labels(route).observe(seconds)
 
 
 def route_of(scope: Scope) -> str:
     """Return the template of the route that was matched."""
     return str(getattr(scope.get("route"), "path", UNMATCHED))
+
+
+def take_time(request: Request) -> None:
+    """Keep a request that waits on purpose out of the durations."""
+    setattr(request.state, _TAKES_TIME, True)

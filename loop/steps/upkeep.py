@@ -9,14 +9,16 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sqlalchemy import delete
+from sqlalchemy.orm import Session
 
 from shared.apps.models import IdempotencyKey
 from shared.apps.queries import has_keys_before
 from shared.clock import Clock
 from shared.db.transactions import Transactions
 from shared.energy import ledger
+from shared.events.recording import record_end_of_job
 from shared.outbox import dispatch, ownership
-from shared.outbox.models import JobState
+from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Swept
 from shared.outbox.queries import has_expired
 from shared.outbox.retry import RetryRule
@@ -70,7 +72,7 @@ class Upkeep:
 
     def _sweep(self) -> Swept:
         with self._database.write() as session:
-            swept = ownership.sweep(session, self._clock.now(), self._rule, self._horizon)
+            swept = ownership.sweep(session, self._clock.now(), self._rule, self._horizon, self._record)
             hastened = dispatch.hasten(session, self._clock.now(), self._horizon)
         self._metrics.jobs_lost.inc(swept.total())
         for (kind, state), count in swept.items():
@@ -80,3 +82,7 @@ class Upkeep:
         told = {f"{kind}_{state}": count for (kind, state), count in swept.items()}
         self._log.warning("jobs_taken_back", hastened=hastened, **told)
         return swept
+
+    def _record(self, session: Session, job: Job) -> None:
+        now = self._clock.now()
+        record_end_of_job(session, job.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)

@@ -14,6 +14,8 @@ from shared.apps.models import Scope, Token
 from shared.errors import Denied, NotFound
 from shared.ids import new_id, new_token
 
+_NAMED = "token:"
+
 
 @dataclass(frozen=True)
 class Caller:
@@ -66,9 +68,15 @@ def authenticate(session: Session, secret: str, admin_token: str) -> Caller:
     token = queries.token_by_digest(session, digest_of(secret))
     if token is None:
         raise Denied("This token is unknown or revoked; ask an admin for POST /apps/{appId}/tokens.")
-    return Caller(f"token:{token.token_id}", Scope(token.scope), token.app_id)
+    return Caller(f"{_NAMED}{token.token_id}", Scope(token.scope), token.app_id)
 
 
 def digest_of(secret: str) -> str:
     """Return the SHA-256 a token is kept as."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def is_in_force(session: Session, caller: Caller) -> bool:
+    """Whether the token a caller came with has not been revoked since."""
+    token = session.get(Token, caller.name.removeprefix(_NAMED))
+    return token is not None and token.revoked_at is None

@@ -27,3 +27,19 @@ class EventKind(StrEnum):
     JOB_DEFERRED = "job.deferred"
     JOB_FINISHED = "job.finished"
     """A job ended for good; the details say in which state."""
+
+
+class DeliveryOutcome(StrEnum):
+    """How telling a webhook went; a closed set, so it can label a metric."""
+
+    DELIVERED = "delivered"
+    GONE = "gone"
+    """It answered 410, and is not told any more."""
+    REFUSED = "refused"
+    """It answered with a status that is no success."""
+    UNREACHABLE = "unreachable"
+    """Nothing answered in time, or not in HTTP."""
+    FORBIDDEN = "forbidden"
+    """Its host leads to an address that may not be called."""
+    DROPPED = "dropped"
+    """There was nothing to tell any more, or nobody to tell it to."""

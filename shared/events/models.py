@@ -28,6 +28,7 @@ class Event(Base):
             sqlite_where=text("position IS NULL"),
         ),
         Index("ix_events_app_id_position", "app_id", "position"),
+        Index("ix_events_app_id_conversation_id", "app_id", "conversation_id"),
         Index("ix_events_at", "at"),
         {"sqlite_autoincrement": True},
     )
@@ -58,3 +59,19 @@ class Webhook(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     disabled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     disabled_why: Mapped[str | None] = mapped_column(String(300))
+    tried_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When something was last sent there, and how that went."""
+    outcome: Mapped[str | None] = mapped_column(String(20))
+    status: Mapped[int | None]
+
+
+class EventCount(Base):
+    """The one row that knows how far positions have been given out, and which were forgotten for their age."""
+
+    __tablename__ = "event_counts"
+
+    name: Mapped[str] = mapped_column(String(10), primary_key=True)
+    placed: Mapped[int] = mapped_column(BigInteger, default=0)
+    """The newest position."""
+    forgotten: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Up to this one, events may have been deleted because they were old."""

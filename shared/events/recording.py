@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
+from shared.contracts.jobs import JobKind
 from shared.events.models import Event
 
 
@@ -31,6 +32,30 @@ def record(
             details=_given(details),
             at=now,
         )
+    )
+
+
+def record_end_of_job(
+    session: Session,
+    app_id: str | None,
+    job_id: str,
+    kind: str,
+    state: str,
+    now: datetime,
+    conversation_id: str | None = None,
+) -> None:
+    """Add the event of a job that ended for good; that a webhook was told is not told again."""
+    if app_id is None or kind == JobKind.DELIVER_WEBHOOK:
+        return
+    record(
+        session,
+        EventKind.JOB_FINISHED,
+        app_id,
+        now,
+        conversation_id=conversation_id,
+        subject=job_id,
+        job=kind,
+        state=state,
     )
 
 

@@ -6,7 +6,7 @@ no longer write. Scrubbing the database's files comes after the commit and is th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy import delete, update
@@ -14,8 +14,13 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import NO_DIGEST, App, Erasure, IdempotencyKey
 from shared.apps.queries import get_app, lock_app
+from shared.contracts.events import EventKind
+from shared.contracts.jobs import Track
 from shared.conversations.models import Answer, Conversation, Message
 from shared.conversations.queries import lock_all, lock_conversation
+from shared.events.placing import erase_of_app, erase_of_conversation
+from shared.events.queries import count_events, count_webhooks
+from shared.events.recording import record, record_end_of_job
 from shared.ids import new_id
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
@@ -28,6 +33,8 @@ from shared.outbox.ownership import abandon
 from shared.outbox.queries import jobs_of_conversation
 
 ERASED = "erased"
+_MEMORY_WORK = (Track.THOUGHT,)
+"""What a purge stops. Deliveries to webhooks go on: they carry what still stands when they are made."""
 _CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
 """What an agent may have chosen, and given its reason for."""
 _WORDLESS = (OLDEST_GOES, EXTRACTIVE, "admin")
@@ -37,7 +44,8 @@ _WORDLESS = (OLDEST_GOES, EXTRACTIVE, "admin")
 def purge_memories(session: Session, app_id: str, actor: str, now: datetime) -> Erasure:
     """Remove all of an app's memories with the text of their history. Raises: NotFound."""
     app = lock_app(session, app_id)
-    erased = _forget_memories(session, app, now)
+    erased = _forget_memories(session, app, now, _MEMORY_WORK)
+    record(session, EventKind.MEMORIES_PURGED, app_id, now, removed=erased["memories"])
     return _receipt(session, app, "memories", actor, erased, left_of_app(session, app_id), now)
 
 
@@ -45,13 +53,17 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     """Erase everything an app ever held; the app itself stays, empty. Raises: NotFound."""
     app = lock_app(session, app_id)
     lock_all(session, app_id)
-    erased = _forget_memories(session, app, now)
+    # Before the jobs: whoever places events locks them first, and the lanes of the jobs after.
+    told = erase_of_app(session, app_id)
+    erased = _forget_memories(session, app, now, tuple(Track)) | told
+    erase_of_app(session, app_id)
     session.execute(update(Origin).where(Origin.app_id == app_id).values(conversation_key=None))
     erased["answers"] = _count(session, delete(Answer).where(Answer.app_id == app_id))
     erased["messages"] = _count(session, delete(Message).where(Message.app_id == app_id))
     erased["conversations"] = _count(session, delete(Conversation).where(Conversation.app_id == app_id))
     app.config = {}
     left = left_of_app(session, app_id) | queries.count_conversation_rows(session, app_id)
+    left |= {"events": count_events(session, app_id), "webhooks": count_webhooks(session, app_id)}
     return _receipt(session, app, "data", actor, erased, left, now)
 
 
@@ -62,10 +74,11 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     """
     app = lock_app(session, app_id)
     conversation = lock_conversation(session, app_id, conversation_id)
+    told = erase_of_conversation(session, app_id, conversation_id)
     unfinished = [job for job in jobs_of_conversation(session, conversation.key) if job.state in OPEN]
     abandon(session, unfinished, "its conversation was erased", now)
     cause = Cause(actor, "its conversation was erased", now)
-    erased = {"memories": _withdraw(session, app_id, conversation.key, cause)}
+    erased = {"events": told, "memories": _withdraw(session, app_id, conversation.key, cause)}
     erased["memoryHistory"] = _forget_changes(session, app_id, conversation.key)
     session.execute(update(Origin).where(Origin.conversation_key == conversation.key).values(conversation_key=None))
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
@@ -74,6 +87,7 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     session.delete(conversation)
     session.flush()
     left = queries.count_left_of_conversation(session, app_id, conversation.key)
+    left["events"] = count_events(session, app_id, conversation_id)
     return _receipt(session, app, "conversation", actor, erased, left, now)
 
 
@@ -99,13 +113,17 @@ def left_of_app(session: Session, app_id: str) -> dict[str, int]:
         "memoryHistory": queries.count_changes_with_text(session, app_id),
         "memorySources": queries.count_sources(session, app_id),
         "idempotencyKeys": queries.count_idempotency_keys(session, app_id),
-        "unfinishedJobs": queries.count_unfinished_jobs(session, app_id),
+        "unfinishedJobs": queries.count_unfinished_jobs(session, app_id, _MEMORY_WORK),
     }
 
 
-def _forget_memories(session: Session, app: App, now: datetime) -> dict[str, int]:
+def _forget_memories(session: Session, app: App, now: datetime, work: Collection[Track]) -> dict[str, int]:
+    """Forget what an app remembers, and stop its unfinished work on some tracks."""
     app.purge_epoch += 1
-    erased = {"unfinishedJobs": abandon_all(session, app.app_id, "the app's memories were purged", now)}
+    stopped = abandon_all(session, app.app_id, "the app's memories were purged", now, work)
+    for job in stopped:
+        record_end_of_job(session, app.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
+    erased = {"unfinishedJobs": len(stopped)}
     mine = queries.ids_of_standing(session, app.app_id)
     erased["memorySources"] = _count(session, delete(MemorySource).where(MemorySource.memory_id.in_(mine)))
     erased["memories"] = _count(session, delete(Memory).where(Memory.app_id == app.app_id))

@@ -8,8 +8,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from shared.contracts.events import EventKind
+from shared.events.recording import record as record_event
 from shared.memories import queries
-from shared.memories.models import Change, ChangeKind, Memory
+from shared.memories.models import Change, ChangeKind, Memory, Origin
 
 BY_HAND = "by hand"
 OLDEST_GOES = "rule:oldest_goes"
@@ -98,4 +100,27 @@ def record(
     )
     session.add(change)
     session.flush()
+    _tell(session, change)
     return change
+
+
+def _tell(session: Session, change: Change) -> None:
+    """Record the event of a change; nobody is told which conversation it was that is being erased."""
+    kind = ChangeKind(change.kind)
+    origin = None if kind is ChangeKind.ERASED else session.get(Origin, change.memory_id)
+    record_event(
+        session,
+        _event_of(kind, is_back=change.before is None),
+        change.app_id,
+        change.at,
+        conversation_id=None if origin is None else origin.conversation_id,
+        subject=change.memory_id,
+        change=kind.value,
+    )
+
+
+def _event_of(kind: ChangeKind, is_back: bool) -> EventKind:
+    if kind is ChangeKind.CREATED or (kind is ChangeKind.RESTORED and is_back):
+        return EventKind.MEMORY_CREATED
+    changed = kind in (ChangeKind.EDITED, ChangeKind.MERGED, ChangeKind.RESTORED)
+    return EventKind.MEMORY_CHANGED if changed else EventKind.MEMORY_REMOVED

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App, IdempotencyKey
+from shared.contracts.jobs import Track
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers
 from shared.errors import NotFound
@@ -157,10 +158,10 @@ def count_idempotency_keys(session: Session, app_id: str) -> int:
     return _count(session, query.where(IdempotencyKey.app_id == app_id))
 
 
-def count_unfinished_jobs(session: Session, app_id: str) -> int:
-    """Return how many jobs of an app could still write."""
+def count_unfinished_jobs(session: Session, app_id: str, tracks: Collection[Track]) -> int:
+    """Return how many jobs of an app on some tracks could still write."""
     query = select(func.count()).select_from(Job)
-    return _count(session, query.where(Job.app_id == app_id, Job.state.in_(OPEN)))
+    return _count(session, query.where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks)))
 
 
 def count_conversation_rows(session: Session, app_id: str) -> dict[str, int]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from shared.contracts.jobs import Track
 from shared.errors import Conflict, NotFound
 from shared.outbox import queries
 from shared.outbox.lanes import refresh
@@ -29,21 +31,29 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
     job = _locked(session, job_id)
     if job.state not in (JobState.DEAD, JobState.CANCELLED):
         raise Conflict(f"Job {job_id} is {job.state}; only a dead or cancelled job can be replayed.")
+    if job.track == Track.DELIVERY:
+        return _run_again(session, job, now)
     if job.epoch != epoch:
         raise Conflict(f"Job {job_id} was asked for before the app's memories were purged; it cannot be replayed.")
     if job.conversation_key is None:
         raise Conflict(f"What job {job_id} was about has been erased; it cannot be replayed.")
+    return _run_again(session, job, now)
+
+
+def _run_again(session: Session, job: Job, now: datetime) -> Job:
     job.state, job.attempts, job.reason = JobState.PENDING, 0, None
     job.due_at, job.finished_at, job.started_at = now, None, None
     refresh(session, job.app_id, job.track, now)
     return job
 
 
-def abandon_all(session: Session, app_id: str, reason: str, now: datetime) -> int:
-    """Cancel every unfinished job of an app; return how many."""
-    jobs = queries.lock_open_of_app(session, app_id)
+def abandon_all(
+    session: Session, app_id: str, reason: str, now: datetime, tracks: Collection[Track] = tuple(Track)
+) -> Sequence[Job]:
+    """Cancel every unfinished job of an app on some tracks; return them."""
+    jobs = queries.lock_open_of_app(session, app_id, tracks)
     abandon(session, jobs, reason, now)
-    return len(jobs)
+    return jobs
 
 
 def _locked(session: Session, job_id: str) -> Job:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -39,6 +40,7 @@ class Claim:
     epoch: int
     attempt: int
     created_at: datetime
+    payload: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def claim(session: Session, job_id: str, fence: int, owner: Owner, until: dateti
     session.flush()
     return Claim(
         job.job_id, job.fence, job.kind, job.app_id or "", job.conversation_key, job.conversation_id, job.epoch,
-        job.attempts, job.created_at,
+        job.attempts, job.created_at, job.payload,
     )  # fmt: skip
 
 
@@ -127,15 +129,26 @@ def fail(
     return state
 
 
-def sweep(session: Session, now: datetime, rule: RetryRule, horizon: timedelta = HORIZON) -> Swept:
+def sweep(
+    session: Session,
+    now: datetime,
+    rule: RetryRule,
+    horizon: timedelta = HORIZON,
+    ended: Callable[[Session, Job], None] = lambda _session, _job: None,
+) -> Swept:
     """Take back what was leased and lost; return how many jobs of which kind went to which state.
+
+    ``ended`` is called with each job that has no attempt left.
 
     No lease runs beyond ``horizon``: one that does was given before the clock was set back, and is taken back too.
     """
     swept: Swept = Counter()
     expired = queries.lock_expired(session, now, now + horizon, SWEEP_LIMIT)
     for job in expired:
-        swept[job.kind, _take_back(job, now, rule)] += 1
+        state = _take_back(job, now, rule)
+        swept[job.kind, state] += 1
+        if state is JobState.DEAD:
+            ended(session, job)
     lanes.refresh_all(session, expired, now)
     return swept
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -186,10 +186,10 @@ def lock_owned_by(session: Session, node: str) -> Sequence[Job]:
     return session.scalars(running.with_for_update()).all()
 
 
-def lock_open_of_app(session: Session, app_id: str) -> Sequence[Job]:
-    """Return every unfinished job of an app, locked."""
-    unfinished = select(Job).where(Job.app_id == app_id, Job.state.in_(OPEN)).order_by(Job.seq)
-    return session.scalars(unfinished.with_for_update()).all()
+def lock_open_of_app(session: Session, app_id: str, tracks: Collection[Track]) -> Sequence[Job]:
+    """Return every unfinished job of an app on some tracks, locked."""
+    unfinished = select(Job).where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks))
+    return session.scalars(unfinished.order_by(Job.seq).with_for_update()).all()
 
 
 def has_expired(session: Session, now: datetime, horizon: datetime) -> bool:

@@ -13,6 +13,7 @@ from itertools import product
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from shared.contracts.events import DeliveryOutcome, EventKind
 from shared.contracts.jobs import JobKind
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 
@@ -49,11 +50,32 @@ class Takeover(StrEnum):
     SILENT = "silent"
 
 
+FOCUSES = ("unanswered", "review", "selected")
+TURN_OUTCOMES = (
+    "answered", "drafted", "ended", "snoozed", "selected", "awaiting", "nothing", "stale", "over_budget", "failed",
+)  # fmt: skip
+TOOLS = (
+    "respond", "end_conversation", "select_conversation", "snooze_conversation", "think", "await_energy", "unknown",
+)  # fmt: skip
+TOOL_OUTCOMES = (
+    "carried_out", "in_prose", "invalid", "unknown_tool", "unknown_conversation", "ended", "stale", "duplicate",
+)  # fmt: skip
+ANSWER_STATES = ("pending", "sent", "rejected")
 OUTCOMES = ("deleted", "merged", "oldest_went", "new_gave_way")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
 ERASURE_SCOPES = ("memories", "data", "conversation", "memory")
 KEEP_MANDATE = "keep_mandate"
-TICK_STEPS = (KEEP_MANDATE, "settle_energy", "relay_jobs", "wake_snoozed", "upkeep", "finish_erasures", "mend_lanes")
+TICK_STEPS = (
+    "publish_events",
+    KEEP_MANDATE,
+    "settle_energy",
+    "relay_jobs",
+    "wake_snoozed",
+    "upkeep",
+    "finish_erasures",
+    "mend_lanes",
+    "think",
+)
 
 
 class Metrics:
@@ -64,7 +86,9 @@ class Metrics:
         self._make_memories()
         self._make_energy()
         self._make_jobs()
+        self._make_events()
         self._make_processes()
+        self._make_thinking()
 
     def _make_memories(self) -> None:
         self.memories_created = self._counter(
@@ -119,6 +143,31 @@ class Metrics:
         self.broker_failures = self._counter("broker_failures", "Times the queue did not take a job.", {})
         self.job_duration = self._histogram("job_duration_seconds", "From claim to end.", kinds, _LONG)
         self.job_delay = self._histogram("job_delay_seconds", "From request to end.", kinds, _LONG)
+
+    def _make_events(self) -> None:
+        self.events_placed = self._counter("events_placed", "Events that listeners can hear of.", {"kind": EventKind})
+        self.webhook_deliveries = self._counter(
+            "webhook_deliveries", "Attempts to tell a webhook of an event, by how they went.",
+            {"outcome": DeliveryOutcome},
+        )  # fmt: skip
+
+    def _make_thinking(self) -> None:
+        self.thinking_turns = self._counter(
+            "thinking_turns",
+            "Turns of the loop's thinking, by what it attended to and what came of it.",
+            {"focus": FOCUSES, "outcome": TURN_OUTCOMES},
+        )
+        self.tool_calls = self._counter(
+            "tool_calls",
+            "Tool calls of a thinking model, by what became of them.",
+            {"tool": TOOLS, "outcome": TOOL_OUTCOMES},
+        )
+        self.answers = self._counter(
+            "answers", "Answers of the loop: drafted, sent and rejected ones.", {"state": ANSWER_STATES}
+        )
+        self.answer_delay = self._histogram(
+            "answer_delay_seconds", "From a user's message to the loop's answer to it.", {}, _LONG
+        )
 
     def _make_processes(self) -> None:
         steps = {"step": TICK_STEPS}

@@ -257,7 +257,7 @@ def test_an_app_purged_while_held_has_nothing_waiting(house: House) -> None:
     relay = Relay(house, govern(house))
     relay.run_all()
     with house.database.write() as session:
-        assert abandon_all(session, "notes", "purged", house.clock.now()) == 1
+        assert len(abandon_all(session, "notes", "purged", house.clock.now())) == 1
     with house.database.read() as session:
         lane = session.get(lanes.Lane, ("notes", job.track))
         assert lane is not None and (lane.head_seq, lane.awake) == (None, False)

@@ -26,6 +26,7 @@ from shared.outbox.ownership import Claim, Owner
 from shared.outbox.retry import RetryRule
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
+from worker.pipelines.ending import record_deferral, record_end
 
 Pipeline = Callable[[Claim], JobState]
 """Carries a claimed job out and returns the state it finished the job in."""
@@ -105,7 +106,10 @@ class Attempts:
     def _fail(self, held: Claim, reason: str, patiently: bool = False) -> tuple[JobState | None, str | None]:
         try:
             with self._database.write() as session:
-                return ownership.fail(session, held, reason, self._clock.now(), self._rule, patiently), reason
+                state = ownership.fail(session, held, reason, self._clock.now(), self._rule, patiently)
+                if state is JobState.DEAD:
+                    record_end(session, held, state, self._clock.now())
+            return state, reason
         except LeaseLost as error:
             self._drop(held, error)
             return None, None
@@ -116,6 +120,7 @@ class Attempts:
         try:
             with self._database.write() as session:
                 ownership.put_off(session, held, error.message, error.until, self._clock.now())
+                record_deferral(session, held, self._clock.now())
         except LeaseLost as lost:
             self._drop(held, lost)
             return None

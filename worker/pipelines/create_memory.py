@@ -26,10 +26,11 @@ from shared.memories.compaction import NEW, Candidate, Room
 from shared.memories.history import Cause
 from shared.memories.writing import NewMemory, Placed, place
 from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim, finish
+from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
 from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, Transcript, Turn
+from worker.pipelines.ending import end
 
 NOTHING = "nothing to remember"
 
@@ -141,7 +142,7 @@ class CreateMemory:
         with self._database.write() as session:
             now = self._clock.now()
             _refuse_purged(lock_app(session, claim.app_id), claim)
-            finish(session, claim, JobState.DONE, now)
+            end(session, claim, JobState.DONE, now)
             if seen is not None and self._has_changed(session, claim, seen):
                 raise SnapshotChanged
             cause = Cause(self._agent.name, "its conversation ended", now, claim.job_id)
@@ -166,7 +167,7 @@ class CreateMemory:
 
     def _end_with_nothing(self, claim: Claim) -> JobState:
         with self._database.write() as session:
-            finish(session, claim, JobState.NOTHING, self._clock.now(), NOTHING)
+            end(session, claim, JobState.NOTHING, self._clock.now(), NOTHING)
         self._metrics.nothing_to_remember.labels(agent_kind(self._agent.name)).inc()
         return JobState.NOTHING
 

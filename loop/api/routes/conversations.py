@@ -29,6 +29,7 @@ from loop.api.schemas.conversations import (
 from loop.api.schemas.erasures import Erased
 from loop.api.schemas.jobs import JobAnswer
 from loop.api.writes import Done
+from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.conversations import lifecycle, queries
 from shared.conversations.lifecycle import NewConversation
@@ -64,12 +65,13 @@ def list_conversations(
     app_id: AppInPath,
     user_id: Annotated[str | None, Query(alias="userId", max_length=200)] = None,
     ended: Annotated[bool | None, Query(description="Only ended, or only open ones.")] = None,
+    unanswered: Annotated[bool | None, Query(description="Only those that wait for an answer, or that do not.")] = None,
     limit: LimitInQuery = 50,
     cursor: CursorInQuery = None,
 ) -> ConversationList:
     """List an app's conversations, newest first."""
     before = cursors.decode_number(_CONVERSATIONS, cursor)
-    wanted = ConversationFilter(user_id, ended)
+    wanted = ConversationFilter(user_id, ended, unanswered)
     with desk.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_conversations(session, app_id, wanted, limit + 1, before), limit)
@@ -87,7 +89,9 @@ def show_conversation(desk: Reads, app_id: AppInPath, conversation_id: Conversat
         expected = desk.loop.regulator.expected
         jobs = [JobAnswer.of(job, expected(session, job)) for job in jobs_of_conversation(session, conversation.key)]
         spent = spent_by_conversation(session, conversation.key)
-        return ConversationDetails.costing(conversation, spent, jobs, desk.now())
+        pending = queries.pending_answer(session, conversation.key)
+        waiting = None if pending is None else pending.answer_id
+        return ConversationDetails.costing(conversation, spent, jobs, desk.now(), waiting)
 
 
 @router.post("/{conversationId}/messages", status_code=202, response_model=StoredMessages, summary="Add messages")
@@ -97,9 +101,9 @@ def add_messages(desk: Writes, app_id: AppInPath, conversation_id: ConversationI
     _refuse_long(desk, said)
 
     def work(session: Session) -> Done:
-        get_installed_app(session, app_id)
+        by_loop = get_installed_app(session, app_id).answered_by == AnsweredBy.LOOP
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        stored = lifecycle.say(session, conversation, [one.as_new() for one in said], desk.now())
+        stored = lifecycle.say(session, conversation, [one.as_new() for one in said], desk.now(), by_loop=by_loop)
         answer = StoredMessages(conversation_id=conversation_id, messages=[StoredMessage.at(one) for one in stored])
         return Done(answer, 202, about=app_id)
 
@@ -163,7 +167,7 @@ def snooze_conversation(
 
     def work(session: Session) -> Done:
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        lifecycle.snooze(conversation, body.minutes, desk.now())
+        lifecycle.snooze(session, conversation, body.minutes, desk.now())
         return Done(ConversationAnswer.of(conversation, desk.now()), about=app_id)
 
     return desk.write(work)

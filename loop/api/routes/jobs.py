@@ -16,6 +16,7 @@ from shared.apps.models import Scope
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.errors import Denied, NotFound
+from shared.events.recording import record_end_of_job
 from shared.outbox import control, queries
 from shared.outbox.models import Job, JobState
 from shared.outbox.queries import JobFilter
@@ -92,6 +93,8 @@ def cancel_job(desk: Writes, job_id: JobInPath) -> Response:
     def work(session: Session) -> Done:
         was_cancelled = queries.get_job(session, job_id).state == JobState.CANCELLED
         job = control.cancel(session, job_id, desk.caller.name, desk.now())
+        if not was_cancelled:
+            record_end_of_job(session, job.app_id, job_id, job.kind, job.state, desk.now(), job.conversation_id)
         return Done(JobAnswer.of(job), about=job.app_id, then=lambda: None if was_cancelled else _count(desk, job))
 
     return desk.write(work)

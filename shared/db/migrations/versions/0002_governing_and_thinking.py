@@ -72,6 +72,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("position", name=op.f("uq_events_position")),
         sqlite_autoincrement=True,
     )
+    op.create_index("ix_events_app_id_conversation_id", "events", ["app_id", "conversation_id"], unique=False)
     op.create_index("ix_events_app_id_position", "events", ["app_id", "position"], unique=False)
     op.create_index("ix_events_at", "events", ["at"], unique=False)
     op.create_index(
@@ -81,6 +82,13 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("position IS NULL"),
         sqlite_where=sa.text("position IS NULL"),
+    )
+    op.create_table(
+        "event_counts",
+        sa.Column("name", sa.String(length=10), nullable=False),
+        sa.Column("placed", sa.BigInteger(), nullable=False),
+        sa.Column("forgotten", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_event_counts")),
     )
     op.create_table(
         "lanes",
@@ -123,6 +131,9 @@ def upgrade() -> None:
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("disabled_at", UtcDateTime(), nullable=True),
         sa.Column("disabled_why", sa.String(length=300), nullable=True),
+        sa.Column("tried_at", UtcDateTime(), nullable=True),
+        sa.Column("outcome", sa.String(length=20), nullable=True),
+        sa.Column("status", sa.Integer(), nullable=True),
         sa.ForeignKeyConstraint(["app_id"], ["apps.app_id"], name=op.f("fk_webhooks_app_id")),
         sa.PrimaryKeyConstraint("webhook_id", name=op.f("pk_webhooks")),
     )

@@ -1,0 +1,170 @@
+"""What happens, as it happens: streams, and long polls for clients that cannot hold one."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from loop.api.dependencies import AppInPath, Desk, LimitInQuery, Reads
+from loop.api.event_stream import LOOK_SECONDS, EventStream, Pace, Reading, follow
+from loop.api.observing import take_time
+from loop.api.schemas.events import EventList
+from loop.energy_news import EnergyNews
+from loop.listening import Ear, Page
+from loop.streams import Listener
+from shared.apps.queries import get_installed_app
+from shared.contracts.events import EventKind
+from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER
+from shared.errors import Invalid
+from shared.events.queries import EventFilter
+
+router = APIRouter(tags=["Events"])
+LONGEST_WAIT_SECONDS = 60
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Server-sent events."}
+}
+_KINDS = ", ".join(EventKind)
+
+After = Annotated[
+    int | None, Query(ge=0, le=LARGEST_INTEGER, description="Only events after this position; else from now on.")
+]
+Kinds = Annotated[str | None, Query(max_length=500, description=f"Only these kinds, by commas, of: {_KINDS}.")]
+Conversation = Annotated[
+    str | None, Query(alias="conversationId", pattern=ID_PATTERN, description="Only events of this conversation.")
+]
+Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT_SECONDS, description="Seconds to wait for an event.")]
+LastEventId = Annotated[
+    str | None, Header(pattern=r"^[0-9]{0,19}$", description="As `after`; a browser sends it when it comes back.")
+]
+
+
+async def _reading(request: Request) -> Reading:
+    """Return the threads all listeners of this interface share."""
+    state = request.app.state
+    if not hasattr(state, "reading"):
+        state.reading = Reading(EnergyNews(state.loop.database, state.loop.regulator))
+    found: Reading = state.reading
+    return found
+
+
+Readers = Annotated[Reading, Depends(_reading)]
+
+
+@router.get("/apps/{appId}/stream", response_class=Response, responses=_STREAM, summary="Follow an app's events")
+async def follow_app(
+    request: Request,
+    desk: Reads,
+    reading: Readers,
+    app_id: AppInPath,
+    after: After = None,
+    kinds: Kinds = None,
+    conversation_id: Conversation = None,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """Stream what happens in an app. Resume with `Last-Event-ID` or `after`; without either it begins now.
+
+    Each event has its position as `id`, its kind as `event`, and as `data` a JSON object with position, kind, appId,
+    conversationId, subject, details, at and, for kinds about a text, content. An event `gap` says what was lost to age.
+    """
+    wanted = EventFilter(app_id, _kinds(kinds), conversation_id)
+    await run_in_threadpool(_refuse_uninstalled, desk, app_id)
+    return await _stream(request, desk, reading, wanted, _start(after, last_event_id))
+
+
+@router.get("/stream", response_class=Response, responses=_STREAM, summary="Follow everything")
+async def follow_all(
+    request: Request,
+    desk: Reads,
+    reading: Readers,
+    after: After = None,
+    kinds: Kinds = None,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """Stream what happens in every app, and the energy as it changes. Needs the admin token."""
+    desk.require_admin("follow every app")
+    wanted = EventFilter(None, _kinds(kinds))
+    return await _stream(request, desk, reading, wanted, _start(after, last_event_id), with_energy=True)
+
+
+@router.get("/apps/{appId}/events", response_model=EventList, summary="Wait for an app's events")
+async def poll_events(
+    request: Request,
+    desk: Reads,
+    reading: Readers,
+    app_id: AppInPath,
+    after: After = None,
+    wait: Wait = 0,
+    kinds: Kinds = None,
+    conversation_id: Conversation = None,
+    limit: LimitInQuery = 100,
+) -> Response:
+    """List an app's events after a position; when there are none, wait for one. Without `after`: from now on."""
+    take_time(request)
+    ear = Ear(desk.loop, desk.caller, EventFilter(app_id, _kinds(kinds), conversation_id))
+    await run_in_threadpool(_refuse_uninstalled, desk, app_id)
+    listener = desk.loop.hub.listen()
+    try:
+        page = await _wait_for_page(ear, reading, listener, after, limit, wait)
+    finally:
+        listener.close()
+    gap = None if page.gap is None else page.gap.as_fields()
+    body = {"events": [one.as_fields() for one in page.events], "cursor": page.cursor, "gap": gap}
+    return Response(orjson.dumps(body), media_type="application/json")
+
+
+async def _wait_for_page(
+    ear: Ear, reading: Reading, listener: Listener, after: int | None, limit: int, wait: float
+) -> Page:
+    until = time.monotonic() + wait
+    start = await reading.newest(ear) if after is None else after
+    while True:
+        page = await reading.page(ear, start, limit)
+        if page is None:
+            return Page((), start)
+        left = until - time.monotonic()
+        if page.events or page.gap is not None or left <= 0 or ear.loop.hub.is_closing:
+            return page
+        start = page.cursor
+        await listener.wait(min(left, LOOK_SECONDS))
+
+
+async def _stream(
+    request: Request,
+    desk: Desk,
+    reading: Reading,
+    wanted: EventFilter,
+    after: int | None,
+    with_energy: bool = False,
+) -> Response:
+    take_time(request)
+    ear = Ear(desk.loop, desk.caller, wanted)
+    listener = desk.loop.hub.listen()
+    try:
+        start = await reading.newest(ear) if after is None else after
+    except BaseException:
+        listener.close()
+        raise
+    pace = Pace(desk.loop.settings.stream_heartbeat_seconds, with_energy)
+    return EventStream(follow(ear, reading, desk.loop.hub, listener, start, pace), listener)
+
+
+def _start(after: int | None, last_event_id: str | None) -> int | None:
+    """Return where to go on; what a client that comes back says itself is newer than its address."""
+    return int(last_event_id) if last_event_id else after
+
+
+def _kinds(given: str | None) -> tuple[str, ...]:
+    named = [part.strip() for part in (given or "").split(",") if part.strip()]
+    unknown = [name for name in named if name not in set(EventKind)]
+    if unknown:
+        raise Invalid(f"kinds: there is no kind {unknown[0][:50]}; there are {_KINDS}.")
+    return tuple(named)
+
+
+def _refuse_uninstalled(desk: Desk, app_id: str) -> None:
+    with desk.read() as session:
+        get_installed_app(session, app_id)

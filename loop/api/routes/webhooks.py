@@ -1,0 +1,131 @@
+"""Webhooks: addresses of an app's own that are told of its events."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors
+from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.schemas.jobs import JobAnswer
+from loop.api.schemas.webhooks import AddedWebhook, AddWebhook, ChangeWebhook, WebhookAnswer, WebhookList
+from loop.api.schemas.wire import Success
+from loop.api.writes import Done
+from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.contracts.jobs import JobKind, Track
+from shared.contracts.values import ID_PATTERN
+from shared.errors import Conflict
+from shared.events import queries, webhooks
+from shared.events.addresses import guard_of, parse
+from shared.ids import new_id
+from shared.outbox.dispatch import NewJob, enqueue
+
+router = APIRouter(prefix="/apps/{appId}/webhooks", tags=["Webhooks"])
+_WEBHOOKS = "webhooks"
+WebhookInPath = Annotated[str, Path(alias="webhookId", pattern=ID_PATTERN)]
+
+
+@router.post("", status_code=201, response_model=AddedWebhook, summary="Add a webhook")
+def add_webhook(desk: Writes, app_id: AppInPath, body: AddWebhook) -> Response:
+    """Have an address told of an app's events. The secret that signs what is sent is shown this once."""
+    _refuse_app(desk, app_id)
+    _refuse_address(desk, body.url)
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        get_installed_app(session, app_id)
+        webhook = webhooks.add(session, app_id, body.url, body.kinds, body.secret, desk.now())
+        shown = WebhookAnswer.of(webhook).model_dump()
+        return Done(
+            AddedWebhook(**shown, secret=webhook.secret), 201, about=app_id, kept=AddedWebhook(**shown, secret=None)
+        )
+
+    return desk.write(work)
+
+
+@router.get("", response_model=WebhookList, summary="List webhooks")
+def list_webhooks(
+    desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+) -> WebhookList:
+    """List an app's webhooks, the disabled ones too, and how telling each of them last went."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        rows, following = cursors.slice_of(_WEBHOOKS, queries.webhooks_of(session, app_id), limit, cursor)
+        return WebhookList(webhooks=[WebhookAnswer.of(one) for one in rows], cursor=following)
+
+
+@router.get("/{webhookId}", response_model=WebhookAnswer, summary="Show a webhook")
+def show_webhook(desk: Reads, app_id: AppInPath, webhook_id: WebhookInPath) -> WebhookAnswer:
+    """Show a webhook and how telling it last went."""
+    with desk.read() as session:
+        return WebhookAnswer.of(queries.get_webhook(session, app_id, webhook_id))
+
+
+@router.patch("/{webhookId}", response_model=WebhookAnswer, summary="Change a webhook")
+def change_webhook(desk: Writes, app_id: AppInPath, webhook_id: WebhookInPath, body: ChangeWebhook) -> Response:
+    """Change what a webhook is told and where, disable it, or enable it again."""
+    if body.url is not None:
+        _refuse_app(desk, app_id)
+        _refuse_address(desk, body.url)
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        webhook = queries.get_webhook(session, app_id, webhook_id)
+        webhook.url = webhook.url if body.url is None else body.url
+        if body.kinds is not None:
+            webhook.kinds = [kind.value for kind in dict.fromkeys(body.kinds)]
+        if body.enabled:
+            webhooks.enable(webhook)
+        elif body.enabled is False:
+            webhooks.disable(webhook, f"by {desk.caller.name}", desk.now())
+        return Done(WebhookAnswer.of(webhook), about=app_id)
+
+    return desk.write(work)
+
+
+@router.delete("/{webhookId}", response_model=Success, summary="Remove a webhook")
+def remove_webhook(desk: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Response:
+    """Remove a webhook with its secret; what was to be sent there is not."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        session.delete(queries.get_webhook(session, app_id, webhook_id))
+        return Done(Success(), about=app_id)
+
+    return desk.write(work)
+
+
+@router.post("/{webhookId}/test", status_code=202, response_model=JobAnswer, summary="Try a webhook")
+def try_webhook(desk: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Response:
+    """Send an event of kind webhook.test now; the job says how it went."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        webhook = queries.get_webhook(session, app_id, webhook_id)
+        if webhook.disabled_at is not None:
+            raise Conflict(f"Webhook {webhook_id} is disabled ({webhook.disabled_why}); enable it first.")
+        wanted = NewJob(
+            kind=JobKind.DELIVER_WEBHOOK,
+            app_id=app_id,
+            dedupe=f"webhook:{webhook_id}:{new_id('test', desk.now())}",
+            track=Track.DELIVERY,
+            max_attempts=1,
+            payload={"webhookId": webhook_id, "position": None},
+        )
+        job = enqueue(session, wanted, desk.now())
+        return Done(JobAnswer.of(job), 202, about=app_id, then=desk.loop.ticker.wake)
+
+    return desk.write(work)
+
+
+def _refuse_app(desk: Desk, app_id: str) -> None:
+    """Raises: NotFound, Conflict, before the address of a webhook is looked at."""
+    with desk.read() as session:
+        get_installed_app(session, app_id)
+
+
+def _refuse_address(desk: Desk, url: str) -> None:
+    """Raises: Invalid, when a webhook may not be called; with no transaction open, for names are looked up."""
+    guard_of(desk.loop.settings.webhook_internal_hosts, desk.loop.resolve).addresses(parse(url))

@@ -1,0 +1,91 @@
+"""Giving committed events their positions, and forgetting those that are old.
+
+Only one loop does this at a time. Positions follow each other without holes and are never given out again, so that
+whoever has read up to one has missed nothing below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, update
+from sqlalchemy.orm import Session
+
+from shared.db.inserting import insert_if_absent
+from shared.events import queries
+from shared.events.models import Event, EventCount, Webhook
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An event that now has a position."""
+
+    position: int
+    kind: str
+    app_id: str
+    at: datetime
+
+
+def place(session: Session, limit: int) -> list[Placed]:
+    """Give the oldest unplaced events the next positions; return them."""
+    unplaced = queries.lock_unplaced(session, limit)
+    if not unplaced:
+        return []
+    count = _count(session)
+    placed = [Placed(count.placed + i, one.kind, one.app_id, one.at) for i, one in enumerate(unplaced, 1)]
+    positions = [{"row": one.row, "position": new.position} for one, new in zip(unplaced, placed, strict=True)]
+    session.execute(update(Event), positions)
+    count.placed = placed[-1].position
+    return placed
+
+
+def forget(session: Session, before: datetime, limit: int) -> int:
+    """Delete placed events that happened before then, at most ``limit``; return how many."""
+    old = queries.older_rows(session, before, limit)
+    if old:
+        count = _count(session)
+        count.forgotten = max(count.forgotten, *(position for _, position in old))
+        session.execute(delete(Event).where(Event.row.in_([row for row, _ in old])))
+    return len(old)
+
+
+def listeners(session: Session, placed: Sequence[Placed]) -> list[tuple[Placed, Webhook]]:
+    """Return which webhook is to be told of which event: app by app, and in order within an app."""
+    webhooks = queries.listening_webhooks(session, sorted({one.app_id for one in placed}))
+    told = [
+        (one, webhook)
+        for one in placed
+        for webhook in webhooks
+        if webhook.app_id == one.app_id and (not webhook.kinds or one.kind in webhook.kinds)
+    ]
+    # By app, because the lanes of apps are locked in that order everywhere.
+    return sorted(told, key=lambda pair: pair[0].app_id)
+
+
+def erase_of_app(session: Session, app_id: str) -> dict[str, int]:
+    """Delete an app's events and webhooks; return how many of each."""
+    return {
+        "events": _deleted(session, delete(Event).where(Event.app_id == app_id)),
+        "webhooks": _deleted(session, delete(Webhook).where(Webhook.app_id == app_id)),
+    }
+
+
+def erase_of_conversation(session: Session, app_id: str, conversation_id: str) -> int:
+    """Delete the events of a conversation; return how many."""
+    mine = (Event.app_id == app_id, Event.conversation_id == conversation_id)
+    return _deleted(session, delete(Event).where(*mine))
+
+
+def _count(session: Session) -> EventCount:
+    count = queries.lock_count(session)
+    if count is None:
+        insert_if_absent(session, EventCount, name=queries.THE_COUNT, placed=0, forgotten=0)
+        count = queries.lock_count(session)
+    assert count is not None
+    return count
+
+
+def _deleted(session: Session, statement: object) -> int:
+    return int(session.execute(statement).rowcount)  # type: ignore[call-overload]

@@ -1,0 +1,128 @@
+"""Reads of events and webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from shared.errors import NotFound
+from shared.events.models import Event, EventCount, Webhook
+
+THE_COUNT = "events"
+
+
+@dataclass(frozen=True)
+class EventFilter:
+    """Narrows what a listener hears; None means any, and no kinds mean all."""
+
+    app_id: str | None = None
+    kinds: tuple[str, ...] = ()
+    conversation_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Which positions there are: those above ``forgotten``, up to ``placed``."""
+
+    placed: int = 0
+    forgotten: int = 0
+
+
+def extent(session: Session) -> Extent:
+    """Return which positions are given out and kept."""
+    row = session.execute(select(EventCount.placed, EventCount.forgotten).where(EventCount.name == THE_COUNT)).first()
+    return Extent() if row is None else Extent(row[0], row[1])
+
+
+def lock_count(session: Session) -> EventCount | None:
+    """Return the row that counts positions, locked until the transaction ends."""
+    query = select(EventCount).where(EventCount.name == THE_COUNT).with_for_update()
+    return session.scalar(query, execution_options={"populate_existing": True})
+
+
+def has_unplaced(session: Session) -> bool:
+    """Whether any event has no position yet."""
+    return session.scalar(select(Event.row).where(Event.position.is_(None)).limit(1)) is not None
+
+
+def lock_unplaced(session: Session, limit: int) -> Sequence[Event]:
+    """Return the oldest events without a position, locked."""
+    query = select(Event).where(Event.position.is_(None)).order_by(Event.row).limit(limit)
+    return session.scalars(query.with_for_update()).all()
+
+
+def oldest_unplaced(session: Session) -> datetime | None:
+    """Return when the oldest event without a position happened."""
+    return session.scalar(select(Event.at).where(Event.position.is_(None)).order_by(Event.row).limit(1))
+
+
+def events_after(session: Session, wanted: EventFilter, after: int, upto: int, limit: int) -> Sequence[Event]:
+    """Return events by position, those above ``after`` and not above ``upto``."""
+    query = select(Event).where(Event.position > after, Event.position <= upto).order_by(Event.position).limit(limit)
+    if wanted.app_id is not None:
+        query = query.where(Event.app_id == wanted.app_id)
+    if wanted.kinds:
+        query = query.where(Event.kind.in_(wanted.kinds))
+    if wanted.conversation_id is not None:
+        query = query.where(Event.conversation_id == wanted.conversation_id)
+    return session.scalars(query).all()
+
+
+def event_at(session: Session, position: int) -> Event | None:
+    """Return the event of a position, unless it was forgotten or erased."""
+    return session.scalar(select(Event).where(Event.position == position))
+
+
+def has_older(session: Session, than: datetime) -> bool:
+    """Whether any event happened before then."""
+    return session.scalar(select(Event.row).where(Event.at < than).limit(1)) is not None
+
+
+def older_rows(session: Session, than: datetime, limit: int) -> Sequence[tuple[int, int]]:
+    """Return row and position of placed events that happened before then."""
+    query = select(Event.row, Event.position).where(Event.at < than, Event.position.is_not(None))
+    return [
+        (row, position)
+        for row, position in session.execute(query.order_by(Event.at).limit(limit))
+        if position is not None
+    ]
+
+
+def count_events(session: Session, app_id: str, conversation_id: str | None = None) -> int:
+    """Return how many events of an app, or of one of its conversations, are kept."""
+    query = select(func.count()).select_from(Event).where(Event.app_id == app_id)
+    if conversation_id is not None:
+        query = query.where(Event.conversation_id == conversation_id)
+    return session.scalar(query) or 0
+
+
+def webhooks_of(session: Session, app_id: str) -> Sequence[Webhook]:
+    """Return an app's webhooks, oldest first."""
+    query = select(Webhook).where(Webhook.app_id == app_id)
+    return session.scalars(query.order_by(Webhook.created_at, Webhook.webhook_id)).all()
+
+
+def listening_webhooks(session: Session, app_ids: Sequence[str]) -> Sequence[Webhook]:
+    """Return the webhooks of some apps that are not disabled."""
+    query = select(Webhook).where(Webhook.app_id.in_(app_ids), Webhook.disabled_at.is_(None))
+    return session.scalars(query.order_by(Webhook.webhook_id)).all()
+
+
+def get_webhook(session: Session, app_id: str, webhook_id: str) -> Webhook:
+    """Return an app's webhook. Raises: NotFound."""
+    webhook = session.get(Webhook, webhook_id)
+    if webhook is None or webhook.app_id != app_id:
+        raise NotFound(
+            f"App {app_id} has no webhook {webhook_id}; GET /apps/{app_id}/webhooks lists those it has.",
+            details={"appId": app_id, "webhookId": webhook_id},
+        )
+    return webhook
+
+
+def count_webhooks(session: Session, app_id: str) -> int:
+    """Return how many webhooks an app has."""
+    return session.scalar(select(func.count()).select_from(Webhook).where(Webhook.app_id == app_id)) or 0

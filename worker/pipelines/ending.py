@@ -1,0 +1,37 @@
+"""The end of a job, told to those who listen, in the transaction in which it ends."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from shared.contracts.events import EventKind
+from shared.events.recording import record, record_end_of_job
+from shared.outbox.models import Deferral, JobState
+from shared.outbox.ownership import Claim, finish
+
+
+def end(session: Session, claim: Claim, state: JobState, now: datetime, reason: str | None = None) -> None:
+    """End a job in the transaction that writes its result. Raises: LeaseLost."""
+    finish(session, claim, state, now, reason)
+    record_end(session, claim, state, now)
+
+
+def record_end(session: Session, claim: Claim, state: JobState, now: datetime) -> None:
+    """Record the event of a job that has ended for good."""
+    record_end_of_job(session, claim.app_id, claim.job_id, claim.kind, state, now, claim.conversation_id)
+
+
+def record_deferral(session: Session, claim: Claim, now: datetime) -> None:
+    """Record the event of a job that waits until its app's budget covers it."""
+    record(
+        session,
+        EventKind.JOB_DEFERRED,
+        claim.app_id,
+        now,
+        conversation_id=claim.conversation_id,
+        subject=claim.job_id,
+        job=claim.kind,
+        deferral=Deferral.BUDGET.value,
+    )
