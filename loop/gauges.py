@@ -7,6 +7,7 @@ so. ``docs/reference/metrics.md`` is generated from this catalogue and from ``sh
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,8 +22,8 @@ from loop.wiring import Loop
 from shared.apps.queries import count_apps
 from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import JobKind, Queue
-from shared.conversations.queries import count_conversations
-from shared.energy.budget import FLOOR, to_units
+from shared.conversations.queries import count_conversations, count_unanswered, spent_of_budgets
+from shared.energy.budget import FLOOR, BudgetStatus, budget_status, to_units
 from shared.errors import Transient
 from shared.memories.queries import count_all, count_remembering
 from shared.outbox.models import JobState
@@ -58,6 +59,11 @@ MEMORIES = Gauge("memories", "Memories that stand, of all apps.")
 CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
 REGULATING = Gauge("regulating", "Whether this loop regulates; over all loops the sum is 1.")
 TICK_AGE = Gauge("tick_age_seconds", "Time since the last finished tick.")
+UNANSWERED = Gauge("unanswered_conversations", "Open conversations in which a user's message waits for an answer.")
+OLDEST_UNANSWERED = Gauge(
+    "oldest_unanswered_seconds", "Age of the oldest message that the loop is to answer; 0 when none waits for it."
+)
+BUDGETS = Gauge("conversation_budgets", "Open conversations with an energy budget, by where they stand.", ("status",))
 BUILD = Gauge("build_info", "Always 1; the label tells the version.", ("version",))
 
 CATALOGUE = (
@@ -77,6 +83,9 @@ CATALOGUE = (
     UTILISATION,
     MEMORIES,
     CONVERSATIONS,
+    UNANSWERED,
+    OLDEST_UNANSWERED,
+    BUDGETS,
     REGULATING,
     TICK_AGE,
     BUILD,
@@ -115,7 +124,8 @@ class StateGauges(Collector):
     def _read_database(self) -> list[tuple[Gauge, Values]]:
         try:
             with self._loop.database.read() as session:
-                found = [*self._energy(session), *_jobs(session, self._loop.clock.now()), *_contents(session)]
+                now = self._loop.clock.now()
+                found = [*self._energy(session), *_jobs(session, now), *_contents(session), *_waiting(session, now)]
         except Transient:
             return [(DATABASE_UP, _one(False))]
         return [(DATABASE_UP, _one(True)), *found]
@@ -149,6 +159,16 @@ def _contents(session: Session) -> list[tuple[Gauge, Values]]:
         (UTILISATION, _one(remembering / apps if apps else 0.0)),
         (MEMORIES, _one(count_all(session))),
         (CONVERSATIONS, {("open",): is_open, ("ended",): ended}),
+    ]
+
+
+def _waiting(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
+    unanswered, oldest = count_unanswered(session)
+    standing = Counter(budget_status(budget, spent) for budget, spent in spent_of_budgets(session))
+    return [
+        (UNANSWERED, _one(unanswered)),
+        (OLDEST_UNANSWERED, _one(_age(oldest, now))),
+        (BUDGETS, {(status.value,): standing[status] for status in BudgetStatus}),
     ]
 
 
