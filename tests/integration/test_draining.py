@@ -1,0 +1,163 @@
+"""A loop that is asked to stop: unready at once, what was begun is finished, and it ends in time whatever hangs."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from loop.embedded_redis import EmbeddedRedis
+from loop.serving import STOPPING_SECONDS
+from shared.apps.queries import get_app
+from shared.db.engine import Database
+from shared.energy import mandate
+from tests.support.api import Api
+from tests.support.services import System, start_system
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+
+DRAIN_SECONDS = 4.0
+
+
+@contextlib.contextmanager
+def nobody_installs(database: Database) -> Iterator[None]:
+    """Keep the lock that installing an app waits for."""
+    with database.write() as session:
+        # The first statement takes the one place there is to write in SQLite.
+        session.execute(text("SELECT 1" if database.is_sqlite else "LOCK TABLE apps IN SHARE ROW EXCLUSIVE MODE"))
+        yield
+
+
+def readiness(system: System) -> tuple[int, str]:
+    with system.client() as client:
+        got = client.get("/health/ready")
+        return got.status_code, str(got.json()["dependencies"].get("loop", {}).get("detail", ""))
+
+
+def ends_with(system: System, within: float) -> int:
+    """Return the exit status of the loop, which must end within so many seconds."""
+    assert system.loop.popen is not None
+    return int(system.loop.popen.wait(within))
+
+
+@pytest.fixture
+def system(tmp_path: Path, database_url: str, own_redis: EmbeddedRedis) -> Iterator[System]:
+    env = {"AFTERTHOUGHT_DRAIN_SECONDS": str(DRAIN_SECONDS), "AFTERTHOUGHT_LOG_FORMAT": "json"}
+    with start_system(tmp_path, database_url, own_redis.url, 0, env) as system:
+        yield system
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    database = Database(database_url)
+    yield database
+    database.dispose()
+
+
+class SlowRequest:
+    """A request the loop has begun to read; ``finish`` sends the rest of it."""
+
+    _BODY = b'{"appId": "notes", "name": "Notes"}'
+
+    def __init__(self, system: System) -> None:
+        host, port = system.url.removeprefix("http://").split(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=20)
+        self._lines = self._socket.makefile("rb")
+        head = (
+            f"POST /apps HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {system.admin_token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(self._BODY)}\r\nExpect: 100-continue\r\n\r\n"
+        )
+        self._socket.sendall(head.encode())
+        assert b" 100 " in self._lines.readline(), "the server asks for the body once it is read"
+        assert self._lines.readline() == b"\r\n"
+
+    def send_the_rest(self) -> None:
+        self._socket.sendall(self._BODY)
+
+    def answer(self) -> str:
+        """Return the first line of the answer; empty when the connection was closed without one."""
+        with contextlib.suppress(ConnectionError):
+            return self._lines.readline().decode()
+        return ""
+
+    def close(self) -> None:
+        self._lines.close()
+        self._socket.close()
+
+
+@pytest.fixture
+def slow(system: System) -> Iterator[SlowRequest]:
+    request = SlowRequest(system)
+    yield request
+    request.close()
+
+
+def test_readiness_turns_false_while_a_slow_request_is_finished(
+    system: System, slow: SlowRequest, database: Database
+) -> None:
+    assert readiness(system) == (200, "")
+    system.loop.signal_group(signal.SIGTERM)
+    wait_until(lambda: readiness(system)[0] == 503, 5, "the loop to say that it is not ready")
+    assert readiness(system) == (503, "It was asked to stop and finishes what it began.")
+    slow.send_the_rest()
+    assert "201" in slow.answer()
+    assert ends_with(system, within=15) == 0
+    with database.read() as session:
+        assert mandate.look(session).holder is None, "another loop need not wait"
+        assert get_app(session, "notes").name == "Notes"
+
+
+def test_a_request_that_never_ends_is_given_up_when_the_time_is_over(system: System, slow: SlowRequest) -> None:
+    system.loop.signal_group(signal.SIGTERM)
+    assert ends_with(system, within=DRAIN_SECONDS + STOPPING_SECONDS + 2) == 0
+    assert "201" not in slow.answer()
+
+
+def test_a_second_signal_ends_it_at_once(system: System, slow: SlowRequest) -> None:
+    system.loop.signal_group(signal.SIGTERM)
+    wait_until(lambda: readiness(system)[0] == 503, 5, "the first signal to be heeded")
+    system.loop.signal_group(signal.SIGTERM)
+    assert ends_with(system, within=DRAIN_SECONDS / 2) == 128 + signal.SIGTERM
+    assert slow.answer() == ""
+
+
+def test_it_ends_in_time_though_the_database_hangs(system: System, slow: SlowRequest, database: Database) -> None:
+    with nobody_installs(database):
+        slow.send_the_rest()
+        system.loop.signal_group(signal.SIGTERM)
+        assert ends_with(system, within=DRAIN_SECONDS + STOPPING_SECONDS + 2) == 0
+    assert "201" not in slow.answer()
+
+
+def test_an_idle_loop_stops_without_delay_and_leaves_the_mandate_free(system: System, database: Database) -> None:
+    begun = time.monotonic()
+    assert system.loop.stop() == 0
+    assert time.monotonic() - begun < 4
+    with database.read() as session:
+        assert mandate.look(session).holder is None
+
+
+def test_what_else_drains_is_told_how_long_it_has_and_cannot_hold_up_the_stop(sqlite_api: Api) -> None:
+    told: list[float] = []
+    release = threading.Event()
+
+    def hangs(seconds: float) -> None:
+        told.append(seconds)
+        release.wait(30)
+
+    loop = replace(sqlite_api.loop, drains=(hangs, told.append))
+    begun = time.monotonic()
+    loop.drain(0.3)
+    assert time.monotonic() - begun < 3 and told == [0.3, 0.3]
+    assert loop.draining.is_set()
+    release.set()
