@@ -64,6 +64,8 @@ OLDEST_UNANSWERED = Gauge(
     "oldest_unanswered_seconds", "Age of the oldest message that the loop is to answer; 0 when none waits for it."
 )
 BUDGETS = Gauge("conversation_budgets", "Open conversations with an energy budget, by where they stand.", ("status",))
+STREAMS = Gauge("streams_open", "Streams and long polls that are open at this loop.")
+UNPLACED = Gauge("unplaced_event_seconds", "Age of the oldest event that listeners cannot hear of yet; 0 for none.")
 BUILD = Gauge("build_info", "Always 1; the label tells the version.", ("version",))
 
 CATALOGUE = (
@@ -88,6 +90,8 @@ CATALOGUE = (
     BUDGETS,
     REGULATING,
     TICK_AGE,
+    STREAMS,
+    UNPLACED,
     BUILD,
 )
 
@@ -108,6 +112,7 @@ class StateGauges(Collector):
 
     def _read(self) -> Iterator[tuple[Gauge, Values]]:
         yield BUILD, {(release(),): 1}
+        yield STREAMS, _one(self._loop.hub.listening)
         yield REGULATING, _one(self._loop.mandate.fence is not None)
         yield TICK_AGE, _one(self._loop.ticker.age())
         waiting = depths(self._loop.redis)
@@ -125,10 +130,11 @@ class StateGauges(Collector):
         try:
             with self._loop.database.read() as session:
                 now = self._loop.clock.now()
+                unplaced = oldest_unplaced(session)
                 found = [*self._energy(session), *_jobs(session, now), *_contents(session), *_waiting(session, now)]
         except Transient:
             return [(DATABASE_UP, _one(False))]
-        return [(DATABASE_UP, _one(True)), *found]
+        return [(DATABASE_UP, _one(True)), *found, (UNPLACED, _one(_age(unplaced, now)))]
 
     def _energy(self, session: Session) -> list[tuple[Gauge, Values]]:
         reading = self._loop.regulator.reading(session)

@@ -18,11 +18,13 @@ from loop.cli.conversations import group as conversations
 from loop.cli.doctor import add_to as add_doctor
 from loop.cli.energy import add_to as add_energy
 from loop.cli.erasing import add_to as add_erasing
+from loop.cli.events import group as events
 from loop.cli.ingesting import add_to as add_ingesting
 from loop.cli.jobs import group as jobs
 from loop.cli.memories import group as memories
 from loop.cli.output import complain
 from loop.cli.processes import add_to as add_processes
+from loop.cli.webhooks import group as webhooks
 from loop.release import release
 from shared.errors import AfterthoughtError, Configuration
 
@@ -40,7 +42,7 @@ program = typer.Typer(
 for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, add_ingesting):
     add(program)
 for name, group in (
-    ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("jobs", jobs),
+    ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("jobs", jobs), ("events", events), ("webhooks", webhooks),
 ):  # fmt: skip
     program.add_typer(group, name=name)
 

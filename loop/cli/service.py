@@ -11,6 +11,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_de
 from shared.errors import AfterthoughtError, Invalid, Transient
 
 _TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+_STREAM_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+"""Longer than the silence of any stream that is alive."""
 _PAGE = 200
 _PATIENCE_SECONDS = 120.0
 _LONGEST_WAIT_SECONDS = 10.0
@@ -68,6 +70,18 @@ class Service:
             limit = None if limit is None else limit - len(page[field])
             if cursor is None:
                 return
+
+    def lines(self, path: str, **parameters: Any) -> Iterator[str]:
+        """Yield the lines of a stream for as long as it goes on. Raises: Refused, Unreachable."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        try:
+            with self._client.stream("GET", path, params=given, timeout=_STREAM_TIMEOUT) as response:
+                if not response.is_success:
+                    response.read()
+                    _answer(response)
+                yield from response.iter_lines()
+        except httpx.TransportError as error:
+            raise Unreachable(f"The stream from {self.url} broke off ({error}); follow it again.") from None
 
     def ask(self, method: str, path: str, parameters: dict[str, Any], body: Any = None) -> Any:
         """Return the answer to one request. Raises: Refused, Unreachable."""

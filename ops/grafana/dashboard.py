@@ -151,6 +151,18 @@ MODELS = (
            "{{kind}}"}, "s", width=6),
 )  # fmt: skip
 
+EVENTS = (
+    Panel("Events by kind", "A minute: what apps can hear of.",
+          {"sum by (kind) (rate(afterthought_events_placed_total[5m])) * 60": "{{kind}}"}, stacked=True, width=6),
+    Panel("Open streams", "Live streams and long polls, over all loops.",
+          {"sum(afterthought_streams_open)": "open"}, width=6),
+    Panel("Webhook deliveries", "A minute, by how attempts went.",
+          {"sum by (outcome) (rate(afterthought_webhook_deliveries_total[5m])) * 60": "{{outcome}}"},
+          stacked=True, width=6),
+    Panel("Age of the oldest unheard event", "From its commit until listeners can hear of it.",
+          {"max(afterthought_unplaced_event_seconds)": "oldest"}, "s", width=6),
+)  # fmt: skip
+
 HTTP = (
     Panel("Requests by status", "A second.",
           {"sum by (status) (rate(afterthought_http_requests_total[5m]))": "{{status}}"}, "reqps", stacked=True),
@@ -166,6 +178,7 @@ ROWS = {
     "Memories and compaction": MEMORIES,
     "Jobs and queues": JOBS,
     "Model calls and tokens": MODELS,
+    "Events and webhooks": EVENTS,
     "HTTP": HTTP,
 }
 

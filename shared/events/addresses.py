@@ -126,7 +126,7 @@ def parse(url: str) -> Address:
         raise _refused("it must be written as https://HOST/PATH or http://HOST/PATH")
     if "@" in parts.netloc:
         raise _refused("it must not hold a user name or password; the signature says who calls")
-    if not (_is_name(host) or (":" in host and _is_ip(host))) or port == 0:
+    if "%" in host or not (_is_name(host) or (":" in host and _is_ip(host))) or port == 0:
         raise _refused("its host is no name and no address")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Address(parts.scheme, host, port or _PORTS[parts.scheme], target)

@@ -1,0 +1,370 @@
+"""Webhooks over each database: signed, told again until they take it, never sent where they may not go."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from loop.steps.publish_events import PublishEvents
+from shared.apps.registry import uninstall
+from shared.contracts.events import EventKind
+from shared.contracts.jobs import JobMessage, Track
+from shared.energy import ledger
+from shared.errors import AfterthoughtError, Invalid, Transient
+from shared.events import webhooks
+from shared.events.addresses import guard_of, parse
+from shared.events.models import Webhook
+from shared.events.queries import get_webhook
+from shared.memories.erasure import erase_app, purge_memories
+from shared.memories.history import Cause
+from shared.memories.writing import NewMemory, place
+from shared.outbox import control, dispatch, ownership
+from shared.outbox.models import Job, JobState
+from shared.outbox.ownership import Claim
+from tests.support.house import House
+from tests.support.receiver import Receiver, receiving
+from worker.courier import Courier, Parcel, Unreachable
+from worker.pipelines.deliver_webhook import DeliverWebhook, Undelivered
+
+SECONDS = 0.5
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as receiver:
+        yield receiver
+
+
+class Post:
+    """Publishes and delivers by hand what the loop and a worker would."""
+
+    def __init__(self, house: House, internal: str = "127.0.0.1", seconds: float = SECONDS) -> None:
+        self.house = house
+        self.told: list[int] = []
+        self.publish = PublishEvents(
+            house.database, house.clock, self.told.append, timedelta(hours=24), 3, house.metrics
+        )
+        self.courier = Courier(guard_of(internal), seconds)
+        self.pipeline = DeliverWebhook(house.database, house.clock, self.courier, house.metrics)
+
+    def add(self, url: str, *kinds: EventKind, app_id: str = "notes") -> Webhook:
+        with self.house.database.write() as session:
+            return webhooks.add(session, app_id, url, kinds, None, self.house.clock.now())
+
+    def remember(self, content: str, app_id: str = "notes") -> int:
+        with self.house.database.write() as session:
+            cause = Cause("admin", "by hand", self.house.clock.now())
+            return place(session, app_id, NewMemory(content, "by hand", 0), cause, 10).memory_id
+
+    def claims(self) -> list[Claim]:
+        while self.publish.run():
+            pass
+        return self.due()
+
+    def due(self) -> list[Claim]:
+        with self.house.database.write() as session:
+            sent = dispatch.take_due(session, self.house.clock.now(), 100, 60, track=Track.DELIVERY)
+        claims = [self.house.claim(JobMessage(job_id=one.job_id, fence=one.fence)) for one in sent]
+        return [claim for claim in claims if claim is not None]
+
+    def attempt(self, claim: Claim) -> JobState:
+        """Deliver as a worker would, recording what goes wrong."""
+        try:
+            return self.pipeline(claim)
+        except AfterthoughtError as error:
+            now = self.house.clock.now()
+            with self.house.database.write() as session:
+                return ownership.fail(session, claim, error.message, now, self.house.rule)
+
+    def webhook(self, webhook_id: str) -> Webhook:
+        with self.house.database.read() as session:
+            return get_webhook(session, "notes", webhook_id)
+
+    def deliveries(self) -> list[Job]:
+        return self.house.jobs(kind="deliver_webhook")
+
+
+@pytest.fixture
+def post(house: House) -> Iterator[Post]:
+    post = Post(house)
+    yield post
+    post.courier.close()
+
+
+def test_an_event_is_delivered_signed_with_the_text_it_is_about(post: Post, receiver: Receiver) -> None:
+    webhook = post.add(receiver.url)
+    memory_id = post.remember("Likes tea.")
+    [claim] = post.claims()
+    assert post.attempt(claim) is JobState.DONE
+    [got] = receiver.received
+    assert got.is_signed_with(webhook.secret) and got.path == "/hook?a=b"
+    assert got.headers["content-type"] == "application/json"
+    assert got.message_id == f"evt_1_{webhook.webhook_id}"
+    assert got.json == {
+        "position": 1, "kind": "memory.created", "appId": "notes", "conversationId": None, "subject": str(memory_id),
+        "details": {"change": "created"}, "at": "2026-03-01T12:00:00Z", "content": "Likes tea.",
+    }  # fmt: skip
+    found = post.webhook(webhook.webhook_id)
+    assert (found.outcome, found.status) == ("delivered", 204)
+    assert post.house.counted("webhook_deliveries_total", outcome="delivered") == 1
+
+
+@pytest.mark.parametrize("part", ["body", "id", "timestamp", "secret"])
+def test_a_signature_fits_nothing_else(post: Post, receiver: Receiver, part: str) -> None:
+    webhook = post.add(receiver.url)
+    post.remember("Likes tea.")
+    post.attempt(post.claims()[0])
+    [got] = receiver.received
+    if part == "body":
+        object.__setattr__(got, "body", got.body + b" ")
+    elif part != "secret":
+        got.headers[f"webhook-{part}"] += "1"
+    assert not got.is_signed_with(webhooks.new_secret() if part == "secret" else webhook.secret)
+
+
+def test_a_webhook_is_told_only_of_the_kinds_and_the_app_it_asked_for(post: Post, receiver: Receiver) -> None:
+    post.house.install("other")
+    post.add(receiver.url, EventKind.MEMORIES_PURGED)
+    post.remember("Likes tea.")
+    post.remember("Likes coffee.", app_id="other")
+    assert post.claims() == []
+    with post.house.database.write() as session:
+        purge_memories(session, "notes", "admin", post.house.clock.now())
+    [claim] = post.claims()
+    post.attempt(claim)
+    assert [got.json["kind"] for got in receiver.received] == ["memories.purged"]
+    assert "content" not in receiver.received[0].json
+
+
+def test_one_event_is_one_delivery_however_often_it_is_published(post: Post, receiver: Receiver) -> None:
+    post.add(receiver.url)
+    post.remember("Likes tea.")
+    for _ in range(3):
+        post.publish.run()
+    assert len(post.deliveries()) == 1 and post.told == [1]
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 400, 404, 301, 307])
+def test_whatever_is_no_success_is_tried_again_under_the_same_id(post: Post, receiver: Receiver, status: int) -> None:
+    webhook = post.add(receiver.url)
+    post.remember("Likes tea.")
+    receiver.statuses = [status, status]
+    states = []
+    for _ in range(3):
+        [claim] = post.claims()
+        states.append(post.attempt(claim))
+        post.house.clock.advance(10)
+    assert states == [JobState.RETRYING, JobState.RETRYING, JobState.DONE]
+    assert [got.path for got in receiver.received] == ["/hook?a=b"] * 3, "no redirect is followed"
+    assert {got.message_id for got in receiver.received} == {f"evt_1_{webhook.webhook_id}"}
+    assert len({got.headers["webhook-timestamp"] for got in receiver.received}) == 3
+    assert all(got.is_signed_with(webhook.secret) for got in receiver.received)
+
+
+def test_a_webhook_that_never_takes_it_is_a_dead_letter_that_can_be_replayed(post: Post, receiver: Receiver) -> None:
+    post.add(receiver.url)
+    post.remember("Likes tea.")
+    receiver.statuses = [503] * 3
+    for _ in range(3):
+        post.attempt(post.claims()[0])
+        post.house.clock.advance(10)
+    [job] = post.deliveries()
+    assert job.state == JobState.DEAD and "status 503" in (job.reason or "")
+    with post.house.database.write() as session:
+        control.replay(session, job.job_id, 7, post.house.clock.now())
+    assert post.attempt(post.claims()[0]) is JobState.DONE
+
+
+def test_a_webhook_that_is_gone_is_told_nothing_more(post: Post, receiver: Receiver) -> None:
+    webhook = post.add(receiver.url)
+    post.remember("Likes tea.")
+    receiver.statuses = [410]
+    assert post.attempt(post.claims()[0]) is JobState.NOTHING
+    found = post.webhook(webhook.webhook_id)
+    assert found.disabled_at is not None and "410" in (found.disabled_why or "") and found.outcome == "gone"
+    post.remember("Likes coffee.")
+    assert post.claims() == [] and len(receiver.received) == 1
+
+
+def linger(_: BaseHTTPRequestHandler) -> None:
+    threading.Event().wait(SECONDS * 3)
+
+
+def drip(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    with contextlib.suppress(OSError):
+        for i in range(200):
+            handler.wfile.write(f"X-{i}: y\r\n".encode())
+            handler.wfile.flush()
+            threading.Event().wait(0.05)
+
+
+def nonsense(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"220 mail.example ESMTP\r\n")
+
+
+@pytest.mark.parametrize("behave", [linger, drip, nonsense], ids=["never answers", "drips", "is no web server"])
+def test_an_answer_is_waited_for_only_so_long(post: Post, receiver: Receiver, behave: object) -> None:
+    webhook = post.add(receiver.url)
+    post.remember("Likes tea.")
+    receiver.behave = behave  # type: ignore[assignment]
+    [claim] = post.claims()
+    begun = time.monotonic()
+    with pytest.raises(Unreachable):
+        post.pipeline(claim)
+    assert time.monotonic() - begun < SECONDS * 3
+    assert post.webhook(webhook.webhook_id).outcome == "unreachable"
+
+
+def test_the_body_of_an_answer_is_not_read(post: Post, receiver: Receiver) -> None:
+    def flood(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+        with contextlib.suppress(OSError):
+            while True:
+                handler.wfile.write(b"x" * 65536)
+
+    receiver.behave = flood
+    post.add(receiver.url)
+    post.remember("Likes tea.")
+    assert post.attempt(post.claims()[0]) is JobState.DONE
+
+
+def test_nobody_listens(post: Post) -> None:
+    post.add("http://127.0.0.1:1/")
+    post.remember("Likes tea.")
+    with pytest.raises(Unreachable):
+        post.pipeline(post.claims()[0])
+
+
+def test_a_name_that_leads_inside_by_the_time_of_the_delivery_is_not_called(house: House, receiver: Receiver) -> None:
+    answers: list[Sequence[str]] = [["8.8.8.8"], ["127.0.0.1"]]
+    guard = guard_of("", lambda host, port: answers.pop(0))
+    address = parse(f"http://rebinding.example:{receiver.port}/")
+    assert guard.addresses(address), "as it was when the webhook was added"
+    post = Post(house)
+    post.pipeline = DeliverWebhook(house.database, house.clock, Courier(guard, SECONDS), house.metrics)
+    webhook = post.add(f"http://{address.authority}/")
+    post.remember("Likes tea.")
+    with pytest.raises(Invalid, match="not public"):
+        post.pipeline(post.claims()[0])
+    assert receiver.received == [] and post.webhook(webhook.webhook_id).outcome == "forbidden"
+
+
+def test_a_name_is_looked_up_once_and_its_checked_address_is_called(receiver: Receiver) -> None:
+    asked = []
+
+    def resolve(host: str, port: int) -> Sequence[str]:
+        asked.append((host, port))
+        return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
+
+    courier = Courier(guard_of("127.0.0.1", resolve), SECONDS)
+    url = f"http://hooks.example:{receiver.port}/x"
+    assert courier.bring(Parcel(url, {}, b"{}")) == 204
+    assert asked == [("hooks.example", receiver.port)]
+    assert receiver.received[0].headers["host"] == f"hooks.example:{receiver.port}"
+    courier.close()
+
+
+def test_the_proxies_of_the_environment_are_left_alone(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    courier = Courier(guard_of("127.0.0.1"), SECONDS)
+    assert courier.bring(Parcel(receiver.url, {}, b"{}")) == 204
+    courier.close()
+
+
+def test_no_transaction_is_open_while_a_webhook_is_told(post: Post, receiver: Receiver) -> None:
+    held = []
+
+    class Watching(Courier):
+        def bring(self, parcel: Parcel) -> int:
+            held.append(post.house.database.is_held_here)
+            return super().bring(parcel)
+
+    courier = Watching(guard_of("127.0.0.1"), SECONDS)
+    post.pipeline = DeliverWebhook(post.house.database, post.house.clock, courier, post.house.metrics)
+    post.add(receiver.url)
+    post.remember("Likes tea.")
+    assert post.attempt(post.claims()[0]) is JobState.DONE
+    assert held == [False]
+    courier.close()
+
+
+@pytest.mark.parametrize("what", ["removed", "disabled", "event forgotten", "app uninstalled"])
+def test_a_delivery_that_has_become_pointless_ends_and_says_why(post: Post, receiver: Receiver, what: str) -> None:
+    webhook = post.add(receiver.url)
+    post.remember("Likes tea.")
+    [claim] = post.claims()
+    house = post.house
+    if what == "event forgotten":
+        house.clock.advance(25 * 3600)
+        later = Post(house)
+        while later.publish.run():
+            pass
+    else:
+        with house.database.write() as session:
+            found = session.get(Webhook, webhook.webhook_id)
+            if what == "removed":
+                session.delete(found)
+            elif what == "disabled":
+                webhooks.disable(found, "by admin", house.clock.now())  # type: ignore[arg-type]
+            else:
+                uninstall(session, "notes", house.clock.now())
+    assert post.attempt(claim) is JobState.NOTHING and receiver.received == []
+    [job] = post.deliveries()
+    assert job.reason and house.counted("webhook_deliveries_total", outcome="dropped") == 1
+
+
+def test_what_was_purged_before_the_delivery_is_told_without_its_text(post: Post, receiver: Receiver) -> None:
+    post.add(receiver.url)
+    post.remember("zyzzogeton")
+    [claim] = post.claims()
+    with post.house.database.write() as session:
+        purge_memories(session, "notes", "admin", post.house.clock.now())
+    assert post.attempt(claim) is JobState.DONE, "a purge of memories stops no delivery"
+    assert receiver.received[0].json["content"] is None and b"zyzzo" not in receiver.received[0].body
+
+
+def test_erasing_an_app_takes_its_events_its_webhooks_and_its_deliveries(post: Post, receiver: Receiver) -> None:
+    post.add(receiver.url)
+    post.remember("Likes tea.")
+    [claim] = post.claims()
+    post.remember("Likes coffee.")
+    with post.house.database.write() as session:
+        receipt = erase_app(session, "notes", "admin", post.house.clock.now())
+    assert (receipt.erased["events"], receipt.erased["webhooks"]) == (2, 1)
+    assert (receipt.left["events"], receipt.left["webhooks"], receipt.left["unfinishedJobs"]) == (0, 0, 0)
+    with pytest.raises(AfterthoughtError):
+        post.pipeline(claim)
+    assert receiver.received == []
+
+
+def test_a_delivery_costs_no_energy_and_no_job_row_holds_a_secret(post: Post, receiver: Receiver) -> None:
+    webhook = post.add(receiver.url)
+    post.remember("zyzzogeton")
+    post.attempt(post.claims()[0])
+    [job] = post.deliveries()
+    assert job.track == Track.DELIVERY and job.payload == {"webhookId": webhook.webhook_id, "position": 1}
+    with post.house.database.read() as session:
+        assert ledger.unsettled(session) == 0
+
+
+def test_a_failure_is_of_the_kind_that_is_tried_again(post: Post, receiver: Receiver) -> None:
+    post.add(receiver.url)
+    post.remember("Likes tea.")
+    receiver.statuses = [418]
+    with pytest.raises(Undelivered) as raised:
+        post.pipeline(post.claims()[0])
+    assert isinstance(raised.value, Transient) and "418" in raised.value.message
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_c2hvcnQ=", "c2VjcmV0" * 5, "whsec_!!!", "whsec_" + "A" * 400])
+def test_a_secret_that_signs_badly_is_refused(house: House, secret: str) -> None:
+    with pytest.raises(Invalid, match="secret: it must be"), house.database.write() as session:
+        webhooks.add(session, "notes", "https://example.org/", (), secret, house.clock.now())
