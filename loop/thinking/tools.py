@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from shared.contracts.values import Words
@@ -18,14 +18,18 @@ def _nothing(value: object) -> object:
     return None if isinstance(value, str) and value.strip().lower() in {"", "null", "none"} else value
 
 
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
 ConversationId = Annotated[Words, Field(max_length=200, description="Id of the conversation, as it is shown.")]
 Target = Annotated[
     ConversationId | None,
     BeforeValidator(_nothing),
     Field(description="Id of the conversation; left out: the one in focus."),
 ]
-_Text = Annotated[Words, StringConstraints(strip_whitespace=True, min_length=1)]
-_Reason = Annotated[Words, StringConstraints(strip_whitespace=True, max_length=400)]
+_Text = Annotated[Words, BeforeValidator(_stripped), Field(min_length=1)]
+_Reason = Annotated[Words, BeforeValidator(_stripped), Field(max_length=400)]
 
 
 class Arguments(BaseModel):

@@ -31,6 +31,15 @@ def sensible_answer(body: dict[str, Any]) -> dict[str, Any] | str:
     return "All is well."
 
 
+def sensible_tools(body: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the tools a thinking model would use: an answer where somebody waits for one, else a thought."""
+    prompt = str(body["messages"][1]["content"])
+    if "somebody waits for an answer" in prompt:
+        last = prompt.partition("\nEND ")[0].splitlines()[-1]
+        return (("respond", {"text": f"You said: {last}"}),)
+    return (("think", {"thoughts": "Nothing needs to be done."}),)
+
+
 def _creation(prompt: str) -> dict[str, Any]:
     limit = int(_LIMIT.findall(prompt)[-1])
     said = _SAID_BY_USER.findall(prompt) or _after_heading(prompt)

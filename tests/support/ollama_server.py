@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.support.ollama_answers import embedding, sensible_answer
+from tests.support.ollama_answers import embedding, sensible_answer, sensible_tools
 
 VERSION = "0.12.3"
 _MADE_AT = "2025-01-01T00:00:00Z"
@@ -50,6 +50,8 @@ class Act:
     seen_tokens: int | None = -1
     """prompt_eval_count: -1 counts honestly, None leaves it out."""
     done_reason: str = "stop"
+    tools: tuple[tuple[str, Any], ...] = ()
+    """Tools the model wants used, as (name, arguments)."""
 
 
 @dataclass
@@ -235,6 +237,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._chunk({"model": body["model"], "created_at": _MADE_AT, "done": False,
                          "message": {"role": "assistant", "content": piece}})
             time.sleep(act.drip_seconds)
+        for name, arguments in _tools(act, body):
+            wish = {"function": {"name": name, "arguments": arguments}}
+            self._chunk({"model": body["model"], "created_at": _MADE_AT, "done": False,
+                         "message": {"role": "assistant", "content": "", "tool_calls": [wish]}})
         if act.garbage:
             self._write(b"<html>not what you asked for</html>\n")
         else:
@@ -282,8 +288,16 @@ def _shut(connection: socket.socket) -> None:
 
 
 def _text(act: Act, body: dict[str, Any]) -> str:
+    if act.answer is None and (act.tools or body.get("tools")):
+        return ""
     answer = sensible_answer(body) if act.answer is None else act.answer
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+
+def _tools(act: Act, body: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    if act.tools or act.answer is not None or not body.get("tools"):
+        return act.tools
+    return sensible_tools(body)
 
 
 def _pieces(text: str, act: Act) -> Iterator[str]:

@@ -1,0 +1,697 @@
+"""What thinking promises whatever the model does: the oldest first, one answer each, nothing behind people's backs."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from loop.thinking.focus import FocusKind
+from loop.thinking.hands import TurnOutcome
+from shared.apps.queries import answered_by_loop
+from shared.apps.registry import uninstall
+from shared.conversations import answers, lifecycle, queries
+from shared.conversations.focus import refresh
+from shared.conversations.lifecycle import Role
+from shared.conversations.models import Answer
+from shared.db.base import Base
+from shared.errors import Configuration, Conflict, Transient
+from shared.llm.chat import Reply
+from shared.memories.erasure import erase_conversation
+from shared.memories.history import Cause
+from shared.memories.writing import NewMemory, place
+from tests.support.house import House
+from tests.support.minds import LARGE, SMALL, Thinking, call, respond
+
+
+@pytest.fixture
+def thinking(house: House) -> Thinking:
+    return Thinking(house, review_minutes=0)
+
+
+@pytest.fixture
+def reviewing(house: House) -> Thinking:
+    return Thinking(house)
+
+
+def end(thinking: Thinking, conversation_id: str) -> None:
+    now = thinking.house.clock.now()
+    thinking.change(conversation_id, lambda session, found: lifecycle.end(session, found, 0, "over", now))
+
+
+def snooze(thinking: Thinking, conversation_id: str, minutes: int) -> None:
+    now = thinking.house.clock.now()
+    thinking.change(conversation_id, lambda session, found: lifecycle.snooze(session, found, minutes, now))
+
+
+def wake(thinking: Thinking) -> int:
+    with thinking.house.database.write() as session:
+        return lifecycle.wake(session, thinking.house.clock.now(), answered_by_loop)
+
+
+def remember(thinking: Thinking, app_id: str, content: str) -> None:
+    with thinking.house.database.write() as session:
+        cause = Cause("admin", "by hand", thinking.house.clock.now())
+        place(session, app_id, NewMemory(content, "admin", 0), cause, 10)
+
+
+def decide(thinking: Thinking, decision: str, reason: str | None = None) -> None:
+    """Approve or reject the newest draft as the HTTP interface would."""
+    now = thinking.house.clock.now()
+    with thinking.house.database.write() as session:
+        draft = queries.list_answers(session, "notes", None, 1)[0]
+        conversation = queries.lock_conversation(session, "notes", draft.conversation_id)
+        if decision == "approve":
+            answers.approve(session, conversation, draft, None, "admin", now)
+        else:
+            answers.reject(session, draft, reason, "admin", now)
+            refresh(session, conversation, True, now)
+
+
+def test_the_oldest_unanswered_conversation_is_taken_first_however_many_newer_there_are(thinking: Thinking) -> None:
+    for number in range(12):
+        thinking.said(f"c{number}", "hello")
+    thinking.said("c0", "are you there?")
+    for _ in range(12):
+        thinking.will(respond("Yes."))
+    seen = []
+    while (focus := thinking.choose()) is not None:
+        seen.append(focus.conversation_id)
+        assert thinking.thinker.think(focus) is TurnOutcome.ANSWERED
+        thinking.regulator.settle()
+        thinking.house.clock.advance(20)
+    assert seen == [f"c{number}" for number in range(12)]
+    assert thinking.counted("thinking_turns_total", focus="unanswered", outcome="answered") == 12
+
+
+def test_an_answer_is_a_message_of_the_assistant_an_event_and_no_longer_waited_for(thinking: Thinking) -> None:
+    thinking.said("c", "What is the capital of Peru?")
+    thinking.will(respond("Lima."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.messages("c") == [("user", "What is the capital of Peru?"), ("assistant", "Lima.")]
+    conversation = thinking.conversation("c")
+    assert (conversation.unanswered_since, conversation.focus_since) == (None, None)
+    [answer] = thinking.drafts()
+    assert (answer.state, answer.content, answer.model) == ("sent", None, "ollama:scripted")
+    assert answer.message_id == answer.answer_id and answer.answer_id.startswith("ans_")
+    assert thinking.events() == ["answer.sent"]
+    assert thinking.counted("answer_delay_seconds_sum") == 2.0
+    assert thinking.think() is None
+
+
+def test_a_message_is_left_alone_until_it_has_stood_for_a_while_and_after_it_has_waited_too_long(
+    thinking: Thinking,
+) -> None:
+    thinking.said("c", "hello")
+    thinking.house.clock.advance(-1.5)
+    assert thinking.choose() is None
+    thinking.house.clock.advance(1)
+    assert thinking.choose() is not None
+    thinking.house.clock.advance(24 * 3600)
+    assert thinking.choose() is None
+
+
+def test_what_was_said_before_the_clock_was_set_back_does_not_wait_for_it_to_catch_up(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.house.clock.advance(-3600)
+    assert thinking.choose() is not None
+
+
+def test_an_ended_conversation_is_never_focused_again(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    end(thinking, "c")
+    assert thinking.choose() is None
+    assert thinking.conversation("c").unanswered_since is None
+
+
+def test_an_app_that_answers_itself_is_left_alone_until_it_changes_its_mind(thinking: Thinking) -> None:
+    thinking.change_app(answered_by="app")
+    thinking.said("c", "hello")
+    assert thinking.conversation("c").unanswered_since is not None
+    assert thinking.choose() is None
+    thinking.change_app(answered_by="loop")
+    assert thinking.choose() is not None
+    thinking.change_app(answered_by="app")
+    assert thinking.choose() is None
+
+
+def test_an_uninstalled_app_is_not_thought_about_even_when_its_conversation_still_waits(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    focus = thinking.choose()
+    assert focus is not None
+    with thinking.house.database.write() as session:
+        # The rule alone, without the interface, which also hides the app's conversations.
+        uninstall(session, "notes", thinking.house.clock.now())
+    assert thinking.thinker.think(focus) is None
+    assert thinking.choose() is None, "it must not stand in the way of the others"
+    assert thinking.chat.exchanges == []
+
+
+@pytest.mark.parametrize(("minutes", "outcome"), [(0, "invalid"), (1, "ok"), (1440, "ok"), (1441, "invalid")])
+def test_a_model_snoozes_for_1_to_1440_minutes(thinking: Thinking, minutes: int, outcome: str) -> None:
+    thinking.said("c", "Remind me.")
+    thinking.will(call("snooze_conversation", minutes=minutes), respond("I will."))
+    came_to = thinking.think()
+    until = thinking.conversation("c").snoozed_until
+    if outcome == "ok":
+        assert came_to is TurnOutcome.SNOOZED
+        assert until == thinking.house.clock.now() + timedelta(minutes=minutes)
+    else:
+        assert came_to is TurnOutcome.ANSWERED and until is None
+        assert thinking.counted("tool_calls_total", tool="snooze_conversation", outcome="invalid") == 1
+
+
+def test_a_snoozed_conversation_is_hidden_until_due_and_then_says_it_was_snoozed(thinking: Thinking) -> None:
+    thinking.said("c", "Remind me.")
+    snooze(thinking, "c", 30)
+    assert thinking.choose() is None
+    thinking.house.clock.advance(30 * 60 - 1)
+    assert wake(thinking) == 0
+    assert thinking.choose() is None
+    due = thinking.house.clock.advance(1)
+    assert wake(thinking) == 1
+    assert thinking.conversation("c").woken_at == due
+    thinking.will(respond("Here is your reminder."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert "It was snoozed until 2026-03-01 12:30" in thinking.prompt
+    assert thinking.conversation("c").woken_at is None
+
+
+def test_what_was_never_snoozed_does_not_say_so(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.will(respond("Hi."))
+    thinking.think()
+    assert "snoozed until" not in thinking.prompt
+
+
+def test_a_pending_approval_is_not_an_answer_and_no_second_draft_is_made(thinking: Thinking) -> None:
+    thinking.change_app(approves_answers=True)
+    thinking.said("c", "hello")
+    thinking.will(respond("Hi."))
+    assert thinking.think() is TurnOutcome.DRAFTED
+    assert thinking.answers("c") == []
+    assert thinking.conversation("c").unanswered_since is not None
+    assert (thinking.choose(), thinking.events()) == (None, ["answer.pending"])
+    decide(thinking, "approve")
+    assert thinking.answers("c") == ["Hi."]
+    assert thinking.conversation("c").unanswered_since is None
+    assert thinking.events() == ["answer.pending", "answer.sent"]
+    assert [draft.content for draft in thinking.drafts()] == [None]
+
+
+def test_something_new_supersedes_a_draft_and_is_thought_about(thinking: Thinking) -> None:
+    thinking.change_app(approves_answers=True)
+    thinking.said("c", "hello")
+    since = thinking.conversation("c").unanswered_since
+    thinking.will(respond("Hi."), respond("Hi again."))
+    thinking.think()
+    thinking.said("c", "hello?")
+    assert [(draft.state, draft.content) for draft in thinking.drafts()] == [("superseded", None)]
+    assert thinking.conversation("c").focus_since == since
+    assert thinking.think() is TurnOutcome.DRAFTED
+    superseded = thinking.drafts()[0].key
+    with pytest.raises(Conflict, match="something was said"), thinking.house.database.write() as session:
+        answers.reject(session, session.get_one(Answer, superseded), None, "admin", thinking.house.clock.now())
+
+
+def test_a_rejected_draft_is_thought_about_again_with_the_reason_told_at_most_three_times(thinking: Thinking) -> None:
+    thinking.change_app(approves_answers=True)
+    thinking.said("c", "hello")
+    for number in range(3):
+        thinking.will(respond(f"Draft {number}."))
+        assert thinking.think() is TurnOutcome.DRAFTED
+        if number:
+            assert "was not approved; answer differently" in thinking.prompt
+            assert f"too long, says {number - 1}" in thinking.prompt
+        decide(thinking, "reject", f"too long, says {number}")
+        thinking.house.clock.advance(1)
+    assert thinking.choose() is None
+    thinking.change_app(answered_by="loop")
+    assert thinking.choose() is None, "the same holds when all of the app's conversations are reckoned anew"
+    thinking.said("c", "anybody?")
+    assert thinking.choose() is not None
+
+
+def test_thinking_twice_about_the_same_message_gives_one_answer(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    focus = thinking.choose()
+    assert focus is not None
+    thinking.will(respond("First."))
+
+    def meanwhile(_: object) -> Any:
+        Thinking(thinking.house, chat=thinking.chat).thinker.think(focus)
+        return respond("Second.")
+
+    thinking.chat.steps.insert(0, meanwhile)
+    assert thinking.thinker.think(focus) is TurnOutcome.STALE
+    assert thinking.answers("c") == ["First."]
+    assert thinking.counted("tool_calls_total", tool="respond", outcome="duplicate") == 1
+
+
+def test_two_answers_in_one_breath_are_one_answer(thinking: Thinking) -> None:
+    thinking.change_app(approves_answers=True)
+    thinking.said("c", "hello")
+    thinking.will([respond("First."), respond("Second.")])
+    assert thinking.think() is TurnOutcome.DRAFTED
+    assert len(thinking.drafts()) == 1
+    assert thinking.counted("tool_calls_total", tool="respond", outcome="duplicate") == 1
+
+
+def test_answering_and_ending_go_together(thinking: Thinking) -> None:
+    thinking.said("c", "Thanks, that was all!")
+    thinking.will([respond("You are welcome."), call("end_conversation", reason="they said goodbye")])
+    assert thinking.think() is TurnOutcome.ANSWERED
+    conversation = thinking.conversation("c")
+    assert conversation.ended_at is not None and conversation.end_reason == "they said goodbye"
+    assert [job.kind for job in thinking.house.jobs()] == ["create_memory"]
+
+
+@pytest.mark.parametrize("meanwhile", ["the app answered", "the user went on", "it ended", "snoozed", "app changed"])
+def test_what_was_thought_of_is_dropped_when_things_changed_meanwhile(thinking: Thinking, meanwhile: str) -> None:
+    thinking.said("c", "hello")
+
+    def change(_: object) -> Any:
+        match meanwhile:
+            case "the app answered":
+                thinking.said("c", "Hi from the app.", role=Role.ASSISTANT)
+            case "the user went on":
+                thinking.said("c", "I mean, goodbye.")
+            case "it ended":
+                end(thinking, "c")
+            case "snoozed":
+                snooze(thinking, "c", 5)
+            case "app changed":
+                thinking.change_app(answered_by="app")
+        return respond("Hi from the loop.")
+
+    thinking.will(change)
+    assert thinking.think() is TurnOutcome.STALE
+    assert "Hi from the loop." not in thinking.answers("c")
+    assert thinking.counted("tool_calls_total", tool="respond", outcome="stale") == 1
+    assert (thinking.choose() is not None) == (meanwhile == "the user went on")
+
+
+def test_a_conversation_erased_while_it_was_thought_about_gets_no_answer(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+
+    def erase(_: object) -> Any:
+        with thinking.house.database.write() as session:
+            erase_conversation(session, "notes", "c", "admin", thinking.house.clock.now())
+        return respond("Hi.")
+
+    thinking.will(erase)
+    assert thinking.think() is TurnOutcome.STALE
+    assert thinking.drafts() == []
+
+
+def test_erasing_a_conversation_takes_its_drafts_along(thinking: Thinking) -> None:
+    thinking.change_app(approves_answers=True)
+    thinking.said("c", "hello")
+    thinking.will(respond("Hi."))
+    thinking.think()
+    with thinking.house.database.write() as session:
+        receipt = erase_conversation(session, "notes", "c", "admin", thinking.house.clock.now())
+    assert (receipt.erased["answers"], receipt.left["answers"]) == (1, 0)
+    assert thinking.drafts() == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Transient("it is away"), Configuration("no such model"), Reply("half an ans", truncated=True)],
+    ids=["transient", "configuration", "truncated"],
+)
+def test_a_model_that_fails_is_waited_for_longer_each_time_while_others_go_on(
+    thinking: Thinking, error: Any
+) -> None:
+    thinking.said("c", "hello")
+    thinking.said("later", "hello")
+    waits = []
+    for _ in range(3):
+        thinking.will(*([error] * (2 if isinstance(error, Reply) else 1)))
+        assert thinking.think() in (TurnOutcome.FAILED, TurnOutcome.NOTHING)
+        put_off = thinking.conversation("c").think_after
+        assert put_off is not None
+        waits.append((put_off - thinking.house.clock.now()).total_seconds())
+        if len(waits) == 1:
+            thinking.will(respond("Hi."))
+            assert thinking.think() is TurnOutcome.ANSWERED
+            assert thinking.answers("later") == ["Hi."]
+        assert thinking.choose() is None
+        thinking.house.clock.advance(waits[-1])
+        assert wake(thinking) == 1
+    assert waits == [5, 10, 20]
+    assert thinking.conversation("c").unanswered_since is not None
+    thinking.said("c", "still there?")
+    assert thinking.conversation("c").think_attempts == 0
+
+
+def test_a_turn_never_waits_longer_than_ten_minutes_for_the_next(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.change("c", lambda session, found: setattr(found, "think_attempts", 500))
+    thinking.will(Transient("it is away"))
+    thinking.think()
+    put_off = thinking.conversation("c").think_after
+    assert put_off == thinking.house.clock.now() + timedelta(minutes=10)
+
+
+def test_an_app_without_budget_left_waits_until_there_is_some(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.change_app(hourly_budget_micro=60_000_000)
+    thinking.will(respond("Hi."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+    thinking.change_app(hourly_budget_micro=1_000_000)
+    thinking.said("c", "And now?")
+    assert thinking.think() is TurnOutcome.OVER_BUDGET
+    assert len(thinking.chat.exchanges) == 1, "the model is not asked"
+    conversation = thinking.conversation("c")
+    assert conversation.think_after is not None and conversation.unanswered_since is not None
+
+
+def test_a_model_may_wait_for_energy(thinking: Thinking) -> None:
+    thinking.set_level(30)
+    thinking.said("c", "Write a novel.")
+    thinking.will(call("await_energy", percentage=80))
+    assert thinking.think() is TurnOutcome.AWAITING
+    conversation = thinking.conversation("c")
+    # 32 units when it was looked at, one comes back each second.
+    assert conversation.think_after == thinking.house.clock.now() + timedelta(seconds=48)
+    assert (thinking.choose(), conversation.think_attempts) == (None, 0)
+    thinking.house.clock.advance(48)
+    assert wake(thinking) == 1
+    assert thinking.choose() is not None
+
+
+def test_at_no_energy_nothing_is_thought_and_just_above_it_answers_are_given(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.set_level(0)
+    assert thinking.choose() is None
+    thinking.set_level(-20)
+    assert thinking.choose() is None
+    thinking.set_level(0.5)
+    assert thinking.choose() is not None
+
+
+@pytest.mark.parametrize(
+    ("units", "model"), [(100, LARGE), (51, LARGE), (21, LARGE), (20, SMALL), (1, SMALL)], ids=str
+)
+def test_the_large_model_thinks_while_energy_is_high_or_medium(thinking: Thinking, units: float, model: str) -> None:
+    thinking.said("c", "hello")
+    thinking.set_level(units)
+    thinking.will(respond("Hi."))
+    thinking.think()
+    assert thinking.made == [model]
+
+
+def test_without_a_small_model_the_large_one_thinks_at_any_energy(house: House) -> None:
+    thinking = Thinking(house, small=None)
+    thinking.said("c", "hello")
+    thinking.set_level(1)
+    thinking.will(respond("Hi."))
+    thinking.think()
+    assert thinking.made == [LARGE]
+
+
+def test_the_energy_and_the_budget_of_the_conversation_are_told(thinking: Thinking) -> None:
+    thinking.set_level(40)
+    thinking.said("c", "hello")
+    thinking.change("c", lambda session, found: setattr(found, "energy_budget_micro", 50_000_000))
+    thinking.will(respond("Hi."))
+    thinking.think()
+    assert "Energy: 42.0 of 100 units (42.0 %), status medium; 1 units come back each second" in thinking.prompt
+    assert "50 units, spent 0.0, remaining 50.0, status within" in thinking.prompt
+
+
+def test_a_budget_that_is_overspent_is_told_and_never_enforced(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.change("c", lambda session, found: setattr(found, "energy_budget_micro", 1_000_000))
+    thinking.will(respond("Hi."), respond("Hi again."))
+    thinking.think()
+    thinking.said("c", "hello?")
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert "status exceeded" in thinking.prompt and "remaining -" in thinking.prompt
+
+
+def test_each_call_is_booked_on_the_conversation(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.will(call("think", thoughts="Well."), respond("Hi."))
+    thinking.think()
+    calls = {"kind": "think", "agent": "model", "outcome": "answered"}
+    assert thinking.counted("model_calls_total", **calls) == 2
+    assert thinking.counted("energy_spent_units_total", kind="think") > 0
+
+
+def test_thoughts_are_kept_nowhere(thinking: Thinking, capsys: pytest.CaptureFixture[str]) -> None:
+    thinking.said("c", "hello")
+    thinking.will(call("think", thoughts="the canary sings"), respond("Hi."))
+    thinking.think()
+    assert thinking.chat.exchanges[1].lines[2].calls[0].arguments == {"thoughts": "the canary sings"}
+    with thinking.house.database.read() as session:
+        rows = [str(tuple(row)) for table in Base.metadata.sorted_tables for row in session.execute(select(table))]
+    assert rows and not any("canary" in row for row in rows)
+    assert "canary" not in "".join(capsys.readouterr())
+
+
+def test_no_transaction_is_open_while_the_model_thinks(thinking: Thinking) -> None:
+    held = []
+
+    def look(_: object) -> Any:
+        held.append(thinking.house.database.is_held_here)
+        return respond("Hi.") if len(held) == 2 else call("think", thoughts="Well.")
+
+    thinking.said("c", "hello")
+    thinking.will(look, look)
+    thinking.think()
+    assert held == [False, False]
+
+
+def test_without_anything_to_attend_to_no_model_is_built_or_called(reviewing: Thinking) -> None:
+    for _ in range(5):
+        assert reviewing.think() is None
+        reviewing.house.clock.advance(3600)
+    assert (reviewing.made, reviewing.chat.exchanges) == ([], [])
+
+
+@pytest.mark.parametrize("kind", ["unanswered", "review", "selected"])
+def test_the_apps_memories_and_no_other_apps_are_in_mind(reviewing: Thinking, kind: str) -> None:
+    reviewing.house.install("other")
+    remember(reviewing, "notes", "The user keeps bees.")
+    remember(reviewing, "other", "Somebody keeps goats.")
+    reviewing.said("elsewhere", "Goats are fine.", app_id="other")
+    reviewing.said("c", "hello")
+    reviewing.change_app("other", answered_by="app")
+    reviewing.will(respond("Hi."))
+    assert reviewing.think() is TurnOutcome.ANSWERED
+    if kind != "unanswered":
+        reviewing.will(call("select_conversation", conversationId="c"))
+        assert reviewing.think() is TurnOutcome.SELECTED
+    if kind == "selected":
+        reviewing.will(respond("One more thing."))
+        focus = reviewing.choose()
+        assert focus is not None and focus.kind is FocusKind.SELECTED
+        assert reviewing.thinker.think(focus) is TurnOutcome.ANSWERED
+    assert "[recalled, not an instruction] The user keeps bees." in reviewing.prompt
+    assert "(memories for app: Notes)" in reviewing.prompt
+    assert "goats" not in reviewing.prompt.lower()
+    assert reviewing.thinker.next_selected() is None or kind == "review"
+
+
+def test_a_review_shows_recent_conversations_by_the_energy_the_last_touched_first(reviewing: Thinking) -> None:
+    for number in range(25):
+        reviewing.said(f"c{number:02}", "hello")
+        reviewing.said(f"c{number:02}", "Hi.", role=Role.ASSISTANT)
+    reviewing.set_level(80)
+    reviewing.will(call("think", thoughts="All is well."), "Nothing needs to be done.", "Really.")
+    assert reviewing.think() is TurnOutcome.NOTHING
+    shown = [number for number in range(25) if f"conversation c{number:02}," in reviewing.prompt]
+    assert shown == list(range(25 - round(1 + 0.8 * 19), 25))
+
+
+def test_a_review_comes_after_its_time_only_when_something_changed_and_energy_is_high(reviewing: Thinking) -> None:
+    def review() -> bool:
+        reviewing.house.clock.advance(10)
+        reviewing.will("Nothing.", "Nothing.")
+        outcome = reviewing.think()
+        reviewing.chat.steps.clear()
+        return outcome is not None
+
+    reviewing.said("c", "Hi.", role=Role.ASSISTANT)
+    reviewing.set_level(50 - 12)
+    assert not review(), "at 50 % energy is not high"
+    reviewing.set_level(100)
+    assert review()
+    assert not review(), "it has just been reviewed"
+    reviewing.said("c", "Hi again.", role=Role.ASSISTANT)
+    assert not review(), "thirty minutes have not passed"
+    reviewing.house.clock.advance(1800)
+    assert review()
+    reviewing.house.clock.advance(1800)
+    assert not review(), "nothing has changed"
+
+
+def test_apps_are_reviewed_in_turn_each_by_itself(reviewing: Thinking) -> None:
+    for app_id in ("alpha", "beta"):
+        reviewing.house.install(app_id)
+        reviewing.said("c", f"I am {app_id}.", app_id=app_id, role=Role.ASSISTANT)
+    reviewed = []
+    for _ in range(4):
+        reviewing.house.clock.advance(10)
+        focus = reviewing.choose()
+        if focus is not None:
+            reviewing.will("Nothing.", "Nothing.")
+            reviewing.thinker.think(focus)
+            reviewed.append((focus.app_id, [a for a in ("alpha", "beta") if f"I am {a}." in reviewing.prompt]))
+    assert reviewed == [("alpha", ["alpha"]), ("beta", ["beta"])]
+
+
+def test_selected_conversations_and_reviews_rest_below_the_gate(reviewing: Thinking) -> None:
+    reviewing.said("c", "Hi.", role=Role.ASSISTANT)
+    reviewing.will(call("select_conversation", conversationId="c"))
+    reviewing.house.clock.advance(10)
+    assert reviewing.think() is TurnOutcome.SELECTED
+    reviewing.set_level(20)
+    assert reviewing.choose() is None
+    reviewing.set_level(21)
+    focus = reviewing.choose()
+    assert focus is not None and focus.kind is FocusKind.SELECTED
+
+
+def test_a_conversation_that_ended_after_it_was_selected_is_not_focused(reviewing: Thinking) -> None:
+    reviewing.said("c", "Hi.", role=Role.ASSISTANT)
+    reviewing.will(call("select_conversation", conversationId="c"))
+    assert reviewing.think() is TurnOutcome.SELECTED
+    end(reviewing, "c")
+    assert reviewing.think() is None
+    assert len(reviewing.chat.exchanges) == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "outcome", "says"),
+    [
+        pytest.param({"conversationId": "of-other"}, "unknown_conversation", "no such conversation", id="other app's"),
+        pytest.param({"conversationId": "made-up"}, "unknown_conversation", "no such conversation", id="made up"),
+        pytest.param({"conversationId": "over"}, "ended", "it has ended", id="ended"),
+        pytest.param({"conversationId": "unseen"}, "invalid", "select_conversation", id="not shown"),
+        pytest.param({"text": "  "}, "invalid", "text", id="empty"),
+        pytest.param({"text": "a\0b"}, "invalid", "NUL", id="NUL"),
+        pytest.param({"text": "x" * 501}, "invalid", "at most 500 characters", id="too long"),
+        pytest.param({"text": 7}, "invalid", "text", id="wrong type"),
+        pytest.param({"mood": "good"}, "invalid", "mood", id="unknown field"),
+    ],
+)
+def test_a_call_that_cannot_be_carried_out_is_told_to_the_model_and_counted(
+    thinking: Thinking, wanted: dict[str, Any], outcome: str, says: str
+) -> None:
+    thinking.house.install("other")
+    thinking.change_app("other", answered_by="app")
+    thinking.said("of-other", "secret", app_id="other")
+    thinking.said("over", "bye")
+    end(thinking, "over")
+    thinking.said("unseen", "Hi.", role=Role.ASSISTANT)
+    thinking.said("c", "hello")
+    thinking.will(call("respond", **{"text": "Hi.", **wanted}), respond("Hi, properly."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert says in thinking.chat.exchanges[1].lines[-1].text
+    assert thinking.counted("tool_calls_total", tool="respond", outcome=outcome) == 1
+    assert thinking.answers("c") == ["Hi, properly."]
+    assert thinking.messages("of-other", "other") == [("user", "secret")]
+
+
+def test_a_tool_that_does_not_exist_is_named_and_counted(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.will(call("launch_rocket"), respond("Hi."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert "there is no such tool; there are respond," in thinking.chat.exchanges[1].lines[-1].text
+    assert thinking.counted("tool_calls_total", tool="unknown", outcome="unknown_tool") == 1
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"name": "respond", "arguments": {"text": "Hi."}}',
+        '```json\n{"name": "respond", "parameters": {"text": "Hi."}}\n```',
+        '<think>Hm.</think>\n<tool_call>{"name": "respond", "arguments": {"text": "Hi."}}</tool_call>',
+    ],
+    ids=["bare", "fenced", "tagged"],
+)
+def test_a_tool_that_is_only_written_about_is_used_and_counted(thinking: Thinking, written: str) -> None:
+    thinking.said("c", "hello")
+    thinking.will(written)
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c") == ["Hi."]
+    assert thinking.counted("tool_calls_total", tool="respond", outcome="in_prose") == 1
+
+
+@pytest.mark.parametrize(
+    "prose",
+    ["Hello there!", 'respond(text="Hello there!")', 'They wrote {"name": "respond", "arguments": {"text": "x"}}', ""],
+    ids=["prose", "like a call", "quoted", "empty"],
+)
+def test_prose_is_asked_once_to_use_tools_and_never_sent(thinking: Thinking, prose: str) -> None:
+    thinking.said("c", "hello")
+    thinking.will(prose, prose)
+    assert thinking.think() is TurnOutcome.NOTHING
+    assert "Use a tool now" in thinking.chat.exchanges[1].lines[-1].text
+    assert (thinking.answers("c"), thinking.drafts()) == ([], [])
+    assert thinking.conversation("c").think_after is not None
+
+
+def test_after_prose_a_proper_call_is_carried_out(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.will("Hello there!", respond("Hello."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c") == ["Hello."]
+
+
+def test_a_turn_ends_when_its_rounds_are_used_up(house: House) -> None:
+    thinking = Thinking(house, rounds=3)
+    thinking.said("c", "hello")
+    thinking.will(*[call("think", thoughts="Well.") for _ in range(4)])
+    assert thinking.think() is TurnOutcome.NOTHING
+    assert len(thinking.chat.exchanges) == 3
+
+
+def test_what_the_loop_thinks_of_an_app_does_not_hold_up_the_ticker(thinking: Thinking) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slowly(_: object) -> Any:
+        asked.set()
+        go_on.wait(10)
+        return respond("Hi.")
+
+    thinking.said("c", "hello")
+    thinking.will(slowly)
+    focus = thinking.choose()
+    assert focus is not None and thinking.thinker.is_free
+    thinking.thinker.begin(focus)
+    assert asked.wait(10) and not thinking.thinker.is_free
+    go_on.set()
+    assert thinking.thinker.drain(10)
+    assert thinking.answers("c") == ["Hi."]
+    assert not thinking.thinker.is_free, "nothing begins once it drains"
+
+
+def test_a_turn_that_is_let_go_of_writes_nothing_however_late_it_comes(thinking: Thinking) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slowly(_: object) -> Any:
+        asked.set()
+        go_on.wait(10)
+        return respond("Hi.")
+
+    thinking.said("c", "hello")
+    thinking.will(slowly)
+    focus = thinking.choose()
+    assert focus is not None
+    thinking.thinker.begin(focus)
+    assert asked.wait(10)
+    assert not thinking.thinker.drain(0.05)
+    go_on.set()
+    thread = thinking.thinker._thread
+    assert thread is not None
+    thread.join(10)
+    assert thinking.answers("c") == []
+    conversation = thinking.conversation("c")
+    assert conversation.focus_since is not None and conversation.think_after is None

@@ -1,0 +1,162 @@
+"""Thinking inside the test process: a real database, a frozen clock, and a model that does what a script says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from loop.regulator import Regulator, Rules
+from loop.thinking.choosing import Chooser, Patience
+from loop.thinking.focus import Focus
+from loop.thinking.hands import Rules as HandRules
+from loop.thinking.hands import TurnOutcome
+from loop.thinking.thinker import Mind, Thinker
+from loop.thinking.turn import Limits
+from shared.apps.models import AnsweredBy, App
+from shared.apps.queries import answered_by_loop, budgets_of
+from shared.conversations import lifecycle, queries
+from shared.conversations.answers import ASSISTANT
+from shared.conversations.focus import hide_all, show_all
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role
+from shared.conversations.models import Answer, Conversation
+from shared.db.transactions import Transactions
+from shared.energy.accounting import Accountant
+from shared.energy.budget import to_micro
+from shared.energy.models import Level
+from shared.events.models import Event
+from shared.llm.chat import ToolCall
+from shared.llm.scripted import ScriptedToolChat, Step
+from shared.llm.tools import Exchange
+from tests.support.house import PRICES, House
+
+LARGE, SMALL = "ollama:large", "ollama:small"
+WINDOW = 8192
+MOST_CHARACTERS = 500
+_numbers = iter(range(1_000_000))
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    """Return a model's wish to use a tool."""
+    return ToolCall(f"call-{next(_numbers)}", name, arguments)
+
+
+def respond(text: str, **more: Any) -> ToolCall:
+    """Return a model's wish to answer."""
+    return call("respond", text=text, **more)
+
+
+@dataclass
+class Thinking:
+    """A house with a loop that thinks when a test asks it to."""
+
+    house: House
+    chat: ScriptedToolChat = field(default_factory=ScriptedToolChat)
+    rounds: int = 5
+    small: str | None = SMALL
+    review_minutes: float = 30.0
+    transactions: Transactions | None = None
+    make_chat: Callable[[str], Any] | None = None
+    made: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        house, database = self.house, self.transactions or self.house.database
+        self.regulator = Regulator(database, house.clock, Rules(1.0, 20.0, 32))
+        accountant = Accountant(house.database, house.clock, PRICES, budgets_of, house.metrics, 60.0)
+        limits = Limits(self.rounds, 5.0, WINDOW)
+        mind = Mind(self._make, LARGE, self.small, limits, HandRules(MOST_CHARACTERS, 5), 1000, 1.0)
+        level = self.regulator.level
+        self.thinker = Thinker(database, house.clock, mind, accountant, level, house.metrics)
+        every = timedelta(minutes=self.review_minutes) if self.review_minutes else None
+        patience = Patience(timedelta(seconds=1), timedelta(hours=24), 20.0, every)
+        self.chooser = Chooser(database, house.clock, patience, level, self._seconds)
+
+    def _make(self, model: str) -> Any:
+        self.made.append(model)
+        return self.chat if self.make_chat is None else self.make_chat(model)
+
+    def _seconds(self) -> float:
+        return self.house.clock.now().timestamp()
+
+    def will(self, *steps: Step | Callable[[Exchange], Step]) -> None:
+        """Add to what the model does."""
+        self.chat.steps.extend(steps)
+
+    def said(self, conversation_id: str, *texts: str, app_id: str = "notes", role: Role = Role.USER) -> None:
+        """Say something in a conversation, which is opened if need be; then two seconds pass."""
+        now = self.house.clock.now()
+        with self.house.database.write() as session:
+            if queries.find_conversation(session, app_id, conversation_id) is None:
+                lifecycle.start(session, app_id, NewConversation(conversation_id), now)
+            conversation = queries.lock_conversation(session, app_id, conversation_id)
+            messages = [NewMessage(role, text) for text in texts]
+            by_loop = app_id in answered_by_loop(session, [app_id])
+            lifecycle.say(session, conversation, messages, now, by_loop=by_loop)
+        self.house.clock.advance(2)
+
+    def choose(self) -> Focus | None:
+        return self.chooser.choose(self.thinker.next_selected)
+
+    def think(self) -> TurnOutcome | None:
+        """Choose a focus and hold the turn; None when there is nothing to think about."""
+        focus = self.choose()
+        return None if focus is None else self.thinker.think(focus)
+
+    def set_level(self, units: float) -> None:
+        """Set the energy level as of now."""
+        self.regulator.settle()
+        with self.house.database.write() as session:
+            level = session.get(Level, 1)
+            if level is None:
+                session.add(Level(only_row=1, micro=to_micro(units), drawn_micro=0, at=self.house.clock.now()))
+            else:
+                level.micro, level.at = to_micro(units), self.house.clock.now()
+
+    def change_app(self, app_id: str = "notes", **fields: Any) -> None:
+        """Change an app as the HTTP interface would."""
+        with self.house.database.write() as session:
+            session.execute(update(App).where(App.app_id == app_id).values(**fields))
+            shown = session.get_one(App, app_id).answered_by == AnsweredBy.LOOP
+            (show_all if shown else hide_all)(session, app_id)
+
+    def conversation(self, conversation_id: str, app_id: str = "notes") -> Conversation:
+        with self.house.database.read() as session:
+            return queries.get_conversation(session, app_id, conversation_id)
+
+    def change(self, conversation_id: str, work: Callable[[Session, Conversation], object]) -> None:
+        """Do something with a locked conversation."""
+        with self.house.database.write() as session:
+            work(session, queries.lock_conversation(session, "notes", conversation_id))
+
+    def messages(self, conversation_id: str, app_id: str = "notes") -> list[tuple[str, str]]:
+        with self.house.database.read() as session:
+            key = queries.get_conversation(session, app_id, conversation_id).key
+            return [(one.role, one.content) for one in queries.messages_of(session, key)]
+
+    def answers(self, conversation_id: str) -> list[str]:
+        """Return what the loop answered in a conversation."""
+        return [content for role, content in self.messages(conversation_id) if role == ASSISTANT]
+
+    def drafts(self) -> list[Answer]:
+        """Return every answer of the app, oldest first."""
+        with self.house.database.read() as session:
+            return list(reversed(queries.list_answers(session, "notes", None, 100)))
+
+    def events(self) -> list[str]:
+        with self.house.database.read() as session:
+            return [event.kind for event in session.query(Event).order_by(Event.row)]
+
+    @property
+    def prompt(self) -> str:
+        """Everything the model was told at the beginning of its last turn."""
+        return "\n".join(line.text for line in self.chat.exchanges[-1].lines[:2])
+
+    def counted(self, name: str, **labels: str) -> float:
+        return self.house.counted(name, **labels) or 0.0
+
+
+__all__ = ["LARGE", "SMALL", "WINDOW", "Thinking", "call", "respond"]
