@@ -25,6 +25,7 @@ from shared.contracts.jobs import JobKind, Queue
 from shared.conversations.queries import count_conversations, count_unanswered, spent_of_budgets
 from shared.energy.budget import FLOOR, BudgetStatus, budget_status, to_units
 from shared.errors import Transient
+from shared.events.queries import oldest_unplaced
 from shared.memories.queries import count_all, count_remembering
 from shared.outbox.models import JobState
 from shared.outbox.queries import count_by_state, oldest_waiting

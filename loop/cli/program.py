@@ -42,7 +42,8 @@ program = typer.Typer(
 for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, add_ingesting):
     add(program)
 for name, group in (
-    ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("jobs", jobs), ("events", events), ("webhooks", webhooks),
+    ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("jobs", jobs),
+    ("events", events), ("webhooks", webhooks),
 ):  # fmt: skip
     program.add_typer(group, name=name)
 
