@@ -1,0 +1,263 @@
+"""Thinking over the wire: real langchain, a server that speaks Ollama's protocol, and at the end real processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loop.thinking.hands import TurnOutcome
+from loop.thinking.tools import TOOLS
+from shared.conversations import lifecycle
+from shared.errors import Configuration, Transient
+from shared.llm.calls import CallOutcome, WorkKind
+from shared.llm.chat import PromptCut, Unusable
+from shared.llm.ollama_tools import OllamaToolChat
+from shared.llm.providers import make_tool_chat
+from shared.llm.tools import Exchange, Line, Speaker
+from tests.support.house import House
+from tests.support.meters import Calls
+from tests.support.minds import WINDOW, Thinking
+from tests.support.ollama_server import Act, OllamaServer
+from tests.support.services import EmbeddedRedis, start_system
+from tests.support.waiting import wait_until
+
+MODELS = ("large:latest", "small:latest")
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer(models=MODELS) as running:
+        yield running
+
+
+@pytest.fixture
+def chat(server: OllamaServer) -> Iterator[OllamaToolChat]:
+    made = make_tool_chat("ollama:large", server.url, WINDOW)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def thinking(server: OllamaServer, sqlite_url: str) -> Iterator[Thinking]:
+    house = House(sqlite_url)
+    house.install()
+    thinking = Thinking(house, make_chat=lambda model: make_tool_chat(model, server.url, WINDOW), review_minutes=0)
+    yield thinking
+    thinking.thinker.drain(1)
+    house.database.dispose()
+
+
+def exchange(user: str = "Say something, somebody waits.") -> Exchange:
+    lines = (Line(Speaker.SYSTEM, "You use tools."), Line(Speaker.USER, user))
+    return Exchange(WorkKind.THINK, lines, TOOLS, 100, fresh=user)
+
+
+def uses(name: str, **arguments: Any) -> Act:
+    return Act(tools=((name, arguments),))
+
+
+def prompt(body: dict[str, Any]) -> str:
+    return "\n".join(str(message["content"]) for message in body["messages"][:2])
+
+
+def test_tools_go_out_by_their_names_and_calls_come_back(server: OllamaServer, chat: OllamaToolChat) -> None:
+    server.will(Act(answer="Well:", tools=(("respond", {"text": "Hi."}), ("think", {"thoughts": "So."}))))
+    calls = Calls()
+    reply = chat.reply(exchange(), 5, calls)
+    assert reply.text == "Well:"
+    assert [(call.name, call.arguments) for call in reply.calls] == [
+        ("respond", {"text": "Hi."}), ("think", {"thoughts": "So."})
+    ]  # fmt: skip
+    [body] = server.chats
+    assert [tool["function"]["name"] for tool in body["tools"]] == [
+        "respond", "end_conversation", "select_conversation", "snooze_conversation", "think", "await_energy"
+    ]  # fmt: skip
+    offered = body["tools"][3]["function"]
+    assert set(offered["parameters"]["properties"]) == {"minutes", "conversationId"}
+    assert offered["description"].startswith("Hide a conversation")
+    assert body["options"] == {"num_ctx": WINDOW, "num_predict": 100, "temperature": 0.0}
+    assert [(call.outcome, call.kind, call.model) for call in calls] == [
+        (CallOutcome.ANSWERED, WorkKind.THINK, "ollama:large")
+    ]
+    assert calls.prospects[0].most_completion_tokens == 100
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "outcome"),
+    [
+        pytest.param(Act(status=500), Transient, CallOutcome.UNAVAILABLE, id="500"),
+        pytest.param(Act(status=400, error="does not support tools"), Configuration, CallOutcome.REFUSED, id="400"),
+        pytest.param(Act(tools=(("respond", "not an object"),)), Unusable, CallOutcome.MALFORMED, id="malformed call"),
+        pytest.param(Act(answer="So", done_reason="length"), Unusable, CallOutcome.TRUNCATED, id="length"),
+        pytest.param(Act(answer="So", seen_tokens=2), PromptCut, CallOutcome.PROMPT_CUT, id="cut"),
+        pytest.param(Act(answer="So", garbage=True), Transient, CallOutcome.UNAVAILABLE, id="html"),
+    ],
+)
+def test_each_failure_is_one_error_of_ours_and_one_metered_call(
+    server: OllamaServer, chat: OllamaToolChat, act: Act, error: type[Exception], outcome: CallOutcome
+) -> None:
+    server.will(act)
+    calls = Calls()
+    with pytest.raises(error):
+        chat.reply(exchange(), 5, calls)
+    assert [call.outcome for call in calls] == [outcome]
+
+
+def test_a_broken_connection_is_tried_once_more(server: OllamaServer, chat: OllamaToolChat) -> None:
+    server.will(Act(close_after=0), uses("respond", text="Hi."))
+    calls = Calls()
+    assert chat.reply(exchange(), 5, calls).calls[0].name == "respond"
+    assert [call.outcome for call in calls] == [CallOutcome.UNAVAILABLE, CallOutcome.ANSWERED]
+
+
+def test_the_deadline_is_a_total(server: OllamaServer, chat: OllamaToolChat) -> None:
+    server.will(Act(stall=True))
+    started = time.monotonic()
+    with pytest.raises(Transient, match="in time"):
+        chat.reply(exchange(), 0.4, Calls())
+    assert time.monotonic() - started < 4
+    server.go_on()
+
+
+def test_the_oldest_conversation_is_answered_first(server: OllamaServer, thinking: Thinking) -> None:
+    for number in range(5):
+        thinking.said(f"c{number}", f"I am number {number}.")
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c0") == ["You said: I am number 0."]
+    assert [thinking.answers(f"c{number}") for number in range(1, 5)] == [[]] * 4
+
+
+def test_an_ended_conversation_is_not_asked_about(server: OllamaServer, thinking: Thinking) -> None:
+    thinking.said("c", "bye")
+    now = thinking.house.clock.now()
+    thinking.change("c", lambda session, found: lifecycle.end(session, found, 0, "over", now))
+    assert thinking.think() is None
+    assert server.chats == []
+
+
+def test_a_draft_waits_and_is_no_answer(server: OllamaServer, thinking: Thinking) -> None:
+    thinking.change_app(approves_answers=True)
+    thinking.said("c", "hello")
+    server.will(uses("respond", text="Hi."))
+    assert thinking.think() is TurnOutcome.DRAFTED
+    assert (thinking.answers("c"), thinking.think(), len(server.chats)) == ([], None, 1)
+
+
+def test_a_snoozed_conversation_comes_back_and_says_so(server: OllamaServer, thinking: Thinking) -> None:
+    thinking.said("c", "Remind me.")
+    server.will(uses("snooze_conversation", minutes=30), uses("respond", text="Now!"))
+    assert thinking.think() is TurnOutcome.SNOOZED
+    assert thinking.think() is None
+    thinking.house.clock.advance(1800)
+    with thinking.house.database.write() as session:
+        lifecycle.wake(session, thinking.house.clock.now(), lambda *_: {"notes"})
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert "It was snoozed until" not in prompt(server.chats[0])
+    assert "It was snoozed until" in prompt(server.chats[1])
+
+
+@pytest.mark.parametrize("minutes", [0, 1441])
+def test_a_snooze_out_of_bounds_goes_back_to_the_model(
+    server: OllamaServer, thinking: Thinking, minutes: int
+) -> None:
+    thinking.said("c", "Remind me.")
+    server.will(uses("snooze_conversation", minutes=minutes), uses("respond", text="I will."))
+    assert thinking.think() is TurnOutcome.ANSWERED
+    said = server.chats[1]["messages"]
+    assert [message["role"] for message in said] == ["system", "user", "assistant", "tool"]
+    assert said[2]["tool_calls"][0]["function"]["name"] == "snooze_conversation"
+    assert said[3]["content"].startswith("Error: minutes:")
+
+
+def test_a_review_shows_its_share_of_recent_conversations(server: OllamaServer, sqlite_url: str) -> None:
+    house = House(sqlite_url)
+    house.install()
+    thinking = Thinking(house, make_chat=lambda model: make_tool_chat(model, server.url, WINDOW))
+    for number in range(25):
+        thinking.said(f"c{number:02}", "Hi.", role=lifecycle.Role.ASSISTANT)
+    thinking.set_level(80)
+    thinking.think()
+    shown = [number for number in range(25) if f"conversation c{number:02}," in prompt(server.chats[0])]
+    assert shown == list(range(25 - round(1 + 0.8 * 19), 25))
+    thinking.thinker.drain(1)
+    house.database.dispose()
+
+
+def test_a_tool_named_in_prose_is_used_and_plain_prose_is_not_sent(server: OllamaServer, thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    server.will(Act(answer="Hello to you!"), Act(answer={"name": "respond", "arguments": {"text": "Hello."}}))
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c") == ["Hello."]
+
+
+def test_the_small_model_is_asked_while_energy_is_low(server: OllamaServer, thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.set_level(10)
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert [body["model"] for body in server.chats] == ["small"]
+
+
+def test_a_model_that_cannot_use_tools_is_named_and_the_conversation_waits(
+    server: OllamaServer, thinking: Thinking, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thinking.said("c", "hello")
+    server.will(Act(status=400))
+    assert thinking.think() is TurnOutcome.FAILED
+    assert thinking.conversation("c").think_after == thinking.house.clock.now() + timedelta(seconds=5)
+
+
+@pytest.mark.integration
+def test_a_loop_that_is_killed_in_the_middle_of_a_turn_answers_once_after_its_restart(
+    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: OllamaServer
+) -> None:
+    env = {
+        "OLLAMA_HOST": server.url, "AFTERTHOUGHT_MODEL": "ollama:large", "AFTERTHOUGHT_ANSWER_AFTER_SECONDS": "0",
+        "AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_REVIEW_MINUTES": "0", "AFTERTHOUGHT_LOCK_SECONDS": "1",
+    }  # fmt: skip
+    with start_system(tmp_path, sqlite_url, own_redis.url, workers=0, env=env) as system, system.client() as client:
+        server.will(Act(stall=True))
+        client.post("/apps", json={"appId": "chat", "name": "Chat"}).raise_for_status()
+        client.post("/apps/chat/conversations", json={"conversationId": "c"}).raise_for_status()
+        said = {"role": "user", "content": "Are you there?"}
+        client.post("/apps/chat/conversations/c/messages", json=said).raise_for_status()
+        server.wait_for_chats(1, 30)
+        system.kill(system.loop)
+        server.go_on()
+        system.restart(system.loop)
+
+        def answers() -> list[str]:
+            found = client.get("/apps/chat/conversations/c/messages").raise_for_status().json()["messages"]
+            return [one["content"] for one in found if one["role"] == "assistant"]
+
+        assert wait_until(answers, 30, "the answer") == ["You said: Are you there?"]
+        assert client.get("/apps/chat/conversations/c").json()["unansweredSince"] is None
+        sent = client.get("/apps/chat/answers").json()["answers"]
+        assert [one["state"] for one in sent] == ["sent"]
+        assert len(server.chats) == 2
+        assert system.loop.stop() == 0
+
+
+@pytest.mark.integration
+def test_a_loop_that_is_stopped_lets_go_of_a_model_that_does_not_answer(
+    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: OllamaServer
+) -> None:
+    env = {
+        "OLLAMA_HOST": server.url, "AFTERTHOUGHT_MODEL": "ollama:large", "AFTERTHOUGHT_ANSWER_AFTER_SECONDS": "0",
+        "AFTERTHOUGHT_DRAIN_SECONDS": "1",
+    }  # fmt: skip
+    with start_system(tmp_path, sqlite_url, own_redis.url, workers=0, env=env) as system, system.client() as client:
+        server.will(Act(stall=True))
+        client.post("/apps", json={"appId": "chat", "name": "Chat"}).raise_for_status()
+        client.post("/apps/chat/conversations", json={"conversationId": "c"}).raise_for_status()
+        said = {"role": "user", "content": "Are you there?"}
+        client.post("/apps/chat/conversations/c/messages", json=said).raise_for_status()
+        server.wait_for_chats(1, 30)
+        started = time.monotonic()
+        assert system.loop.stop() == 0
+        assert time.monotonic() - started < 8
+        server.go_on()
