@@ -199,6 +199,7 @@ def fuzzed(sqlite_template: Any, tmp_path_factory: pytest.TempPathFactory) -> It
     for part in sqlite_template.parent.iterdir():
         (folder / part.name).write_bytes(part.read_bytes())
     with open_api(f"sqlite:///{folder / sqlite_template.name}", folder / "home") as api:
+        api.loop.hub.close()  # so that streams end
         api.converse(api.install(), "c1", "Hello.")
         api.remember("/apps/chat", "Likes tea.")
         yield api
@@ -216,7 +217,8 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-_IDS = {"appId": "chat", "conversationId": "c1", "memoryId": "1", "jobId": "job_1", "tokenId": "tok_1"}
+_IDS = {"appId": "chat", "conversationId": "c1", "memoryId": "1", "jobId": "job_1", "tokenId": "tok_1",
+        "webhookId": "wh_1"}  # fmt: skip
 
 
 def _body(data: st.DataObject, schema: dict[str, Any], parts: dict[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from loop.api.dependencies import AppInPath, Desk, LimitInQuery, Reads
+from loop.api.errors import ErrorAnswer
 from loop.api.event_stream import LOOK_SECONDS, EventStream, Pace, Reading, follow
 from loop.api.observing import take_time
 from loop.api.schemas.events import EventList
@@ -24,7 +25,10 @@ from shared.events.queries import EventFilter
 
 router = APIRouter(tags=["Events"])
 LONGEST_WAIT_SECONDS = 60
-_STREAM: dict[int | str, dict[str, Any]] = {
+_TOO_MANY: dict[int | str, dict[str, Any]] = {
+    429: {"model": ErrorAnswer, "description": "Too many streams are open; Retry-After says when to try again."}
+}
+_STREAM: dict[int | str, dict[str, Any]] = _TOO_MANY | {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Server-sent events."}
 }
 _KINDS = ", ".join(EventKind)
@@ -90,7 +94,7 @@ async def follow_all(
     return await _stream(request, desk, reading, wanted, _start(after, last_event_id), with_energy=True)
 
 
-@router.get("/apps/{appId}/events", response_model=EventList, summary="Wait for an app's events")
+@router.get("/apps/{appId}/events", response_model=EventList, responses=_TOO_MANY, summary="Wait for an app's events")
 async def poll_events(
     request: Request,
     desk: Reads,

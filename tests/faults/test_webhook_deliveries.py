@@ -1,0 +1,103 @@
+"""Webhooks told by real processes: what happens to a delivery whose worker is killed, and how fast one comes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from tests.faults.fleet import Fleet, launch
+from tests.support.receiver import Receiver, receiving
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    folder = tmp_path_factory.mktemp("fleet")
+    with launch(folder, f"sqlite:///{folder / 'afterthought.db'}") as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as receiver:
+        yield receiver
+
+
+def listen(fleet: Fleet, receiver: Receiver, *kinds: str) -> tuple[str, str]:
+    """Install an app with a webhook; return its id and the secret."""
+    app_id = fleet.new_app()
+    added = fleet.ask("POST", f"/apps/{app_id}/webhooks", json={"url": receiver.url, "kinds": list(kinds)})
+    return app_id, added["secret"]
+
+
+def test_every_event_of_a_conversation_is_told_in_the_end(fleet: Fleet, receiver: Receiver) -> None:
+    app_id, secret = listen(fleet, receiver)
+    fleet.converse(app_id, "I adopted a greyhound named Pixel.")
+    wait_until(lambda: len(receiver.received) >= 3, 60, f"three deliveries: {receiver.received}")
+    fleet.settle(app_id)
+    told = {got.json["kind"]: got.json for got in receiver.received}
+    assert told.keys() == {"conversation.ended", "memory.created", "job.finished"}
+    assert "Pixel" in told["memory.created"]["content"] and told["job.finished"]["details"]["state"] == "done"
+    assert all(got.is_signed_with(secret) for got in receiver.received)
+
+
+def test_a_worker_killed_in_the_middle_of_a_delivery_delivers_it_again_under_the_same_id(
+    fleet: Fleet, receiver: Receiver
+) -> None:
+    app_id, secret = listen(fleet, receiver, "conversation.ended")
+    arrived, go = threading.Event(), threading.Event()
+
+    def hold(handler: BaseHTTPRequestHandler) -> None:
+        arrived.set()
+        go.wait(60)
+        receiver.behave = None
+
+    receiver.behave = hold
+    fleet.converse(app_id, "Hello.")
+    assert arrived.wait(60)
+    fleet.system.kill(fleet.system.workers[0])
+    receiver.behave = None
+    go.set()
+    fleet.settle(app_id)
+    first, *again = receiver.received
+    assert again and {got.message_id for got in again} == {first.message_id}
+    assert all(got.is_signed_with(secret) and got.body == first.body for got in again)
+    [job] = fleet.ask("GET", "/jobs", params={"appId": app_id, "kind": "deliver_webhook"})["jobs"]
+    assert job["state"] == "done" and job["attempts"] >= 2
+
+
+def test_a_stream_goes_on_where_it_broke_off_when_the_loop_is_killed(fleet: Fleet) -> None:
+    app_id = fleet.new_app()
+    fleet.converse(app_id, "I adopted a greyhound named Pixel.")
+    fleet.settle(app_id)
+    before = wait_until(lambda: told(fleet, app_id, 0, 3), 30, "three events")
+    fleet.system.kill(fleet.system.loop)
+    fleet.make_whole()
+    fleet.converse(app_id, "My sister Ines lives in Lisbon.")
+    fleet.settle(app_id)
+    after = wait_until(lambda: told(fleet, app_id, before[-1]["position"], 3), 30, "three more")
+    positions = [event["position"] for event in told(fleet, app_id, 0, 6)]
+    assert positions == [event["position"] for event in before + after] == sorted(set(positions))
+
+
+def told(fleet: Fleet, app_id: str, after: int, count: int) -> list[dict[str, int]]:
+    """Return the events after a position once there are so many."""
+    events = fleet.ask("GET", f"/apps/{app_id}/events", params={"after": after})["events"]
+    return list(events) if len(events) >= count else []
+
+
+def test_no_secret_of_a_webhook_is_in_a_log_or_a_job(fleet: Fleet, receiver: Receiver, tmp_path: Path) -> None:
+    app_id, secret = listen(fleet, receiver)
+    receiver.statuses = [500]
+    fleet.converse(app_id, "Hello.")
+    fleet.settle(app_id)
+    key = secret.removeprefix("whsec_")
+    assert all(key not in process.log for process in fleet.system.processes)
+    assert key not in str(fleet.ask("GET", "/jobs", params={"appId": app_id}))
+    assert key not in str(fleet.ask("GET", f"/apps/{app_id}/export"))
