@@ -24,6 +24,8 @@ from loop.api.app import build_api
 from loop.wiring import Loop
 from shared.telemetry.logging import get_logger
 
+ECHO_SECONDS = 1.0
+"""A signal so soon after another is the same wish: a terminal and a supervisor may both pass it on."""
 STOPPING_SECONDS = 4.0
 """How much longer than ``drain_seconds`` a stop may take, whatever hangs."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -37,6 +39,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._loop = loop
         self._asked = asyncio.Event()
+        self._asked_at = 0.0
         self._log = get_logger()
 
     @contextlib.contextmanager
@@ -62,7 +65,10 @@ class Server(uvicorn.Server):
 
     def _heed(self, number: int) -> None:
         if self._loop.draining.is_set():
-            _end_now(128 + number)
+            if time.monotonic() - self._asked_at > ECHO_SECONDS:
+                _end_now(128 + number)
+            return
+        self._asked_at = time.monotonic()
         self._loop.draining.set()
         self._log.info("loop_stopping", drain_seconds=self._loop.settings.drain_seconds)
         _end_in(self._loop.settings.drain_seconds + STOPPING_SECONDS)

@@ -33,6 +33,8 @@ COMMANDS = {name: (sys.executable, "-m", name) for name in ("loop", "worker")}
 """What runs beside Redis, by the name its log lines carry."""
 
 _POLL_SECONDS = 0.1
+_STOPPING_SECONDS = 5.0
+"""What a part may need beyond its time to drain before it is killed; a little more than it allows itself."""
 _LATE_SECONDS = 20.0
 _STEADY_SECONDS = 30.0
 _FIRST_WAIT_SECONDS = 0.5
@@ -264,7 +266,7 @@ def run_up(settings: Settings, console: Console | None = None, commands: Mapping
                 foundation=redis_parts,
                 look=lambda: ask_readiness(host, port),
                 announce=lambda found: console.write(welcome(address, token, settings, found)),
-                drain_seconds=settings.drain_seconds,
+                drain_seconds=settings.drain_seconds + _STOPPING_SECONDS,
             ).run()
 
 

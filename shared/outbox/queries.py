@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.contracts.jobs import Track
@@ -64,20 +64,20 @@ def jobs_of_conversation(session: Session, conversation_key: int) -> Sequence[Jo
 
 def head_of_lane(session: Session, app_id: str, track: str, now: datetime) -> Job | None:
     """Return the job of a lane that is due and comes first; where none is due, the one that will be due first."""
-    waiting = select(Job).where(Job.app_id == app_id, Job.track == track, Job.state.in_(WAITING))
+    waiting = select(Job).where(Job.app_id == app_id, Job.track == track, _is_one_of(WAITING))
     due = session.scalar(waiting.where(Job.due_at <= now).order_by(Job.priority, Job.seq).limit(1))
     return due if due is not None else session.scalar(waiting.order_by(Job.due_at, Job.seq).limit(1))
 
 
 def lock_head_of_lane(session: Session, app_id: str, track: str, now: datetime) -> Job | None:
     """Return the due job at the head of a lane, locked; None when there is none, or another has it in hand."""
-    query = select(Job).where(Job.app_id == app_id, Job.track == track, Job.state.in_(WAITING), Job.due_at <= now)
+    query = select(Job).where(Job.app_id == app_id, Job.track == track, _is_one_of(WAITING), Job.due_at <= now)
     return session.scalar(query.order_by(Job.priority, Job.seq).limit(1).with_for_update(skip_locked=True))
 
 
 def has_in_flight(session: Session, app_id: str, track: str) -> bool:
     """Whether a job of a lane is sent and not finished."""
-    query = select(Job.seq).where(Job.app_id == app_id, Job.track == track, Job.state.in_(IN_FLIGHT))
+    query = select(Job.seq).where(Job.app_id == app_id, Job.track == track, _is_one_of(IN_FLIGHT))
     return session.scalar(query.limit(1)) is not None
 
 
@@ -107,7 +107,7 @@ def has_ready(session: Session, now: datetime) -> bool:
 
 def lanes_astray(session: Session, now: datetime) -> Sequence[tuple[str, str]]:
     """Return the app and track of lanes that do not know of a waiting job. Looks at every waiting job."""
-    waiting = select(Job.app_id, Job.track).where(Job.state.in_(WAITING), Job.app_id.is_not(None)).distinct().subquery()
+    waiting = select(Job.app_id, Job.track).where(_is_one_of(WAITING), Job.app_id.is_not(None)).distinct().subquery()
     astray = (
         select(waiting.c.app_id, waiting.c.track)
         .outerjoin(Lane, and_(Lane.app_id == waiting.c.app_id, Lane.track == waiting.c.track))
@@ -118,7 +118,7 @@ def lanes_astray(session: Session, now: datetime) -> Sequence[tuple[str, str]]:
 
 
 def _is_busy(lane: type[Lane]) -> ColumnElement[bool]:
-    busy = select(Job.seq).where(Job.app_id == lane.app_id, Job.track == lane.track, Job.state.in_(IN_FLIGHT))
+    busy = select(Job.seq).where(Job.app_id == lane.app_id, Job.track == lane.track, _is_one_of(IN_FLIGHT))
     return busy.exists()
 
 
@@ -130,7 +130,7 @@ def count_held(session: Session, now: datetime) -> int:
 
 def lock_undeferred(session: Session, now: datetime, limit: int, app_id: str | None = None) -> Sequence[int]:
     """Return the ``seq`` of due jobs that cost energy and are not yet deferred, locked; of one app or of all."""
-    query = select(Job.seq).where(Job.state.in_((JobState.PENDING, JobState.RETRYING)), Job.track == Track.THOUGHT)
+    query = select(Job.seq).where(_is_one_of((JobState.PENDING, JobState.RETRYING)), Job.track == Track.THOUGHT)
     query = query.where(Job.due_at <= now) if app_id is None else query.where(Job.app_id == app_id, Job.due_at <= now)
     return session.scalars(query.order_by(Job.due_at, Job.seq).limit(limit).with_for_update(skip_locked=True)).all()
 
@@ -170,12 +170,12 @@ def lock_expired(session: Session, now: datetime, horizon: datetime, limit: int)
 
 
 def _is_expired(now: datetime, horizon: datetime) -> ColumnElement[bool]:
-    return and_(Job.state.in_(IN_FLIGHT), or_(Job.leased_until < now, Job.leased_until > horizon))
+    return and_(_is_one_of(IN_FLIGHT), or_(Job.leased_until < now, Job.leased_until > horizon))
 
 
 def lock_due_beyond(session: Session, horizon: datetime) -> Sequence[Job]:
     """Return waiting jobs that are due only beyond ``horizon``, locked."""
-    query = select(Job).where(Job.state.in_(WAITING), Job.due_at > horizon).order_by(Job.seq)
+    query = select(Job).where(_is_one_of(WAITING), Job.due_at > horizon).order_by(Job.seq)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
@@ -194,13 +194,13 @@ def lock_open_of_app(session: Session, app_id: str, tracks: Collection[Track]) -
 
 def has_expired(session: Session, now: datetime, horizon: datetime) -> bool:
     """Whether the lease of any job in flight has run out, or any job stands beyond ``horizon``."""
-    beyond = and_(Job.state.in_(WAITING), Job.due_at > horizon)
+    beyond = and_(_is_one_of(WAITING), Job.due_at > horizon)
     return any(session.scalar(select(Job.seq).where(p).limit(1)) for p in (_is_expired(now, horizon), beyond))
 
 
 def count_in_flight(session: Session, track: str = Track.THOUGHT) -> int:
     """Return how many jobs of a track are sent and not finished."""
-    query = select(func.count()).select_from(Job).where(Job.state.in_(IN_FLIGHT), Job.track == track)
+    query = select(func.count()).select_from(Job).where(_is_one_of(IN_FLIGHT), Job.track == track)
     return session.scalar(query) or 0
 
 
@@ -218,5 +218,10 @@ def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime)
 
 def oldest_waiting(session: Session) -> dict[str, datetime]:
     """Return when the oldest waiting job of each kind was written."""
-    rows = session.execute(select(Job.kind, func.min(Job.created_at)).where(Job.state.in_(WAITING)).group_by(Job.kind))
+    rows = session.execute(select(Job.kind, func.min(Job.created_at)).where(_is_one_of(WAITING)).group_by(Job.kind))
     return {kind: at for kind, at in rows}  # noqa: C416 - dict() takes a result for a mapping
+
+
+def _is_one_of(states: Collection[JobState]) -> ColumnElement[bool]:
+    # Written out as literals: with bound values SQLite cannot tell that a partial index holds what is asked for.
+    return Job.state.in_(bindparam(None, [state.value for state in states], expanding=True, literal_execute=True))
