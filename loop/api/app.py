@@ -21,7 +21,8 @@ _DESCRIPTION = """Memory for language-model apps: hold a conversation, end it, a
 Every route but the health routes needs `Authorization: Bearer TOKEN`. An admin token may do everything; an app's token
 only what lies under its own `/apps/{appId}`, and look at its own jobs. Every write takes an `Idempotency-Key`."""
 _ROUTERS = (
-    apps.router, answers.router,
+    apps.router,
+    answers.router,
     memories.router,
     whole_app.router,
     conversations.router,

@@ -161,11 +161,12 @@ def _newest_fitting(messages: Sequence[Said], mark: str, room: int) -> list[str]
 
 def _within(text: str, room: int) -> str:
     """Return text, cut so that it takes at most ``room`` tokens."""
+    if most_tokens(text) <= room:
+        return text
+    room -= most_tokens(_CUT)
     while text and (needed := most_tokens(text)) > room:
         text = text[: max(0, min(len(text) - 1, len(text) * room // needed))]
-        if most_tokens(text + _CUT) <= room:
-            return text + _CUT
-    return text
+    return text + _CUT
 
 
 def _named(said: Said) -> str:

@@ -12,15 +12,18 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
 from loop.steps.finish_erasures import FinishErasures
+from loop.steps.mend_lanes import MendLanes
+from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
+from loop.steps.think import ChooseAndThink
 from loop.steps.upkeep import Upkeep
 from loop.steps.wake_snoozed import WakeSnoozed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories.compaction import Outcome
 from shared.outbox.models import FINISHED
 from shared.telemetry.exposition import gathered, scrape, wipe
-from shared.telemetry.metrics import FINAL_STATES, OUTCOMES, TICK_STEPS, AgentKind, Metrics, agent_kind
+from shared.telemetry.metrics import FINAL_STATES, KEEP_MANDATE, OUTCOMES, TICK_STEPS, AgentKind, Metrics, agent_kind
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_ROUTE = {"http_requests", "http_duration"}
@@ -118,7 +121,10 @@ def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -
 def test_label_sets_are_those_of_the_domain() -> None:
     assert set(OUTCOMES) == {outcome.value for outcome in Outcome}
     assert set(FINAL_STATES) == {state.value for state in FINISHED}
-    assert set(TICK_STEPS) == {step.name for step in (RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures)}
+    steps = (
+        PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures, MendLanes, ChooseAndThink
+    )  # fmt: skip
+    assert set(TICK_STEPS) == {KEEP_MANDATE} | {step.name for step in steps}
 
 
 @pytest.mark.parametrize(
