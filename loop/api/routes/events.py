@@ -146,12 +146,8 @@ async def _stream(
 ) -> Response:
     take_time(request)
     ear = Ear(desk.loop, desk.caller, wanted)
+    start = await reading.newest(ear) if after is None else after
     listener = desk.loop.hub.listen()
-    try:
-        start = await reading.newest(ear) if after is None else after
-    except BaseException:
-        listener.close()
-        raise
     pace = Pace(desk.loop.settings.stream_heartbeat_seconds, with_energy)
     return EventStream(follow(ear, reading, desk.loop.hub, listener, start, pace), listener)
 
