@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -90,6 +92,23 @@ def told(fleet: Fleet, app_id: str, after: int, count: int) -> list[dict[str, in
     """Return the events after a position once there are so many."""
     events = fleet.ask("GET", f"/apps/{app_id}/events", params={"after": after})["events"]
     return list(events) if len(events) >= count else []
+
+
+def test_a_loop_that_is_asked_to_stop_waits_for_no_stream(fleet: Fleet) -> None:
+    app_id = fleet.new_app()
+    with ExitStack() as streams:
+        lines = []
+        for _ in range(3):
+            client = streams.enter_context(fleet.system.client())
+            response = streams.enter_context(client.stream("GET", f"/apps/{app_id}/stream"))
+            lines.append(response.iter_lines())
+            assert next(lines[-1]) == ": listening"
+        begun = time.monotonic()
+        assert fleet.system.loop.stop(30) == 0
+        assert time.monotonic() - begun < 8, "less than a stop may take to drain"
+        for one in lines:
+            assert not [line for line in one if line.startswith("event")], "it ends as a stream should"
+    fleet.make_whole()
 
 
 def test_no_secret_of_a_webhook_is_in_a_log_or_a_job(fleet: Fleet, receiver: Receiver, tmp_path: Path) -> None:
