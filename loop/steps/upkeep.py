@@ -6,7 +6,8 @@ taken back, or made due, as well.
 
 from __future__ import annotations
 
-from datetime import timedelta
+import time
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -20,10 +21,12 @@ from shared.events.recording import record_end_of_job
 from shared.outbox import dispatch, ownership
 from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Swept
-from shared.outbox.queries import has_expired
+from shared.outbox.queries import has_due_beyond, has_expired
 from shared.outbox.retry import RetryRule
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
+
+_LOOK_AHEAD_SECONDS = 30.0
 
 
 class Upkeep:
@@ -50,6 +53,7 @@ class Upkeep:
         self._metrics = metrics
         self._horizon = horizon
         self._longest_call = longest_call
+        self._look_ahead_at = 0.0
         self.every_seconds = every_seconds
         self._log = get_logger()
 
@@ -57,7 +61,7 @@ class Upkeep:
         """Sweep once; True when jobs were taken back and can be relayed."""
         now = self._clock.now()
         with self._database.read() as session:
-            expired = has_expired(session, now, now + self._horizon)
+            expired = has_expired(session, now, now + self._horizon) or self._is_astray(session, now)
             old_keys = has_keys_before(session, now - self._keep_keys)
             lost_calls = ledger.has_lost(session, now, self._longest_call)
         swept = self._sweep() if expired else Swept()
@@ -69,6 +73,13 @@ class Upkeep:
                 count = ledger.let_go_of_lost(session, now, self._longest_call)
             self._log.warning("reservations_let_go", count=count)
         return bool(swept)
+
+    def _is_astray(self, session: Session, now: datetime) -> bool:
+        """Whether a job waits for a time that no retry reaches; looked for now and then, as clocks are seldom set."""
+        if time.monotonic() < self._look_ahead_at:
+            return False
+        self._look_ahead_at = time.monotonic() + _LOOK_AHEAD_SECONDS
+        return has_due_beyond(session, now + self._horizon)
 
     def _sweep(self) -> Swept:
         with self._database.write() as session:

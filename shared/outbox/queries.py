@@ -193,9 +193,14 @@ def lock_open_of_app(session: Session, app_id: str, tracks: Collection[Track]) -
 
 
 def has_expired(session: Session, now: datetime, horizon: datetime) -> bool:
-    """Whether the lease of any job in flight has run out, or any job stands beyond ``horizon``."""
-    beyond = and_(_is_one_of(WAITING), Job.due_at > horizon)
-    return any(session.scalar(select(Job.seq).where(p).limit(1)) for p in (_is_expired(now, horizon), beyond))
+    """Whether the lease of any job in flight has run out, or reaches beyond ``horizon``."""
+    return session.scalar(select(Job.seq).where(_is_expired(now, horizon)).limit(1)) is not None
+
+
+def has_due_beyond(session: Session, horizon: datetime) -> bool:
+    """Whether any waiting job is due only beyond ``horizon``. Looks at every waiting job."""
+    beyond = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon)
+    return session.scalar(beyond.limit(1)) is not None
 
 
 def count_in_flight(session: Session, track: str = Track.THOUGHT) -> int:
