@@ -6,8 +6,9 @@ page and no more. A silent stream sends a heartbeat, which also moves the client
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -33,7 +34,7 @@ class Pace:
 
     heartbeat_seconds: float
     with_energy: bool = False
-    silent_seconds: float = 0.0
+    spoken_at: float = field(default_factory=time.monotonic)
     energy_told: tuple[Any, ...] | None = None
 
     @property
@@ -88,16 +89,16 @@ async def follow(
             return
         after = page.cursor
         for part in _told(page):
-            pace.silent_seconds = 0.0
+            pace.spoken_at = time.monotonic()
             yield part
         if page.is_full:
             continue
         if pace.with_energy and (news := await _energy(reading, pace)):
             yield news
-        if not await listener.wait(pace.wait_seconds):
-            pace.silent_seconds += pace.wait_seconds
-        if pace.silent_seconds >= pace.heartbeat_seconds:
-            pace.silent_seconds = 0.0
+        await listener.wait(pace.wait_seconds)
+        # News that is not for this listener must not keep it silent.
+        if time.monotonic() - pace.spoken_at >= pace.heartbeat_seconds:
+            pace.spoken_at = time.monotonic()
             yield b": still listening\n" + _place(after)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -16,9 +17,15 @@ import httpx
 import pytest
 
 from loop.api.app import build_api
+from loop.api.event_stream import Pace, Reading, follow
+from loop.energy_news import EnergyNews
+from loop.listening import PAGE, Ear, Page
 from loop.steps.publish_events import PublishEvents
+from shared.apps.models import Scope
+from shared.apps.tokens import Caller
 from shared.contracts.events import EventKind
 from shared.errors import Transient
+from shared.events.queries import EventFilter
 from shared.events.recording import record
 from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import served
@@ -247,6 +254,44 @@ def test_a_silent_stream_sends_heartbeats(small_town: Town) -> None:
     with small_town.listening() as heard:
         wait_until(lambda: heard.comments >= 4, 20, "heartbeats")
     assert heard.events == []
+
+
+def test_news_of_others_does_not_keep_a_stream_silent(small_town: Town) -> None:
+    with small_town.listening() as heard:
+
+        def hears_heartbeats() -> bool:
+            small_town.happen(app_id="email")
+            return heard.comments >= 4
+
+        wait_until(hears_heartbeats, 20, "heartbeats in spite of the news")
+    assert heard.events == []
+
+
+@dataclass(frozen=True)
+class CountingEar(Ear):
+    """Remembers after which positions it was asked for a page."""
+
+    pages: list[int] = field(default_factory=list)
+
+    def next_page(self, after: int, limit: int = PAGE) -> Page | None:
+        self.pages.append(after)
+        return super().next_page(after, limit)
+
+
+def test_nothing_is_read_before_the_listener_has_taken_the_page_before(small_town: Town) -> None:
+    small_town.happen(500)
+    loop = small_town.api.loop
+    ear = CountingEar(loop, Caller("admin", Scope.ADMIN), EventFilter("chat"))
+
+    async def take(count: int) -> list[bytes]:
+        reading, listener = Reading(EnergyNews(loop.database, loop.regulator)), loop.hub.listen()
+        stream = follow(ear, reading, loop.hub, listener, 0, Pace(60))
+        taken = [await anext(stream) for _ in range(count)]
+        listener.close()
+        return taken
+
+    taken = asyncio.run(take(151))
+    assert taken[-1].startswith(b"id: 150\n") and ear.pages == [0, 100]
 
 
 def test_a_listener_is_told_what_was_lost_to_age(town: Town) -> None:
