@@ -151,6 +151,26 @@ MODELS = (
            "{{kind}}"}, "s", width=6),
 )  # fmt: skip
 
+THINKING = (
+    Panel("Turns by outcome", "A minute: what came of the loop's thinking.",
+          {"sum by (outcome) (rate(afterthought_thinking_turns_total[5m])) * 60": "{{outcome}}"}, stacked=True, width=6),
+    Panel("Tool calls that were not carried out", "An hour, by why.",
+          {'sum by (outcome) (increase(afterthought_tool_calls_total{outcome!="carried_out"}[1h]))': "{{outcome}}"},
+          stacked=True, width=6),
+    Panel("Answers", "An hour: sent, drafted for approval, rejected.",
+          {"sum by (state) (increase(afterthought_answers_total[1h]))": "{{state}}"}, stacked=True, width=6),
+    Panel("From message to answer", "Half and 95 % are faster.",
+          {"histogram_quantile(0.5, sum by (le) (rate(afterthought_answer_delay_seconds_bucket[15m])))": "p50",
+           "histogram_quantile(0.95, sum by (le) (rate(afterthought_answer_delay_seconds_bucket[15m])))": "p95"},
+          "s", width=6),
+    Panel("Unanswered conversations", "Open ones in which a user's message waits, whoever is to answer it.",
+          {"max(afterthought_unanswered_conversations)": "unanswered"}, width=8),
+    Panel("Age of the oldest unanswered", "Of the messages that the loop is to answer.",
+          {"max(afterthought_oldest_unanswered_seconds)": "oldest"}, "s", width=8),
+    Panel("Conversation budgets", "Open conversations with an energy budget, by where they stand.",
+          {"max by (status) (afterthought_conversation_budgets)": "{{status}}"}, stacked=True, width=8),
+)  # fmt: skip
+
 EVENTS = (
     Panel("Events by kind", "A minute: what apps can hear of.",
           {"sum by (kind) (rate(afterthought_events_placed_total[5m])) * 60": "{{kind}}"}, stacked=True, width=6),
@@ -178,6 +198,7 @@ ROWS = {
     "Memories and compaction": MEMORIES,
     "Jobs and queues": JOBS,
     "Model calls and tokens": MODELS,
+    "Thinking": THINKING,
     "Events and webhooks": EVENTS,
     "HTTP": HTTP,
 }

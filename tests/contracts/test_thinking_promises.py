@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from loop.mandate import MandateKeeper
 from loop.thinking.focus import FocusKind
 from loop.thinking.hands import TurnOutcome
 from shared.apps.queries import answered_by_loop
@@ -18,7 +19,7 @@ from shared.conversations.focus import refresh
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Answer
 from shared.db.base import Base
-from shared.errors import Configuration, Conflict, Transient
+from shared.errors import Configuration, Conflict, MandateLost, Transient
 from shared.llm.chat import Reply
 from shared.memories.erasure import erase_conversation
 from shared.memories.history import Cause
@@ -651,6 +652,21 @@ def test_a_turn_ends_when_its_rounds_are_used_up(house: House) -> None:
     thinking.will(*[call("think", thoughts="Well.") for _ in range(4)])
     assert thinking.think() is TurnOutcome.NOTHING
     assert len(thinking.chat.exchanges) == 3
+
+
+def test_a_loop_that_does_not_regulate_answers_nothing_even_when_it_still_thinks(house: House) -> None:
+    standing_by = MandateKeeper(house.database, house.clock, "host/1/a", 5.0, house.metrics)
+    thinking = Thinking(house, transactions=standing_by.transactions, review_minutes=0)
+    thinking.said("c", "hello")
+    focus = thinking.choose()
+    assert focus is not None
+    thinking.will(respond("Hi."))
+    with pytest.raises(MandateLost):
+        thinking.thinker.think(focus)
+    assert (thinking.answers("c"), len(thinking.chat.exchanges)) == ([], 1)
+    assert standing_by.keep() is not None
+    thinking.will(respond("Hi."))
+    assert thinking.think() is TurnOutcome.ANSWERED
 
 
 def test_what_the_loop_thinks_of_an_app_does_not_hold_up_the_ticker(thinking: Thinking) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from shared.apps.queries import get_app
 from shared.conversations import answers, queries
 from shared.conversations.answers import Thought
-from tests.support.api import Api
+from tests.support.api import Api, open_api
 
 
 def draft(api: Api, text: str = "Hello there.", conversation_id: str = "c1", approves: bool = True) -> str:
@@ -233,6 +236,23 @@ def test_what_waits_and_the_budgets_of_conversations_are_measured(api: Api) -> N
     standing = ("within", "depleted", "exceeded")
     counted = [metric_of(api, "afterthought_conversation_budgets", status=status) for status in standing]
     assert counted == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "thinks"),
+    [({}, False), ({"model": "ollama:m"}, True), ({"model": "ollama:m", "thinking": False}, False)],
+    ids=["no model", "a model", "switched off"],
+)
+def test_the_loop_thinks_only_with_a_model_and_when_it_may(
+    sqlite_url: str, tmp_path: Path, settings: dict[str, Any], thinks: bool
+) -> None:
+    with open_api(sqlite_url, tmp_path / "home", **settings) as api:
+        assert ("think" in {step.name for step in api.loop.ticker._steps}) == thinks
+
+
+def test_the_loop_is_built_without_what_only_a_model_needs() -> None:
+    code = "import loop.api.app, sys; sys.exit('langchain_core' in sys.modules or 'ollama' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_an_approval_needs_the_app_to_be_installed(api: Api) -> None:

@@ -70,7 +70,7 @@ def test_two_unusable_answers_are_an_error_that_names_both_reasons() -> None:
 
 
 def test_what_the_caller_can_mend_itself_is_accepted_the_second_time() -> None:
-    assert ask(ScriptedChat([{"value": 50}, {"value": 40}]), [], lenient=True).value == 40
+    assert ask(ScriptedChat([{"value": 50}, {"value": 40}]), Calls(), lenient=True).value == 40
 
 
 @pytest.mark.parametrize("error", [Transient("busy"), Configuration("no such model")], ids=["busy", "missing"])
