@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.bench import corpora, ingesting, service
+from ops.bench import corpora, idling, ingesting, service
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -30,3 +30,10 @@ def test_the_service_bench_measures_everything(
     assert figures["sustained"]["conversations"] == 60
     assert {"memories", "context", "write_at_the_cap"} == set(figures["with_300_apps"])
     assert figures["job_overhead_over_bare_task_p50_ms"] > 0
+
+
+def test_the_idling_bench_finds_no_model_call(tmp_path: Path) -> None:
+    figures = idling.measure(tmp_path, None, seconds=2.0, deferred=200)
+    for state in ("empty", "with_200_deferred_jobs"):
+        assert figures[state]["model_calls"] == 0
+        assert 0 < figures[state]["transactions_per_second"] < 30
