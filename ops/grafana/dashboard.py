@@ -153,7 +153,8 @@ MODELS = (
 
 THINKING = (
     Panel("Turns by outcome", "A minute: what came of the loop's thinking.",
-          {"sum by (outcome) (rate(afterthought_thinking_turns_total[5m])) * 60": "{{outcome}}"}, stacked=True, width=6),
+          {"sum by (outcome) (rate(afterthought_thinking_turns_total[5m])) * 60": "{{outcome}}"},
+          stacked=True, width=6),
     Panel("Tool calls that were not carried out", "An hour, by why.",
           {'sum by (outcome) (increase(afterthought_tool_calls_total{outcome!="carried_out"}[1h]))': "{{outcome}}"},
           stacked=True, width=6),
