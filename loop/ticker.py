@@ -81,6 +81,11 @@ class Ticker:
         self.ticked_at: float | None = None
         """Monotonic time of the last finished tick, in seconds; None before the first."""
 
+    @property
+    def steps(self) -> Sequence[Step]:
+        """What a tick does, in order."""
+        return self._steps
+
     def start(self) -> None:
         """Begin to tick."""
         self._begin_shift()

@@ -1,0 +1,185 @@
+"""What a tick costs beside a large backlog: ``python -m ops.bench.ticking``.
+
+Two installations in one run, one a hundred times the other: 1,000 open conversations with 100 deferred jobs, and
+100,000 with 10,000. In each the loop's own steps are run again and again, all of them every time: with energy closed,
+and with energy for a few jobs a tick. Nothing but the steps is timed; a real Redis takes what is sent, and between
+ticks what was sent is finished as a worker would. Prints JSON: p50 and p95 of a whole tick and of each step, and the
+large installation's p95 over the small one's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import insert, update
+
+from loop.wiring import Loop, wire
+from ops.bench.figures import say, show, spread
+from ops.bench.population import app_id
+from shared.apps.models import App
+from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, Track
+from shared.conversations.models import Conversation
+from shared.db.schema import migrate
+from shared.energy.budget import FULL, to_micro
+from shared.energy.models import Level, Spending
+from shared.outbox import lanes, ownership
+from shared.outbox.models import Deferral, Job, JobState
+from shared.outbox.ownership import Owner
+from shared.outbox.queries import JobFilter, list_jobs
+from shared.settings import read_settings
+from shared.telemetry.logging import configure_logging
+from tests.support.services import start_redis
+
+SMALL, LARGE = (1_000, 100), (100_000, 10_000)
+_APPS = 100
+_SELDOM_SECONDS = 60.0
+"""Steps that run less often than this are shown, and are not part of the tick."""
+_BATCH = 5_000
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ticks", type=int, default=200)
+    parser.add_argument("--scale", type=float, default=1.0, help="of both installations")
+    options = parser.parse_args(arguments)
+    configure_logging("error", "console", "bench")
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        show(measure(Path(folder), options.ticks, options.scale))
+    return 0
+
+
+def measure(folder: Path, ticks: int, scale: float = 1.0) -> dict[str, Any]:
+    """Fill both installations in ``folder`` and tick in them; return the figures."""
+    redis = start_redis(folder / "redis")
+    try:
+        small, large = (
+            _installation(folder / name, redis.url, round(size[0] * scale), round(size[1] * scale), ticks)
+            for name, size in (("small", SMALL), ("large", LARGE))
+        )
+    finally:
+        redis.stop()
+    return {
+        "small": small,
+        "large": large,
+        "large_over_small_p95": {
+            phase: round(large[phase]["tick"]["p95_ms"] / small[phase]["tick"]["p95_ms"], 2)
+            for phase in ("energy_closed", "energy_for_a_few")
+        },
+    }
+
+
+def _installation(folder: Path, redis_url: str, conversations: int, jobs: int, ticks: int) -> dict[str, Any]:
+    say(f"filling {conversations} open conversations and {jobs} deferred jobs")
+    folder.mkdir()
+    settings = read_settings(
+        home=folder, database_url=f"sqlite:///{folder / 'ticks.db'}", redis_url=redis_url, energy_refill_per_second=0,
+        # A model nobody serves: what waits for an answer is looked for, and the turn fails beside the ticks.
+        model="ollama:nobody", ollama_host="http://127.0.0.1:9", answer_after_seconds=0,
+    )  # fmt: skip
+    migrate(settings.database)
+    loop = wire(settings)
+    try:
+        _fill(loop, conversations, jobs)
+        loop.ticker.tick()  # Takes the mandate, and does what is done once.
+        return {
+            "open_conversations": conversations,
+            "deferred_jobs": jobs,
+            "energy_closed": _phase(loop, ticks, lambda: _set_level(loop, 10)),
+            "energy_for_a_few": _phase(loop, ticks, lambda: _make_room(loop)),
+        }
+    finally:
+        loop.drain(1.0)
+        loop.celery.close()
+        loop.redis.close()
+        loop.database.dispose()
+
+
+def _fill(loop: Loop, conversations: int, jobs: int) -> None:
+    now = datetime.now(UTC)
+    with loop.database.write() as session:
+        session.execute(
+            insert(App),
+            [{"app_id": app_id(n), "name": app_id(n), "config": {}, "purge_epoch": 0, "created_at": now,
+              "updated_at": now} for n in range(_APPS)],
+        )  # fmt: skip
+        spent = Spending(
+            app_id=app_id(0), job_id="job_0", kind="create_memory", model="ollama:nobody", outcome="answered",
+            prompt_tokens=1000, completion_tokens=50, estimated=False, micro=to_micro(11), settled=False, at=now,
+        )  # fmt: skip
+        session.add(spent)
+    for start in range(0, conversations, _BATCH):
+        rows = [_conversation(n, now) for n in range(start, min(conversations, start + _BATCH))]
+        with loop.database.write() as session:
+            session.execute(insert(Conversation), rows)
+    for start in range(0, jobs, _BATCH):
+        with loop.database.write() as session:
+            session.execute(insert(Job), [_job(n, now) for n in range(start, min(jobs, start + _BATCH))])
+    with loop.database.write() as session:
+        lanes.mend(session, now)
+
+
+def _conversation(number: int, now: datetime) -> dict[str, object]:
+    """Every second one waits for an answer, and one of a hundred is snoozed."""
+    since = now - timedelta(seconds=number % 3600) if number % 2 else None
+    return {
+        "app_id": app_id(number % _APPS), "conversation_id": f"open-{number}", "details": {}, "message_count": 1,
+        "created_at": now, "updated_at": now, "unanswered_since": since, "focus_since": since, "think_attempts": 0,
+        "snoozed_until": now + timedelta(days=1) if number % 100 == 0 else None,
+    }  # fmt: skip
+
+
+def _job(number: int, now: datetime) -> dict[str, object]:
+    return {
+        "job_id": f"job_{number:08d}", "kind": JobKind.CREATE_MEMORY, "app_id": app_id(number % _APPS),
+        "dedupe": f"bench:{number}", "payload": {}, "priority": MEMORY_PRIORITY, "track": Track.THOUGHT, "epoch": 0,
+        "state": JobState.DEFERRED, "deferral": Deferral.ENERGY, "deferred_since": now, "reason": "energy",
+        "attempts": 0, "max_attempts": 5, "fence": 0, "created_at": now, "due_at": now,
+    }  # fmt: skip
+
+
+def _phase(loop: Loop, ticks: int, before: Callable[[], None]) -> dict[str, Any]:
+    whole, by_step = list[float](), defaultdict[str, list[float]](list)
+    for _ in range(ticks):
+        before()
+        total = 0.0
+        for step in loop.ticker.steps:
+            begun = time.perf_counter()
+            step.run()
+            by_step[step.name].append(time.perf_counter() - begun)
+            total += by_step[step.name][-1] if step.every_seconds < _SELDOM_SECONDS else 0.0
+        whole.append(total)
+    return {"tick": spread(whole), "steps": {name: spread(taken) for name, taken in by_step.items()}}
+
+
+def _set_level(loop: Loop, units: float) -> None:
+    now = loop.clock.now()
+    with loop.database.write() as session:
+        if not session.get(Level, 1):
+            session.add(Level(only_row=1, micro=FULL, drawn_micro=0, at=now))
+            session.flush()
+        session.execute(update(Level).values(micro=to_micro(units), at=now))
+
+
+def _make_room(loop: Loop) -> None:
+    """Finish what was sent, as a worker would, and leave energy for a few more."""
+    now = loop.clock.now()
+    with loop.database.write() as session:
+        for job in list_jobs(session, JobFilter(state=JobState.QUEUED), 200):
+            owner = Owner("bench/1", lambda _: False)
+            claim = ownership.claim(session, job.job_id, job.fence, owner, now + timedelta(minutes=1), now)
+            if claim is not None:
+                ownership.finish(session, claim, JobState.DONE, now)
+    _set_level(loop, 60)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
