@@ -36,6 +36,7 @@ class Database:
         self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _postgres_engine(url, pool_size)
         self._writing = self.engine.execution_options(begin_immediate=True)
         self._open = threading.local()
+        self._turn = threading.Lock() if self.is_sqlite else None
 
     @property
     def is_held_here(self) -> bool:
@@ -48,7 +49,18 @@ class Database:
 
     def write(self) -> AbstractContextManager[Session]:
         """Open a transaction that may write; commits on leaving, rolls back on an error. Raises: Transient."""
-        return self._transaction(self._writing)
+        return self._transaction(self._writing) if self._turn is None else self._in_turn(self._turn)
+
+    @contextmanager
+    def _in_turn(self, turn: threading.Lock) -> Iterator[Session]:
+        """Write when the other threads here have: SQLite lets waiting writers sleep, and some of them for seconds."""
+        if not turn.acquire(timeout=BUSY_TIMEOUT_SECONDS):
+            raise Transient("The database did not answer (another writer of this process holds it); try again.")
+        try:
+            with self._transaction(self._writing) as session:
+                yield session
+        finally:
+            turn.release()
 
     @contextmanager
     def _transaction(self, engine: Engine) -> Iterator[Session]:
