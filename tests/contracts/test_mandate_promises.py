@@ -292,6 +292,8 @@ def test_a_hanging_database_does_not_hold_up_who_stands_down(house: House) -> No
         session.execute(text("UPDATE mandate SET beats = beats + 1"))
         assert side.keeper.stand_down(0.2) is False
     wait_until(lambda: vacant(house), 30, "the mandate to be given back after all")
+    # Its connection goes back to the pool only then.
+    wait_until(lambda: "standing-down" not in {thread.name for thread in threading.enumerate()}, 30, "its thread")
 
 
 def vacant(house: House) -> bool:
