@@ -52,11 +52,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--answers", type=int, default=3, help="asked of the loop in each conversation but the flood's")
     parser.add_argument("--flood", type=int, default=300, help="conversations one app ends at noon, all at once")
     parser.add_argument("--refill", type=float, default=2.5, help="units a second")
-    show(measure(parser.parse_args(arguments)))
+    show(measure(Wanted(**vars(parser.parse_args(arguments)))))
     return 0
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Wanted:
+    """What the day is like."""
+
+    apps: int
+    conversations: int
+    flood: int
+    answers: int = 3
+    refill: float = 2.5
+
+
+def measure(options: Wanted) -> dict[str, Any]:
     """Simulate the same day twice; return the figures."""
     configure_logging("error", "console", "bench")
     plan = _day(options)
@@ -80,7 +91,7 @@ class _Event:
     asks: bool
 
 
-def _day(options: argparse.Namespace) -> list[_Event]:
+def _day(options: Wanted) -> list[_Event]:
     """Return what happens when: busy by day, quiet by night, apps by Zipf's law, and one flood."""
     chance = random.Random(7)
     apps = [f"app-{number:04d}" for number in range(options.apps - 1)]
@@ -120,7 +131,7 @@ class _Seen:
     refused: int = 0
 
 
-def _one_day(plan: list[_Event], options: argparse.Namespace, governed: bool) -> dict[str, Any]:
+def _one_day(plan: list[_Event], options: Wanted, governed: bool) -> dict[str, Any]:
     say(f"simulating a day {'with' if governed else 'without'} the regulator")
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         url = f"sqlite:///{Path(folder) / 'day.db'}"

@@ -6,12 +6,61 @@ from pathlib import Path
 
 import pytest
 
-from ops.bench import corpora, idling, ingesting, service
+from ops.bench import corpora, governing, idling, ingesting, scarcity, service, ticking
+from ops.bench.scarcity import Scarcity
 
-pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+long = pytest.mark.long
+no_corpora = pytest.mark.skipif(
+    corpora.missing(corpora.DEFAULT_DATA) is not None, reason="the public corpora are not here"
+)
 
 
-@pytest.mark.skipif(corpora.missing(corpora.DEFAULT_DATA) is not None, reason="the public corpora are not here")
+@no_corpora
+@pytest.mark.parametrize(
+    ("database", "wanted"),
+    [
+        pytest.param("sqlite", Scarcity(users=4, refill=25, kills=3), id="four users"),
+        pytest.param("sqlite", Scarcity(), id="all users", marks=long),
+        pytest.param("postgres", Scarcity(), id="all users on PostgreSQL", marks=[long, pytest.mark.postgres]),
+    ],
+)
+def test_users_at_once_with_scarce_energy_all_get_their_memories_in_order_and_in_turn(
+    database: str, wanted: Scarcity, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = request.getfixturevalue("postgres_url") if database == "postgres" else None
+    figures = scarcity.measure(tmp_path, corpora.DEFAULT_DATA, wanted, url)
+    assert set(figures["jobs"]) <= {"done", "nothing"} and figures["apps"] == wanted.users
+    assert figures["apps_out_of_order"] == 0
+    assert figures["longest_wait_of_an_app_over_the_mean"] <= 2
+    assert figures["never_below_floor"]
+    assert figures["ledger_equals_drawn"] and figures["ledger_units"] > 50
+    assert figures["most_memories_of_an_app"] <= 10
+
+
+@long
+def test_a_simulated_day_is_smoother_with_the_regulator_than_without() -> None:
+    figures = governing.measure(governing.Wanted(apps=40, conversations=120, flood=40))
+    with_it, without = figures["with_regulator"], figures["without_regulator"]
+    assert with_it["memories_written"] == without["memories_written"] == 120
+    assert with_it["ledger_equals_drawn"] and without["ledger_equals_drawn"]
+    assert with_it["level"]["never_below_floor"]
+    assert with_it["deferrals"] > 0 == without["deferrals"]
+    assert with_it["most_drawn_in_a_minute_units"] < without["most_drawn_in_a_minute_units"] / 2
+    waits = with_it["wait_of_apps_that_did_not_flood_seconds"]
+    assert waits["mean"] < with_it["wait_seconds"]["longest"] / 5
+
+
+@long
+def test_the_ticking_bench_measures_every_step(tmp_path: Path) -> None:
+    figures = ticking.measure(tmp_path, ticks=5, scale=0.05)
+    for phase in ("energy_closed", "energy_for_a_few"):
+        assert {"relay_jobs", "settle_energy", "think", "publish_events"} <= set(figures["large"][phase]["steps"])
+        assert figures["large_over_small_p95"][phase] > 0
+
+
+@long
+@no_corpora
 def test_real_conversations_all_end_and_never_pass_the_cap(tmp_path: Path) -> None:
     figures = ingesting.measure(tmp_path, corpora.DEFAULT_DATA)
     assert set(figures["jobs"]) <= {"done", "nothing"} and figures["jobs"]["done"] > 200
@@ -20,6 +69,7 @@ def test_real_conversations_all_end_and_never_pass_the_cap(tmp_path: Path) -> No
     assert figures["removals"] > 0 and figures["removals_without_who_why_and_before"] == 0
 
 
+@long
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_the_service_bench_measures_everything(
     database: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -32,6 +82,7 @@ def test_the_service_bench_measures_everything(
     assert figures["job_overhead_over_bare_task_p50_ms"] > 0
 
 
+@long
 def test_the_idling_bench_finds_no_model_call(tmp_path: Path) -> None:
     figures = idling.measure(tmp_path, None, seconds=2.0, deferred=200)
     for state in ("empty", "with_200_deferred_jobs"):
