@@ -10,7 +10,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -21,14 +21,14 @@ from loop.release import release
 from loop.wiring import Loop
 from shared.apps.queries import count_apps
 from shared.broker import BROKER_ERRORS
-from shared.contracts.jobs import JobKind, Queue
-from shared.conversations.queries import count_conversations, count_unanswered, spent_of_budgets
+from shared.contracts.jobs import JobKind, Queue, Track
+from shared.conversations.queries import count_conversations, count_unanswered, oldest_owed, spent_of_budgets
 from shared.energy.budget import FLOOR, BudgetStatus, budget_status, to_units
 from shared.errors import Transient
 from shared.events.queries import oldest_unplaced
 from shared.memories.queries import count_all, count_remembering
-from shared.outbox.models import JobState
-from shared.outbox.queries import count_by_state, oldest_waiting
+from shared.outbox.models import Deferral, JobState
+from shared.outbox.queries import count_apps_waiting, count_by_state, count_held, deferred_by_cause, oldest_waiting
 
 Values = Mapping[tuple[str, ...], float]
 
@@ -46,9 +46,19 @@ ENERGY_LEVEL = Gauge("energy_level_units", "Energy level now, -50..100.")
 ENERGY_FLOOR = Gauge("energy_floor_units", "The lowest the energy level can be.")
 ENERGY_GATE = Gauge("energy_gate_units", "Memory work starts only above this level.")
 ENERGY_SHARE = Gauge("energy_memory_share_ratio", "Share of memory work in the energy spent in 24 hours, 0..1.")
+ENERGY_RESERVED = Gauge("energy_reserved_units", "Set aside for model calls under way.")
 JOBS = Gauge("jobs", "Jobs by kind and state.", ("kind", "state"))
-DEFERRED = Gauge("deferred_jobs", "Jobs that wait for energy or budget.")
-OLDEST = Gauge("oldest_waiting_job_seconds", "Age of the oldest waiting job; 0 when none waits.", ("kind",))
+DEFERRED = Gauge("deferred_jobs", "Deferred jobs, by what they wait for.", ("cause",))
+OLDEST_DEFERRED = Gauge(
+    "oldest_deferred_job_seconds", "How long the first deferred job has been so, by what it waits for; 0 for none.",
+    ("cause",),
+)  # fmt: skip
+OLDEST = Gauge(
+    "oldest_waiting_job_seconds", "Age of the oldest job that waits for its turn, deferred ones left out; 0 for none.",
+    ("kind",),
+)  # fmt: skip
+APPS_WAITING = Gauge("apps_waiting", "Apps with a job that waits, by what it competes for.", ("track",))
+APPS_HELD = Gauge("apps_held", "Apps that have work and no budget left for it.")
 DEPTH = Gauge("queue_depth", "Messages in a Redis queue that no worker has taken.", ("queue",))
 WORKERS = Gauge("workers", "Workers heard of lately.")
 REDIS_UP = Gauge("redis_up", "Whether Redis answered this scrape.")
@@ -60,6 +70,7 @@ MEMORIES = Gauge("memories", "Memories that stand, of all apps.")
 CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
 REGULATING = Gauge("regulating", "Whether this loop regulates; over all loops the sum is 1.")
 TICK_AGE = Gauge("tick_age_seconds", "Time since the last finished tick.")
+THINKING = Gauge("thinking", "Whether this loop answers conversations: a model is set and thinking is switched on.")
 UNANSWERED = Gauge("unanswered_conversations", "Open conversations in which a user's message waits for an answer.")
 OLDEST_UNANSWERED = Gauge(
     "oldest_unanswered_seconds", "Age of the oldest message that the loop is to answer; 0 when none waits for it."
@@ -74,9 +85,13 @@ CATALOGUE = (
     ENERGY_FLOOR,
     ENERGY_GATE,
     ENERGY_SHARE,
+    ENERGY_RESERVED,
     JOBS,
     DEFERRED,
+    OLDEST_DEFERRED,
     OLDEST,
+    APPS_WAITING,
+    APPS_HELD,
     DEPTH,
     WORKERS,
     REDIS_UP,
@@ -86,6 +101,7 @@ CATALOGUE = (
     UTILISATION,
     MEMORIES,
     CONVERSATIONS,
+    THINKING,
     UNANSWERED,
     OLDEST_UNANSWERED,
     BUDGETS,
@@ -116,6 +132,7 @@ class StateGauges(Collector):
         yield STREAMS, _one(self._loop.hub.listening)
         yield REGULATING, _one(self._loop.mandate.fence is not None)
         yield TICK_AGE, _one(self._loop.ticker.age())
+        yield THINKING, _one(self._loop.settings.model is not None and self._loop.settings.thinking)
         waiting = depths(self._loop.redis)
         yield REDIS_UP, _one(waiting is not None)
         if waiting is not None:
@@ -132,7 +149,8 @@ class StateGauges(Collector):
             with self._loop.database.read() as session:
                 now = self._loop.clock.now()
                 unplaced = oldest_unplaced(session)
-                found = [*self._energy(session), *_jobs(session, now), *_contents(session), *_waiting(session, now)]
+                found = [*self._energy(session), *_jobs(session, now), *_governed(session, now), *_contents(session)]
+                found += self._unanswered(session, now)
         except Transient:
             return [(DATABASE_UP, _one(False))]
         return [(DATABASE_UP, _one(True)), *found, (UNPLACED, _one(_age(unplaced, now)))]
@@ -144,17 +162,37 @@ class StateGauges(Collector):
             (ENERGY_FLOOR, _one(to_units(FLOOR))),
             (ENERGY_GATE, _one(reading.gate_percent)),
             (ENERGY_SHARE, _one(reading.memory_share or 0.0)),
-            (DEFERRED, _one(reading.deferred_jobs)),
+            (ENERGY_RESERVED, _one(reading.reserved)),
+        ]
+
+    def _unanswered(self, session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
+        oldest = oldest_owed(session, now - timedelta(hours=self._loop.settings.answer_within_hours))
+        standing = Counter(budget_status(budget, spent) for budget, spent in spent_of_budgets(session))
+        return [
+            (UNANSWERED, _one(count_unanswered(session))),
+            (OLDEST_UNANSWERED, _one(_age(oldest, now))),
+            (BUDGETS, {(status.value,): standing[status] for status in BudgetStatus}),
         ]
 
 
 def _jobs(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
-    counts, oldest = count_by_state(session), oldest_waiting(session)
+    counts, oldest = count_by_state(session), oldest_waiting(session, now)
     by_state: Values = {
         (kind.value, state.value): counts.get((kind, state), 0) for kind in JobKind for state in JobState
     }
     ages: Values = {(kind.value,): _age(oldest.get(kind), now) for kind in JobKind}
     return [(JOBS, by_state), (OLDEST, ages)]
+
+
+def _governed(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
+    waiting, deferred = count_apps_waiting(session), deferred_by_cause(session)
+    found = {cause: deferred.get(cause, (0, None)) for cause in Deferral}
+    return [
+        (DEFERRED, {(cause.value,): count for cause, (count, _) in found.items()}),
+        (OLDEST_DEFERRED, {(cause.value,): _age(since, now) for cause, (_, since) in found.items()}),
+        (APPS_WAITING, {(track.value,): waiting.get(track, 0) for track in Track}),
+        (APPS_HELD, _one(count_held(session, now))),
+    ]
 
 
 def _contents(session: Session) -> list[tuple[Gauge, Values]]:
@@ -166,16 +204,6 @@ def _contents(session: Session) -> list[tuple[Gauge, Values]]:
         (UTILISATION, _one(remembering / apps if apps else 0.0)),
         (MEMORIES, _one(count_all(session))),
         (CONVERSATIONS, {("open",): is_open, ("ended",): ended}),
-    ]
-
-
-def _waiting(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
-    unanswered, oldest = count_unanswered(session)
-    standing = Counter(budget_status(budget, spent) for budget, spent in spent_of_budgets(session))
-    return [
-        (UNANSWERED, _one(unanswered)),
-        (OLDEST_UNANSWERED, _one(_age(oldest, now))),
-        (BUDGETS, {(status.value,): standing[status] for status in BudgetStatus}),
     ]
 
 

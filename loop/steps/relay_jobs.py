@@ -18,7 +18,8 @@ from shared.db.transactions import Transactions
 from shared.energy.budget import must_shed
 from shared.errors import Transient
 from shared.outbox import dispatch, queries
-from shared.outbox.dispatch import DEFER_LIMIT, Dispatch
+from shared.outbox.dispatch import DEFER_LIMIT, AskTerms, Dispatch
+from shared.outbox.lanes import Terms
 from shared.outbox.models import Deferral
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -66,9 +67,11 @@ class RelayJobs:
             allowance = self._regulator.allowance(session)
             shed, deferred = self._hold_back(session, allowance, now)
             room = max(0, self._most_deliveries - queries.count_in_flight(session, Track.DELIVERY))
-            leased = dispatch.take_due(session, now, allowance.jobs, self._queued_seconds, self._regulator.terms)
+            held: list[str] = []
+            leased = dispatch.take_due(session, now, allowance.jobs, self._queued_seconds, self._noting_held(held))
             deliveries = dispatch.take_due(session, now, room, self._queued_seconds, track=Track.DELIVERY)
         self._tell(allowance, shed, deferred)
+        self._tell_held(held)
         sent = self._send_all(leased + deliveries)
         return deferred == DEFER_LIMIT or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
 
@@ -89,6 +92,22 @@ class RelayJobs:
         if deferred:
             self._metrics.energy_deferrals.inc(deferred)
             self._log.info("jobs_deferred", count=deferred, why=allowance.why)
+
+    def _noting_held(self, held: list[str]) -> AskTerms:
+        """Return what asks the regulator, and adds the apps to ``held`` whose budgets allow nothing more."""
+
+        def ask(session: Session, app_id: str, kind: str) -> Terms:
+            terms = self._regulator.terms(session, app_id, kind)
+            if terms.hold is not None:
+                held.append(app_id)
+            return terms
+
+        return ask
+
+    def _tell_held(self, held: list[str]) -> None:
+        self._metrics.budget_deferrals.inc(len(held))
+        for app_id in held:
+            self._log.info("app_held_by_budget", app_id=app_id)
 
     def _send_all(self, leased: list[Dispatch]) -> bool:
         for place, job in enumerate(leased):

@@ -195,10 +195,20 @@ def count_answers(session: Session, app_id: str, conversation_key: int | None = 
     return session.scalar(query) or 0
 
 
-def count_unanswered(session: Session) -> tuple[int, datetime | None]:
-    """Return how many conversations wait for an answer, and since when the oldest waits that the loop is to answer."""
-    waiting = session.scalar(select(func.count(Conversation.unanswered_since))) or 0
-    return waiting, session.scalar(select(func.min(Conversation.focus_since)))
+def count_unanswered(session: Session) -> int:
+    """Return how many conversations wait for an answer, whoever is to give it."""
+    return session.scalar(select(func.count(Conversation.unanswered_since))) or 0
+
+
+def oldest_owed(session: Session, since: datetime) -> datetime | None:
+    """Return since when the oldest message waits that the loop is to answer, those put off for a while included.
+
+    Messages from before ``since`` are left alone, and nobody waits for the loop to answer them.
+    """
+    focused = select(func.min(Conversation.focus_since)).where(Conversation.focus_since > since)
+    later = (Conversation.think_after.is_not(None), Conversation.snoozed_until.is_(None))
+    put_off = select(func.min(Conversation.unanswered_since)).where(*later, Conversation.unanswered_since > since)
+    return min(filter(None, (session.scalar(focused), session.scalar(put_off))), default=None)
 
 
 def spent_of_budgets(session: Session) -> list[tuple[int, int]]:

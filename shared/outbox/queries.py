@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from shared.contracts.jobs import Track
 from shared.errors import NotFound
-from shared.outbox.models import IN_FLIGHT, OPEN, WAITING, Job, JobState, Lane
+from shared.outbox.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, Lane
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,19 @@ def count_deferred(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(Job).where(Job.state == JobState.DEFERRED)) or 0
 
 
+def count_apps_waiting(session: Session) -> dict[str, int]:
+    """Return by track how many apps have a job that waits."""
+    rows = session.execute(select(Lane.track, func.count(Lane.head_seq)).group_by(Lane.track))
+    return {track: count for track, count in rows}  # noqa: C416
+
+
+def deferred_by_cause(session: Session) -> dict[Deferral, tuple[int, datetime | None]]:
+    """Return by what they wait for how many jobs are deferred, and since when the first of them is."""
+    since, cause = func.min(Job.deferred_since), func.coalesce(Job.deferral, Deferral.ENERGY.value)
+    query = select(cause, func.count(), since).where(Job.state == JobState.DEFERRED).group_by(cause)
+    return {Deferral(cause): (count, first) for cause, count, first in session.execute(query)}
+
+
 def held_until(session: Session, job: Job) -> datetime | None:
     """Return until when the budget of a job's app allows nothing more."""
     return session.scalar(select(Lane.held_until).where(Lane.app_id == job.app_id, Lane.track == job.track))
@@ -221,9 +234,11 @@ def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime)
     return {kind: count for kind, count in session.execute(query.group_by(Job.kind))}  # noqa: C416
 
 
-def oldest_waiting(session: Session) -> dict[str, datetime]:
-    """Return when the oldest waiting job of each kind was written."""
-    rows = session.execute(select(Job.kind, func.min(Job.created_at)).where(_is_one_of(WAITING)).group_by(Job.kind))
+def oldest_waiting(session: Session, now: datetime) -> dict[str, datetime]:
+    """Return by kind when the oldest job was written that waits for its turn, not for energy nor for a budget."""
+    held = select(Lane.app_id).where(Lane.app_id == Job.app_id, Lane.track == Job.track, Lane.held_until > now).exists()
+    query = select(Job.kind, func.min(Job.created_at)).where(_is_one_of((JobState.PENDING, JobState.RETRYING)), ~held)
+    rows = session.execute(query.group_by(Job.kind))
     return {kind: at for kind, at in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 

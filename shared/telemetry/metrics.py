@@ -114,7 +114,7 @@ class Metrics:
         calls = {"kind": WorkKind, "agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE)}
         self.energy_spent = self._counter("energy_spent_units", "Energy booked in the ledger.", {"kind": WorkKind})
         self.energy_deferrals = self._counter("energy_deferrals", "Jobs deferred for lack of energy.", {})
-        self.budget_deferrals = self._counter("budget_deferrals", "Jobs deferred for lack of their app's budget.", {})
+        self.budget_deferrals = self._counter("budget_deferrals", "Times a job was deferred for its app's budget.", {})
         self.jobs_shed = self._counter("jobs_shed", "Sent jobs called back because energy had run out.", {})
         self.model_calls = self._counter(
             "model_calls", "Calls of the agent's model, by how they ended.", {**calls, "outcome": CallOutcome}

@@ -177,6 +177,7 @@ def test_a_job_held_by_its_budget_says_why_since_when_and_when_it_is_expected(ho
     waiting = house.jobs(state=JobState.DEFERRED)
     assert len(waiting) == 2
     assert {(job.deferral, job.deferred_since) for job in waiting} == {(Deferral.BUDGET, begun)}
+    assert house.metrics.budget_deferrals._value.get() == 1
     with house.database.read() as session:
         assert {regulator.expected(session, job) for job in waiting} == {begun + timedelta(hours=1)}
     [late] = house.converse("notes", "late", "fact")

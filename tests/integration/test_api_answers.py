@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from shared.apps.queries import get_app
 from shared.conversations import answers, queries
 from shared.conversations.answers import Thought
-from tests.support.api import Api, open_api
+from tests.support.api import Api, metric_of, open_api
 
 
 def draft(api: Api, text: str = "Hello there.", conversation_id: str = "c1", approves: bool = True) -> str:
@@ -22,17 +21,6 @@ def draft(api: Api, text: str = "Hello there.", conversation_id: str = "c1", app
         conversation = queries.lock_conversation(session, "chat", conversation_id)
         thought = Thought(text, conversation.message_count - 1, "ollama:m")
         return answers.give(session, conversation, thought, approves, api.clock.now()).answer_id
-
-
-def metric_of(api: Api, name: str, **labels: str) -> float:
-    """Return what a series stands at in a scrape."""
-    [value] = [
-        sample.value
-        for family in text_string_to_metric_families(api.send("GET", "/metrics").text)
-        for sample in family.samples
-        if sample.name == name and sample.labels == labels
-    ]
-    return float(value)
 
 
 def waits_for_loop(api: Api, conversation_id: str = "c1") -> bool:

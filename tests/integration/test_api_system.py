@@ -19,10 +19,11 @@ from tests.support.api import Api, open_api
 def test_the_energy_is_shown_as_it_stands(api: Api) -> None:
     assert api.ask("GET", "/energy") == {
         "level": 100.0, "percentage": 100.0, "status": "high", "replenishPerSecond": 1.0, "gatePercent": 20.0,
-        "deferredJobs": 0, "memoryShare": None, "secondsUntilOpen": 0.0,
+        "reserved": 0.0, "deferredJobs": 0, "memoryShare": None, "secondsUntilOpen": 0.0,
     }  # fmt: skip
     api.install()
     api.spend("chat", 85)
+    api.loop.mandate.keep()
     api.loop.regulator.settle()
     drawn = api.ask("GET", "/energy")
     assert (drawn["level"], drawn["status"], drawn["secondsUntilOpen"], drawn["memoryShare"]) == (15, "low", 5, 1)

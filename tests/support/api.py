@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 from fastapi.testclient import TestClient
+from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.orm import Session
 
 from loop.api.app import build_api
@@ -102,6 +103,17 @@ class Api:
 def conversation_key(session: Session, app_id: str, conversation_id: str) -> int:
     """Return our key of an app's conversation."""
     return get_conversation(session, app_id, conversation_id).key
+
+
+def metric_of(api: Api, name: str, **labels: str) -> float:
+    """Return what a series stands at in a scrape."""
+    [value] = [
+        sample.value
+        for family in text_string_to_metric_families(api.send("GET", "/metrics").text)
+        for sample in family.samples
+        if sample.name == name and sample.labels == labels
+    ]
+    return float(value)
 
 
 def error_in(answer: httpx2.Response) -> dict[str, Any]:

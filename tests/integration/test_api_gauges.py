@@ -1,0 +1,126 @@
+"""What a scrape shows of governing and thinking: who waits, for what, and since when."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.conversations.focus import put_off
+from shared.conversations.queries import lock_conversation
+from shared.energy import ledger
+from shared.energy.budget import to_micro
+from shared.energy.ledger import Booking
+from shared.llm.calls import Prospect, WorkKind
+from shared.outbox import dispatch
+from shared.outbox.lanes import Hold, hold_app
+from shared.outbox.models import Deferral
+from tests.support.api import Api, metric_of, open_api
+
+OLDEST = "afterthought_oldest_unanswered_seconds"
+
+
+def ask_for_memory(api: Api, app_id: str) -> None:
+    api.ask("POST", api.converse(api.install(app_id), "c1", "Hello.") + "/end")
+
+
+def defer(api: Api, app_id: str, why: Deferral) -> None:
+    with api.loop.database.write() as session:
+        dispatch.defer(session, why, str(why), api.clock.now(), app_id=app_id)
+
+
+def hold(api: Api, app_id: str, seconds: float) -> None:
+    with api.loop.database.write() as session:
+        until = api.clock.now() + timedelta(seconds=seconds)
+        hold_app(session, app_id, "thought", Hold(until, "budget"), api.clock.now())
+
+
+def test_deferred_jobs_are_told_apart_by_what_they_wait_for(api: Api) -> None:
+    for app_id in ("poor", "idle", "held"):
+        ask_for_memory(api, app_id)
+    defer(api, "poor", Deferral.ENERGY)
+    api.clock.advance(60)
+    defer(api, "idle", Deferral.ENERGY)
+    defer(api, "held", Deferral.BUDGET)
+    api.clock.advance(30)
+    counted = [metric_of(api, "afterthought_deferred_jobs", cause=cause) for cause in Deferral]
+    ages = [metric_of(api, "afterthought_oldest_deferred_job_seconds", cause=cause) for cause in Deferral]
+    assert (counted, ages) == ([2, 1], [90, 30])
+
+
+def test_only_jobs_that_wait_for_their_turn_alone_grow_old(api: Api) -> None:
+    for app_id in ("deferred", "held"):
+        ask_for_memory(api, app_id)
+    defer(api, "deferred", Deferral.ENERGY)
+    hold(api, "held", seconds=100)
+    api.clock.advance(50)
+    ask_for_memory(api, "waiting")
+    api.clock.advance(10)
+    assert metric_of(api, "afterthought_oldest_waiting_job_seconds", kind="create_memory") == 10
+    api.clock.advance(50)
+    assert metric_of(api, "afterthought_oldest_waiting_job_seconds", kind="create_memory") == 110
+
+
+def test_apps_that_wait_and_apps_held_by_their_budget_are_counted(api: Api) -> None:
+    for app_id in ("one", "two"):
+        ask_for_memory(api, app_id)
+    api.install("idle")
+    hold(api, "one", seconds=60)
+    hold(api, "idle", seconds=60)
+    assert metric_of(api, "afterthought_apps_waiting", track="thought") == 2
+    assert metric_of(api, "afterthought_apps_waiting", track="delivery") == 0
+    assert metric_of(api, "afterthought_apps_held") == 1
+    api.clock.advance(61)
+    assert metric_of(api, "afterthought_apps_held") == 0
+
+
+def test_what_is_set_aside_is_shown_until_it_runs_out(api: Api) -> None:
+    prospect = Prospect(WorkKind.THINK, "ollama:m", 100, 100)
+    with api.loop.database.write() as session:
+        now = api.clock.now()
+        ledger.reserve(session, prospect, Booking("chat", None, None), to_micro(7), now, now + timedelta(seconds=60))
+    assert metric_of(api, "afterthought_energy_reserved_units") == 7
+    api.clock.advance(61)
+    assert metric_of(api, "afterthought_energy_reserved_units") == 0
+
+
+def test_a_message_that_was_put_off_is_still_owed_an_answer(api: Api) -> None:
+    api.converse(api.install(), "c1", "Hello?")
+    api.clock.advance(30)
+    with api.loop.database.write() as session:
+        put_off(lock_conversation(session, "chat", "c1"), api.clock.now() + timedelta(minutes=10), failed=True)
+    api.clock.advance(60)
+    assert metric_of(api, OLDEST) == 90
+
+
+@pytest.mark.parametrize("how", ["snoozed", "the app's to answer", "answered", "ended", "too old"])
+def test_a_message_the_loop_is_not_to_answer_has_no_age(api: Api, how: str) -> None:
+    path = api.install()
+    conversation = api.converse(path, "c1", "Hello?")
+    api.clock.advance(5)
+    assert metric_of(api, OLDEST) == 5
+    if how == "snoozed":
+        api.ask("POST", f"{conversation}/snooze", json={"minutes": 5})
+    elif how == "the app's to answer":
+        api.ask("PATCH", path, json={"answeredBy": "app"})
+    elif how == "answered":
+        api.ask("POST", f"{conversation}/messages", json={"role": "assistant", "content": "Hello."})
+    elif how == "ended":
+        api.ask("POST", f"{conversation}/end")
+    else:
+        api.clock.advance(24 * 3600)
+    assert metric_of(api, OLDEST) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "thinks"),
+    [({}, 0), ({"model": "ollama:m"}, 1), ({"model": "ollama:m", "thinking": False}, 0)],
+    ids=["no model", "a model", "switched off"],
+)
+def test_a_scrape_says_whether_the_loop_answers(
+    sqlite_url: str, tmp_path: Path, settings: dict[str, Any], thinks: int
+) -> None:
+    with open_api(sqlite_url, tmp_path / "home", **settings) as api:
+        assert metric_of(api, "afterthought_thinking") == thinks
