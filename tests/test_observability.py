@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from loop.gauges import CATALOGUE
 from ops.grafana.dashboard import ROWS
+from shared.outbox.models import Deferral
 from shared.settings import Settings, environment_name
 from shared.telemetry.metrics import Metrics
 
@@ -89,7 +90,7 @@ def test_promtool_parses_every_query_of_the_dashboard(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ALERTS)
 def test_every_alert_says_what_is_wrong_how_bad_it_is_and_where_to_read_on(name: str) -> None:
     alert = ALERTS[name]
-    assert alert["labels"]["severity"] in {"critical", "warning"}
+    assert alert["labels"]["severity"] in {"critical", "warning", "info"}
     assert alert["annotations"].keys() == {"summary", "description", "runbook_url"}
     assert alert["annotations"]["runbook_url"] == f"ops/runbook.md#{name.lower()}"
 
@@ -158,10 +159,12 @@ def test_every_label_value_the_rules_select_exists() -> None:
     selected = {
         value
         for rule in RULES
-        for label, values in re.findall(r'(reason|outcome|step|kind|injected)(?:=~?|!~?|!=)"([^"]+)"', rule["expr"])
+        for _, values in re.findall(r'(reason|outcome|step|kind|injected|focus)(?:=~?|!~?)"([^"]+)"', rule["expr"])
         for value in values.split("|")
     }
     assert selected - known == set()
+    causes = {cause for rule in RULES for cause in re.findall(r'cause="([^"]+)"', rule["expr"])}
+    assert causes == {cause.value for cause in Deferral}
 
 
 def test_every_metric_but_those_of_bookkeeping_is_on_the_dashboard() -> None:
@@ -213,6 +216,11 @@ def test_no_two_panels_overlap() -> None:
         ("Failing requests", "AfterthoughtHttpErrors"),
         ("Duration by route", "AfterthoughtHttpSlow"),
         ("Failures of the tick", "AfterthoughtTickFailing"),
+        ("Age of the last tick", "AfterthoughtTickLate"),
+        ("Longest deferral", "AfterthoughtDeferredForEnergy"),
+        ("Turns without an answer", "AfterthoughtThinkingFailing"),
+        ("Age of the oldest unanswered", "AfterthoughtUnansweredOld"),
+        ("Age of the oldest unheard event", "AfterthoughtEventsUnplaced"),
     ],
 )
 def test_a_panel_turns_red_where_its_alert_fires(panel: str, alert: str) -> None:
