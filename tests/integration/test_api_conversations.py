@@ -112,6 +112,27 @@ def test_a_conversation_shows_where_it_stands_against_its_budget(
     assert (shown["budgetStatus"], shown["energyRemaining"]) == (status, remaining)
 
 
+def test_what_is_spent_in_parts_is_taken_from_the_budget_of_its_conversation(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    sqlite_api.ask("POST", f"{path}/conversations", json={"conversationId": "c1", "energyBudget": 100})
+    for part in (30, 20):
+        sqlite_api.spend("chat", part, "c1")
+    assert sqlite_api.ask("GET", f"{path}/conversations/c1")["energyRemaining"] == 50
+
+
+@pytest.mark.parametrize("budget", [50, 0, None, 25.5, 1_000_000], ids=str)
+def test_the_budget_of_a_conversation_may_be(api: Api, budget: float | None) -> None:
+    opened = api.ask("POST", f"{api.install()}/conversations", 201, json={"energyBudget": budget})
+    assert opened["energyBudget"] == budget
+
+
+@pytest.mark.parametrize("budget", [-10, "invalid", "5", True, 1e300, [1]], ids=str)
+def test_the_budget_of_a_conversation_may_not_be(sqlite_api: Api, budget: object) -> None:
+    path = sqlite_api.install()
+    error = sqlite_api.refused(422, "POST", f"{path}/conversations", json={"energyBudget": budget})
+    assert error["details"]["fields"][0]["field"] == "energyBudget"
+
+
 @pytest.mark.parametrize("rest", ["", "/messages", "/end", "/snooze"])
 def test_an_unknown_conversation_is_not_found(sqlite_api: Api, rest: str) -> None:
     path = sqlite_api.install()
