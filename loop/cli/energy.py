@@ -8,7 +8,7 @@ import typer
 from rich.console import RenderableType
 
 from loop.cli.invocation import Invocation, command, route
-from loop.cli.output import card
+from loop.cli.output import card, moment
 
 
 def add_to(program: typer.Typer) -> None:
@@ -29,6 +29,7 @@ def _level(found: dict[str, Any]) -> RenderableType:
     return card(
         {
             "level": f"{found['level']:.1f} ({found['status']})",
+            "reserved": f"{found.get('reserved', 0):g}",
             "refill": f"{found['replenishPerSecond']:g} units per second",
             "memory work starts above": f"{found.get('gatePercent', 20):g} %",
             "deferred jobs": found["deferredJobs"],
@@ -48,5 +49,6 @@ def _spending(found: dict[str, Any]) -> RenderableType:
             "by kind": found["byKind"] or None,
             "hourly budget": found["hourlyBudget"],
             "daily budget": found["dailyBudget"],
+            "held until (UTC)": moment(found.get("heldUntil")) or None,
         }
     )

@@ -46,8 +46,8 @@ def show_job(call: Invocation, job: JobArgument) -> None:
         "jobId": "job", "kind": "kind", "appId": "app", "conversationId": "conversation", "state": "state",
         "reason": "why", "attempts": "tries", "maxAttempts": "most tries",
     }  # fmt: skip
-    times = {"createdAt": "asked (UTC)", "dueAt": "due", "deferredSince": "deferred since", "startedAt": "started",
-             "finishedAt": "finished"}  # fmt: skip
+    times = {"createdAt": "asked (UTC)", "dueAt": "due", "deferredSince": "deferred since",
+             "expectedAt": "expected to start", "startedAt": "started", "finishedAt": "finished"}  # fmt: skip
     fields = {title: found.get(field) for field, title in titles.items()}
     fields |= {title: moment(found.get(field)) or None for field, title in times.items()}
     call.output.show(found, lambda: card(fields))

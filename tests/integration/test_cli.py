@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from typer import Exit
 from loop.cli.erasing import leave_if_incomplete
 from loop.embedded_redis import free_port
 from loop.release import release
-from shared.contracts.jobs import JobKind
-from shared.outbox.dispatch import bury
+from shared.contracts.jobs import JobKind, Track
+from shared.outbox.dispatch import bury, defer
+from shared.outbox.lanes import Hold, hold_app
+from shared.outbox.models import Deferral
 from shared.settings import Settings, environment_name
 from tests.support.api import ADMIN, Api
 from tests.support.command_line import Busy, Terminal, run, served
@@ -123,6 +126,17 @@ def test_energy_is_shown_of_the_whole_and_of_one_app(terminal: Terminal) -> None
     assert "refill" in terminal.run("energy").out
     assert terminal.json("energy")["status"] == "high"
     assert terminal.json("energy", "--app", "chat")["total"] == 12
+
+
+def test_an_app_at_its_budget_is_told_until_when_it_waits(terminal: Terminal) -> None:
+    api = terminal.api
+    job = api.ask("POST", api.converse(api.install(), "c1", "Hello.") + "/end")["jobs"][0]["jobId"]
+    now = api.clock.now()
+    with api.loop.database.write() as session:
+        hold_app(session, "chat", Track.THOUGHT, Hold(now + timedelta(hours=1), "budget"), now)
+        defer(session, Deferral.BUDGET, "budget", now, app_id="chat")
+    for command in (("jobs", "show", job), ("energy", "--app", "chat")):
+        assert "2026-03-01 13:00:00" in terminal.run(*command).out
 
 
 @pytest.mark.parametrize("everything", [(), ("--everything",)], ids=["memories", "everything"])
