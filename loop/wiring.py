@@ -30,7 +30,7 @@ from loop.thinking.hands import Rules as HandRules
 from loop.thinking.thinker import Mind, Thinker
 from loop.thinking.turn import Limits
 from loop.ticker import Ticker
-from shared.apps.queries import budgets_of
+from shared.apps.queries import lock_budgets
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import Clock, SystemClock
 from shared.contracts.jobs import JobMessage, Queue
@@ -203,7 +203,7 @@ def _thinker(
         refill_per_second=settings.energy_refill_per_second,
     )
     longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
-    accountant = Accountant(database, clock, prices_of(settings), budgets_of, metrics, longest)
+    accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
     return Thinker(fenced, clock, mind, accountant, regulator.level, metrics, on_free)
 
 

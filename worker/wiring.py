@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 
-from shared.apps.queries import budgets_of
+from shared.apps.queries import lock_budgets
 from shared.broker import connect_redis
 from shared.clock import Clock, SystemClock
 from shared.db.engine import Database
@@ -51,7 +51,8 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     rule = retry_rule(settings)
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))
     timing = Timing(settings.lease_seconds, settings.heartbeat_seconds)
-    accountant = Accountant(database, clock, prices_of(settings), budgets_of, metrics, settings.task_hard_limit_seconds)
+    longest = settings.task_hard_limit_seconds
+    accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
     return Wired(
         database=database,
         attempts=Attempts(database, clock, owner, rule, timing, metrics, news),

@@ -34,6 +34,14 @@ def budgets_of(session: Session, app_id: str) -> Budgets:
     return Budgets() if row is None else Budgets(row[0], row[1])
 
 
+def lock_budgets(session: Session, app_id: str) -> Budgets:
+    """Return an app's energy budgets; where it has any, others who would spend from them wait until this has ended."""
+    if not budgets_of(session, app_id).windows():
+        return Budgets()
+    lock_app(session, app_id)
+    return budgets_of(session, app_id)
+
+
 def answered_by_loop(session: Session, app_ids: Collection[str]) -> set[str]:
     """Return which of the apps are installed and let the loop answer."""
     query = select(App.app_id).where(App.app_id.in_(app_ids), *_LOOP_ANSWERS)

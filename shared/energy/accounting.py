@@ -22,7 +22,7 @@ from shared.llm.calls import Meter, ModelCall, Prospect
 from shared.telemetry.metrics import Metrics, agent_kind
 
 BudgetsOf = Callable[[Session, str], Budgets]
-"""Looks up an app's budgets."""
+"""Looks up an app's budgets, so that nobody else reckons with them until the transaction has ended."""
 NEVER_WAIT = timedelta(hours=1)
 """How long to wait before a budget that can never cover the need is looked at again."""
 

@@ -135,8 +135,7 @@ def affordable(session: Session, app_id: str, budgets: Budgets, need: int, now: 
     What is set aside counts as if it were spent. Rows of a clock that was ahead do not count.
     """
     for name, budget, span in budgets.windows():
-        spent = _spent_in(session, app_id, now - span, now + CLOCK_DOUBT)
-        held = _most_reserved(session, app_id, now)
+        spent, held = _spent_and_held(session, app_id, now - span, now)
         if spent + held + need <= budget:
             continue
         rows = _rows_in(session, app_id, now - span, now + CLOCK_DOUBT)
@@ -145,9 +144,15 @@ def affordable(session: Session, app_id: str, budgets: Budgets, need: int, now: 
     return None
 
 
-def _spent_in(session: Session, app_id: str, since: datetime, until: datetime) -> int:
-    query = select(func.coalesce(func.sum(Spending.micro), 0))
-    return int(session.scalar(query.where(Spending.app_id == app_id, Spending.at > since, Spending.at <= until)) or 0)
+def _spent_and_held(session: Session, app_id: str, since: datetime, now: datetime) -> tuple[int, int]:
+    """Return what was spent since then and what is set aside, read at once: a call that ends passes from one to the
+    other."""
+    in_window = (Spending.app_id == app_id, Spending.at > since, Spending.at <= now + CLOCK_DOUBT)
+    spent = select(func.coalesce(func.sum(Spending.micro), 0)).where(*in_window).scalar_subquery()
+    mine = (Reservation.app_id == app_id, Reservation.until > now)
+    held = select(func.coalesce(func.sum(Reservation.most_micro), 0)).where(*mine).scalar_subquery()
+    row = session.execute(select(spent, held)).one()
+    return int(row[0]), int(row[1])
 
 
 def _rows_in(session: Session, app_id: str, since: datetime, until: datetime) -> list[tuple[datetime, int]]:
@@ -155,11 +160,6 @@ def _rows_in(session: Session, app_id: str, since: datetime, until: datetime) ->
         Spending.app_id == app_id, Spending.at > since, Spending.at <= until
     )
     return [(at, micro) for at, micro in session.execute(query.order_by(Spending.at))]
-
-
-def _most_reserved(session: Session, app_id: str, now: datetime) -> int:
-    query = select(func.coalesce(func.sum(Reservation.most_micro), 0))
-    return int(session.scalar(query.where(Reservation.app_id == app_id, Reservation.until > now)) or 0)
 
 
 def settle(session: Session, per_second: float, now: datetime) -> int:

@@ -14,7 +14,7 @@ import redis
 from prometheus_client import CollectorRegistry
 
 from shared.apps.models import App
-from shared.apps.queries import budgets_of, get_app
+from shared.apps.queries import get_app, lock_budgets
 from shared.apps.registry import install
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
@@ -86,7 +86,7 @@ class House:
         self.metrics = Metrics(self.registry)
         self.scripted = ScriptedAgent(self.database)
         self.rule = RetryRule(2.0, 300.0)
-        self.accountant = Accountant(self.database, self.clock, PRICES, budgets_of, self.metrics, 85.0)
+        self.accountant = Accountant(self.database, self.clock, PRICES, lock_budgets, self.metrics, 85.0)
         self.pipeline = CreateMemory(
             self.database, self.clock, agent or self.scripted, self.accountant, cap, 200, self.metrics
         )

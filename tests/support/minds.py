@@ -18,7 +18,7 @@ from loop.thinking.hands import TurnOutcome
 from loop.thinking.thinker import Mind, Thinker
 from loop.thinking.turn import Limits
 from shared.apps.models import AnsweredBy, App
-from shared.apps.queries import answered_by_loop, budgets_of
+from shared.apps.queries import answered_by_loop, lock_budgets
 from shared.conversations import lifecycle, queries
 from shared.conversations.answers import ASSISTANT
 from shared.conversations.focus import hide_all, show_all
@@ -66,7 +66,7 @@ class Thinking:
     def __post_init__(self) -> None:
         house, database = self.house, self.transactions or self.house.database
         self.regulator = Regulator(database, house.clock, Rules(1.0, 20.0, 32))
-        accountant = Accountant(house.database, house.clock, PRICES, budgets_of, house.metrics, 60.0)
+        accountant = Accountant(house.database, house.clock, PRICES, lock_budgets, house.metrics, 60.0)
         limits = Limits(self.rounds, 5.0, WINDOW)
         mind = Mind(self._make, LARGE, self.small, limits, HandRules(MOST_CHARACTERS, 5), 1000, 1.0)
         level = self.regulator.level
