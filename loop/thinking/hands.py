@@ -112,6 +112,7 @@ class Hands:
         self._model = model
         self._rules = rules
         self._positions = {one.conversation_id: one.position for one in situation.conversations}
+        self._answered: set[str] = set()
         self._tools: dict[type[Arguments], Callable[..., Deed]] = {
             Respond: self._respond,
             EndConversation: self._end,
@@ -146,12 +147,15 @@ class Hands:
         if len(wanted.text) > self._rules.message_chars:
             raise _Refused(CallOutcome.INVALID, f"text may have at most {self._rules.message_chars} characters.")
         seen = self._shown(wanted.conversation_id)
+        if seen.conversation_id in self._answered:
+            raise Duplicate("You have answered in it already; this one is dropped.")
         now = self._clock.now()
         with self._transactions.write() as session:
             app, conversation = self._unchanged(session, seen, now)
             waited = conversation.unanswered_since
             thought = Thought(wanted.text, self._positions[seen.conversation_id], self._model)
             answer = answers.give(session, conversation, thought, app.approves_answers, now)
+        self._answered.add(seen.conversation_id)
         over = self._is_focused(seen)
         if answer.state == AnswerState.PENDING:
             return Deed(CallOutcome.CARRIED_OUT, "It waits for approval.", TurnOutcome.DRAFTED, over=over)

@@ -54,6 +54,10 @@ def _in_range(value: datetime) -> datetime:
 def _storable(value: str) -> str:
     if "\0" in value:
         raise ValueError("holds a NUL character")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half a character (a surrogate without its other half)") from None
     return value
 
 

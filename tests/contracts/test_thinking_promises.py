@@ -261,6 +261,21 @@ def test_two_answers_in_one_breath_are_one_answer(thinking: Thinking) -> None:
     assert thinking.counted("tool_calls_total", tool="respond", outcome="duplicate") == 1
 
 
+@pytest.mark.parametrize("kind", ["unanswered", "review"])
+def test_a_second_answer_in_the_same_turn_is_not_sent(house: House, kind: str) -> None:
+    thinking = Thinking(house, review_minutes=30 if kind == "review" else 0)
+    thinking.said("c", "hello")
+    if kind == "review":
+        thinking.said("c", "I am here.", role=Role.ASSISTANT)
+    more = {"conversationId": "c"}
+    thinking.will([respond("First.", **more), respond("Second.", **more)])
+    if kind == "review":
+        thinking.will(respond("Third.", **more), "That is all.")
+    assert thinking.think() is TurnOutcome.ANSWERED
+    assert thinking.answers("c")[-1] == "First."
+    assert thinking.counted("tool_calls_total", tool="respond", outcome="duplicate") == (2 if kind == "review" else 1)
+
+
 def test_answering_and_ending_go_together(thinking: Thinking) -> None:
     thinking.said("c", "Thanks, that was all!")
     thinking.will([respond("You are welcome."), call("end_conversation", reason="they said goodbye")])
@@ -577,6 +592,7 @@ def test_a_conversation_that_ended_after_it_was_selected_is_not_focused(reviewin
         pytest.param({"conversationId": "unseen"}, "invalid", "select_conversation", id="not shown"),
         pytest.param({"text": "  "}, "invalid", "text", id="empty"),
         pytest.param({"text": "a\0b"}, "invalid", "NUL", id="NUL"),
+        pytest.param({"text": "a\ud800b"}, "invalid", "half a character", id="half a character"),
         pytest.param({"text": "x" * 501}, "invalid", "at most 500 characters", id="too long"),
         pytest.param({"text": 7}, "invalid", "text", id="wrong type"),
         pytest.param({"mood": "good"}, "invalid", "mood", id="unknown field"),
