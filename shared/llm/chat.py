@@ -184,14 +184,18 @@ def _was_cut(asked: Asked, reply: Reply, context_tokens: int) -> bool:
 
 
 def call_of(asked: Asked, model: str, reply: Reply, outcome: CallOutcome, seconds: float) -> ModelCall:
-    """Describe an ended call, with estimates only where the provider reports nothing."""
+    """Describe an ended call, with estimates only where the provider reports nothing.
+
+    No answer counts for more than was asked for at most: that much was set aside for it.
+    """
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
     said = reply.text + "".join(f"{call.name} {call.arguments}" for call in reply.calls)
+    written = estimate_tokens(said) if completion is None else completion
     return ModelCall(
         kind=asked.kind,
         model=model,
         prompt_tokens=asked.estimated_tokens if prompt is None else prompt,
-        completion_tokens=estimate_tokens(said) if completion is None else completion,
+        completion_tokens=min(written, asked.max_completion_tokens),
         estimated=prompt is None or completion is None,
         outcome=outcome,
         seconds=seconds,

@@ -1,4 +1,4 @@
-"""An HTTP transport that ends a request at a fixed moment, however many bytes still drip in.
+"""An HTTP transport that ends a request at a fixed moment, however many bytes still drip in, and a flood at once.
 
 httpx limits each wait for bytes, never the whole; a model that streams slowly would pass any such limit. What the
 request is for is left to the client that uses the transport.
@@ -16,6 +16,12 @@ import httpx
 
 _CONNECT_SECONDS = 5.0
 _LEAST_SECONDS = 0.001
+MOST_BYTES = 8 * 1024 * 1024
+"""Far more than any answer takes; whoever sends more would fill the memory."""
+
+
+class TooMuch(httpx.TransportError):
+    """The answer is longer than any answer is."""
 
 
 class DeadlineTransport(httpx.BaseTransport):
@@ -72,7 +78,11 @@ class _Ending(httpx.SyncByteStream):
             return  # it is closed already
 
     def __iter__(self) -> Iterator[bytes]:
+        received = 0
         for part in self._stream:
+            received += len(part)
+            if received > MOST_BYTES:
+                raise TooMuch(f"More than {MOST_BYTES} bytes came.")
             yield part
             if time.monotonic() >= self._end:
                 raise httpx.ReadTimeout("The deadline has passed.")

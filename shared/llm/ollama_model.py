@@ -23,7 +23,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from shared.errors import AfterthoughtError, Configuration, Transient
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import Asked, PromptCut, Reply, ToolCall, Unusable, call_of, check_fit, prospect_of
-from shared.llm.deadline import DeadlineTransport
+from shared.llm.deadline import DeadlineTransport, TooMuch
 from shared.llm.hosts import is_loopback
 
 _HICCUP_WAIT_SECONDS = 0.2
@@ -121,6 +121,8 @@ class OllamaModel:
         """Say in our words what a foreign error means; ``late``: the deadline has passed."""
         if late or isinstance(error, httpx.TimeoutException):
             return CallOutcome.TIMEOUT, Transient(f"{self.name} did not answer in time.")
+        if isinstance(error, TooMuch):
+            return CallOutcome.TRUNCATED, Unusable(CallOutcome.TRUNCATED, "it is far longer than was asked for", "")
         if isinstance(error, ResponseError):
             return self._translate_status(error)
         if isinstance(error, ValidationError | OutputParserException):
@@ -178,8 +180,8 @@ class _Call:
             self.ended = True
             self.reply = replace(
                 self.reply,
-                prompt_tokens=about.get("prompt_eval_count"),
-                completion_tokens=about.get("eval_count"),
+                prompt_tokens=_believable(about.get("prompt_eval_count"), self.model.context_tokens),
+                completion_tokens=_believable(about.get("eval_count"), self.model.context_tokens),
                 truncated=about.get("done_reason") == "length",
             )
 
@@ -207,6 +209,11 @@ class _Call:
         if _nothing_was_done(error):
             self.reply = _NOTHING
         raise ours from None
+
+
+def _believable(tokens: int | None, most: int) -> int | None:
+    """Return a count as a server reports it, within what its window allows: it is paid for by this figure."""
+    return None if tokens is None else min(max(tokens, 0), most)
 
 
 def _nothing_was_done(error: Exception) -> bool:

@@ -16,6 +16,7 @@ from shared.conversations import lifecycle
 from shared.errors import Configuration, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Unusable
+from shared.llm.deadline import MOST_BYTES
 from shared.llm.ollama_tools import OllamaToolChat
 from shared.llm.providers import make_tool_chat
 from shared.llm.tools import Exchange, Line, Speaker
@@ -106,6 +107,35 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
     with pytest.raises(error):
         chat.reply(exchange(), 5, calls)
     assert [call.outcome for call in calls] == [outcome]
+
+
+@pytest.mark.parametrize(
+    ("said", "counted"), [pytest.param(10**15, 100, id="too much"), pytest.param(-(10**15), 0, id="less than nothing")]
+)
+def test_an_answer_is_charged_for_no_more_than_was_asked_for_and_for_no_less_than_nothing(
+    server: OllamaServer, chat: OllamaToolChat, said: int, counted: int
+) -> None:
+    server.will(Act(answer="So", said_tokens=said))
+    calls = Calls()
+    chat.reply(exchange(), 5, calls)
+    assert calls[0].completion_tokens == counted
+
+
+def test_a_prompt_is_charged_for_no_more_than_the_window(server: OllamaServer, chat: OllamaToolChat) -> None:
+    server.will(Act(answer="So", seen_tokens=10**15))
+    calls = Calls()
+    with pytest.raises(PromptCut):
+        chat.reply(exchange(), 5, calls)
+    assert calls[0].prompt_tokens == WINDOW
+
+
+def test_a_flood_is_stopped_before_it_fills_the_memory(server: OllamaServer, chat: OllamaToolChat) -> None:
+    server.will(uses("think", thoughts="x" * 2 * MOST_BYTES))
+    calls = Calls()
+    with pytest.raises(Unusable, match="longer than was asked for"):
+        chat.reply(exchange(), 20, calls)
+    assert [call.outcome for call in calls] == [CallOutcome.TRUNCATED]
+    assert server.wait_for_hang_up()
 
 
 def test_a_broken_connection_is_tried_once_more(server: OllamaServer, chat: OllamaToolChat) -> None:

@@ -49,7 +49,11 @@ class Act:
     """Send a line that is not JSON."""
     seen_tokens: int | None = -1
     """prompt_eval_count: -1 counts honestly, None leaves it out."""
+    said_tokens: int = -1
+    """eval_count: -1 counts honestly."""
     done_reason: str = "stop"
+    load_seconds: float = 0.0
+    """How long it loads the model first; it says so, as Ollama does."""
     tools: tuple[tuple[str, Any], ...] = ()
     """Tools the model wants used, as (name, arguments)."""
 
@@ -226,6 +230,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _send_chunks(self, act: Act, body: dict[str, Any]) -> None:
+        time.sleep(act.load_seconds)
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
@@ -314,10 +319,11 @@ def _final(act: Act, body: dict[str, Any], text: str) -> dict[str, Any]:
     window = int(body.get("options", {}).get("num_ctx", 4096))
     prompt = sum(count_tokens(str(message.get("content") or "")) + 4 for message in body["messages"])
     seen = min(prompt, window) if act.seen_tokens == -1 else act.seen_tokens
-    counts = {} if seen is None else {"prompt_eval_count": seen, "eval_count": count_tokens(text) + 1}
+    said = count_tokens(text) + 1 if act.said_tokens == -1 else act.said_tokens
+    counts = {} if seen is None else {"prompt_eval_count": seen, "eval_count": said}
     return {
         "model": body["model"], "created_at": _MADE_AT, "done": True, "done_reason": act.done_reason,
-        "total_duration": 1_000_000, "load_duration": 0, **counts,
+        "total_duration": 1_000_000, "load_duration": round(act.load_seconds * 1e9), **counts,
     }
 
 
