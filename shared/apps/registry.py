@@ -27,7 +27,8 @@ class AppChange:
 
 def install(session: Session, app_id: str, name: str, config: dict[str, Any], now: datetime) -> App:
     """Install an app, or one that was uninstalled again, with what it remembered. Raises: Conflict."""
-    app = session.get(App, app_id, with_for_update=True)
+    # Without its key, as in ``lock_app``: who tells an event of the app may hold a conversation of it.
+    app = session.get(App, app_id, with_for_update={"key_share": True})
     if app is None:
         app = App(app_id=app_id, name=name, config=config, purge_epoch=0, created_at=now, updated_at=now)
         session.add(app)

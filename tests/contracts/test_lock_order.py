@@ -10,7 +10,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
+from shared.apps.registry import install, uninstall
+from shared.conversations.focus import hide_all, show_all
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, snooze, start
 from shared.conversations.queries import lock_conversation, messages_of
 from shared.memories.erasure import erase_app, erase_conversation, purge_memories
 from shared.outbox import dispatch
@@ -78,6 +80,24 @@ def test_erasing_waits_for_a_message_that_is_being_said(house: House, erase: str
     meet(house, lambda session: lock_conversation(session, "notes", "c1"), forget, speak)
     with house.database.read() as session:
         assert messages_of(session, key) == []
+
+
+def test_an_app_that_comes_back_waits_for_a_conversation_that_is_being_snoozed(house: House) -> None:
+    now = house.clock.now()
+    with house.database.write() as session:
+        start(session, "notes", NewConversation("c1"), now)
+        say(session, lock_conversation(session, "notes", "c1"), [NewMessage(Role.USER, "hello")], now, by_loop=True)
+    with house.database.write() as session:
+        uninstall(session, "notes", now)
+        hide_all(session, "notes")
+    meet(
+        house,
+        lambda session: install(session, "notes", "Notes", {}, now),
+        lambda session: snooze(session, lock_conversation(session, "notes", "c1"), 5, now),
+        lambda session: show_all(session, "notes"),
+    )
+    with house.database.read() as session:
+        assert lock_conversation(session, "notes", "c1").snoozed_until is not None
 
 
 def test_a_purge_waits_for_the_relay_that_has_the_apps_job(house: House) -> None:
