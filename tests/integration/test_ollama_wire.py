@@ -71,7 +71,7 @@ def test_an_answer_is_parsed_and_its_usage_is_the_providers(
 
 def test_the_request_says_everything_that_ollama_would_otherwise_assume(server: OllamaServer, chat: OllamaChat) -> None:
     server.will(Act(answer=ANSWER))
-    chat.ask(question(), 5, lambda call: None)
+    chat.ask(question(), 5, Calls())
     [body] = server.chats
     assert body["options"] == {"num_ctx": CONTEXT_TOKENS, "num_predict": 50, "temperature": 0.0}
     assert body["think"] is False
@@ -201,16 +201,16 @@ def test_the_deadline_is_a_total_however_the_server_spends_it(
 def test_when_the_deadline_passes_the_server_is_hung_up_on(server: OllamaServer, chat: OllamaChat) -> None:
     server.will(Act(answer={"name": "x" * 2000, "people": 1}, drip_seconds=0.01))
     with pytest.raises(Transient):
-        chat.ask(question(), 0.3, lambda call: None)
+        chat.ask(question(), 0.3, Calls())
     assert server.wait_for_hang_up()
 
 
 def test_after_a_timeout_the_next_question_is_answered(server: OllamaServer, chat: OllamaChat) -> None:
     server.will(Act(answer=ANSWER, stall_after=1), Act(answer=ANSWER))
     with pytest.raises(Transient):
-        chat.ask(question(), 0.3, lambda call: None)
+        chat.ask(question(), 0.3, Calls())
     server.go_on()
-    assert chat.ask(question(), 5, lambda call: None) == LAGOS
+    assert chat.ask(question(), 5, Calls()) == LAGOS
 
 
 def test_without_time_nothing_is_asked(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
@@ -230,7 +230,7 @@ def test_a_prompt_that_may_not_fit_is_refused_before_it_is_sent(
 def test_a_count_without_the_cached_tokens_is_not_taken_for_a_cut(server: OllamaServer, chat: OllamaChat) -> None:
     asked = Question(WorkKind.CREATE, "You know cities. " * 50, "Which one?", City, 50, fresh="Which one?")
     server.will(Act(answer=ANSWER, seen_tokens=6))
-    assert chat.ask(asked, 5, lambda call: None) == LAGOS
+    assert chat.ask(asked, 5, Calls()) == LAGOS
 
 
 def test_one_repair_goes_over_the_wire_with_the_first_answer_and_what_was_wrong(
@@ -280,7 +280,7 @@ def test_questions_of_two_threads_have_deadlines_of_their_own(server: OllamaServ
 
     def ask_briefly() -> None:
         try:
-            chat.ask(question(), 0.3, lambda call: None)
+            chat.ask(question(), 0.3, Calls())
         except Transient as error:
             failures.append(error)
 
@@ -288,7 +288,7 @@ def test_questions_of_two_threads_have_deadlines_of_their_own(server: OllamaServ
     thread.start()
     server.wait_for_chats(1)
     server.will(Act(answer=ANSWER, drip_seconds=0.02))
-    assert chat.ask(question(), 5, lambda call: None) == LAGOS
+    assert chat.ask(question(), 5, Calls()) == LAGOS
     thread.join()
     server.go_on()
     assert len(failures) == 1
