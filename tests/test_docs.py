@@ -1,7 +1,8 @@
-"""What is generated from the code is what the code would write now."""
+"""What is generated from the code is what the code would write now, and what is written by hand names what there is."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -9,6 +10,29 @@ import pytest
 
 from ops import reference
 from shared.settings import Settings, environment_name, read_settings
+
+_FOLDERS = ("*.md", "docs/**/*.md", "ops/*.md")
+_PAGES = sorted(page for places in _FOLDERS for page in reference.ROOT.glob(places))
+in_every_page = pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(reference.ROOT)))
+
+
+@in_every_page
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+@in_every_page
+def test_every_module_that_is_to_be_run_exists(page: Path) -> None:
+    named = re.findall(r"(?:python -m |`)(ops\.[a-z_.]+[a-z])", page.read_text("utf-8"))
+    assert [name for name in named if importlib.util.find_spec(name) is None] == []
+
+
+@in_every_page
+def test_every_command_that_is_named_exists(page: Path) -> None:
+    known = set(re.findall(r"^## afterthought (.+)$", reference.command_line_page(), re.MULTILINE))
+    named = re.findall(r"(?:^|`)afterthought ([a-z]+(?: [a-z]+)?)", page.read_text("utf-8"), re.MULTILINE)
+    assert [name for name in named if name not in known and name.split()[0] not in known] == []
 
 
 @pytest.mark.parametrize("place", reference.PAGES)
