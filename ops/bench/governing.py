@@ -3,9 +3,11 @@
 The real relay, lanes, ledger and pipeline over a SQLite file, with time told and a scripted agent in place of a model.
 Conversations arrive by a daily curve, a few apps bringing most of them; the loop is asked for answers in them, which
 draw on the same energy, and one app ends a great many conversations at once at noon. Prints JSON, both runs side by
-side: the level, the most drawn in a minute, what was deferred, how long apps waited, the answers that found no energy
-left, and the share of memory work. The level forgives what is drawn below its floor, so the run without the regulator
-must be judged by what it drew in its worst minute.
+side: the level, the most drawn in a minute, what was deferred, how long apps waited for their memories, how long people
+waited for answers, and the share of memory work.
+
+Energy stands for a model server that does so many units a second. What a call finds in that server's queue is reckoned
+from the ledger in both runs alike: without the regulator nothing waits in the loop, and everything waits there.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import random
 import sys
 import tempfile
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -89,6 +92,7 @@ class _Event:
     number: int
     app: str
     asks: bool
+    asked_at: datetime = START
 
 
 def _day(options: Wanted) -> list[_Event]:
@@ -103,7 +107,7 @@ def _day(options: Wanted) -> list[_Event]:
         ends = START + DAY * _hour(chance)
         plan.append(_Event(ends, number, app, asks=False))
         asked = (ends - timedelta(minutes=chance.uniform(0.5, 10)) for _ in range(options.answers))
-        plan += [_Event(at, number, app, asks=True) for at in asked]
+        plan += [_Event(at, number, app, asks=True, asked_at=at) for at in asked]
     return sorted(plan)
 
 
@@ -125,10 +129,11 @@ class _Ungoverned(Regulator):
 class _Seen:
     """What is watched over the day."""
 
+    refill: float
     levels: list[tuple[datetime, float]] = field(default_factory=list)
     waits: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    answered: int = 0
-    refused: int = 0
+    held_answers: list[float] = field(default_factory=list)
+    """How long each answer was held back for energy, in seconds."""
 
 
 def _one_day(plan: list[_Event], options: Wanted, governed: bool) -> dict[str, Any]:
@@ -142,9 +147,9 @@ def _one_day(plan: list[_Event], options: Wanted, governed: bool) -> dict[str, A
         regulator = (Regulator if governed else _Ungoverned)(house.database, house.clock, rules)
         for app in sorted({event.app for event in plan}):
             house.install(app)
-        seen = _Seen()
+        seen = _Seen(options.refill)
         _live(house, Relay(house, regulator), regulator, list(plan), seen)
-        figures = _figures(house, seen, options.refill)
+        figures = _figures(house, seen)
         house.database.dispose()
         return figures
 
@@ -157,7 +162,9 @@ def _live(house: House, relay: Relay, regulator: Regulator, events: list[_Event]
         while events and events[0].at <= house.clock.at:
             event = heapq.heappop(events)
             if event.asks:
-                _answer(house, regulator, event.app, seen)
+                later = _answer(house, regulator, event, seen)
+                if later is not None:
+                    heapq.heappush(events, later)
             else:
                 said = f"On day {event.number} I planted {event.number} rows of beans."
                 [job] = house.converse(event.app, f"c{event.number}", said, "Noted.")
@@ -176,14 +183,15 @@ def _next_moment(house: House, regulator: Regulator, events: list[_Event], waiti
     return max(house.clock.at, min(moments))
 
 
-def _answer(house: House, regulator: Regulator, app: str, seen: _Seen) -> None:
-    """The loop answers while any energy is left; what it draws is settled at once."""
-    if _level(house, regulator) <= 0:
-        seen.refused += 1
-        return
-    house.accountant.meter(ledger.Booking(app, None, None))(_ANSWER)
+def _answer(house: House, regulator: Regulator, event: _Event, seen: _Seen) -> _Event | None:
+    """Answer while any energy is left; return the same wish for later when there is none."""
+    level = _level(house, regulator)
+    if level <= 0 and not isinstance(regulator, _Ungoverned):
+        return replace(event, at=house.clock.at + timedelta(seconds=max(1.0, -level / seen.refill)))
+    house.accountant.meter(ledger.Booking(event.app, None, None))(_ANSWER)
     regulator.settle()
-    seen.answered += 1
+    seen.held_answers.append((house.clock.at - event.asked_at).total_seconds())
+    return None
 
 
 def _work(house: House, relay: Relay, regulator: Regulator, ended: dict[str, datetime], seen: _Seen) -> None:
@@ -209,48 +217,65 @@ def _empty_seconds(levels: list[tuple[datetime, float]], refill: float) -> float
     return sum(min(seconds, -level / refill) for level, seconds in spans if level <= 0)
 
 
-def _most_in(span: timedelta, rows: list[tuple[datetime, int]]) -> int:
+def _most_in(span: timedelta, calls: Sequence[Any]) -> int:
     """Return the most that was spent within any stretch of ``span``."""
     most = total = first = 0
-    for at, micro in rows:
+    for at, micro, _ in calls:
         total += micro
-        while rows[first][0] <= at - span:
-            total -= rows[first][1]
+        while calls[first][0] <= at - span:
+            total -= calls[first][1]
             first += 1
         most = max(most, total)
     return most
 
 
-def _figures(house: House, seen: _Seen, refill: float) -> dict[str, Any]:
+def _queue(calls: Sequence[Any], per_second: float) -> tuple[list[float], float]:
+    """Return how long each answer waits in the queue of a server of that speed, and the longest queue, in seconds."""
+    queue, before, waits, longest = 0.0, START, list[float](), 0.0
+    for at, micro, kind in calls:
+        queue = max(0.0, queue - (at - before).total_seconds())
+        before = at
+        if kind == WorkKind.THINK:
+            waits.append(queue)
+        queue += to_units(micro) / per_second
+        longest = max(longest, queue)
+    return waits, longest
+
+
+def _three(ordered: Sequence[float]) -> dict[str, float]:
+    """Return p50, p95 and the longest."""
+    at = (len(ordered) // 2, len(ordered) * 95 // 100, -1)
+    return dict(zip(("p50", "p95", "longest"), (round(ordered[i], 1) for i in at), strict=True))
+
+
+def _figures(house: House, seen: _Seen) -> dict[str, Any]:
     with house.database.read() as session:
         share = ledger.memory_share(session, START)
         spent = sum(ledger.spent_by_kind(session).values())
         drawn = ledger.drawn(session)
-        rows = [(at, micro) for at, micro in session.execute(select(Spending.at, Spending.micro).order_by(Spending.at))]
+        calls = session.execute(select(Spending.at, Spending.micro, Spending.kind).order_by(Spending.entry)).all()
         settled = session.get_one(Level, 1).micro >= FLOOR
+    queued, longest_queue = _queue(calls, seen.refill)
     levels = [level for _, level in seen.levels]
     waits = sorted(wait for of_app in seen.waits.values() for wait in of_app)
     others = {app: mean(of_app) for app, of_app in seen.waits.items() if app != _FLOOD}
     return {
         "level": {
             "least": round(min(levels), 2),
-            "seconds_at_or_below_0": round(_empty_seconds(seen.levels, refill), 1),
+            "seconds_at_or_below_0": round(_empty_seconds(seen.levels, seen.refill), 1),
             "never_below_floor": settled and min(levels) >= to_units(FLOOR),
         },
-        "most_drawn_in_a_minute_units": round(to_units(_most_in(timedelta(minutes=1), rows)), 1),
+        "most_drawn_in_a_minute_units": round(to_units(_most_in(timedelta(minutes=1), calls)), 1),
         "deferrals": house.counted("energy_deferrals_total"),
         "memories_written": len(waits),
-        "wait_seconds": {
-            "p50": round(waits[len(waits) // 2], 1),
-            "p95": round(waits[len(waits) * 95 // 100], 1),
-            "longest": round(waits[-1], 1),
-        },
-        "wait_of_apps_that_did_not_flood_seconds": {
+        "memory_wait_in_the_loop_seconds": _three(waits),
+        "memory_wait_in_the_loop_of_apps_that_did_not_flood_seconds": {
             "mean": round(mean(others.values()), 1),
             "of_the_app_that_waited_longest": round(max(others.values()), 1),
         },
-        "answers_given": seen.answered,
-        "answers_that_found_no_energy": seen.refused,
+        "answers": len(seen.held_answers),
+        "answer_wait_seconds": _three(sorted(map(sum, zip(seen.held_answers, queued, strict=True)))),
+        "server_queue_seconds": round(longest_queue, 1),
         "memory_share": round(share or 0.0, 4),
         "ledger_equals_drawn": spent == drawn,
         "spent_units": to_units(spent),

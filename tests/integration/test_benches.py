@@ -47,8 +47,10 @@ def test_a_simulated_day_is_smoother_with_the_regulator_than_without() -> None:
     assert with_it["level"]["never_below_floor"]
     assert with_it["deferrals"] > 0 == without["deferrals"]
     assert with_it["most_drawn_in_a_minute_units"] < without["most_drawn_in_a_minute_units"] / 2
-    waits = with_it["wait_of_apps_that_did_not_flood_seconds"]
-    assert waits["mean"] < with_it["wait_seconds"]["longest"] / 5
+    assert with_it["answers"] == without["answers"] == 240
+    assert with_it["answer_wait_seconds"]["longest"] < without["answer_wait_seconds"]["longest"]
+    waits = with_it["memory_wait_in_the_loop_of_apps_that_did_not_flood_seconds"]
+    assert waits["mean"] < with_it["memory_wait_in_the_loop_seconds"]["longest"] / 5
 
 
 @long
