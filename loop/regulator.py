@@ -115,8 +115,9 @@ class Regulator:
         """Return when a deferred job may start, as far as can be told; None for never, and for any other job."""
         if job.state != JobState.DEFERRED:
             return None
-        if job.deferral == Deferral.BUDGET:
-            return held_until(session, job) or job.due_at
+        until = held_until(session, job) if job.deferral == Deferral.BUDGET else None
+        if until is not None:
+            return until
         now, rules = self._clock.now(), self._rules
         ahead = count_deferred_before(session, job.seq)
         typical = self._typical_job(session, now)

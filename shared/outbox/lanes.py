@@ -59,19 +59,23 @@ def refresh(session: Session, app_id: str | None, track: str, now: datetime) -> 
 
 def bring_up_to_date(session: Session, lane: Lane, now: datetime) -> None:
     """Bring a locked lane up to date with its app's jobs."""
+    if lane.held_until is not None and lane.held_until <= now:
+        lane.held_until = lane.held_why = None
     head = queries.head_of_lane(session, lane.app_id, lane.track, now)
     if head is None:
         lane.head_seq, lane.ready_at, lane.awake = None, None, False
         return
-    if lane.head_seq is None:
+    # Whoever comes back joins in where the others are: after having had nothing, and after having slept.
+    comes_back = lane.head_seq is None or (lane.ready_at is not None and not lane.awake)
+    if queries.has_in_flight(session, lane.app_id, lane.track):
+        lane.ready_at, lane.awake = None, False
+    else:
+        lane.ready_at = head.due_at if lane.held_until is None else max(head.due_at, lane.held_until)
+        lane.awake = lane.ready_at <= now
+    if comes_back:
         lane.served = max(lane.served, _virtual(session, lane.track))
     lane.head_seq = head.seq
     lane.turn = turn_of(lane.served, head.priority)
-    if queries.has_in_flight(session, lane.app_id, lane.track):
-        lane.ready_at, lane.awake = None, False
-        return
-    lane.ready_at = head.due_at if lane.held_until is None else max(head.due_at, lane.held_until)
-    lane.awake = lane.ready_at <= now
 
 
 def refresh_all(session: Session, jobs: Iterable[Job], now: datetime) -> None:
@@ -85,7 +89,6 @@ def wake(session: Session, now: datetime) -> int:
     lanes = queries.lock_lanes_asleep_until(session, now)
     for lane in lanes:
         lane.held_until = lane.held_why = None
-        lane.served = max(lane.served, _virtual(session, lane.track))
         bring_up_to_date(session, lane, now)
     return len(lanes)
 

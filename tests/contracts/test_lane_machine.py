@@ -1,0 +1,225 @@
+"""Whatever happens to jobs, in whatever order: no lane sleeps through the time at which its next job may be sent."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from shared.apps.queries import get_app
+from shared.contracts.jobs import JobKind, Track
+from shared.errors import AfterthoughtError
+from shared.memories.erasure import erase_app, purge_memories
+from shared.outbox import control, dispatch, lanes, ownership
+from shared.outbox.dispatch import Dispatch, NewJob
+from shared.outbox.lanes import Hold, Terms
+from shared.outbox.models import IN_FLIGHT, WAITING, Deferral, Job, JobState, Lane
+from shared.outbox.ownership import Claim, Owner
+from shared.outbox.retry import RetryRule
+from tests.support.house import House
+
+APPS = ("notes", "other")
+STEPS = 250
+SEEDS = range(4)
+RULE = RetryRule(2.0, 60.0)
+
+
+@dataclass
+class Machine:
+    """Does one thing after another to the jobs of two apps, as relay, workers and people would."""
+
+    house: House
+    chance: random.Random
+    sent: list[Dispatch] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    number: int = 0
+
+    @property
+    def now(self) -> datetime:
+        return self.house.clock.now()
+
+    @property
+    def app_id(self) -> str:
+        return self.chance.choice(APPS)
+
+    def add(self, session: Session) -> None:
+        self.number += 1
+        track = self.chance.choice(list(Track))
+        kind = JobKind.CREATE_MEMORY if track == Track.THOUGHT else JobKind.DELIVER_WEBHOOK
+        wanted = NewJob(kind, self.app_id, f"d{self.number}", priority=self.chance.randrange(10), track=track)
+        dispatch.enqueue(session, wanted, self.now)
+
+    def relay(self, session: Session) -> None:
+        for track in Track:
+            limit = self.chance.randrange(3)
+            self.sent += dispatch.take_due(session, self.now, limit, 60, self._terms, track)
+
+    def _terms(self, session: Session, app_id: str, kind: str) -> Terms:
+        hold = Hold(self.now + timedelta(seconds=self.chance.randrange(1, 90)), "budget: used up")
+        return Terms(self.chance.randint(1, 5), hold if self.chance.random() < 0.2 else None)
+
+    def claim(self, session: Session) -> None:
+        if self.sent:
+            one = self.sent.pop(self.chance.randrange(len(self.sent)))
+            owner = Owner("node/1", lambda _: False)
+            until = self.now + timedelta(seconds=30)
+            found = ownership.claim(session, one.job_id, one.fence, owner, until, self.now)
+            self.claims += [] if found is None else [found]
+
+    def _one(self) -> Claim:
+        if not self.claims:
+            raise LookupError
+        return self.claims.pop(self.chance.randrange(len(self.claims)))
+
+    def finish(self, session: Session) -> None:
+        ownership.finish(session, self._one(), self.chance.choice([JobState.DONE, JobState.DEAD]), self.now)
+
+    def fail(self, session: Session) -> None:
+        ownership.fail(session, self._one(), "it failed", self.now, RULE, self.chance.random() < 0.2)
+
+    def put_off(self, session: Session) -> None:
+        until = self.now + timedelta(seconds=self.chance.randrange(1, 600))
+        ownership.put_off(session, self._one(), "budget: used up", until, self.now)
+
+    def lose(self, session: Session) -> None:
+        if self.claims:
+            self._one()
+
+    def hand_back(self, session: Session) -> None:
+        some, self.sent = self.sent[:2], self.sent[2:]
+        dispatch.hand_back(session, some, self.now, self.chance.choice([0.0, 1.0]))
+
+    def call_back(self, session: Session) -> None:
+        dispatch.call_back(session, "energy: none", self.now)
+
+    def defer(self, session: Session) -> None:
+        dispatch.defer(session, Deferral.ENERGY, "energy: little", self.now, limit=3)
+
+    def sweep(self, session: Session) -> None:
+        ownership.sweep(session, self.now, RULE)
+        dispatch.hasten(session, self.now, timedelta(days=1))
+
+    def release_node(self, session: Session) -> None:
+        ownership.release_node(session, "node", self.now, RULE)
+
+    def release(self, session: Session) -> None:
+        lanes.release(session, self.app_id, self.now)
+
+    def _job(self, session: Session, *states: JobState) -> str:
+        found = session.scalars(select(Job.job_id).where(Job.state.in_(states))).all()
+        return self.chance.choice(found) if found else "none"
+
+    def cancel(self, session: Session) -> None:
+        control.cancel(session, self._job(session, *WAITING, *IN_FLIGHT), "admin", self.now)
+
+    def replay(self, session: Session) -> None:
+        job_id = self._job(session, JobState.DEAD, JobState.CANCELLED)
+        control.replay(session, job_id, get_app(session, self.app_id).purge_epoch, self.now)
+
+    def purge(self, session: Session) -> None:
+        forget = self.chance.choice([purge_memories, erase_app])
+        forget(session, self.app_id, "admin", self.now)
+
+    def mend(self, session: Session) -> None:
+        assert lanes.mend(session, self.now) == 0, "there was something to mend"
+
+    def wait(self, session: Session) -> None:
+        self.house.clock.advance(self.chance.choice([0.5, 2, 20, 120]))
+
+    def step(self) -> None:
+        often = [self.add, self.add, self.relay, self.relay, self.claim, self.claim, self.finish, self.wait]
+        seldom: list[Callable[[Session], None]] = [
+            self.fail, self.put_off, self.lose, self.hand_back, self.call_back, self.defer, self.sweep,
+            self.release_node, self.release, self.cancel, self.replay, self.mend,
+        ]  # fmt: skip
+        seldom += [self.purge] if self.chance.random() < 0.1 else []
+        work = self.chance.choice(often if self.chance.random() < 0.6 else seldom)
+        with suppress(LookupError, AfterthoughtError), self.house.database.write() as session:
+            work(session)
+        with self.house.database.read() as session:
+            assert self.asleep_too_long(session) == [], f"after {work.__name__}"
+
+    def asleep_too_long(self, session: Session) -> list[tuple[str, str, str]]:
+        """Return lanes that will not be looked at when their next job may be sent, and why."""
+        waiting = select(Job.app_id, Job.track, func.min(Job.due_at)).where(Job.state.in_(WAITING))
+        found = []
+        for app_id, track, due_at in session.execute(waiting.group_by(Job.app_id, Job.track)):
+            lane = session.get_one(Lane, (app_id, track))
+            mine = (Job.app_id == app_id, Job.track == track, Job.state.in_(IN_FLIGHT))
+            busy = session.scalar(select(Job.seq).where(*mine).limit(1)) is not None
+            may = due_at if lane.held_until is None else max(due_at, lane.held_until)
+            if lane.head_seq is None:
+                found.append((app_id, track, "no head"))
+            elif busy and lane.awake:
+                found.append((app_id, track, "awake beside a job in flight"))
+            elif not busy and not lane.awake and (lane.ready_at is None or lane.ready_at > max(may, self.now)):
+                found.append((app_id, track, f"asleep until {lane.ready_at} and not {may}"))
+        return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_lane_sleeps_through_its_time_and_all_work_is_done_in_the_end(house: House, seed: int) -> None:
+    house.install("other")
+    machine = Machine(house, random.Random(seed))
+    for _ in range(STEPS):
+        machine.step()
+    house.clock.advance(24 * 3600)
+    with house.database.write() as session:
+        ownership.sweep(session, machine.now, RULE)
+    for _ in range(machine.number + 20):
+        house.clock.advance(60)
+        with house.database.write() as session:
+            for track in Track:
+                machine.sent = dispatch.take_due(session, machine.now, 10, 60, track=track)
+                for one in machine.sent:
+                    owner = Owner("node/1", lambda _: False)
+                    claim = ownership.claim(session, one.job_id, one.fence, owner, machine.now, machine.now)
+                    assert claim is not None
+                    ownership.finish(session, claim, JobState.DONE, machine.now)
+    assert {job.state for job in house.jobs()}.isdisjoint({*WAITING, *IN_FLIGHT})
+
+
+def test_a_hold_that_is_over_holds_back_nothing_that_is_asked_for_later(house: House) -> None:
+    house.converse("notes", "early", "text")
+    with house.database.write() as session:
+        over = Hold(house.clock.now() + timedelta(seconds=10), "budget: used up")
+        lanes.hold_app(session, "notes", Track.THOUGHT, over, house.clock.now())
+    house.clock.advance(20)
+    [job] = house.converse("notes", "late", "text")
+    assert job.state == JobState.PENDING and job.reason is None
+    with house.database.read() as session:
+        assert lanes.held(session, "notes", Track.THOUGHT) is None
+
+
+@pytest.mark.parametrize("back", ["asked", "released", "due"])
+def test_an_app_that_slept_joins_in_where_the_others_are(house: House, back: str) -> None:
+    house.install("other")
+    house.converse("notes", "first", "text")
+    with house.database.write() as session:
+        until = house.clock.now() + timedelta(seconds=600)
+        lanes.hold_app(session, "notes", Track.THOUGHT, Hold(until, "budget: used up"), house.clock.now())
+    for number in range(10):
+        house.converse("other", f"c{number}", "text")
+    house.work_off()
+    for number in range(3):
+        house.converse("notes", f"n{number}", "text")
+    house.clock.advance(1 if back == "released" else 700)
+    with house.database.write() as session:
+        if back == "released":
+            lanes.release(session, "notes", house.clock.now())
+    if back == "asked":
+        house.converse("notes", "last", "text")
+    for number in range(10, 13):
+        house.converse("other", f"c{number}", "text")
+    served = []
+    for _ in range(6):
+        [claim] = house.claims(1)
+        served.append(claim.app_id)
+        house.pipeline(claim)
+    assert served.count("other") >= 2, served
