@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
-from sqlalchemy import update
+from sqlalchemy import or_, update
 from sqlalchemy.orm import Session
 
 from shared.conversations import queries
@@ -37,8 +37,9 @@ def refresh_all(session: Session, conversations: Iterable[Conversation], answers
 
 def hide_all(session: Session, app_id: str) -> None:
     """Have none of an app's conversations thought about any more; the caller has locked the app."""
-    mine = (Conversation.app_id == app_id, Conversation.focus_since.is_not(None))
-    session.execute(update(Conversation).where(*mine).values(focus_since=None))
+    waits = or_(Conversation.focus_since.is_not(None), Conversation.think_after.is_not(None))
+    hidden = update(Conversation).where(Conversation.app_id == app_id, waits)
+    session.execute(hidden.values(focus_since=None, think_after=None))
 
 
 def show_all(session: Session, app_id: str) -> None:
@@ -53,6 +54,14 @@ def show_all(session: Session, app_id: str) -> None:
     )
     shown = update(Conversation).where(*waiting).values(focus_since=Conversation.unanswered_since)
     session.execute(shown, execution_options={"synchronize_session": False})
+
+
+def look_again(session: Session, app_id: str) -> None:
+    """Forget that an app's conversations were put off, as when its budget was changed; the caller has locked the app,
+    and shows them anew."""
+    mine = (Conversation.app_id == app_id, Conversation.think_after.is_not(None))
+    anew = update(Conversation).where(*mine).values(think_after=None, think_attempts=0)
+    session.execute(anew, execution_options={"synchronize_session": False})
 
 
 def put_off(conversation: Conversation, until: datetime, failed: bool) -> None:

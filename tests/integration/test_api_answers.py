@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from shared.apps.queries import get_app
 from shared.conversations import answers, queries
 from shared.conversations.answers import Thought
+from shared.conversations.focus import put_off
 from tests.support.api import Api, metric_of, open_api
 
 
@@ -87,6 +89,19 @@ def test_who_answers_decides_at_once_what_the_loop_thinks_about(api: Api) -> Non
     assert not waits_for_loop(api, "c2")
     api.ask("PATCH", path, json={"answeredBy": "loop"})
     assert waits_for_loop(api) and waits_for_loop(api, "c2")
+
+
+@pytest.mark.parametrize("answered_by", ["loop", "app"])
+def test_a_changed_budget_brings_back_at_once_what_was_put_off_for_it(api: Api, answered_by: str) -> None:
+    path = api.install()
+    api.converse(path, "c1", "Hello?")
+    with api.loop.database.write() as session:
+        conversation = queries.lock_conversation(session, "chat", "c1")
+        put_off(conversation, api.clock.now() + timedelta(days=1), failed=True)
+    api.ask("PATCH", path, json={"answeredBy": answered_by})
+    assert not waits_for_loop(api)
+    api.ask("PATCH", path, json={"dailyBudget": 500})
+    assert waits_for_loop(api) == (answered_by == "loop")
 
 
 def test_an_uninstalled_app_is_left_alone_and_thought_about_when_it_is_back(api: Api) -> None:

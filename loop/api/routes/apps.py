@@ -27,7 +27,7 @@ from loop.api.writes import Done
 from shared.apps import queries, registry, tokens
 from shared.apps.models import AnsweredBy, App, Erasure
 from shared.apps.registry import AppChange
-from shared.conversations.focus import hide_all, show_all
+from shared.conversations.focus import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro
 from shared.memories.erasure import purge_memories
@@ -79,10 +79,13 @@ def change_app(desk: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
     def work(session: Session) -> Done:
         wanted = replace(_behaviour(body), name=body.name, config=body.config)
         app = registry.change(session, app_id, wanted, desk.now())
-        if body.answered_by is not None:
+        has_new_budgets = _set_budgets(app, body)
+        session.flush()
+        if has_new_budgets:
+            look_again(session, app_id)
+        if has_new_budgets or body.answered_by is not None:
             _attend(session, app)
-        if _set_budgets(app, body):
-            session.flush()
+        if has_new_budgets:
             lift_hold(session, app_id, desk.now())
         return Done(AppAnswer.of(app), about=app_id)
 
