@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
@@ -206,8 +206,9 @@ def oldest_owed(session: Session, since: datetime) -> datetime | None:
     Messages from before ``since`` are left alone, and nobody waits for the loop to answer them.
     """
     focused = select(func.min(Conversation.focus_since)).where(Conversation.focus_since > since)
-    later = (Conversation.think_after.is_not(None), Conversation.snoozed_until.is_(None))
-    put_off = select(func.min(Conversation.unanswered_since)).where(*later, Conversation.unanswered_since > since)
+    # Put off after it came, so later than ``since`` as well. Where it says snoozed, SQLite takes the wrong index.
+    waits = case((Conversation.snoozed_until.is_(None), Conversation.unanswered_since))
+    put_off = select(func.min(waits)).where(Conversation.think_after > since, Conversation.unanswered_since > since)
     return min(filter(None, (session.scalar(focused), session.scalar(put_off))), default=None)
 
 

@@ -95,10 +95,14 @@ def test_a_message_that_was_put_off_is_still_owed_an_answer(api: Api) -> None:
     assert metric_of(api, OLDEST) == 90
 
 
+@pytest.mark.parametrize("is_put_off", [False, True], ids=["at once", "after a failed turn"])
 @pytest.mark.parametrize("how", ["snoozed", "the app's to answer", "answered", "ended", "too old"])
-def test_a_message_the_loop_is_not_to_answer_has_no_age(api: Api, how: str) -> None:
+def test_a_message_the_loop_is_not_to_answer_has_no_age(api: Api, how: str, is_put_off: bool) -> None:
     path = api.install()
     conversation = api.converse(path, "c1", "Hello?")
+    if is_put_off:
+        with api.loop.database.write() as session:
+            put_off(lock_conversation(session, "chat", "c1"), api.clock.now() + timedelta(hours=1), failed=True)
     api.clock.advance(5)
     assert metric_of(api, OLDEST) == 5
     if how == "snoozed":
