@@ -126,6 +126,10 @@ class Thinker:
         try:
             with suppress(LetGo, MandateLost):
                 self.think(focus)
+        # The top of a thread: an error nobody foresaw is logged whole, and the next turn may go well.
+        except Exception:  # noqa: BLE001
+            self._log.exception("turn_broke", focus=focus.kind, app_id=focus.app_id)
+            self._metrics.thinking_turns.labels(focus.kind, TurnOutcome.FAILED).inc()
         finally:
             self._busy.clear()
             self._on_free()

@@ -685,6 +685,31 @@ def test_a_loop_that_does_not_regulate_answers_nothing_even_when_it_still_thinks
     assert thinking.think() is TurnOutcome.ANSWERED
 
 
+def test_a_turn_that_breaks_is_told_and_counted_and_the_next_one_goes_well(
+    thinking: Thinking, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def breaks(_: object) -> Any:
+        raise RuntimeError("nobody foresaw this")
+
+    def hold_a_turn() -> None:
+        focus = thinking.choose()
+        assert focus is not None
+        thinking.thinker.begin(focus)
+        thread = thinking.thinker._thread
+        assert thread is not None
+        thread.join(10)
+
+    thinking.said("c", "hello")
+    thinking.will(breaks, respond("Hi."))
+    hold_a_turn()
+    assert "turn_broke" in capsys.readouterr().out
+    assert thinking.counted("thinking_turns_total", focus="unanswered", outcome="failed") == 1
+    thinking.house.clock.advance(10)
+    wake(thinking)
+    hold_a_turn()
+    assert thinking.answers("c") == ["Hi."]
+
+
 def test_what_the_loop_thinks_of_an_app_does_not_hold_up_the_ticker(thinking: Thinking) -> None:
     asked, go_on = threading.Event(), threading.Event()
 
