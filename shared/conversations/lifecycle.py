@@ -192,7 +192,8 @@ def _wake(session: Session, conversation: Conversation, now: datetime) -> None:
     if conversation.snoozed_until is not None and conversation.snoozed_until <= now:
         conversation.snoozed_until, conversation.woken_at = None, now
         _record(session, EventKind.CONVERSATION_WOKEN, conversation, now)
-    if conversation.think_after is not None and conversation.think_after <= now:
+    after = conversation.think_after
+    if after is not None and not now < after <= now + queries.LONGEST_PUT_OFF:
         conversation.think_after = None
 
 

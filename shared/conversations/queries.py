@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, Select, case, func, or_, select
+from sqlalchemy import BinaryExpression, ColumnElement, Select, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
@@ -15,6 +15,9 @@ from shared.energy.models import Spending
 from shared.errors import NotFound
 
 _FRESH = {"populate_existing": True}
+LONGEST_PUT_OFF = timedelta(hours=25)
+"""The loop leaves nothing alone for longer: a daily budget is free again within a day. What is put off until later was
+so before the clock was set back."""
 
 
 class ConversationState(StrEnum):
@@ -101,8 +104,8 @@ def newest_messages(session: Session, conversation_key: int, limit: int) -> list
 def lock_hidden_until(session: Session, at: datetime, limit: int) -> Sequence[Conversation]:
     """Return conversations that are hidden until ``at`` at most, locked; those in other hands come later."""
     found: dict[int, Conversation] = {}
-    for until in (Conversation.snoozed_until, Conversation.think_after):
-        query = select(Conversation).where(until <= at).order_by(until).limit(limit)
+    for is_over in _hidden_until(at):
+        query = select(Conversation).where(is_over).order_by(is_over.left).limit(limit)
         locked = session.scalars(query.with_for_update(skip_locked=True), execution_options=_FRESH)
         found |= {one.key: one for one in locked}
     return list(found.values())
@@ -116,8 +119,12 @@ def lock_all(session: Session, app_id: str) -> Sequence[int]:
 
 def has_hidden_until(session: Session, at: datetime) -> bool:
     """Whether any conversation is hidden until ``at`` at most."""
-    untils = (Conversation.snoozed_until, Conversation.think_after)
-    return any(session.scalar(select(Conversation.key).where(until <= at).limit(1)) is not None for until in untils)
+    return any(session.scalar(select(Conversation.key).where(over).limit(1)) is not None for over in _hidden_until(at))
+
+
+def _hidden_until(at: datetime) -> tuple[BinaryExpression[bool], ...]:
+    later = at + LONGEST_PUT_OFF
+    return (Conversation.snoozed_until <= at, Conversation.think_after <= at, Conversation.think_after > later)  # type: ignore[return-value]
 
 
 def oldest_unanswered(session: Session, since: datetime) -> Conversation | None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from loop.regulator import Regulator, Rules
+from loop.steps.wake_snoozed import WakeSnoozed
+from shared.conversations.focus import put_off
 from shared.energy import ledger
 from shared.energy.budget import Budgets, to_micro
 from shared.energy.models import Level
 from tests.support.house import House
+from tests.support.minds import Thinking
 from tests.support.relaying import spend
 
 HOUR = 3600.0
@@ -85,6 +90,19 @@ def test_a_budget_held_before_the_clock_was_set_back_is_free_within_its_window(h
     refused = refusal(house, budgets, 10)
     assert refused is not None and refused.until is not None
     assert refused.until - house.clock.now() <= timedelta(hours=1, minutes=1)
+
+
+@pytest.mark.parametrize(("back", "waits"), [(2 * HOUR, True), (48 * HOUR, False)], ids=["hours", "days"])
+def test_a_conversation_put_off_before_the_clock_was_set_back_by_days_does_not_wait_for_it(
+    house: House, back: float, waits: bool
+) -> None:
+    thinking = Thinking(house, review_minutes=0)
+    thinking.said("c", "hello")
+    until = house.clock.now() + timedelta(minutes=10)
+    thinking.change("c", lambda _, found: put_off(found, until, failed=True))
+    house.clock.advance(-back)
+    WakeSnoozed(house.database, house.clock).run()
+    assert (thinking.conversation("c").focus_since is None) == waits
 
 
 def refusal(house: House, budgets: Budgets, units: float) -> ledger.Refusal | None:
