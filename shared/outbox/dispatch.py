@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from shared.contracts.jobs import Track
 from shared.ids import new_id
 from shared.outbox import queries
-from shared.outbox.lanes import Terms, held, hold, refresh, refresh_all, serve, wake
+from shared.outbox.lanes import Terms, held, hold, let_go_beyond, refresh, refresh_all, serve, wake
 from shared.outbox.models import Deferral, Job, JobState, Lane
 
 DEFER_LIMIT = 500
@@ -163,11 +163,15 @@ def call_back(session: Session, why: str, now: datetime) -> int:
 
 
 def hasten(session: Session, now: datetime, horizon: timedelta) -> int:
-    """Make jobs due that wait longer than any retry does, as after a clock was set back; return how many."""
+    """Make jobs due that wait longer than any retry does, as after a clock was set back; return how many.
+
+    What a budget holds back for longer than any budget does competes again too.
+    """
     jobs = queries.lock_due_beyond(session, now + horizon)
     for job in jobs:
         job.due_at = now
     refresh_all(session, jobs, now)
+    let_go_beyond(session, now + horizon, now)
     return len(jobs)
 
 

@@ -127,6 +127,13 @@ def release(session: Session, app_id: str, now: datetime) -> None:
         bring_up_to_date(session, lane, now)
 
 
+def let_go_beyond(session: Session, horizon: datetime, now: datetime) -> None:
+    """Let apps compete again that are held for longer than any budget does, as after a clock was set back."""
+    for lane in queries.lock_held_beyond(session, horizon):
+        lane.held_until = lane.held_why = None
+        bring_up_to_date(session, lane, now)
+
+
 def mend(session: Session, now: datetime) -> int:
     """Make every lane agree with the jobs, as after another release wrote jobs without one; return how many did not."""
     astray = queries.lanes_astray(session, now)

@@ -210,10 +210,17 @@ def has_expired(session: Session, now: datetime, horizon: datetime) -> bool:
     return session.scalar(select(Job.seq).where(_is_expired(now, horizon)).limit(1)) is not None
 
 
+def lock_held_beyond(session: Session, horizon: datetime) -> Sequence[Lane]:
+    """Return lanes that a budget holds back until beyond ``horizon``, locked."""
+    query = select(Lane).where(Lane.held_until > horizon).order_by(Lane.app_id, Lane.track)
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
 def has_due_beyond(session: Session, horizon: datetime) -> bool:
-    """Whether any waiting job is due only beyond ``horizon``. Looks at every waiting job."""
-    beyond = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon)
-    return session.scalar(beyond.limit(1)) is not None
+    """Whether any waiting job is due, or any lane held, until beyond ``horizon``. Looks at every waiting job."""
+    due, held = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon), Lane.held_until > horizon
+    beyond = (due, select(Lane.app_id).where(held))
+    return any(session.scalar(query.limit(1)) is not None for query in beyond)
 
 
 def count_in_flight(session: Session, track: str = Track.THOUGHT) -> int:

@@ -7,11 +7,15 @@ from datetime import timedelta
 import pytest
 
 from loop.regulator import Regulator, Rules
+from loop.steps.upkeep import Upkeep
 from loop.steps.wake_snoozed import WakeSnoozed
+from shared.contracts.jobs import Track
 from shared.conversations.focus import put_off
 from shared.energy import ledger
 from shared.energy.budget import Budgets, to_micro
 from shared.energy.models import Level
+from shared.outbox import lanes
+from shared.outbox.lanes import Hold
 from tests.support.house import House
 from tests.support.minds import Thinking
 from tests.support.relaying import spend
@@ -103,6 +107,18 @@ def test_a_conversation_put_off_before_the_clock_was_set_back_by_days_does_not_w
     house.clock.advance(-back)
     WakeSnoozed(house.database, house.clock).run()
     assert (thinking.conversation("c").focus_since is None) == waits
+
+
+def test_an_app_held_before_the_clock_was_set_back_by_days_is_not_held_until_it_has_caught_up(house: House) -> None:
+    house.converse("notes", "c", "text")
+    with house.database.write() as session:
+        until = house.clock.now() + timedelta(hours=1)
+        lanes.hold_app(session, "notes", Track.THOUGHT, Hold(until, "budget: used up"), house.clock.now())
+    house.clock.advance(-30 * 24 * HOUR)
+    Upkeep(house.database, house.clock, house.rule, timedelta(days=1), house.metrics).run()
+    assert [claim.conversation_id for claim in house.claims()] == ["c"]
+    with house.database.read() as session:
+        assert lanes.held(session, "notes", Track.THOUGHT) is None
 
 
 def refusal(house: House, budgets: Budgets, units: float) -> ledger.Refusal | None:
