@@ -97,9 +97,10 @@ class Regulator:
         for_jobs, for_thinking = ledger.reserved(session, now)
         under_way = max(for_jobs, in_flight * typical) + for_thinking
         jobs = budget.may_start(level, self._rules.gate_percent, under_way, typical, free)
-        if jobs or not free:
+        shed = budget.must_shed(level)
+        if jobs or not (free or shed):
             return Allowance(jobs)
-        return Allowance(0, self._why(level), budget.must_shed(level))
+        return Allowance(0, self._why(level), shed)
 
     def terms(self, session: Session, app_id: str, kind: str) -> Terms:
         """Say on what terms an app's next job may start: its weight, and whether its budgets cover the job."""

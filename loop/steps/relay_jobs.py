@@ -15,7 +15,6 @@ from loop.regulator import Allowance, Regulator
 from shared.clock import Clock
 from shared.contracts.jobs import ROUTES, JobKind, JobMessage, Queue, Track
 from shared.db.transactions import Transactions
-from shared.energy.budget import must_shed
 from shared.errors import Transient
 from shared.outbox import dispatch, queries
 from shared.outbox.dispatch import DEFER_LIMIT, AskTerms, Dispatch
@@ -61,7 +60,7 @@ class RelayJobs:
         """Send what may be sent; True when more may follow at once."""
         now = self._clock.now()
         with self._database.read() as session:
-            if not queries.has_ready(session, now) and not self._must_call_back(session):
+            if not self._has_work(session, now):
                 return False
         with self._database.write() as session:
             allowance = self._regulator.allowance(session)
@@ -75,8 +74,17 @@ class RelayJobs:
         sent = self._send_all(leased + deliveries)
         return deferred == DEFER_LIMIT or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
 
-    def _must_call_back(self, session: Session) -> bool:
-        return queries.has_sent(session) and must_shed(self._regulator.level(session))
+    def _has_work(self, session: Session, now: datetime) -> bool:
+        """Whether there is anything to send, to defer or to call back; a backlog without energy is looked at only."""
+        if queries.has_asleep_until(session, now) or queries.has_awake(session, Track.DELIVERY):
+            return True
+        waits, sent = queries.has_awake(session, Track.THOUGHT), queries.has_sent(session)
+        if not waits and not sent:
+            return False
+        allowance = self._regulator.allowance(session)
+        if allowance.why is not None and queries.has_undeferred(session, now):
+            return True
+        return (waits and allowance.jobs > 0) or (sent and allowance.shed)
 
     def _hold_back(self, session: Session, allowance: Allowance, now: datetime) -> tuple[int, int]:
         """Return how many jobs were called back and how many were newly deferred."""

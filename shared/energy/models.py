@@ -22,6 +22,12 @@ class Spending(Base):
             postgresql_where=text("NOT settled"),
             sqlite_where=text("NOT settled"),
         ),
+        Index(
+            "ix_energy_ledger_of_jobs",
+            "entry",
+            postgresql_where=text("job_id IS NOT NULL"),
+            sqlite_where=text("job_id IS NOT NULL"),
+        ),
         Index("ix_energy_ledger_app_id_at", "app_id", "at"),
         Index("ix_energy_ledger_at", "at"),
         {"sqlite_autoincrement": True},

@@ -61,10 +61,11 @@ class Job(Base):
         ),
         Index(
             "ix_jobs_undeferred",
+            "track",
             "due_at",
             "seq",
-            postgresql_where=text("state IN ('pending','retrying')"),
-            sqlite_where=text("state IN ('pending','retrying')"),
+            postgresql_where=text("state IN ('pending','retrying') AND track = 'thought'"),
+            sqlite_where=text("state IN ('pending','retrying') AND track = 'thought'"),
         ),
         Index(
             "ix_jobs_lane_waiting",

@@ -6,12 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, literal_column, or_, select, text
 from sqlalchemy.orm import Session
 
 from shared.contracts.jobs import Track
 from shared.errors import NotFound
 from shared.outbox.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, Lane
+
+_AWAKE, _ASLEEP = text("lanes.awake"), text("NOT lanes.awake")
+# Written out as their partial indexes have them: for SQLite, SQLAlchemy would write "awake = 1", which finds no index.
 
 
 @dataclass(frozen=True)
@@ -89,20 +92,24 @@ def lock_lane(session: Session, app_id: str, track: str) -> Lane | None:
 
 def lock_next_lanes(session: Session, track: str, limit: int) -> Sequence[Lane]:
     """Return the awake lanes whose turn is next, locked; those in other hands are skipped."""
-    query = select(Lane).where(Lane.track == track, Lane.awake).order_by(Lane.turn, Lane.head_seq).limit(limit)
+    query = select(Lane).where(Lane.track == track, _AWAKE).order_by(Lane.turn, Lane.head_seq).limit(limit)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
 def lock_lanes_asleep_until(session: Session, at: datetime) -> Sequence[Lane]:
     """Return the sleeping lanes whose time comes by ``at``, locked."""
-    query = select(Lane).where(~Lane.awake, Lane.ready_at <= at).order_by(Lane.app_id, Lane.track).limit(500)
+    query = select(Lane).where(_ASLEEP, Lane.ready_at <= at).order_by(Lane.app_id, Lane.track).limit(500)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
-def has_ready(session: Session, now: datetime) -> bool:
-    """Whether any lane is awake, or should be."""
-    awake, asleep = select(Lane.app_id).where(Lane.awake), select(Lane.app_id).where(~Lane.awake, Lane.ready_at <= now)
-    return any(session.scalar(query.limit(1)) is not None for query in (awake, asleep))
+def has_awake(session: Session, track: str) -> bool:
+    """Whether any lane of a track is awake."""
+    return session.scalar(select(Lane.app_id).where(Lane.track == track, _AWAKE).limit(1)) is not None
+
+
+def has_asleep_until(session: Session, at: datetime) -> bool:
+    """Whether the time of any sleeping lane comes by ``at``."""
+    return session.scalar(select(Lane.app_id).where(_ASLEEP, Lane.ready_at <= at).limit(1)) is not None
 
 
 def lanes_astray(session: Session, now: datetime) -> Sequence[tuple[str, str]]:
@@ -130,9 +137,26 @@ def count_held(session: Session, now: datetime) -> int:
 
 def lock_undeferred(session: Session, now: datetime, limit: int, app_id: str | None = None) -> Sequence[int]:
     """Return the ``seq`` of due jobs that cost energy and are not yet deferred, locked; of one app or of all."""
-    query = select(Job.seq).where(_is_one_of((JobState.PENDING, JobState.RETRYING)), Job.track == Track.THOUGHT)
-    query = query.where(Job.due_at <= now) if app_id is None else query.where(Job.app_id == app_id, Job.due_at <= now)
+    query = select(Job.seq).where(*_undeferred(now)) if app_id is None else _undeferred_of(app_id, now)
     return session.scalars(query.order_by(Job.due_at, Job.seq).limit(limit).with_for_update(skip_locked=True)).all()
+
+
+def has_undeferred(session: Session, now: datetime) -> bool:
+    """Whether any due job that costs energy is not yet deferred."""
+    first = select(Job.seq).where(*_undeferred(now)).order_by(Job.due_at, Job.seq).limit(1)
+    return session.scalar(first) is not None
+
+
+def _undeferred(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    states = (JobState.PENDING, JobState.RETRYING)
+    return _is_one_of(states), Job.track == literal_column(f"'{Track.THOUGHT}'"), Job.due_at <= now
+
+
+def _undeferred_of(app_id: str, now: datetime) -> Select[int]:
+    # By the index of its lane, which holds the deferred ones too.
+    # What waited for energy may now wait for its app's budget.
+    mine = (Job.app_id == app_id, Job.track == Track.THOUGHT, _is_one_of(WAITING), Job.due_at <= now)
+    return select(Job.seq).where(*mine, or_(Job.state != JobState.DEFERRED, Job.deferral != Deferral.BUDGET))
 
 
 def has_sent(session: Session, track: str = Track.THOUGHT) -> bool:

@@ -208,8 +208,16 @@ def upgrade() -> None:
     op.create_index(
         "ix_jobs_undeferred",
         "jobs",
-        ["due_at", "seq"],
+        ["track", "due_at", "seq"],
         unique=False,
-        postgresql_where=sa.text("state IN ('pending','retrying')"),
-        sqlite_where=sa.text("state IN ('pending','retrying')"),
+        postgresql_where=sa.text("state IN ('pending','retrying') AND track = 'thought'"),
+        sqlite_where=sa.text("state IN ('pending','retrying') AND track = 'thought'"),
+    )
+    op.create_index(
+        "ix_energy_ledger_of_jobs",
+        "energy_ledger",
+        ["entry"],
+        unique=False,
+        postgresql_where=sa.text("job_id IS NOT NULL"),
+        sqlite_where=sa.text("job_id IS NOT NULL"),
     )
