@@ -1,0 +1,133 @@
+"""What a tick looks for is found by an index, however much has piled up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, text
+from sqlalchemy.orm import Session
+
+from loop.regulator import Regulator, Rules
+from loop.steps.publish_events import PublishEvents
+from loop.steps.upkeep import Upkeep
+from loop.steps.wake_snoozed import WakeSnoozed
+from shared.conversations.queries import oldest_unanswered
+from shared.energy import ledger
+from shared.energy.budget import Budgets
+from shared.outbox import dispatch
+from shared.outbox.models import Deferral, JobState
+from tests.support.house import House
+from tests.support.relaying import Relay, spend
+
+BIG = ("jobs", "lanes", "energy_ledger", "conversations", "events")
+"""What grows with the backlog, with time or with the number of apps."""
+
+
+class Looks:
+    """Every SELECT of a piece of work, and how SQLite carries it out."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._said: list[tuple[str, Any]] = []
+
+    def during(self, work: Any) -> list[str]:
+        """Return the steps of all looks that went through a big table from end to end."""
+
+        def hear(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+            if statement.startswith("SELECT"):
+                self._said.append((statement, parameters))
+
+        event.listen(Engine, "before_cursor_execute", hear)
+        try:
+            work()
+        finally:
+            event.remove(Engine, "before_cursor_execute", hear)
+        assert self._said
+        with self._house.database.read() as session:
+            return [step for said in self._said for step in _steps(session, *said) if _is_a_walk(step)]
+
+
+def _steps(session: Session, statement: str, parameters: Any) -> Iterator[str]:
+    for row in session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters):
+        yield row[3]
+
+
+def _is_a_walk(step: str) -> bool:
+    found = re.match(r"SCAN (\w+)(.*)", step)
+    return found is not None and found[1] in BIG and "INDEX ix_" not in found[2]
+
+
+@pytest.fixture
+def busy(sqlite_url: str) -> Iterator[House]:
+    """An app with jobs that wait for energy, one that is sent, and spending that is not settled."""
+    house = House(sqlite_url)
+    for app_id in ("a", "b"):
+        house.install(app_id)
+        house.converse(app_id, "c1", "text")
+    spend(house, 5, "a")
+    yield house
+    house.database.dispose()
+
+
+def govern(house: House) -> Regulator:
+    return Regulator(house.database, house.clock, Rules(0.0, 20.0, 32))
+
+
+def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
+    regulator, day = govern(busy), timedelta(days=1)
+    steps = (
+        PublishEvents(busy.database, busy.clock, lambda _: None, day, 3, busy.metrics),
+        Upkeep(busy.database, busy.clock, busy.rule, day, busy.metrics),
+        WakeSnoozed(busy.database, busy.clock),
+    )
+
+    def tick() -> None:
+        for step in steps:
+            step.run()
+        regulator.settle()
+        with busy.database.read() as session:
+            regulator.allowance(session)
+            oldest_unanswered(session, busy.clock.now() - day)
+            ledger.affordable(session, "a", Budgets(1, 1), 5, busy.clock.now())
+
+    assert Looks(busy).during(tick) == []
+
+
+@pytest.mark.parametrize("units", [0.0, 95.0], ids=["with energy", "without energy"])
+def test_the_relay_goes_through_no_backlog(busy: House, units: float) -> None:
+    spend(busy, units, "a")
+    govern(busy).settle()
+    relay = Relay(busy, govern(busy))
+    # Waking reads by app, so that lanes are locked in one order; it is bounded, and seldom.
+    walks = [step for step in Looks(busy).during(relay.step.run) if "sqlite_autoindex_lanes" not in step]
+    assert walks == []
+
+
+def test_a_backlog_without_energy_is_looked_at_and_not_written_to(busy: House) -> None:
+    spend(busy, 95, "a")
+    regulator = govern(busy)
+    regulator.settle()
+    relay = Relay(busy, regulator)
+    relay.step.run()
+    assert {job.state for job in busy.jobs()} == {JobState.DEFERRED}
+    with busy.database.write() as writing:
+        # Whoever wants to write now would wait, and fail.
+        writing.execute(text("UPDATE energy_level SET at = at"))
+        assert Relay(busy, regulator).step.run() is False
+    busy.converse("a", "c2", "text")
+    relay.step.run()
+    assert {job.deferral for job in busy.jobs()} == {Deferral.ENERGY}
+
+
+def test_what_was_sent_is_called_back_at_zero_though_every_hand_is_full(busy: House) -> None:
+    with busy.database.write() as session:
+        assert len(dispatch.take_due(session, busy.clock.now(), 2, 60)) == 2
+    spend(busy, 100, "a")
+    regulator = Regulator(busy.database, busy.clock, Rules(0.0, 20.0, 2))
+    regulator.settle()
+    Relay(busy, regulator).step.run()
+    assert {job.state for job in busy.jobs()} == {JobState.DEFERRED}

@@ -1,0 +1,183 @@
+"""What energy promises when a real model is paid: the figures are those the server reports, through real langchain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loop.regulator import Regulator, Rules
+from shared.apps.queries import get_app
+from shared.energy import ledger
+from shared.energy.budget import to_micro, to_units
+from shared.energy.ledger import Booking
+from shared.errors import AfterthoughtError, OverBudget
+from shared.llm.calls import WorkKind
+from shared.llm.ollama_tools import OllamaToolChat
+from shared.llm.providers import make_chat, make_tool_chat
+from shared.llm.tools import Exchange, Line, Speaker
+from shared.outbox.models import JobState
+from tests.support.house import House
+from tests.support.minds import WINDOW
+from tests.support.ollama_server import Act, OllamaServer
+from tests.support.relaying import Relay, spend
+from tests.support.services import EmbeddedRedis, start_system
+from tests.support.waiting import wait_until
+from worker.agent.model_agent import ModelAgent
+
+SHORT = (Line(Speaker.SYSTEM, "Be brief."), Line(Speaker.USER, "Hello?"))
+PLAIN = Act(answer="Hello.", seen_tokens=100, said_tokens=20)
+PLAIN_UNITS = 2.0
+"""What ``PLAIN`` costs: 100 tokens at 0.01 and 20 at 0.05."""
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer() as running:
+        yield running
+
+
+@pytest.fixture
+def chat(server: OllamaServer) -> Iterator[OllamaToolChat]:
+    made = make_tool_chat("ollama:tiny", server.url, WINDOW)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def house(server: OllamaServer, sqlite_url: str) -> Iterator[House]:
+    asked = make_chat("ollama:tiny", server.url, WINDOW)
+    house = House(sqlite_url, ModelAgent(asked, "ollama:tiny", WINDOW, 5.0))
+    house.install()
+    yield house
+    asked.close()
+    house.database.dispose()
+
+
+def govern(house: House, refill: float = 0.0) -> Regulator:
+    return Regulator(house.database, house.clock, Rules(refill, 20.0, 32))
+
+
+def ask(house: House, chat: OllamaToolChat, fails: bool = False) -> None:
+    """Call the model once on the app's account."""
+    exchange = Exchange(WorkKind.THINK, SHORT, (), 100, fresh="Hello?")
+    try:
+        chat.reply(exchange, 5, house.accountant.meter(Booking("notes", None, None)))
+    except OverBudget:
+        raise
+    except AfterthoughtError:
+        assert fails
+
+
+def spent(house: House) -> dict[str, float]:
+    with house.database.read() as session:
+        windows = ledger.spent_by_window(session, "notes", house.clock.now())
+    return {name: to_units(micro) for name, micro in windows.items()}
+
+
+def set_budget(house: House, units: float) -> None:
+    with house.database.write() as session:
+        get_app(session, "notes").hourly_budget_micro = to_micro(units)
+
+
+def test_the_first_poll_is_zero_the_next_is_not_and_the_one_after_is_zero_again(house: House) -> None:
+    regulator = govern(house)
+    assert regulator.settle() == 0
+    house.converse("notes", "c1", "I keep bees.")
+    assert house.work_off() == [JobState.DONE]
+    assert regulator.settle() > 0
+    assert regulator.settle() == 0
+
+
+def test_three_calls_add_up_exactly_in_every_window(house: House, server: OllamaServer, chat: OllamaToolChat) -> None:
+    server.will(*(replace(PLAIN, seen_tokens=p, said_tokens=c) for p, c in ((800, 50), (420, 20), (260, 10))))
+    for _ in range(3):
+        ask(house, chat)
+    assert spent(house) == dict.fromkeys(("total", "last24h", "last1h", "last1min"), 10.5 + 5.2 + 3.1)
+
+
+def test_a_short_call_is_not_free_and_a_model_being_loaded_costs_nothing(
+    house: House, server: OllamaServer, chat: OllamaToolChat
+) -> None:
+    server.will(PLAIN)
+    ask(house, chat)
+    assert spent(house)["total"] == PLAIN_UNITS
+    server.will(replace(PLAIN, load_seconds=0.5))
+    ask(house, chat)
+    assert spent(house)["total"] == 2 * PLAIN_UNITS
+
+
+@pytest.mark.parametrize(
+    ("act", "least", "most"),
+    [
+        (replace(PLAIN, done_reason="length"), PLAIN_UNITS, PLAIN_UNITS),
+        (replace(PLAIN, answer="Hello there, all of you.", error_after=2), 0.01, PLAIN_UNITS),
+        (Act(status=400), 0.0, 0.0),
+    ],
+    ids=["cut off", "broken off", "refused"],
+)
+def test_a_failed_call_is_charged_for_what_it_used(
+    house: House, server: OllamaServer, chat: OllamaToolChat, act: Act, least: float, most: float
+) -> None:
+    server.will(act)
+    ask(house, chat, fails=True)
+    assert len(server.chats) == 1
+    assert least <= spent(house)["total"] <= most
+    regulator = govern(house)
+    regulator.settle()
+    with house.database.read() as session:
+        assert regulator.reading(session).level == 100 - spent(house)["total"]
+        assert regulator.reading(session).reserved == 0
+
+
+@pytest.mark.parametrize(("level", "starts"), [(20.0, 0), (20.1, 1)], ids=["at 20 %", "at 20.1 %"])
+def test_below_the_gate_conversations_end_and_no_model_is_asked(
+    house: House, server: OllamaServer, level: float, starts: int
+) -> None:
+    spend(house, 100 - level)
+    govern(house).settle()
+    for app_id in ("b", "a", "c"):
+        house.install(app_id)
+        house.converse(app_id, "c1", f"I am {app_id}.")
+    relay = Relay(house, govern(house))
+    relay.step.run()
+    for message in relay.sent:
+        house.attempt(message)
+    assert bool(server.chats) is bool(starts)
+    assert starts == 0 or "I am b." in str(server.chats[0]["messages"])
+    assert starts or {job.state for job in house.jobs()} == {JobState.DEFERRED}
+
+
+@pytest.mark.parametrize(
+    ("budget", "calls"), [(0, 0), (2, 0), (25.5, 2), (1_000_000, 3)], ids=["nothing", "too little", "two", "plenty"]
+)
+def test_a_model_is_not_asked_for_more_than_its_apps_budget_covers(
+    house: House, server: OllamaServer, chat: OllamaToolChat, budget: float, calls: int
+) -> None:
+    set_budget(house, budget)
+    server.will(*[replace(PLAIN, seen_tokens=700, said_tokens=90)] * 3)
+    for number in range(3):
+        if number < calls:
+            ask(house, chat)
+        else:
+            with pytest.raises(OverBudget):
+                ask(house, chat)
+    assert len(server.chats) == calls
+    assert spent(house)["total"] <= budget
+
+
+@pytest.mark.integration
+def test_an_idle_loop_with_a_model_asks_it_nothing(
+    sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: OllamaServer
+) -> None:
+    env = {
+        "OLLAMA_HOST": server.url, "AFTERTHOUGHT_MODEL": "ollama:tiny", "AFTERTHOUGHT_ANSWER_AFTER_SECONDS": "0",
+        "AFTERTHOUGHT_TICK_SECONDS": "0.05", "AFTERTHOUGHT_LOG_LEVEL": "warning",
+    }  # fmt: skip
+    with start_system(tmp_path, sqlite_url, own_redis.url, workers=1, env=env) as system, system.client() as client:
+        with pytest.raises(AssertionError):
+            wait_until(lambda: server.chats, 5, "a call that must not come")
+        assert client.get("/energy").raise_for_status().json()["level"] == 100
+        assert system.loop.log == ""
