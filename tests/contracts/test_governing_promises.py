@@ -187,6 +187,21 @@ def test_a_job_held_by_its_budget_says_why_since_when_and_when_it_is_expected(ho
     assert not house.jobs(state=JobState.DEFERRED)
 
 
+def test_a_job_that_waited_for_energy_and_then_waits_for_its_budget_says_so(house: House) -> None:
+    set_app(house, hourly_budget_micro=to_micro(5))
+    house.converse("notes", "c", "fact")
+    spend(house, 95, app_id="other")
+    relay = Relay(house, govern(house, refill=1.0))
+    relay.run_all()
+    assert [job.deferral for job in house.jobs()] == [Deferral.ENERGY]
+    house.clock.advance(100)
+    spend(house, 5)
+    relay.run_all()
+    [job] = house.jobs()
+    assert (job.deferral, job.deferred_since) == (Deferral.BUDGET, house.clock.now())
+    assert (job.reason or "").startswith("budget: ")
+
+
 def test_a_budget_too_small_for_any_job_says_so(house: House) -> None:
     set_app(house, hourly_budget_micro=to_micro(5))
     house.converse("notes", "c", "fact")
