@@ -8,6 +8,8 @@ from typing import Any
 
 from loop.regulator import Regulator
 from shared.db.transactions import Transactions
+from shared.energy.budget import percentage_of, status_of, to_units
+from shared.outbox.queries import count_deferred
 
 _FRESH_SECONDS = 0.9
 
@@ -31,11 +33,12 @@ class EnergyNews:
             return self._fields
 
     def _read(self) -> dict[str, Any]:
+        # Not the whole reading: its share of memory work goes through a day of the ledger.
         with self._database.read() as session:
-            found = self._regulator.reading(session)
+            level, deferred = self._regulator.level(session), count_deferred(session)
         return {
-            "level": round(found.level, 3),
-            "percentage": round(found.percentage, 3),
-            "status": found.status.value,
-            "deferredJobs": found.deferred_jobs,
+            "level": round(to_units(level), 3),
+            "percentage": round(percentage_of(level), 3),
+            "status": status_of(level).value,
+            "deferredJobs": deferred,
         }

@@ -32,7 +32,7 @@ from loop.thinking.turn import Limits
 from loop.ticker import Ticker
 from shared.apps.queries import lock_budgets
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
-from shared.clock import Clock, SystemClock
+from shared.clock import CLOCK_DOUBT, Clock, SystemClock
 from shared.contracts.jobs import JobMessage, Queue
 from shared.credentials import read_or_make_admin_token
 from shared.db.engine import Database
@@ -52,8 +52,6 @@ _STANDING_DOWN_SECONDS = 2.0
 _NOTICES_SECONDS = 2.0
 _BOOKING_SECONDS = 10.0
 """Beside the longest model call; then what was set aside for it is free again."""
-CLOCK_DOUBT = timedelta(minutes=1)
-"""How far the clocks of two machines may be apart without harm."""
 
 
 @dataclass(frozen=True)
@@ -111,85 +109,127 @@ class Loop:
         self.database.dispose()
 
 
+@dataclass(frozen=True)
+class _Base:
+    """What everything else is built on."""
+
+    settings: Settings
+    clock: Clock
+    database: Database
+    celery: Celery
+    redis: redis.Redis
+    metrics: Metrics
+    mandate: MandateKeeper
+    fenced: Transactions
+    """The database, for what only the regulating loop may write."""
+    regulator: Regulator
+    hub: Hub
+    draining: Event
+
+
 def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     """Build the loop of an installation. Raises: Configuration."""
-    clock = clock or SystemClock()
-    database = Database(settings.database)
-    celery = make_celery(settings)
-    client = connect_redis(settings)
-    metrics = Metrics(CollectorRegistry())
-    draining = Event()
-    mandate = MandateKeeper(database, clock, my_name(), settings.lock_seconds, metrics)
-    fenced = mandate.transactions
-    regulator = Regulator(
-        fenced,
-        clock,
-        Rules(settings.energy_refill_per_second, settings.energy_gate_percent, settings.in_flight_jobs),
+    base = _base(settings, clock or SystemClock())
+    thinker = _thinker(base, lambda: ticker.wake())
+    ticker = Ticker(_steps(base, thinker), settings.tick_seconds, base.metrics, base.mandate)
+    drains: list[Drain] = [lambda _: base.hub.close()]
+    return Loop(
+        settings=settings,
+        clock=base.clock,
+        database=base.database,
+        celery=base.celery,
+        redis=base.redis,
+        metrics=base.metrics,
+        regulator=base.regulator,
+        mandate=base.mandate,
+        ticker=ticker,
+        notices=_notices(base, ticker),
+        hub=base.hub,
+        admin_token=read_or_make_admin_token(settings),
+        draining=base.draining,
+        drains=drains if thinker is None else [*drains, thinker.drain],
     )
 
-    def send_job(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
-        send(celery, task, queue, message, priority)
 
-    relay = RelayJobs(fenced, clock, regulator, send_job, settings.queued_seconds, metrics, is_over=draining.is_set)
-    rule = RetryRule(settings.retry_base_seconds, settings.retry_max_seconds)
-    keep_keys = timedelta(hours=settings.idempotency_hours)
-    longest = max(settings.lease_seconds, settings.queued_seconds, settings.retry_max_seconds)
-    horizon = timedelta(seconds=longest) + CLOCK_DOUBT
-    longest_call = timedelta(seconds=settings.task_hard_limit_seconds)
-    hub = Hub()
-
-    def tell(position: int) -> None:
-        hub.tell()
-        notify(client, f"{EVENTS_NEWS}{position}")
-
-    keep_events = timedelta(hours=settings.event_hours)
-    publish = PublishEvents(fenced, clock, tell, keep_events, settings.webhook_max_attempts, metrics)
-    upkeep = Upkeep(fenced, clock, rule, keep_keys, metrics, horizon, longest_call=longest_call)
-    steps: list[Step] = [
-        publish, relay, SettleEnergy(regulator), upkeep, WakeSnoozed(fenced, clock), FinishErasures(fenced),
-        MendLanes(fenced, clock),
-    ]  # fmt: skip
-    thinker = _thinker(settings, clock, database, fenced, regulator, metrics, lambda: ticker.wake())
-    drains: list[Drain] = [lambda _: hub.close()]
-    if thinker is not None:
-        steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(settings), regulator.level), thinker))
-        drains.append(thinker.drain)
-    ticker = Ticker(steps, settings.tick_seconds, metrics, mandate)
-
-    def hear(news: str) -> None:
-        if is_of_events(news):
-            hub.tell()
-        else:
-            ticker.wake()
-
-    return Loop(
+def _base(settings: Settings, clock: Clock) -> _Base:
+    database = Database(settings.database)
+    metrics = Metrics(CollectorRegistry())
+    mandate = MandateKeeper(database, clock, my_name(), settings.lock_seconds, metrics)
+    fenced = mandate.transactions
+    rules = Rules(settings.energy_refill_per_second, settings.energy_gate_percent, settings.in_flight_jobs)
+    return _Base(
         settings=settings,
         clock=clock,
         database=database,
-        celery=celery,
-        redis=client,
+        celery=make_celery(settings),
+        redis=connect_redis(settings),
         metrics=metrics,
-        regulator=regulator,
         mandate=mandate,
-        ticker=ticker,
-        notices=Notices(client, hear),
-        hub=hub,
-        admin_token=read_or_make_admin_token(settings),
-        draining=draining,
-        drains=drains,
+        fenced=fenced,
+        regulator=Regulator(fenced, clock, rules),
+        hub=Hub(),
+        draining=Event(),
     )
 
 
-def _thinker(
-    settings: Settings,
-    clock: Clock,
-    database: Database,
-    fenced: Transactions,
-    regulator: Regulator,
-    metrics: Metrics,
-    on_free: Callable[[], None],
-) -> Thinker | None:
+def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
+    """Return what a tick does, in order."""
+    fenced, clock, regulator = base.fenced, base.clock, base.regulator
+    steps: list[Step] = [
+        _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
+        FinishErasures(fenced), MendLanes(fenced, clock),
+    ]  # fmt: skip
+    if thinker is not None:
+        steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(base.settings), regulator.level), thinker))
+    return steps
+
+
+def _publish(base: _Base) -> PublishEvents:
+    def tell(position: int) -> None:
+        base.hub.tell()
+        notify(base.redis, f"{EVENTS_NEWS}{position}")
+
+    keep, attempts = timedelta(hours=base.settings.event_hours), base.settings.webhook_max_attempts
+    return PublishEvents(base.fenced, base.clock, tell, keep, attempts, base.metrics)
+
+
+def _relay(base: _Base) -> RelayJobs:
+    def send_job(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
+        send(base.celery, task, queue, message, priority)
+
+    queued_seconds, is_over = base.settings.queued_seconds, base.draining.is_set
+    return RelayJobs(base.fenced, base.clock, base.regulator, send_job, queued_seconds, base.metrics, is_over=is_over)
+
+
+def _upkeep(base: _Base) -> Upkeep:
+    settings = base.settings
+    longest = max(settings.lease_seconds, settings.queued_seconds, settings.retry_max_seconds)
+    return Upkeep(
+        base.fenced,
+        base.clock,
+        RetryRule(settings.retry_base_seconds, settings.retry_max_seconds),
+        timedelta(hours=settings.idempotency_hours),
+        base.metrics,
+        timedelta(seconds=longest) + CLOCK_DOUBT,
+        longest_call=timedelta(seconds=settings.task_hard_limit_seconds),
+    )
+
+
+def _notices(base: _Base, ticker: Ticker) -> Notices:
+    """Return what hears of news from the other processes."""
+
+    def hear(news: str) -> None:
+        if is_of_events(news):
+            base.hub.tell()
+        else:
+            ticker.wake()
+
+    return Notices(base.redis, hear)
+
+
+def _thinker(base: _Base, on_free: Callable[[], None]) -> Thinker | None:
     """Return what thinks about conversations; None without a model, or when thinking is switched off."""
+    settings = base.settings
     if settings.model is None or not settings.thinking:
         return None
     window = settings.model_context_tokens
@@ -203,8 +243,8 @@ def _thinker(
         refill_per_second=settings.energy_refill_per_second,
     )
     longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
-    accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
-    return Thinker(fenced, clock, mind, accountant, regulator.level, metrics, on_free)
+    accountant = Accountant(base.database, base.clock, prices_of(settings), lock_budgets, base.metrics, longest)
+    return Thinker(base.fenced, base.clock, mind, accountant, base.regulator.level, base.metrics, on_free)
 
 
 def _patience(settings: Settings) -> Patience:

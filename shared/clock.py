@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
+
+CLOCK_DOUBT = timedelta(minutes=1)
+"""How far the clocks of two machines may be apart without harm."""
 
 
 class Clock(Protocol):

@@ -16,12 +16,10 @@ from sqlalchemy.orm import Session
 from loop.thinking.focus import Focus, FocusKind, permitted
 from shared.apps.models import App
 from shared.apps.queries import apps_to_review
-from shared.clock import Clock
+from shared.clock import CLOCK_DOUBT, Clock
 from shared.conversations import queries
 from shared.db.transactions import Transactions
 
-CLOCK_DOUBT = timedelta(minutes=1)
-"""What was said later than this from now was said before the clock was set back, and is no news."""
 _LOOK_FOR_REVIEWS_EVERY = 5.0
 _LOOKED_AT = 50
 
@@ -71,6 +69,7 @@ class Chooser:
         found = queries.oldest_unanswered(session, now - self._patience.within)
         if found is None or found.focus_since is None:
             return None
+        # What was said later than that was said before the clock was set back, and is no news.
         if now - self._patience.after < found.focus_since <= now + CLOCK_DOUBT:
             return None
         return Focus(FocusKind.UNANSWERED, found.app_id, found.conversation_id)

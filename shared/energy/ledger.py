@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, case, delete, func, or_, select, text, update
 from sqlalchemy.orm import Session
 
+from shared.clock import CLOCK_DOUBT
 from shared.db.inserting import insert_if_absent
 from shared.energy.budget import FULL, Budgets, Prices, affordable_at, averaged, drained, price, refilled, to_units
 from shared.energy.models import Estimate, Level, Reservation, Spending
@@ -15,9 +16,6 @@ from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
 
 WINDOWS = {"last24h": timedelta(hours=24), "last1h": timedelta(hours=1), "last1min": timedelta(minutes=1)}
 
-
-CLOCK_DOUBT = timedelta(minutes=1)
-"""How far the clocks of two machines may be apart without harm."""
 _UNSETTLED = text("NOT energy_ledger.settled")
 # Written out as its partial index has it: for SQLite, SQLAlchemy would write "settled = 0", which finds no such index.
 
