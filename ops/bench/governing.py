@@ -17,9 +17,9 @@ import heapq
 import random
 import sys
 import tempfile
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +33,7 @@ from loop.regulator import Allowance, Regulator, Rules
 from ops.bench.figures import say, show
 from shared.db.schema import migrate
 from shared.energy import ledger
-from shared.energy.budget import FLOOR, to_units
+from shared.energy.budget import FLOOR, seconds_until_open, to_micro, to_units
 from shared.energy.models import Level, Spending
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.outbox.lanes import Terms
@@ -43,8 +43,9 @@ from tests.support.relaying import Relay
 
 DAY = timedelta(days=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)
-_ANSWER = ModelCall(WorkKind.THINK, "ollama:scripted", 1500, 120, False, CallOutcome.ANSWERED, 2.0)
+_ANSWER = ModelCall(WorkKind.THINK, "ollama:scripted", 1000, 80, False, CallOutcome.ANSWERED, 2.0)
 _FLOOD = "app-flood"
+_GATE = 20.0
 
 
 def main(arguments: list[str]) -> int:
@@ -92,7 +93,6 @@ class _Event:
     number: int
     app: str
     asks: bool
-    asked_at: datetime = START
 
 
 def _day(options: Wanted) -> list[_Event]:
@@ -107,7 +107,7 @@ def _day(options: Wanted) -> list[_Event]:
         ends = START + DAY * _hour(chance)
         plan.append(_Event(ends, number, app, asks=False))
         asked = (ends - timedelta(minutes=chance.uniform(0.5, 10)) for _ in range(options.answers))
-        plan += [_Event(at, number, app, asks=True, asked_at=at) for at in asked]
+        plan += [_Event(at, number, app, asks=True) for at in asked]
     return sorted(plan)
 
 
@@ -143,7 +143,7 @@ def _one_day(plan: list[_Event], options: Wanted, governed: bool) -> dict[str, A
         migrate(url)
         house = House(url)
         house.clock.at = START
-        rules = Rules(options.refill, 20.0, 64)
+        rules = Rules(options.refill, _GATE, 64)
         regulator = (Regulator if governed else _Ungoverned)(house.database, house.clock, rules)
         for app in sorted({event.app for event in plan}):
             house.install(app)
@@ -155,43 +155,43 @@ def _one_day(plan: list[_Event], options: Wanted, governed: bool) -> dict[str, A
 
 
 def _live(house: House, relay: Relay, regulator: Regulator, events: list[_Event], seen: _Seen) -> None:
-    heapq.heapify(events)
     ended: dict[str, datetime] = {}
-    while events or ended:
-        house.clock.at = _next_moment(house, regulator, events, waiting=bool(ended))
+    asked: deque[_Event] = deque()
+    heapq.heapify(events)
+    while events or ended or asked:
+        house.clock.at = _next_moment(house, regulator, events, asked, bool(ended), seen.refill)
         while events and events[0].at <= house.clock.at:
             event = heapq.heappop(events)
             if event.asks:
-                later = _answer(house, regulator, event, seen)
-                if later is not None:
-                    heapq.heappush(events, later)
+                asked.append(event)
             else:
                 said = f"On day {event.number} I planted {event.number} rows of beans."
                 [job] = house.converse(event.app, f"c{event.number}", said, "Noted.")
                 ended[job.job_id] = house.clock.at
+        _answer(house, regulator, asked, seen)
         _work(house, relay, regulator, ended, seen)
         seen.levels.append((house.clock.at, _level(house, regulator)))
 
 
-def _next_moment(house: House, regulator: Regulator, events: list[_Event], waiting: bool) -> datetime:
-    """Return the next arrival, or when energy comes back if something waits for it."""
+def _next_moment(
+    house: House, regulator: Regulator, events: list[_Event], asked: Sequence[_Event], waiting: bool, refill: float
+) -> datetime:
+    """Return the next arrival, or when there is energy again for what waits for it."""
     moments = [events[0].at] if events else []
-    if waiting:
-        with house.database.read() as session:
-            left = regulator.reading(session).seconds_until_open
-        moments.append(house.clock.at + timedelta(seconds=max(1.0, (left or 0) + 0.001)))
+    for waits, percent in ((bool(asked), 0.0), (waiting, _GATE)):
+        if waits:
+            left = seconds_until_open(to_micro(_level(house, regulator)), percent, refill)
+            moments.append(house.clock.at + timedelta(seconds=max(0.5, (left or 0) + 0.001)))
     return max(house.clock.at, min(moments))
 
 
-def _answer(house: House, regulator: Regulator, event: _Event, seen: _Seen) -> _Event | None:
-    """Answer while any energy is left; return the same wish for later when there is none."""
-    level = _level(house, regulator)
-    if level <= 0 and not isinstance(regulator, _Ungoverned):
-        return replace(event, at=house.clock.at + timedelta(seconds=max(1.0, -level / seen.refill)))
-    house.accountant.meter(ledger.Booking(event.app, None, None))(_ANSWER)
-    regulator.settle()
-    seen.held_answers.append((house.clock.at - event.asked_at).total_seconds())
-    return None
+def _answer(house: House, regulator: Regulator, asked: deque[_Event], seen: _Seen) -> None:
+    """Answer who asked first, while any energy is left; what an answer draws is settled at once."""
+    while asked and (isinstance(regulator, _Ungoverned) or _level(house, regulator) > 0):
+        event = asked.popleft()
+        house.accountant.meter(ledger.Booking(event.app, None, None))(_ANSWER)
+        regulator.settle()
+        seen.held_answers.append((house.clock.at - event.at).total_seconds())
 
 
 def _work(house: House, relay: Relay, regulator: Regulator, ended: dict[str, datetime], seen: _Seen) -> None:
