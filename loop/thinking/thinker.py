@@ -22,7 +22,7 @@ from loop.thinking.prompt import Window, open_exchange
 from loop.thinking.situation import Energy, Situation, look
 from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import Limits, Turn
-from shared.apps.queries import answered_by_loop, get_app
+from shared.apps.queries import answered_by_loop, get_app, lock_app
 from shared.clock import Clock
 from shared.conversations import queries
 from shared.conversations.focus import put_off, refresh_all
@@ -196,8 +196,12 @@ class Thinker:
         seen = situation.focused
         if seen is None or situation.focus.kind is not FocusKind.UNANSWERED or outcome not in fruitless:
             return
-        until = until or self._clock.now() + min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(seen.attempts, 20))
+        now = self._clock.now()
+        until = until or now + min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(seen.attempts, 20))
         with self._transactions.write() as session, suppress(NotFound):
+            app = lock_app(session, situation.focus.app_id)
+            if outcome is TurnOutcome.OVER_BUDGET and app.updated_at > situation.now:
+                until = now  # Its budget may be another one by now.
             conversation = queries.lock_conversation(session, situation.focus.app_id, seen.conversation_id)
             # Who said something meanwhile waits for an answer to that.
             if conversation.ended_at is None and conversation.message_count == seen.message_count:

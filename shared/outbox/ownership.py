@@ -100,12 +100,18 @@ def finish(session: Session, held: Claim, state: JobState, now: datetime, reason
     lanes.refresh(session, job.app_id, job.track, now)
 
 
-def put_off(session: Session, held: Claim, why: str, until: datetime, now: datetime) -> None:
+def put_off(
+    session: Session, held: Claim, why: str, until: datetime, now: datetime, changed_at: datetime | None = None
+) -> None:
     """Defer a job its app's budget does not cover until then, with what waits behind it; the attempt does not count.
+
+    ``changed_at``: when the locked app was last changed; after the job was begun, its budget may be another one now.
 
     Raises: LeaseLost.
     """
     job = _held(session, held)
+    if changed_at is not None and job.started_at is not None and changed_at > job.started_at:
+        until = now
     job.state, job.fence, job.attempts = JobState.DEFERRED, job.fence + 1, max(0, job.attempts - 1)
     job.lease_owner = job.leased_until = None
     job.deferral, job.deferred_since, job.reason = Deferral.BUDGET, now, why

@@ -10,6 +10,7 @@ import pytest
 
 from loop.regulator import Regulator, Rules
 from shared.apps.queries import get_app
+from shared.apps.registry import AppChange, change
 from shared.contracts.jobs import JobMessage, Queue
 from shared.energy import ledger
 from shared.energy.budget import Budgets, to_micro, to_units
@@ -21,6 +22,7 @@ from shared.memories.compaction import Action, Decision
 from shared.outbox import dispatch, lanes, ownership
 from shared.outbox.control import abandon_all
 from shared.outbox.models import Deferral, JobState
+from shared.outbox.ownership import Claim
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
 
@@ -303,6 +305,24 @@ def test_a_put_off_job_keeps_its_place_and_its_attempts(house: House) -> None:
     house.clock.advance(61)
     [again] = house.claims()
     assert (again.job_id, again.attempt) == (claim.job_id, 1)
+
+
+def test_a_budget_that_is_changed_while_a_call_is_refused_holds_nothing_back(house: House) -> None:
+    def is_refused(claim: Claim) -> JobState:
+        house.clock.advance(1)
+        with house.database.write() as session:
+            change(session, "notes", AppChange(), house.clock.now())
+        raise OverBudget("budget: used up", house.clock.now() + timedelta(days=1))
+
+    house.converse("notes", "c", "fact")
+    memorising, house.pipeline = house.pipeline, is_refused  # type: ignore[assignment]
+    relay = Relay(house, govern(house, refill=10.0))
+    relay.step.run()
+    house.attempt(relay.sent.pop())
+    assert [job.state for job in house.jobs()] == [JobState.DEFERRED]
+    house.pipeline = memorising
+    relay.run_all()
+    assert house.contents() == ["fact"]
 
 
 def test_a_meter_refuses_a_call_its_apps_budget_does_not_cover_and_books_nothing(house: House) -> None:

@@ -19,7 +19,7 @@ from shared.conversations.focus import refresh
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Answer
 from shared.db.base import Base
-from shared.errors import Configuration, Conflict, MandateLost, Transient
+from shared.errors import Configuration, Conflict, MandateLost, OverBudget, Transient
 from shared.llm.chat import Reply
 from shared.memories.erasure import erase_conversation
 from shared.memories.history import Cause
@@ -384,6 +384,19 @@ def test_an_app_without_budget_left_waits_until_there_is_some(thinking: Thinking
     assert len(thinking.chat.exchanges) == 1, "the model is not asked"
     conversation = thinking.conversation("c")
     assert conversation.think_after is not None and conversation.unanswered_since is not None
+
+
+def test_a_budget_that_is_changed_while_a_turn_is_refused_puts_nothing_off(thinking: Thinking) -> None:
+    def is_refused(_: object) -> Any:
+        thinking.house.clock.advance(1)
+        thinking.change_app(updated_at=thinking.house.clock.now())
+        raise OverBudget("budget: used up", thinking.house.clock.now() + timedelta(days=1))
+
+    thinking.said("c", "hello")
+    thinking.will(is_refused, respond("Hi."))
+    assert thinking.think() is TurnOutcome.OVER_BUDGET
+    wake(thinking)
+    assert thinking.think() is TurnOutcome.ANSWERED
 
 
 def test_a_model_may_wait_for_energy(thinking: Thinking) -> None:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 import redis
 from celery.exceptions import SoftTimeLimitExceeded
 
+from shared.apps.queries import lock_app
 from shared.broker import notify
 from shared.clock import Clock
 from shared.contracts.jobs import JobKind, JobMessage
@@ -119,7 +120,8 @@ class Attempts:
         self._log.info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until)
         try:
             with self._database.write() as session:
-                ownership.put_off(session, held, error.message, error.until, self._clock.now())
+                changed_at = lock_app(session, held.app_id).updated_at
+                ownership.put_off(session, held, error.message, error.until, self._clock.now(), changed_at)
                 record_deferral(session, held, self._clock.now())
         except LeaseLost as lost:
             self._drop(held, lost)
