@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -13,14 +14,14 @@ from loop.regulator import Regulator, Rules
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
 from loop.steps.wake_snoozed import WakeSnoozed
-from loop.ticker import Ticker, Unshared
+from loop.ticker import LATE_SECONDS, Ticker, Unshared
 from shared.contracts.jobs import JobMessage, Queue
 from shared.conversations.lifecycle import NewConversation, snooze, start
 from shared.conversations.queries import ConversationState, get_conversation, lock_conversation, state_of
 from shared.energy import ledger
 from shared.energy.budget import FULL
 from shared.energy.models import Level
-from shared.errors import Transient
+from shared.errors import MandateLost, Transient
 from shared.outbox.models import JobState
 from shared.presence import is_gone
 from shared.telemetry.metrics import Metrics
@@ -338,3 +339,44 @@ def test_a_worker_with_a_task_in_hand_is_not_called_deaf_until_the_task_is_overd
 )
 def test_only_a_process_of_the_same_node_is_known_to_be_gone(owner: str, gone: bool) -> None:
     assert is_gone(owner, "me") is gone
+
+
+def test_a_step_that_was_slow_leaves_the_rest_of_its_tick_to_the_shift_that_took_over() -> None:
+    began, release, done = threading.Event(), threading.Event(), threading.Event()
+    ran: list[str] = []
+
+    def hang() -> None:
+        began.set()
+        release.wait(30)
+
+    steps = [Step("relay_jobs", hang), Step("upkeep", lambda: ran.append(threading.current_thread().name))]
+    ticker = Ticker(steps, 0.01, Metrics(CollectorRegistry()), patience_seconds=0.0)
+
+    def tick() -> None:
+        ticker.tick()
+        done.set()
+
+    slow = threading.Thread(target=tick, name="slow")
+    slow.start()
+    assert began.wait(10)
+    assert ticker.look()
+    wait_until(lambda: bool(ran), 10, "the other shift to go on")
+    release.set()
+    assert done.wait(10) and "slow" not in ran
+    assert ticker.stop(10)
+
+
+def test_without_the_mandate_the_rest_of_a_tick_is_left_out() -> None:
+    def refuse() -> None:
+        raise MandateLost("another loop regulates")
+
+    steps = [Step("relay_jobs", refuse), Step("upkeep", lambda: pytest.fail("it no longer regulates"))]
+    assert Ticker(steps, 60, Metrics(CollectorRegistry())).tick() is False
+
+
+def test_a_loop_whose_ticks_do_not_end_is_not_well() -> None:
+    ticker = Ticker([], 60, Metrics(CollectorRegistry()))
+    ticker.tick()
+    assert ticker.look()
+    ticker.ticked_at = time.monotonic() - LATE_SECONDS - 1
+    assert not ticker.look()
