@@ -8,9 +8,11 @@ from sqlalchemy import delete, func, select
 
 from loop.steps.mend_lanes import MendLanes
 from loop.steps.upkeep import Upkeep
+from shared.contracts.events import EventKind
 from shared.energy import ledger
 from shared.energy.ledger import Booking
 from shared.energy.models import Reservation
+from shared.events.models import Event
 from shared.llm.calls import Prospect, WorkKind
 from shared.outbox import ownership
 from shared.outbox.models import JobState, Lane
@@ -51,6 +53,9 @@ def test_a_worker_lost_in_its_last_attempt_leaves_a_dead_letter_that_is_counted(
     exhaust(house)
     house.clock.advance(61)
     assert upkeep(house).run() and [job.state for job in house.jobs()] == [JobState.DEAD]
+    with house.database.read() as session:
+        told = session.scalars(select(Event.details).where(Event.kind == EventKind.JOB_FINISHED)).all()
+    assert told == [{"job": KIND, "state": "dead"}]
     assert deaths(house) == (1, 1) and house.metrics.jobs_lost._value.get() == 1
 
 

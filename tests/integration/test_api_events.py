@@ -388,10 +388,11 @@ def test_an_admin_hears_every_app_and_the_energy(town: Town) -> None:
     assert energy[-1]["data"]["status"] == "medium" and energy[-1]["data"]["level"] == 40
 
 
-@pytest.mark.parametrize("how", ["token revoked", "app uninstalled"])
+@pytest.mark.parametrize("how", ["token revoked", "app uninstalled", "app uninstalled under an admin"])
 def test_a_listener_that_may_listen_no_more_is_sent_home(town: Town, how: str) -> None:
     issued = town.api.ask("POST", "/apps/chat/tokens")
-    with town.listening(token=issued["token"]) as heard:
+    token = ADMIN if how.endswith("admin") else issued["token"]
+    with town.listening(token=token) as heard:
         path = f"/apps/chat/tokens/{issued['tokenId']}" if how == "token revoked" else "/apps/chat"
         town.api.ask("DELETE", path)
         town.happen()

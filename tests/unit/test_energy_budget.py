@@ -90,6 +90,13 @@ def test_the_extractive_agent_is_charged_a_hundredth() -> None:
     assert price(call, PRICES) == to_micro(15.0 * 1.5 / 100)
 
 
+def test_the_small_model_is_charged_by_its_factor_and_no_other_is() -> None:
+    prices = Prices(0.01, 0.05, 1.5, 0.01, "ollama:small", 0.25)
+    models = ("ollama:small", "ollama:large")
+    small, large = (ModelCall(WorkKind.THINK, model, 100, 20, False, CallOutcome.ANSWERED, 1.0) for model in models)
+    assert (price(small, prices), price(large, prices)) == (to_micro(0.5), to_micro(2.0))
+
+
 SPENT = st.lists(st.tuples(st.integers(0, 7200), st.integers(0, 50)), max_size=30)
 
 
