@@ -14,6 +14,7 @@ from shared.energy.budget import FULL, Budgets, Prices, affordable_at, averaged,
 from shared.energy.models import Estimate, Level, Reservation, Spending
 from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
 
+SETTLE_LIMIT = 10_000
 WINDOWS = {"last24h": timedelta(hours=24), "last1h": timedelta(hours=1), "last1min": timedelta(minutes=1)}
 
 _UNSETTLED = text("NOT energy_ledger.settled")
@@ -163,9 +164,13 @@ def _rows_in(session: Session, app_id: str, since: datetime, until: datetime) ->
 
 
 def settle(session: Session, per_second: float, now: datetime) -> int:
-    """Draw every unsettled row from the level, each exactly once; return what was drawn, in micro-units."""
+    """Draw unsettled rows from the level, the oldest first, each exactly once; return what was drawn, in micro-units.
+
+    At most ``SETTLE_LIMIT`` at a time: a statement takes only so many values.
+    """
     level = _locked_level(session, now)
-    entries = session.execute(select(Spending.entry, Spending.micro).where(_UNSETTLED)).all()
+    oldest = select(Spending.entry, Spending.micro).where(_UNSETTLED).order_by(Spending.entry).limit(SETTLE_LIMIT)
+    entries = session.execute(oldest).all()
     if not entries:
         return 0
     cost = sum(micro for _, micro in entries)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import insert
 
 from loop.regulator import Regulator, Rules
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, FULL, MICRO, to_micro, to_units
+from shared.energy.models import Spending
 from shared.outbox import dispatch
 from shared.outbox.models import Deferral, JobState
 from tests.support.house import House
@@ -127,6 +129,19 @@ def test_the_share_of_memory_work_is_known(house: House) -> None:
     spend(house, 95, kind="respond")
     with house.database.read() as session:
         assert regulator(house).reading(session).memory_share == pytest.approx(0.05)
+
+
+def test_more_rows_than_a_statement_takes_values_are_settled_exactly(house: House) -> None:
+    row = {
+        "app_id": "notes", "kind": "think", "model": "ollama:m", "outcome": "answered", "prompt_tokens": 1,
+        "completion_tokens": 1, "estimated": False, "micro": 7, "settled": False, "at": house.clock.now(),
+    }  # fmt: skip
+    with house.database.write() as session:
+        session.execute(insert(Spending), [row] * 66_000)
+    while regulator(house, 0).settle():
+        pass
+    with house.database.read() as session:
+        assert ledger.drawn(session) == 7 * 66_000
 
 
 def test_a_level_of_a_million_small_draws_is_exact(house: House) -> None:
