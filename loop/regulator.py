@@ -33,6 +33,8 @@ class Rules:
     refill_per_second: float
     gate_percent: float
     in_flight_jobs: int
+    first_guess: int = 0
+    """What a job is taken to cost until the first one has, in micro-units."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Regulator:
         level = self.level(session)
         in_flight = count_in_flight(session)
         free = max(0, self._rules.in_flight_jobs - in_flight)
-        typical = self._typical_job(session, now)
+        typical = self._typical_job(session, now) or self._rules.first_guess
         for_jobs, for_thinking = ledger.reserved(session, now)
         under_way = max(for_jobs, in_flight * typical) + for_thinking
         jobs = budget.may_start(level, self._rules.gate_percent, under_way, typical, free)
@@ -118,12 +120,17 @@ class Regulator:
             return None
         until = held_until(session, job) if job.deferral == Deferral.BUDGET else None
         if until is not None:
-            return until
+            return None if self._is_beyond_budgets(session, job) else until
         now, rules = self._clock.now(), self._rules
         ahead = count_deferred_before(session, job.seq)
         typical = self._typical_job(session, now)
         wait = budget.expected_wait(self.level(session), rules.gate_percent, rules.refill_per_second, ahead, typical)
         return None if wait is None else now + min(timedelta(seconds=wait), LONGEST_WAIT)
+
+    def _is_beyond_budgets(self, session: Session, job: Job) -> bool:
+        """Whether a job alone costs more than a budget of its app, so that no waiting helps."""
+        need = self._typical_job(session, self._clock.now())
+        return any(need > most for _, most, _ in budgets_of(session, job.app_id or "").windows())
 
     def _typical_job(self, session: Session, now: datetime) -> int:
         """Return what a job costs, looked up at most once a second: it is an average and moves slowly."""

@@ -38,7 +38,7 @@ from shared.credentials import read_or_make_admin_token
 from shared.db.engine import Database
 from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
-from shared.energy.budget import prices_of
+from shared.energy.budget import prices_of, to_micro
 from shared.events.addresses import Resolve, resolve
 from shared.llm.providers import make_tool_chat
 from shared.outbox.retry import RetryRule
@@ -48,6 +48,8 @@ from shared.telemetry.metrics import Metrics
 
 Drain = Callable[[float], object]
 """Finishes or lets go of what was begun, within so many seconds."""
+_FIRST_GUESS = 12.0
+"""Units a creation is taken to cost until one has: 10 to 15 by the default prices. Source: decisions, "Energy"."""
 _STANDING_DOWN_SECONDS = 2.0
 _NOTICES_SECONDS = 2.0
 _BOOKING_SECONDS = 10.0
@@ -156,7 +158,12 @@ def _base(settings: Settings, clock: Clock) -> _Base:
     metrics = Metrics(CollectorRegistry())
     mandate = MandateKeeper(database, clock, my_name(), settings.lock_seconds, metrics)
     fenced = mandate.transactions
-    rules = Rules(settings.energy_refill_per_second, settings.energy_gate_percent, settings.in_flight_jobs)
+    rules = Rules(
+        settings.energy_refill_per_second,
+        settings.energy_gate_percent,
+        settings.in_flight_jobs,
+        first_guess=to_micro(_FIRST_GUESS * (1 if settings.model else settings.extractive_fraction)),
+    )
     return _Base(
         settings=settings,
         clock=clock,

@@ -359,3 +359,26 @@ def test_a_message_names_the_queue_of_its_kind(house: House) -> None:
     relay.step.run()
     assert relay.queues == [Queue.MEMORY]
     assert all(isinstance(message, JobMessage) for message in relay.sent)
+
+
+def test_before_anything_has_cost_energy_a_job_is_taken_to_cost_what_is_usual(house: House) -> None:
+    for i in range(20):
+        house.install(f"app{i}")
+        house.converse(f"app{i}", "c", "text")
+    rules = Rules(0.0, 20.0, 32, first_guess=to_micro(12))
+    with house.database.read() as session:
+        allowed = Regulator(house.database, house.clock, rules).allowance(session)
+        assert allowed.jobs == 7  # 80 units above the gate, 12 for each; the last may reach below it.
+
+
+def test_a_job_that_no_budget_will_ever_cover_is_not_expected(house: House) -> None:
+    house.install("rich")
+    house.converse("rich", "c", "text")
+    house.work_off()
+    set_app(house, hourly_budget_micro=to_micro(5))
+    [job] = house.converse("notes", "c", "text")
+    regulator = govern(house, refill=1.0)
+    Relay(house, regulator).run_all()
+    [job] = house.jobs(app_id="notes")
+    with house.database.read() as session:
+        assert job.deferral == Deferral.BUDGET and regulator.expected(session, job) is None
