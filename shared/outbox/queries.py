@@ -73,9 +73,14 @@ def head_of_lane(session: Session, app_id: str, track: str, now: datetime) -> Jo
 
 
 def lock_head_of_lane(session: Session, app_id: str, track: str, now: datetime) -> Job | None:
-    """Return the due job at the head of a lane, locked; None when there is none, or another has it in hand."""
-    query = select(Job).where(Job.app_id == app_id, Job.track == track, _is_one_of(WAITING), Job.due_at <= now)
-    return session.scalar(query.order_by(Job.priority, Job.seq).limit(1).with_for_update(skip_locked=True))
+    """Return the due job at the head of a lane, locked; None when there is none, or another has it in hand.
+
+    What another has in hand is waited for in a later tick and not passed over: an app's jobs keep their order.
+    """
+    due = (Job.app_id == app_id, Job.track == track, _is_one_of(WAITING), Job.due_at <= now)
+    head = select(Job.seq).where(*due).order_by(Job.priority, Job.seq).limit(1).scalar_subquery()
+    query = select(Job).where(Job.seq == head, _is_one_of(WAITING)).with_for_update(skip_locked=True)
+    return session.scalar(query, execution_options={"populate_existing": True})
 
 
 def has_in_flight(session: Session, app_id: str, track: str) -> bool:

@@ -16,6 +16,7 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.queries import lock_conversation, messages_of
 from shared.memories.erasure import erase_app, erase_conversation, purge_memories
 from shared.outbox import dispatch
+from shared.outbox.queries import lock_job
 from tests.support.house import House
 from tests.support.waiting import wait_until
 
@@ -114,3 +115,14 @@ def test_a_purge_waits_for_the_relay_that_has_the_apps_job(house: House) -> None
         lambda session: dispatch.take_due(session, now, 5, 60),
     )
     assert [job.state for job in house.jobs()] == ["cancelled"]
+
+
+def test_a_job_in_other_hands_is_waited_for_and_not_passed_over(house: House) -> None:
+    for i in range(3):
+        house.converse("notes", f"c{i}", "text")
+    first = house.jobs()[-1]
+    with house.database.write() as holder:
+        lock_job(holder, first.job_id)
+        assert list(house.claims()) == []
+    [claim] = house.claims()
+    assert claim.job_id == first.job_id
