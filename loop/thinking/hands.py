@@ -26,7 +26,7 @@ from loop.thinking.tools import (
     read_arguments,
 )
 from shared.apps.models import AnsweredBy, App
-from shared.apps.queries import lock_app
+from shared.apps.queries import count_erasures, lock_app
 from shared.clock import Clock
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.answers import Duplicate, Stale, Thought
@@ -237,6 +237,8 @@ class Hands:
         snoozed = conversation.snoozed_until is not None and conversation.snoozed_until > now
         if app.uninstalled_at is not None or app.answered_by != AnsweredBy.LOOP or snoozed:
             raise Stale("It is not yours to answer any more; this is dropped.")
+        if count_erasures(session, app_id) != self._situation.erasures:
+            raise Stale("Something you had in mind was erased meanwhile; this is dropped.")
         return app, conversation
 
     def _is_focused(self, seen: Seen) -> bool:

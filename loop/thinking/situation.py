@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from loop.thinking.focus import Focus, FocusKind, review_size
 from shared.apps.models import AnsweredBy
-from shared.apps.queries import get_app
+from shared.apps.queries import count_erasures, get_app
 from shared.context.opening import recall
 from shared.conversations import queries
 from shared.conversations.models import Conversation
@@ -92,6 +92,8 @@ class Situation:
     energy: Energy
     now: datetime
     conversations: tuple[Seen, ...]
+    erasures: int = 0
+    """How often something of the app had been erased."""
 
     @property
     def focused(self) -> Seen | None:
@@ -111,7 +113,8 @@ def look(session: Session, focus: Focus, energy: Energy, memory_tokens: int, now
     seen = _recent(session, focus, energy) if focus.conversation_id is None else _one(session, focus, now)
     if not seen:
         return None
-    return Situation(focus, app.name, recall(session, app, memory_tokens).text, energy, now, seen)
+    memories = recall(session, app, memory_tokens).text
+    return Situation(focus, app.name, memories, energy, now, seen, count_erasures(session, app.app_id))
 
 
 def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:

@@ -88,6 +88,11 @@ def list_erasures(session: Session, app_id: str) -> Sequence[Erasure]:
     return session.scalars(select(Erasure).where(Erasure.app_id == app_id).order_by(Erasure.at.desc())).all()
 
 
+def count_erasures(session: Session, app_id: str) -> int:
+    """Return how often something of an app was erased."""
+    return session.scalar(select(func.count()).select_from(Erasure).where(Erasure.app_id == app_id)) or 0
+
+
 def unscrubbed_erasures(session: Session) -> Sequence[Erasure]:
     """Return the receipts whose text may still stand in the database's own files."""
     return session.scalars(select(Erasure).where(Erasure.left[DATABASE_LOG].as_integer() == 1)).all()

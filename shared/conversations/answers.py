@@ -111,6 +111,15 @@ def supersede(session: Session, conversation: Conversation, now: datetime) -> No
     session.execute(update(Answer).where(*waiting).values(gone), execution_options={"synchronize_session": "fetch"})
 
 
+def supersede_all(session: Session, app_id: str, now: datetime) -> int:
+    """Withdraw every answer of a locked app that waits for approval; return how many."""
+    waiting = (Answer.app_id == app_id, Answer.state == AnswerState.PENDING)
+    gone = {"state": AnswerState.SUPERSEDED, "content": None, "decided_at": now}
+    statement = update(Answer).where(*waiting).values(gone)
+    done = session.execute(statement, execution_options={"synchronize_session": "fetch"})
+    return int(done.rowcount)  # type: ignore[attr-defined]
+
+
 def _send(session: Session, conversation: Conversation, answer: Answer, now: datetime) -> None:
     message = Message(
         conversation_key=conversation.key,
@@ -139,7 +148,7 @@ def _refuse_decided(answer: Answer, what: str) -> None:
     why = {
         AnswerState.SENT: "it has been sent already",
         AnswerState.REJECTED: "it was rejected; the loop thinks about the conversation again",
-        AnswerState.SUPERSEDED: "something was said, or the conversation ended, after it was drafted; "
+        AnswerState.SUPERSEDED: "something was said or erased, or the conversation ended, after it was drafted; "
         "GET /apps/{appId}/answers?state=pending lists those that wait",
     }[AnswerState(answer.state)]
     raise Conflict(f"Answer {answer.answer_id} cannot be {what}: {why}.", code=f"answer_{answer.state}")

@@ -1,7 +1,8 @@
 """Purging memories, erasing a conversation, erasing an app; each leaves counts, times and ids, and no text.
 
 A purge raises the app's epoch and cancels unfinished jobs in the same transaction, so work already in flight can
-no longer write. Scrubbing the database's files comes after the commit and is the caller's to do.
+no longer write; drafts of answers, which may quote what is erased, are withdrawn. Scrubbing the database's files comes
+after the commit and is the caller's to do.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from datetime import datetime
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
-from shared.apps.models import NO_DIGEST, App, Erasure, IdempotencyKey
+from shared.apps.models import NO_DIGEST, AnsweredBy, App, Erasure, IdempotencyKey
 from shared.apps.queries import get_app, lock_app
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import Track
+from shared.conversations.answers import supersede_all
+from shared.conversations.focus import show_all
 from shared.conversations.models import Answer, Conversation, Message
 from shared.conversations.queries import lock_all, lock_conversation
 from shared.events.placing import erase_of_app, erase_of_conversation
@@ -44,7 +47,8 @@ _WORDLESS = (OLDEST_GOES, EXTRACTIVE, "admin")
 def purge_memories(session: Session, app_id: str, actor: str, now: datetime) -> Erasure:
     """Remove all of an app's memories with the text of their history. Raises: NotFound."""
     app = lock_app(session, app_id)
-    erased = _forget_memories(session, app, now, _MEMORY_WORK)
+    drafts = _withdraw_drafts(session, app, now)
+    erased = _forget_memories(session, app, now, _MEMORY_WORK) | {"drafts": drafts}
     record(session, EventKind.MEMORIES_PURGED, app_id, now, removed=erased["memories"])
     return _receipt(session, app, "memories", actor, erased, left_of_app(session, app_id), now)
 
@@ -73,12 +77,13 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     A memory that also holds another conversation's words goes back to its last text without this one's.
     """
     app = lock_app(session, app_id)
+    drafts = _withdraw_drafts(session, app, now)
     conversation = lock_conversation(session, app_id, conversation_id)
     told = erase_of_conversation(session, app_id, conversation_id)
     unfinished = [job for job in jobs_of_conversation(session, conversation.key) if job.state in OPEN]
     abandon(session, unfinished, "its conversation was erased", now)
     cause = Cause(actor, "its conversation was erased", now)
-    erased = {"events": told, "memories": _withdraw(session, app_id, conversation.key, cause)}
+    erased = {"events": told, "memories": _withdraw(session, app_id, conversation.key, cause), "drafts": drafts}
     erased["memoryHistory"] = _forget_changes(session, app_id, conversation.key)
     session.execute(update(Origin).where(Origin.conversation_key == conversation.key).values(conversation_key=None))
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
@@ -94,9 +99,10 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
 def erase_memory(session: Session, memory: Memory, cause: Cause) -> Erasure:
     """Remove one memory of a locked app, the text of its history and the remembered answers of the app, for good."""
     app = get_app(session, memory.app_id)
+    drafts = _withdraw_drafts(session, app, cause.at)
     remove(session, memory, cause, ChangeKind.ERASED)
     history = queries.history_of(session, memory.memory_id)
-    erased = {"memories": 1, "memoryHistory": len(history)}
+    erased = {"memories": 1, "memoryHistory": len(history), "drafts": drafts}
     _empty(history)
     _forget_reasons(session, app.app_id, history)
     erased["idempotencyKeys"] = _forget_answers(session, app.app_id)
@@ -135,6 +141,14 @@ def _forget_memories(session: Session, app: App, now: datetime, work: Collection
     )
     erased["idempotencyKeys"] = _forget_answers(session, app.app_id)
     return erased
+
+
+def _withdraw_drafts(session: Session, app: App, now: datetime) -> int:
+    """Withdraw what waits for approval in a locked app, and have the loop think about it again."""
+    withdrawn = supersede_all(session, app.app_id, now)
+    if withdrawn and app.uninstalled_at is None and app.answered_by == AnsweredBy.LOOP:
+        show_all(session, app.app_id)
+    return withdrawn
 
 
 def _forget_answers(session: Session, app_id: str) -> int:

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from loop.mandate import MandateKeeper
 from loop.thinking.focus import FocusKind
 from loop.thinking.hands import TurnOutcome
-from shared.apps.queries import answered_by_loop
+from shared.apps.queries import answered_by_loop, lock_app
 from shared.apps.registry import uninstall
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.focus import refresh
@@ -21,8 +21,9 @@ from shared.conversations.models import Answer
 from shared.db.base import Base
 from shared.errors import Configuration, Conflict, MandateLost, OverBudget, Transient
 from shared.llm.chat import Reply
-from shared.memories.erasure import erase_conversation
+from shared.memories.erasure import erase_conversation, erase_memory, purge_memories
 from shared.memories.history import Cause
+from shared.memories.queries import standing
 from shared.memories.writing import NewMemory, place
 from tests.support.house import House
 from tests.support.minds import LARGE, SMALL, Thinking, call, respond
@@ -334,14 +335,68 @@ def test_erasing_a_conversation_takes_its_drafts_along(thinking: Thinking) -> No
     assert thinking.drafts() == []
 
 
+def erase(thinking: Thinking, what: str) -> None:
+    now = thinking.house.clock.now()
+    with thinking.house.database.write() as session:
+        if what == "all memories":
+            purge_memories(session, "notes", "admin", now)
+        elif what == "one memory":
+            lock_app(session, "notes")
+            [memory] = standing(session, "notes")
+            erase_memory(session, memory, Cause("admin", "erased by hand", now))
+        else:
+            erase_conversation(session, "notes", "another", "admin", now)
+
+
+@pytest.mark.parametrize("what", ["all memories", "one memory", "another conversation"])
+def test_what_was_thought_of_with_something_in_mind_that_was_erased_meanwhile_is_dropped(
+    thinking: Thinking, what: str
+) -> None:
+    remember(thinking, "notes", "The door code is 4711.")
+    thinking.said("another", "The door code is 4711.", "Thanks.", role=Role.ASSISTANT)
+    thinking.said("c", "What was the code?")
+
+    def meanwhile(_: object) -> Any:
+        erase(thinking, what)
+        return respond("It is 4711.")
+
+    thinking.will(meanwhile, respond("I do not know."))
+    assert thinking.think() is TurnOutcome.STALE
+    assert thinking.answers("c") == []
+    thinking.house.clock.advance(10)
+    wake(thinking)
+    assert thinking.think() is TurnOutcome.ANSWERED, "the message is thought about again without it"
+    assert thinking.answers("c") == ["I do not know."]
+
+
+@pytest.mark.parametrize("what", ["all memories", "one memory", "another conversation"])
+def test_drafts_go_with_what_is_erased_and_are_thought_out_anew(thinking: Thinking, what: str) -> None:
+    thinking.change_app(approves_answers=True)
+    remember(thinking, "notes", "The door code is 4711.")
+    thinking.said("another", "The door code is 4711.", "Thanks.", role=Role.ASSISTANT)
+    thinking.said("c", "What was the code?")
+    thinking.will(respond("It is 4711."), respond("I do not know."))
+    assert thinking.think() is TurnOutcome.DRAFTED
+    erase(thinking, what)
+    [draft] = thinking.drafts()
+    assert (draft.state, draft.content) == ("superseded", None)
+    assert thinking.think() is TurnOutcome.DRAFTED
+    assert [one.content for one in thinking.drafts()] == [None, "I do not know."]
+
+
+def test_erasing_leaves_what_an_app_answers_itself_alone(thinking: Thinking) -> None:
+    thinking.said("c", "hello")
+    thinking.change_app(answered_by="app")
+    erase(thinking, "all memories")
+    assert thinking.choose() is None
+
+
 @pytest.mark.parametrize(
     "error",
     [Transient("it is away"), Configuration("no such model"), Reply("half an ans", truncated=True)],
     ids=["transient", "configuration", "truncated"],
 )
-def test_a_model_that_fails_is_waited_for_longer_each_time_while_others_go_on(
-    thinking: Thinking, error: Any
-) -> None:
+def test_a_model_that_fails_is_waited_for_longer_each_time_while_others_go_on(thinking: Thinking, error: Any) -> None:
     thinking.said("c", "hello")
     thinking.said("later", "hello")
     waits = []
@@ -423,9 +478,7 @@ def test_at_no_energy_nothing_is_thought_and_just_above_it_answers_are_given(thi
     assert thinking.choose() is not None
 
 
-@pytest.mark.parametrize(
-    ("units", "model"), [(100, LARGE), (51, LARGE), (21, LARGE), (20, SMALL), (1, SMALL)], ids=str
-)
+@pytest.mark.parametrize(("units", "model"), [(100, LARGE), (51, LARGE), (21, LARGE), (20, SMALL), (1, SMALL)], ids=str)
 def test_the_large_model_thinks_while_energy_is_high_or_medium(thinking: Thinking, units: float, model: str) -> None:
     thinking.said("c", "hello")
     thinking.set_level(units)
