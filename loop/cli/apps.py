@@ -12,7 +12,7 @@ from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption,
 from loop.cli.output import Columns, at, card, moment, table
 
 group = typer.Typer(help="Install, change and uninstall apps, and issue their tokens.", no_args_is_help=True)
-_BUDGET = "Most energy units per {}; `none` lifts the limit.."
+_BUDGET = "Most energy units per {}; `none` lifts the limit."
 AnsweredByOption = Annotated[
     str | None, typer.Option(help="Who answers its conversations: `loop`, when a model is set, or `app`.")
 ]

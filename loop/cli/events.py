@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from loop.cli.invocation import AppArgument, Invocation, command, route
 from loop.cli.output import Columns, at, plain, table
+from shared.errors import Transient
 
 group = typer.Typer(help="See what happens in an app.", no_args_is_help=True)
 KindsOption = Annotated[str | None, typer.Option("--kinds", help="Only these kinds, by commas.")]
@@ -53,11 +54,17 @@ def follow_events(
 ) -> None:
     """Show the events of an app as they happen, until interrupted; with --json, one object a line."""
     lines = call.service.lines(route("apps", app, "stream"), after=after, kinds=kinds, conversationId=conversation)
-    for event in _first(_events(lines), count):
+    last = after
+    for number, event in enumerate(_events(lines), 1):
         if call.output.as_json:
             typer.echo(json.dumps(event, ensure_ascii=False))
         else:
             call.output.show(event, lambda event=event: _line(event))  # type: ignore[misc]
+        if number == count:
+            return
+        last = event.get("position", last)
+    again = "" if last is None else f" with --after {last}"
+    raise Transient(f"The stream ended, because the service stops or the app or token is gone; follow it again{again}.")
 
 
 def _events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -68,13 +75,6 @@ def _events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             kind = value
         elif name == "data":
             yield {"kind": kind, **json.loads(value)}
-
-
-def _first(events: Iterator[dict[str, Any]], count: int | None) -> Iterator[dict[str, Any]]:
-    for number, event in enumerate(events, 1):
-        yield event
-        if number == count:
-            return
 
 
 def _line(event: dict[str, Any]) -> RenderableType:

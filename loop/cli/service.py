@@ -80,6 +80,8 @@ class Service:
                     response.read()
                     _answer(response)
                 yield from response.iter_lines()
+        except httpx.ConnectError as error:
+            raise self._nothing_answers(error) from None
         except httpx.TransportError as error:
             raise Unreachable(f"The stream from {self.url} broke off ({error}); follow it again.") from None
 
@@ -93,11 +95,14 @@ class Service:
         except UnicodeEncodeError:
             raise Invalid("What was given is not valid Unicode text.") from None
         except httpx.TransportError as error:
-            raise Unreachable(
-                f"Nothing answers at {self.url} ({error}). Start the service with ./ops/up or `afterthought up`, or "
-                "name another address with --url."
-            ) from None
+            raise self._nothing_answers(error) from None
         return _answer(response)
+
+    def _nothing_answers(self, error: httpx.TransportError) -> Unreachable:
+        return Unreachable(
+            f"Nothing answers at {self.url} ({error}). Start the service with ./ops/up or `afterthought up`, or "
+            "name another address with --url."
+        )
 
     def close(self) -> None:
         """Close the connections."""

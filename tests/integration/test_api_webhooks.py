@@ -137,3 +137,7 @@ def test_listeners_from_the_command_line(api: Api, capsys: pytest.CaptureFixture
         refused = run(capsys, "events", "follow", "nobody", *there, status=1)
         assert "There is no app nobody" in refused.err
         api.loop.hub.close()
+        left = run(capsys, "events", "follow", "chat", "--after", "2", *there, status=1)
+        assert "The stream ended" in left.err and "--after 2" in left.err
+    gone = run(capsys, "events", "follow", "chat", *there, status=1)
+    assert "Nothing answers" in gone.err
