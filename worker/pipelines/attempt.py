@@ -117,7 +117,7 @@ class Attempts:
 
     def _put_off(self, held: Claim, error: OverBudget) -> JobState | None:
         """Wait until the app's budget covers the work; nothing has failed."""
-        self._log.info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until)
+        self._log.info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
         try:
             with self._database.write() as session:
                 changed_at = lock_app(session, held.app_id).updated_at
