@@ -51,12 +51,12 @@ def agent(server: OllamaServer) -> Iterator[ModelAgent]:
 
 
 def test_a_server_left_to_itself_remembers_what_the_user_said_first(agent: ModelAgent) -> None:
-    draft = agent.create(TRANSCRIPT, LIMIT, lambda call: None)
+    draft = agent.create(TRANSCRIPT, LIMIT, Calls())
     assert draft == Draft("I keep bees.", 5, ("test",), ("msg_0", "msg_1"))
 
 
 def test_a_server_left_to_itself_makes_room_by_the_oldest_free_place(agent: ModelAgent) -> None:
-    decision = agent.compact(PRESENT, ARRIVED, LIMIT, lambda call: None)
+    decision = agent.compact(PRESENT, ARRIVED, LIMIT, Calls())
     assert (decision.action, decision.target_id) == (Action.DELETE, 9)
 
 
@@ -79,7 +79,7 @@ def test_a_server_left_to_itself_reads_long_conversations_too(server: OllamaServ
 )
 def test_one_whole_object_is_a_memory_at_the_first_try(agent: ModelAgent, server: OllamaServer, text: str) -> None:
     server.will(Act(answer=text))
-    draft = agent.create(TRANSCRIPT, LIMIT, lambda call: None)
+    draft = agent.create(TRANSCRIPT, LIMIT, Calls())
     assert isinstance(draft, Draft) and draft.content == "Jo keeps bees."
     assert len(server.chats) == 1
 
@@ -102,7 +102,7 @@ UNUSABLE = [
 @pytest.mark.parametrize("act", UNUSABLE)
 def test_an_unusable_answer_is_repaired(agent: ModelAgent, server: OllamaServer, act: Act) -> None:
     server.will(act, Act(answer=OTHER))
-    draft = agent.create(TRANSCRIPT, LIMIT, lambda call: None)
+    draft = agent.create(TRANSCRIPT, LIMIT, Calls())
     assert isinstance(draft, Draft) and draft.content == "Jo keeps goats."
 
 
@@ -169,13 +169,13 @@ def test_a_compaction_that_may_not_be_is_repaired_or_an_error(
     agent: ModelAgent, server: OllamaServer, answer: dict[str, Any] | str
 ) -> None:
     server.will(Act(answer=answer), Act(answer=decision(action="edit", new_content="Two in one.")))
-    returned = agent.compact(PRESENT, ARRIVED, LIMIT, lambda call: None)
+    returned = agent.compact(PRESENT, ARRIVED, LIMIT, Calls())
     assert refusal(returned, PRESENT, LIMIT) is None and returned.new_content == "Two in one."
     server.will(Act(answer=answer), Act(answer=answer))
     with pytest.raises(ModelOutput):
-        agent.compact(PRESENT, ARRIVED, LIMIT, lambda call: None)
+        agent.compact(PRESENT, ARRIVED, LIMIT, Calls())
 
 
 def test_nothing_to_remember_comes_over_the_wire_as_an_answer(agent: ModelAgent, server: OllamaServer) -> None:
     server.will(Act(answer={**GOOD, "remember": False, "memory": "", "reason": "Only a greeting."}))
-    assert agent.create(TRANSCRIPT, LIMIT, lambda call: None) == NothingToRemember("Only a greeting.")
+    assert agent.create(TRANSCRIPT, LIMIT, Calls()) == NothingToRemember("Only a greeting.")
