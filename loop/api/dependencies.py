@@ -15,9 +15,9 @@ from loop.api.writes import Asked, Work, carry_out
 from loop.wiring import Loop
 from shared.apps.models import Scope
 from shared.apps.tokens import Caller
+from shared.causes import Cause
 from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER
 from shared.errors import Denied
-from shared.memories.history import Cause
 
 KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
 

@@ -20,7 +20,7 @@ from statistics import mean, median
 from ops.bench.corpora import DEFAULT_DATA, Conversation, Question, Subject, locomo, memorybank, missing
 from shared.llm.calls import ModelCall
 from shared.memories.compaction import NEW, Candidate, Room, carry_out, oldest_goes, refusal
-from shared.memories.wording import shorten
+from shared.wording import shorten
 from worker.agent.extractive import ExtractiveAgent
 from worker.agent.protocol import Draft, Transcript, Turn
 from worker.agent.sentences import sentences

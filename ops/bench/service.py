@@ -27,9 +27,9 @@ from ops.bench.figures import say, show, spread, timed
 from ops.bench.population import app_id, populate
 from shared.apps.queries import lock_app
 from shared.broker import make_celery
+from shared.causes import Cause
 from shared.clock import SystemClock
 from shared.db.engine import Database
-from shared.memories.history import Cause
 from shared.memories.writing import NewMemory, place
 from shared.outbox.models import OPEN, Job
 from shared.outbox.queries import JobFilter, get_job, list_jobs

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from shared.memories.wording import shorten
+from shared.wording import shorten
 
 LONGEST_REASON = 500
 """Characters of an agent's reason that are kept; an archive takes no longer ones either."""

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
+from shared.causes import Cause
 from shared.contracts.events import EventKind
 from shared.events.recording import record as record_event
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 
-BY_HAND = "by hand"
 OLDEST_GOES = "rule:oldest_goes"
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Who changes something, and on whose behalf."""
-
-    actor: str
-    """``extractive``, ``ollama:NAME``, ``rule:oldest_goes``, ``admin`` or ``token:ID``."""
-    reason: str
-    at: datetime
-    job_id: str | None = None
-
-    def by(self, actor: str, reason: str) -> Cause:
-        """Return the same cause in another's name."""
-        return Cause(actor, reason, self.at, self.job_id)
 
 
 Sources = dict[int, list[str]]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App, IdempotencyKey
-from shared.contracts.jobs import Track
-from shared.conversations.models import Conversation, Message
-from shared.conversations.queries import count_answers
+from shared.apps.models import App
+from shared.conversations.models import Conversation
 from shared.errors import NotFound
 from shared.memories.compaction import Candidate
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
-from shared.outbox.models import OPEN, Job
 
 _HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))
 NEWEST_FIRST = (Memory.created_at.desc(), Memory.memory_id.desc())
@@ -152,40 +149,11 @@ def count_sources(session: Session, app_id: str) -> int:
     return _count(session, query.where(Origin.app_id == app_id))
 
 
-def count_idempotency_keys(session: Session, app_id: str) -> int:
-    """Return how many remembered answers hold something of an app."""
-    query = select(func.count()).select_from(IdempotencyKey)
-    return _count(session, query.where(IdempotencyKey.app_id == app_id))
-
-
-def count_unfinished_jobs(session: Session, app_id: str, tracks: Collection[Track]) -> int:
-    """Return how many jobs of an app on some tracks could still write."""
-    query = select(func.count()).select_from(Job)
-    return _count(session, query.where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks)))
-
-
-def count_conversation_rows(session: Session, app_id: str) -> dict[str, int]:
-    """Return how many conversations, messages and answers of the loop's an app has."""
-    conversations = select(func.count()).select_from(Conversation).where(Conversation.app_id == app_id)
-    messages = select(func.count()).select_from(Message).where(Message.app_id == app_id)
-    return {
-        "conversations": _count(session, conversations),
-        "messages": _count(session, messages),
-        "answers": count_answers(session, app_id),
-    }
-
-
-def count_left_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
-    """Return what still holds words of one conversation."""
-    messages = select(func.count()).select_from(Message).where(Message.conversation_key == conversation_key)
+def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
+    """Return what of an app's memories still holds words of one conversation."""
     sources = select(func.count()).select_from(MemorySource).where(MemorySource.conversation_key == conversation_key)
     changes = [c for c in changes_with_text(session, app_id) if conversation_key in c.source_keys]
-    return {
-        "messages": _count(session, messages),
-        "answers": count_answers(session, app_id, conversation_key),
-        "memorySources": _count(session, sources),
-        "memoryHistory": len(changes),
-    }
+    return {"memorySources": _count(session, sources), "memoryHistory": len(changes)}
 
 
 def _count(session: Session, query: Select[int]) -> int:

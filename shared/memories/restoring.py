@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
+from shared.causes import Cause
 from shared.errors import Conflict, NotFound
 from shared.memories import queries
-from shared.memories.history import Cause, Texts, looks_in, record, sources_in
+from shared.memories.history import Texts, looks_in, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory
 from shared.memories.writing import Placed, give_place, rewrite
 

@@ -12,9 +12,10 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from shared.causes import Cause
 from shared.memories import queries
 from shared.memories.compaction import NEW, Room, oldest_goes
-from shared.memories.history import OLDEST_GOES, Cause, Sources, Texts, record, sources
+from shared.memories.history import OLDEST_GOES, Sources, Texts, record, sources
 from shared.memories.models import SLOTS, ChangeKind, Memory, MemorySource, Origin
 
 

@@ -10,8 +10,8 @@ import redis
 from celery.exceptions import SoftTimeLimitExceeded
 
 from shared.contracts.jobs import JobKind, JobMessage
+from shared.erasure.erasing import purge_memories
 from shared.errors import Configuration, ModelOutput, Transient
-from shared.memories.erasure import purge_memories
 from shared.outbox import dispatch
 from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Claim, Owner

@@ -8,9 +8,9 @@ import pytest
 import redis
 
 from shared.contracts.jobs import JobKind, JobMessage
+from shared.erasure.erasing import purge_memories
 from shared.errors import ModelOutput, Transient
 from shared.memories.compaction import NEW, Action, Decision
-from shared.memories.erasure import purge_memories
 from shared.outbox import dispatch
 from shared.outbox.ownership import Owner
 from tests.support.house import PRICES, House

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
+from shared.causes import Cause
 from shared.db.base import Base
+from shared.erasure.erasing import erase_conversation, erase_memory
 from shared.memories.compaction import NEW, Action, Decision, Outcome, Room
-from shared.memories.erasure import erase_conversation, erase_memory
-from shared.memories.history import Cause
 from shared.memories.queries import changes_of_app
 from shared.memories.writing import NewMemory, place
 from tests.support.house import House

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from shared.contracts.jobs import JobMessage
+from shared.erasure.erasing import purge_memories
 from shared.errors import Conflict, LeaseLost, NotFound
-from shared.memories.erasure import purge_memories
 from shared.outbox import control, dispatch, ownership
 from shared.outbox.models import Deferral, JobState
 from shared.outbox.ownership import Owner

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app
 from shared.contracts.jobs import JobKind, Track
+from shared.erasure.erasing import erase_app, purge_memories
 from shared.errors import AfterthoughtError
-from shared.memories.erasure import erase_app, purge_memories
 from shared.outbox import control, dispatch, lanes, ownership
 from shared.outbox.dispatch import Dispatch, NewJob
 from shared.outbox.lanes import Hold, Terms

@@ -14,7 +14,7 @@ from shared.apps.registry import install, uninstall
 from shared.conversations.focus import hide_all, show_all
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, snooze, start
 from shared.conversations.queries import lock_conversation, messages_of
-from shared.memories.erasure import erase_app, erase_conversation, purge_memories
+from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.outbox import dispatch
 from shared.outbox.queries import lock_job
 from tests.support.house import House

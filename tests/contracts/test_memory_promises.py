@@ -10,17 +10,17 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from shared.apps.queries import get_app, lock_app
+from shared.archive.exporting import export_app
+from shared.archive.importing import Bounds, import_archive
+from shared.causes import Cause
 from shared.context.block import Recalled, memories_block
 from shared.contracts.jobs import JobMessage
 from shared.conversations.lifecycle import end
 from shared.conversations.queries import lock_conversation
 from shared.energy.ledger import unsettled
+from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.errors import LeaseLost, ModelOutput, Purged, Transient
 from shared.memories.compaction import NEW, Action, Decision
-from shared.memories.erasure import erase_app, erase_conversation, purge_memories
-from shared.memories.exporting import export_app
-from shared.memories.history import Cause
-from shared.memories.importing import Bounds, import_archive
 from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of
 from shared.memories.restoring import restore

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.apps.queries import get_app
+from shared.archive.exporting import export_app
 from shared.context.block import RECALLED, Recalled, memories_block, without_recalled
 from shared.memories.compaction import Action, Decision
-from shared.memories.exporting import export_app
 from tests.support.house import House
 
 SECRET = "keeps bees"

@@ -14,15 +14,15 @@ from loop.thinking.focus import FocusKind
 from loop.thinking.hands import TurnOutcome
 from shared.apps.queries import answered_by_loop, lock_app
 from shared.apps.registry import uninstall
+from shared.causes import Cause
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.focus import refresh
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Answer
 from shared.db.base import Base
+from shared.erasure.erasing import erase_conversation, erase_memory, purge_memories
 from shared.errors import Configuration, Conflict, MandateLost, OverBudget, Transient
 from shared.llm.chat import Reply
-from shared.memories.erasure import erase_conversation, erase_memory, purge_memories
-from shared.memories.history import Cause
 from shared.memories.queries import standing
 from shared.memories.writing import NewMemory, place
 from tests.support.house import House

@@ -13,16 +13,16 @@ import pytest
 
 from loop.steps.publish_events import PublishEvents
 from shared.apps.registry import uninstall
+from shared.causes import Cause
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobMessage, Track
 from shared.energy import ledger
+from shared.erasure.erasing import erase_app, purge_memories
 from shared.errors import AfterthoughtError, Invalid, Transient
 from shared.events import webhooks
 from shared.events.addresses import guard_of, parse
 from shared.events.models import Webhook
 from shared.events.queries import get_webhook
-from shared.memories.erasure import erase_app, purge_memories
-from shared.memories.history import Cause
 from shared.memories.writing import NewMemory, place
 from shared.outbox import control, dispatch, ownership
 from shared.outbox.models import Job, JobState

@@ -15,11 +15,11 @@ from sqlalchemy.orm import Session
 
 from loop.api.app import build_api
 from loop.wiring import Loop, wire
+from shared.causes import Cause
 from shared.conversations.queries import get_conversation
 from shared.energy.budget import Prices
 from shared.energy.ledger import Booking, book
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.memories.history import Cause
 from shared.memories.writing import NewMemory, Placed, place
 from shared.settings import Settings
 from tests.support.clock import FrozenClock

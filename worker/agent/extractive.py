@@ -14,7 +14,7 @@ from time import perf_counter
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens
 from shared.memories.compaction import Candidate, Decision
-from shared.memories.wording import shorten
+from shared.wording import shorten
 from worker.agent.dating import resolve
 from worker.agent.merging import make_room
 from worker.agent.pieces import Piece, choose, fuller, render

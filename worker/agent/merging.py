@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from shared.memories.compaction import NEW, Action, Candidate, Decision
-from shared.memories.wording import shorten
+from shared.wording import shorten
 from worker.agent.dating import written
 from worker.agent.pieces import Piece, choose, fuller, read, render, total
 from worker.agent.telegraphic import telegram

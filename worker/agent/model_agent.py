@@ -15,7 +15,7 @@ from shared.llm.chat import FRAME_TOKENS, AnswerT, Chat, Question
 from shared.llm.repair import REPAIR_TOKENS, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import Action, Candidate, Decision, refusal
-from shared.memories.wording import clean, shorten
+from shared.wording import clean, shorten
 from worker.agent.model_answers import CompactionAnswer, CreationAnswer, NotesAnswer
 from worker.agent.model_prompts import Prompt, bullets, fill, listed
 from worker.agent.model_reading import Line, fitting_parts, message_ids, spoken_lines, written

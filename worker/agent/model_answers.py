@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from shared.memories.compaction import NEW, Action, Decision
-from shared.memories.wording import clean
+from shared.wording import clean
 
 _APOLOGY = re.compile(
     r"\W*(?:(?:oh|well|unfortunately|regrettably|as requested)\W+)*(?:"

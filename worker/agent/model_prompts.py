@@ -12,7 +12,7 @@ from importlib.resources import files
 from string import Template
 
 from shared.memories.compaction import Candidate
-from shared.memories.wording import clean
+from shared.wording import clean
 
 
 @dataclass(frozen=True)

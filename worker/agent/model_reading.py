@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from shared.llm.tokens import most_tokens
-from shared.memories.wording import clean
+from shared.wording import clean
 from worker.agent.protocol import SPOKEN_ROLES, Turn
 
 

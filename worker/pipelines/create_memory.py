@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
+from shared.causes import Cause
 from shared.clock import Clock
 from shared.context.block import without_recalled
 from shared.conversations.models import Conversation, Message
@@ -23,7 +24,6 @@ from shared.errors import Configuration, LeaseLost, ModelOutput, OverBudget, Pur
 from shared.llm.calls import Meter
 from shared.memories import compaction, queries
 from shared.memories.compaction import NEW, Candidate, Room
-from shared.memories.history import Cause
 from shared.memories.writing import NewMemory, Placed, place
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim

@@ -30,7 +30,7 @@ from shared.apps.registry import AppChange
 from shared.conversations.focus import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro
-from shared.memories.erasure import purge_memories
+from shared.erasure.erasing import purge_memories
 from shared.memories.queries import count_standing
 from shared.outbox.lanes import release as lift_hold
 

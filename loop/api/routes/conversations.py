@@ -36,8 +36,8 @@ from shared.conversations.lifecycle import NewConversation
 from shared.conversations.queries import ConversationFilter
 from shared.energy.budget import to_micro
 from shared.energy.ledger import spent_by_conversation
+from shared.erasure.erasing import erase_conversation
 from shared.errors import Limit
-from shared.memories.erasure import erase_conversation
 from shared.outbox.queries import jobs_of_conversation
 
 router = APIRouter(prefix="/apps/{appId}/conversations", tags=["Conversations"])

@@ -29,16 +29,16 @@ from loop.api.schemas.memories import (
 from loop.api.writes import Done, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.causes import BY_HAND
+from shared.erasure.erasing import erase_memory, purge_memories
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
 from shared.memories.compaction import Room
-from shared.memories.erasure import erase_memory, purge_memories
-from shared.memories.history import BY_HAND
 from shared.memories.models import Memory
 from shared.memories.restoring import restore
-from shared.memories.wording import clean
 from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove
 from shared.telemetry.metrics import AgentKind, CompactionReason
+from shared.wording import clean
 
 router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"])
 _CHANGES = "changes"

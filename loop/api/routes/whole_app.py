@@ -16,15 +16,15 @@ from loop.api.writes import Done, answer
 from shared.apps.models import App, Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.apps.registry import install
+from shared.archive.document import Archive
+from shared.archive.exporting import export_app
+from shared.archive.importing import Bounds, import_archive
 from shared.context.opening import Utterance, Wanted, open_context
 from shared.contracts.jobs import Track
 from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
+from shared.erasure.erasing import erase_app
 from shared.errors import NotFound
-from shared.memories.archive import Archive
-from shared.memories.erasure import erase_app
-from shared.memories.exporting import export_app
-from shared.memories.importing import Bounds, import_archive
 from shared.outbox.lanes import held
 
 router = APIRouter(prefix="/apps/{appId}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loop.api.schemas.wire import Answer, Success
-from shared.memories.importing import Imported
+from shared.archive.importing import Imported
 
 
 class Arrived(Answer):

@@ -14,11 +14,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.conversations.models import Conversation, Message
-from shared.conversations.queries import find_conversation
-from shared.errors import Conflict, Limit
-from shared.memories import queries
-from shared.memories.archive import (
+from shared.archive.document import (
     Archive,
     ArchivedChange,
     ArchivedConversation,
@@ -28,8 +24,13 @@ from shared.memories.archive import (
     ArchivedSource,
     ArchivedStanding,
 )
-from shared.memories.exporting import EVERYTHING
-from shared.memories.history import Cause, Sources, Texts, record, sources_in
+from shared.archive.exporting import EVERYTHING
+from shared.causes import Cause
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import find_conversation
+from shared.errors import Conflict, Limit
+from shared.memories import queries
+from shared.memories.history import Sources, Texts, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.writing import give_place
 

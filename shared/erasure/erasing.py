@@ -7,7 +7,7 @@ after the commit and is the caller's to do.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import delete, update
@@ -15,33 +15,27 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import NO_DIGEST, AnsweredBy, App, Erasure, IdempotencyKey
 from shared.apps.queries import get_app, lock_app
+from shared.causes import Cause
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import Track
 from shared.conversations.answers import supersede_all
 from shared.conversations.focus import show_all
 from shared.conversations.models import Answer, Conversation, Message
 from shared.conversations.queries import lock_all, lock_conversation
+from shared.erasure import queries
 from shared.events.placing import erase_of_app, erase_of_conversation
 from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import record, record_end_of_job
 from shared.ids import new_id
-from shared.llm.calls import EXTRACTIVE
-from shared.memories import queries
-from shared.memories.history import OLDEST_GOES, Cause, looks_in, sources, sources_in
-from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
-from shared.memories.writing import remove, rewrite
+from shared.memories import forgetting
+from shared.memories.models import Memory, Origin
 from shared.outbox.control import abandon_all
 from shared.outbox.models import OPEN
 from shared.outbox.ownership import abandon
 from shared.outbox.queries import jobs_of_conversation
 
-ERASED = "erased"
 _MEMORY_WORK = (Track.THOUGHT,)
 """What a purge stops. Deliveries to webhooks go on: they carry what still stands when they are made."""
-_CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
-"""What an agent may have chosen, and given its reason for."""
-_WORDLESS = (OLDEST_GOES, EXTRACTIVE, "admin")
-"""Actors whose reasons are words of ours."""
 
 
 def purge_memories(session: Session, app_id: str, actor: str, now: datetime) -> Erasure:
@@ -61,21 +55,18 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     told = erase_of_app(session, app_id)
     erased = _forget_memories(session, app, now, tuple(Track)) | told
     erase_of_app(session, app_id)
-    session.execute(update(Origin).where(Origin.app_id == app_id).values(conversation_key=None))
+    forgetting.part_from(session, Origin.app_id == app_id)
     erased["answers"] = _count(session, delete(Answer).where(Answer.app_id == app_id))
     erased["messages"] = _count(session, delete(Message).where(Message.app_id == app_id))
     erased["conversations"] = _count(session, delete(Conversation).where(Conversation.app_id == app_id))
     app.config = {}
-    left = left_of_app(session, app_id) | queries.count_conversation_rows(session, app_id)
+    left = left_of_app(session, app_id) | queries.rows_of_app(session, app_id)
     left |= {"events": count_events(session, app_id), "webhooks": count_webhooks(session, app_id)}
     return _receipt(session, app, "data", actor, erased, left, now)
 
 
 def erase_conversation(session: Session, app_id: str, conversation_id: str, actor: str, now: datetime) -> Erasure:
-    """Erase a conversation and everything derived from it. Raises: NotFound.
-
-    A memory that also holds another conversation's words goes back to its last text without this one's.
-    """
+    """Erase a conversation and everything derived from it. Raises: NotFound."""
     app = lock_app(session, app_id)
     drafts = _withdraw_drafts(session, app, now)
     conversation = lock_conversation(session, app_id, conversation_id)
@@ -83,15 +74,15 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     unfinished = [job for job in jobs_of_conversation(session, conversation.key) if job.state in OPEN]
     abandon(session, unfinished, "its conversation was erased", now)
     cause = Cause(actor, "its conversation was erased", now)
-    erased = {"events": told, "memories": _withdraw(session, app_id, conversation.key, cause), "drafts": drafts}
-    erased["memoryHistory"] = _forget_changes(session, app_id, conversation.key)
-    session.execute(update(Origin).where(Origin.conversation_key == conversation.key).values(conversation_key=None))
+    erased = {"events": told, "drafts": drafts}
+    erased |= forgetting.forget_conversation(session, app_id, conversation.key, cause)
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
     erased["answers"] = _count(session, delete(Answer).where(Answer.conversation_key == conversation.key))
     erased["messages"] = _count(session, delete(Message).where(Message.conversation_key == conversation.key))
     session.delete(conversation)
     session.flush()
-    left = queries.count_left_of_conversation(session, app_id, conversation.key)
+    left = forgetting.left_of_conversation(session, app_id, conversation.key)
+    left |= queries.rows_of_conversation(session, app_id, conversation.key)
     left["events"] = count_events(session, app_id, conversation_id)
     return _receipt(session, app, "conversation", actor, erased, left, now)
 
@@ -100,24 +91,17 @@ def erase_memory(session: Session, memory: Memory, cause: Cause) -> Erasure:
     """Remove one memory of a locked app, the text of its history and the remembered answers of the app, for good."""
     app = get_app(session, memory.app_id)
     drafts = _withdraw_drafts(session, app, cause.at)
-    remove(session, memory, cause, ChangeKind.ERASED)
-    history = queries.history_of(session, memory.memory_id)
-    erased = {"memories": 1, "memoryHistory": len(history), "drafts": drafts}
-    _empty(history)
-    _forget_reasons(session, app.app_id, history)
+    erased = forgetting.forget_memory(session, memory, cause) | {"drafts": drafts}
     erased["idempotencyKeys"] = _forget_answers(session, app.app_id)
     session.flush()
-    left = {"memories": 0, "memoryHistory": sum(queries.holds_text(change) for change in history)}
+    left = forgetting.left_of_memory(session, memory.memory_id)
     return _receipt(session, app, "memory", cause.actor, erased, left, cause.at)
 
 
 def left_of_app(session: Session, app_id: str) -> dict[str, int]:
     """Count, store by store, what is left of an app's memories after a purge."""
     session.flush()
-    return {
-        "memories": queries.count_standing(session, app_id),
-        "memoryHistory": queries.count_changes_with_text(session, app_id),
-        "memorySources": queries.count_sources(session, app_id),
+    return forgetting.left_of_app(session, app_id) | {
         "idempotencyKeys": queries.count_idempotency_keys(session, app_id),
         "unfinishedJobs": queries.count_unfinished_jobs(session, app_id, _MEMORY_WORK),
     }
@@ -130,15 +114,7 @@ def _forget_memories(session: Session, app: App, now: datetime, work: Collection
     for job in stopped:
         record_end_of_job(session, app.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
     erased = {"unfinishedJobs": len(stopped)}
-    mine = queries.ids_of_standing(session, app.app_id)
-    erased["memorySources"] = _count(session, delete(MemorySource).where(MemorySource.memory_id.in_(mine)))
-    erased["memories"] = _count(session, delete(Memory).where(Memory.app_id == app.app_id))
-    erased["memoryHistory"] = _count(
-        session,
-        update(Change)
-        .where(Change.app_id == app.app_id)
-        .values(before=None, after=None, reason=ERASED, standing={}, source_keys=[]),
-    )
+    erased |= forgetting.forget_all(session, app.app_id)
     erased["idempotencyKeys"] = _forget_answers(session, app.app_id)
     return erased
 
@@ -159,51 +135,6 @@ def _forget_answers(session: Session, app_id: str) -> int:
         .where(IdempotencyKey.app_id == app_id)
         .values(answer={}, request_digest=NO_DIGEST, app_id=None),
     )
-
-
-def _forget_reasons(session: Session, app_id: str, derived: Sequence[Change]) -> None:
-    """Empty what agents gave as reasons from the first derived change on: they may quote any memory they were shown."""
-    if derived:
-        first = min(change.change_id for change in derived)
-        for change in queries.changes_since(session, app_id, first, _CHOSEN):
-            if change.actor not in _WORDLESS and not change.actor.startswith("token:"):
-                change.reason = ERASED
-
-
-def _withdraw(session: Session, app_id: str, conversation_key: int, cause: Cause) -> int:
-    touched = [m for m in queries.standing(session, app_id) if conversation_key in sources(session, m.memory_id)]
-    for memory in touched:
-        former = _last_without(queries.history_of(session, memory.memory_id), conversation_key)
-        if former is None or former.before is None:
-            remove(session, memory, cause, ChangeKind.ERASED)
-        else:
-            rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
-            # A merge joins tags too; those of then are the last that owe nothing to the conversation.
-            looks = looks_in(former.standing)
-            memory.importance, memory.tags = looks["importance"], looks["tags"]
-    return len(touched)
-
-
-def _last_without(history: Sequence[Change], conversation_key: int) -> Change | None:
-    """Return the newest change before which the memory held nothing of the conversation."""
-    clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
-    return clean[-1] if clean else None
-
-
-def _forget_changes(session: Session, app_id: str, conversation_key: int) -> int:
-    derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
-    _empty(derived)
-    _forget_reasons(session, app_id, derived)
-    session.flush()
-    return len(derived)
-
-
-def _empty(changes: Sequence[Change]) -> None:
-    for change in changes:
-        change.before = change.after = None
-        change.reason = ERASED
-        change.standing = {}
-        change.source_keys = []
 
 
 def _count(session: Session, statement: object) -> int:

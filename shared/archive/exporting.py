@@ -12,11 +12,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.conversations.lifecycle import Role
-from shared.conversations.models import Conversation, Message
-from shared.conversations.queries import ConversationFilter, list_conversations, messages_of
-from shared.memories import queries
-from shared.memories.archive import (
+from shared.archive.document import (
     Archive,
     ArchivedApp,
     ArchivedChange,
@@ -27,6 +23,10 @@ from shared.memories.archive import (
     ArchivedSource,
     ArchivedStanding,
 )
+from shared.conversations.lifecycle import Role
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import ConversationFilter, list_conversations, messages_of
+from shared.memories import queries
 from shared.memories.history import looks_in, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 

@@ -1,0 +1,1 @@
+"""An app taken out as one document, and put back."""

@@ -1,0 +1,25 @@
+"""Who changes what is remembered, why, when, and on behalf of which job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+BY_HAND = "by hand"
+ERASED = "erased"
+"""Stands where a reason stood that may have quoted what is gone."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Who changes something, and on whose behalf."""
+
+    actor: str
+    """``extractive``, ``ollama:NAME``, ``rule:NAME``, ``admin`` or ``token:ID``."""
+    reason: str
+    at: datetime
+    job_id: str | None = None
+
+    def by(self, actor: str, reason: str) -> Cause:
+        """Return the same cause in another's name."""
+        return Cause(actor, reason, self.at, self.job_id)

@@ -1,0 +1,1 @@
+"""What an app knows about its users: single statements, kept clean by themselves."""

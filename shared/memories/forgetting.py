@@ -1,0 +1,132 @@
+"""Forgetting memories for good: with the text of their history, so that nothing can bring them back.
+
+What else of an app is erased with them, and the receipt, are left to ``shared.erasure``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, delete, update
+from sqlalchemy.orm import Session
+
+from shared.causes import ERASED, Cause
+from shared.llm.calls import EXTRACTIVE
+from shared.memories import queries
+from shared.memories.history import OLDEST_GOES, looks_in, sources, sources_in
+from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
+from shared.memories.writing import remove, rewrite
+
+_CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
+"""What an agent may have chosen, and given its reason for."""
+_WORDLESS = (OLDEST_GOES, EXTRACTIVE, "admin")
+"""Actors whose reasons are words of ours."""
+
+
+def forget_all(session: Session, app_id: str) -> dict[str, int]:
+    """Remove all memories of a locked app with the text of their history; return how much of what."""
+    mine = queries.ids_of_standing(session, app_id)
+    return {
+        "memorySources": _count(session, delete(MemorySource).where(MemorySource.memory_id.in_(mine))),
+        "memories": _count(session, delete(Memory).where(Memory.app_id == app_id)),
+        "memoryHistory": _count(
+            session,
+            update(Change)
+            .where(Change.app_id == app_id)
+            .values(before=None, after=None, reason=ERASED, standing={}, source_keys=[]),
+        ),
+    }
+
+
+def forget_conversation(session: Session, app_id: str, conversation_key: int, cause: Cause) -> dict[str, int]:
+    """Take a conversation's words out of every memory and every history of a locked app; return how much of what.
+
+    A memory that also holds another conversation's words goes back to its last text without this one's.
+    """
+    erased = {"memories": _withdraw(session, app_id, conversation_key, cause)}
+    erased["memoryHistory"] = _forget_changes(session, app_id, conversation_key)
+    part_from(session, Origin.conversation_key == conversation_key)
+    return erased
+
+
+def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, int]:
+    """Remove one memory of a locked app with the text of its history; return how much of what."""
+    remove(session, memory, cause, ChangeKind.ERASED)
+    history = queries.history_of(session, memory.memory_id)
+    _empty(history)
+    _forget_reasons(session, memory.app_id, history)
+    return {"memories": 1, "memoryHistory": len(history)}
+
+
+def part_from(session: Session, origins: ColumnElement[bool]) -> None:
+    """Let origins forget which conversation they came from."""
+    session.execute(update(Origin).where(origins).values(conversation_key=None))
+
+
+def left_of_app(session: Session, app_id: str) -> dict[str, int]:
+    """Count, store by store, what is left of an app's memories."""
+    return {
+        "memories": queries.count_standing(session, app_id),
+        "memoryHistory": queries.count_changes_with_text(session, app_id),
+        "memorySources": queries.count_sources(session, app_id),
+    }
+
+
+def left_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
+    """Count, store by store, what is left of one conversation's words in an app's memories."""
+    return queries.count_derived(session, app_id, conversation_key)
+
+
+def left_of_memory(session: Session, memory_id: int) -> dict[str, int]:
+    """Count what is left of a memory that was forgotten."""
+    history = queries.history_of(session, memory_id)
+    return {"memories": 0, "memoryHistory": sum(queries.holds_text(change) for change in history)}
+
+
+def _forget_reasons(session: Session, app_id: str, derived: Sequence[Change]) -> None:
+    """Empty what agents gave as reasons from the first derived change on: they may quote any memory they were shown."""
+    if derived:
+        first = min(change.change_id for change in derived)
+        for change in queries.changes_since(session, app_id, first, _CHOSEN):
+            if change.actor not in _WORDLESS and not change.actor.startswith("token:"):
+                change.reason = ERASED
+
+
+def _withdraw(session: Session, app_id: str, conversation_key: int, cause: Cause) -> int:
+    touched = [m for m in queries.standing(session, app_id) if conversation_key in sources(session, m.memory_id)]
+    for memory in touched:
+        former = _last_without(queries.history_of(session, memory.memory_id), conversation_key)
+        if former is None or former.before is None:
+            remove(session, memory, cause, ChangeKind.ERASED)
+        else:
+            rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
+            # A merge joins tags too; those of then are the last that owe nothing to the conversation.
+            looks = looks_in(former.standing)
+            memory.importance, memory.tags = looks["importance"], looks["tags"]
+    return len(touched)
+
+
+def _last_without(history: Sequence[Change], conversation_key: int) -> Change | None:
+    """Return the newest change before which the memory held nothing of the conversation."""
+    clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
+    return clean[-1] if clean else None
+
+
+def _forget_changes(session: Session, app_id: str, conversation_key: int) -> int:
+    derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
+    _empty(derived)
+    _forget_reasons(session, app_id, derived)
+    session.flush()
+    return len(derived)
+
+
+def _empty(changes: Sequence[Change]) -> None:
+    for change in changes:
+        change.before = change.after = None
+        change.reason = ERASED
+        change.standing = {}
+        change.source_keys = []
+
+
+def _count(session: Session, statement: object) -> int:
+    return int(session.execute(statement).rowcount)  # type: ignore[call-overload]
