@@ -80,6 +80,23 @@ class Settings(BaseSettings):
         1000, ge=50, le=100_000, description="Default token budget of the context endpoint."
     )
 
+    # Facts
+    facts_every_messages: int = Field(
+        5, ge=2, le=1000, description="Messages after which facts are extracted of a conversation that goes on."
+    )
+    facts_debounce_seconds: float = Field(
+        2.0, ge=0, le=3600, description="How long such an extraction waits for more to be said."
+    )
+    facts_flush_minutes: float = Field(
+        10.0, ge=0, le=100_000, description="When facts are extracted of a conversation that fell silent; 0: never."
+    )
+    fact_undo_seconds: _Seconds = Field(60.0, description="How long the deletion of a fact can be taken back.")
+    fact_clear_seconds: _Seconds = Field(8.0, description="How long clearing all facts can be taken back.")
+    embedding: str | None = Field(
+        None,
+        description="Embedding model, as `ollama:NAME`, or `ngrams` for none; unset: the built-in one where installed.",
+    )
+
     # Energy
     energy_refill_per_second: float = Field(
         1.0, ge=0, le=1000, description="Units regained per second of wall-clock time."
@@ -182,6 +199,13 @@ class Settings(BaseSettings):
     def _known_provider(cls, value: str | None) -> str | None:
         if value is not None and (not value.startswith("ollama:") or value == "ollama:"):
             raise ValueError("must be written as ollama:NAME, for example ollama:llama3.2:3b")
+        return value
+
+    @field_validator("embedding")
+    @classmethod
+    def _known_embedding(cls, value: str | None) -> str | None:
+        if value is not None and value != "ngrams" and (not value.startswith("ollama:") or value == "ollama:"):
+            raise ValueError("must be ngrams, or written as ollama:NAME, for example ollama:nomic-embed-text")
         return value
 
     @field_validator("webhook_internal_hosts")

@@ -20,6 +20,7 @@ class JobKind(StrEnum):
     """Kinds of background work; a closed set, so it can label a metric."""
 
     CREATE_MEMORY = "create_memory"
+    EXTRACT_FACTS = "extract_facts"
     END_CONVERSATION = "end_conversation"
     """Only ever seen as a dead letter: an intake message that could not be carried out."""
     DELIVER_WEBHOOK = "deliver_webhook"
@@ -43,12 +44,14 @@ class Track(StrEnum):
 
 
 CREATE_MEMORY_TASK = "afterthought.create_memory"
+EXTRACT_FACTS_TASK = "afterthought.extract_facts"
 END_CONVERSATION_TASK = "afterthought.end_conversation"
 DELIVER_WEBHOOK_TASK = "afterthought.deliver_webhook"
 CANARY_TASK = "afterthought.canary"
 
 ROUTES: dict[JobKind, tuple[str, Queue]] = {
     JobKind.CREATE_MEMORY: (CREATE_MEMORY_TASK, Queue.MEMORY),
+    JobKind.EXTRACT_FACTS: (EXTRACT_FACTS_TASK, Queue.MEMORY),
     JobKind.DELIVER_WEBHOOK: (DELIVER_WEBHOOK_TASK, Queue.DELIVERY),
 }
 """The task and the queue of each kind that is dispatched."""

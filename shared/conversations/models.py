@@ -21,6 +21,12 @@ class Conversation(Base):
         UniqueConstraint("app_id", "conversation_id"),
         Index("ix_conversations_app_id_key", "app_id", "key"),
         Index("ix_conversations_app_id_updated_at", "app_id", "updated_at"),
+        Index(
+            "ix_conversations_facts_due_at",
+            "facts_due_at",
+            postgresql_where=text("facts_due_at IS NOT NULL"),
+            sqlite_where=text("facts_due_at IS NOT NULL"),
+        ),
         {"sqlite_autoincrement": True},
     )
 
@@ -44,6 +50,10 @@ class Conversation(Base):
     """The loop leaves it alone until then: a turn failed, or the model awaits energy."""
     think_attempts: Mapped[int] = mapped_column(default=0)
     """Turns in a row that brought no answer."""
+    facts_seen: Mapped[int] = mapped_column(default=0)
+    """Messages from the beginning of which the facts have been extracted; moves in the transaction of those facts."""
+    facts_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When facts are to be extracted of what was said since; None when nothing waits, or a job is on its way."""
     ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     end_reason: Mapped[str | None] = mapped_column(String(500))
 
@@ -66,6 +76,8 @@ class Message(Base):
     role: Mapped[str] = mapped_column(String(20))
     name: Mapped[str | None] = mapped_column(String(200))
     content: Mapped[str] = mapped_column(Text)
+    tokens: Mapped[int | None]
+    """Its length as the app's provider counted it, where the app said so."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 

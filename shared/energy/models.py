@@ -105,3 +105,14 @@ class Mandate(Base):
     beats: Mapped[int] = mapped_column(BigInteger, default=0)
     """Raised while the holder lives; whoever sees it stand still may take over."""
     since: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class TokenRate(Base):
+    """How long the prompts of one model were, in characters and in the tokens its provider counted."""
+
+    __tablename__ = "token_rates"
+
+    model: Mapped[str] = mapped_column(String(200), primary_key=True)
+    chars: Mapped[int] = mapped_column(BigInteger)
+    tokens: Mapped[int] = mapped_column(BigInteger)
+    calls: Mapped[int] = mapped_column(BigInteger)

@@ -27,10 +27,12 @@ class WorkKind(StrEnum):
 
     CREATE = "create_memory"
     COMPACT = "compact_memories"
+    EXTRACT = "extract_facts"
+    EMBED = "embed"
     THINK = "think"
 
 
-MEMORY_KINDS = (WorkKind.CREATE, WorkKind.COMPACT)
+MEMORY_KINDS = (WorkKind.CREATE, WorkKind.COMPACT, WorkKind.EXTRACT, WorkKind.EMBED)
 """Work on what is remembered, of which the share in all spending is watched."""
 
 

@@ -18,6 +18,7 @@ from shared.contracts.jobs import JobKind
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 
 _SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_RATIO = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 _LONG = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200)
 
 
@@ -38,6 +39,39 @@ class CompactionReason(StrEnum):
     OVER_BUDGET = "over_budget"
     SNAPSHOT_CHANGED = "snapshot_changed"
     BY_HAND = "by_hand"
+
+
+class MergedBy(StrEnum):
+    """How a repeated fact was recognised."""
+
+    TEXT = "text"
+    EMBEDDING = "embedding"
+
+
+class FactRemoval(StrEnum):
+    """Why a fact went."""
+
+    EVICTED = "evicted"
+    EXPIRED = "expired"
+    DELETED = "deleted"
+    CLEARED = "cleared"
+    ERASED = "erased"
+
+
+class RefusedFact(StrEnum):
+    """Why a statement of an agent's did not become a fact."""
+
+    UNSURE = "unsure"
+    """Its confidence was not high."""
+    MALFORMED = "malformed"
+    UNGROUNDED = "ungrounded"
+    """It names a message that was not shown, or words that were not said."""
+    RECALLED = "recalled"
+    """It only repeats what was recalled into the conversation."""
+
+
+STAGES = ("none", "stage1", "stage2")
+CONTEXT_PARTS = ("memories", "facts", "summary", "retrieved")
 
 
 class Takeover(StrEnum):
@@ -73,6 +107,8 @@ TICK_STEPS = (
     "wake_snoozed",
     "upkeep",
     "finish_erasures",
+    "ask_for_facts",
+    "settle_facts",
     "mend_lanes",
     "think",
 )
@@ -84,6 +120,7 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._make_memories()
+        self._make_facts()
         self._make_energy()
         self._make_jobs()
         self._make_events()
@@ -108,6 +145,29 @@ class Metrics:
         self.erasures = self._counter("erasures", "Purges and erasures carried out.", {"scope": ERASURE_SCOPES})
         self.erasures_incomplete = self._counter(
             "erasures_incomplete", "Erasures whose receipt counts something that is left.", {"scope": ERASURE_SCOPES}
+        )
+
+    def _make_facts(self) -> None:
+        self.facts_learned = self._counter("facts_learned", "Facts made, by who wrote them.", {"agent": AgentKind})
+        self.fact_merges = self._counter(
+            "fact_merges", "Repeated facts that were merged, by how they were recognised.", {"by": MergedBy}
+        )
+        self.fact_conflicts = self._counter("fact_conflicts", "Facts replaced by one that contradicts them.", {})
+        self.facts_removed = self._counter("facts_removed", "Facts that went, by reason.", {"reason": FactRemoval})
+        self.facts_refused = self._counter(
+            "facts_refused", "Statements of an agent's that did not become facts.", {"reason": RefusedFact}
+        )
+        self.extraction_lag = self._histogram(
+            "extraction_lag_seconds", "From a user's message to the extraction of its facts.", {}, _LONG
+        )
+        self.context_used = self._histogram(
+            "context_used_ratio", "Share of the window that contexts fill, 0..1.", {}, _RATIO
+        )
+        self.context_stages = self._counter(
+            "context_stages", "Contexts handed out, by how far they were compacted.", {"stage": STAGES}
+        )
+        self.context_parts_missing = self._counter(
+            "context_parts_missing", "Parts that could not be had when a context was composed.", {"part": CONTEXT_PARTS}
         )
 
     def _make_energy(self) -> None:

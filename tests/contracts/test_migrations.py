@@ -14,6 +14,7 @@ import shared.apps.models
 import shared.conversations.models
 import shared.energy.models
 import shared.events.models
+import shared.facts.models
 import shared.memories.models
 import shared.outbox.models  # noqa: F401  (fills the metadata)
 from shared.db.base import Base
@@ -22,7 +23,7 @@ from shared.db.schema import current_revision, migrate, newest_revision
 from shared.errors import Transient
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-RETIRED = {"job_turns"}
+RETIRED: set[str] = set()
 """Tables that only the previous release uses; the next migration drops them."""
 
 

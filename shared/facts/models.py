@@ -1,0 +1,200 @@
+"""Facts, where each was said, and everything that ever happened to them.
+
+``slot`` makes the database itself refuse a 151st fact of an app, ``pin_slot`` an eleventh pinned one. A fact that was
+contradicted stays as ``replaced`` beneath the one that replaced it, and one that was deleted stays as ``deleted`` until
+it can no longer be taken back; neither has a slot, and neither is shown or used.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shared.db.base import Base, BigKey
+from shared.db.types import UtcDateTime
+
+SLOTS = 150
+"""Facts an app has at the very most. Source: seed 000."""
+PIN_SLOTS = 10
+"""Pinned facts an app has at most. Source: seed 000."""
+
+
+class FactState(StrEnum):
+    """Where a fact stands; a closed set, so it can label a metric."""
+
+    STANDING = "standing"
+    REPLACED = "replaced"
+    """Contradicted by a newer one, which says so in ``updates_fact_id``."""
+    DELETED = "deleted"
+    """Can be taken back until ``undo_until``."""
+
+
+class Fact(Base):
+    """One statement about a user or the work in hand."""
+
+    __tablename__ = "facts"
+    __table_args__ = (
+        UniqueConstraint("app_id", "slot"),
+        UniqueConstraint("app_id", "pin_slot"),
+        CheckConstraint(f"slot >= 1 AND slot <= {SLOTS}", name="slot_within_cap"),
+        CheckConstraint(f"pin_slot >= 1 AND pin_slot <= {PIN_SLOTS}", name="pin_within_cap"),
+        CheckConstraint("(state = 'standing') = (slot IS NOT NULL)", name="standing_has_slot"),
+        CheckConstraint("pin_slot IS NULL OR slot IS NOT NULL", name="pinned_stands"),
+        CheckConstraint("confidence >= 0 AND confidence <= 1", name="confidence_in_range"),
+        CheckConstraint("length(statement) > 0", name="statement_not_empty"),
+        Index(
+            "uq_facts_said",
+            "app_id",
+            "said_key",
+            unique=True,
+            postgresql_where=text("slot IS NOT NULL"),
+            sqlite_where=text("slot IS NOT NULL"),
+        ),
+        Index("ix_facts_app_id_state", "app_id", "state"),
+        Index("ix_facts_category_last_seen", "category", "last_seen"),
+        {"sqlite_autoincrement": True},
+    )
+
+    fact_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    user_id: Mapped[str | None] = mapped_column(String(200))
+    """The user it is about, where the conversation named one: facts of two users neither merge nor mix."""
+    state: Mapped[str] = mapped_column(String(10), default=FactState.STANDING)
+    slot: Mapped[int | None]
+    pin_slot: Mapped[int | None]
+    """Its place among the pinned ones; None when it is not pinned."""
+    statement: Mapped[str] = mapped_column(Text)
+    said_key: Mapped[str] = mapped_column(String(64))
+    """Digest of its user and its normalised statement: an app holds the same statement once."""
+    category: Mapped[str] = mapped_column(String(12))
+    confidence: Mapped[float] = mapped_column(Float)
+    mention_count: Mapped[int] = mapped_column(default=1)
+    by_hand: Mapped[bool] = mapped_column(Boolean, default=False)
+    """Whether a person wrote it first."""
+    agent: Mapped[str] = mapped_column(String(200))
+    """Who wrote the present statement: ``extractive``, ``ollama:NAME``, ``admin`` or ``token:ID``."""
+    updates_fact_id: Mapped[int | None] = mapped_column(BigInteger)
+    """The fact it contradicted and replaced."""
+    version: Mapped[int] = mapped_column(default=1)
+    first_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+    last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    undo_until: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
+    clear_id: Mapped[str | None] = mapped_column(ForeignKey("fact_clears.clear_id"), index=True)
+    """The clear-all that deleted it."""
+    vector: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """float32, little-endian, unit length; None until a worker has embedded it."""
+    vector_model: Mapped[str | None] = mapped_column(String(200))
+
+
+class FactSource(Base):
+    """One place where a fact was said: a conversation, or a person's own hand (no conversation)."""
+
+    __tablename__ = "fact_sources"
+    __table_args__ = (UniqueConstraint("fact_id", "conversation_key"), {"sqlite_autoincrement": True})
+
+    source_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    fact_id: Mapped[int] = mapped_column(ForeignKey("facts.fact_id", ondelete="CASCADE"), index=True)
+    conversation_key: Mapped[int | None] = mapped_column(ForeignKey("conversations.key"), index=True)
+    conversation_id: Mapped[str | None] = mapped_column(String(200))
+    message_ids: Mapped[list[str]] = mapped_column(JSON, default=list)
+    statement: Mapped[str] = mapped_column(Text)
+    """The fact as it was understood there, so that it can stand in these words when the others are taken back."""
+    category: Mapped[str] = mapped_column(String(12))
+    agent: Mapped[str] = mapped_column(String(200))
+    mentions: Mapped[int] = mapped_column(default=1)
+    first_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+    last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class FactClear(Base):
+    """A clear-all of an app's facts: taken back for some seconds, then an erasure."""
+
+    __tablename__ = "fact_clears"
+    __table_args__ = (
+        Index(
+            "uq_fact_clears_open",
+            "app_id",
+            unique=True,
+            postgresql_where=text("settled_at IS NULL"),
+            sqlite_where=text("settled_at IS NULL"),
+        ),
+    )
+
+    clear_id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    actor: Mapped[str] = mapped_column(String(200))
+    count: Mapped[int]
+    last_message_key: Mapped[int] = mapped_column(BigInteger)
+    """Nothing said up to this message becomes a fact once the clear is final."""
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+    undo_until: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    settled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When it was taken back, or became final."""
+    erasure_id: Mapped[str | None] = mapped_column(String(40))
+    """Its receipt, once it is final."""
+
+
+class FactChangeKind(StrEnum):
+    """What happened to a fact."""
+
+    LEARNED = "learned"
+    WRITTEN = "written"
+    """By hand."""
+    REPEATED = "repeated"
+    """Said again; its confidence grew."""
+    EDITED = "edited"
+    REPLACED = "replaced"
+    """Contradicted; the related fact stands in its place."""
+    PINNED = "pinned"
+    UNPINNED = "unpinned"
+    MOVED = "moved"
+    """Into another category."""
+    DELETED = "deleted"
+    UNDONE = "undone"
+    """A delete was taken back."""
+    EVICTED = "evicted"
+    EXPIRED = "expired"
+    RESTORED = "restored"
+    """It stands again, or in other words, because what had changed it was erased."""
+    ERASED = "erased"
+
+
+class FactChange(Base):
+    """One change: who, why, before and after. An erasure empties the texts and leaves the rest."""
+
+    __tablename__ = "fact_history"
+    __table_args__ = (
+        Index("ix_fact_history_app_id_change_id", "app_id", "change_id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    change_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    fact_id: Mapped[int] = mapped_column(BigInteger, index=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    kind: Mapped[str] = mapped_column(String(12))
+    actor: Mapped[str] = mapped_column(String(200))
+    reason: Mapped[str] = mapped_column(Text)
+    before: Mapped[str | None] = mapped_column(Text)
+    after: Mapped[str | None] = mapped_column(Text)
+    source_keys: Mapped[list[int]] = mapped_column(JSON, default=list)
+    """Keys of the conversations whose words stand in ``before`` or ``after``."""
+    related_fact_id: Mapped[int | None] = mapped_column(BigInteger)
+    job_id: Mapped[str | None] = mapped_column(String(40))
+    at: Mapped[datetime] = mapped_column(UtcDateTime)

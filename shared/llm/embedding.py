@@ -1,0 +1,53 @@
+"""Turning texts into vectors whose cosine tells how close they are in meaning.
+
+What an embedder is. Reaching a model is left to the adapters, storing vectors to whoever asked for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.llm.calls import Meter
+
+Vectors = NDArray[np.float32]
+"""Shape ``(n, dim)``, float32, each row of unit length."""
+
+
+class Embedder(Protocol):
+    """Embeds texts. Implementations hold no state between calls beside the model itself."""
+
+    @property
+    def name(self) -> str:
+        """Kept with each vector, as vectors of two models cannot be compared.
+
+        ``builtin:all-MiniLM-L6-v2``, ``builtin:ngrams`` or ``ollama:NAME``.
+        """
+
+    @property
+    def same_meaning(self) -> float:
+        """The cosine from which two short statements may say the same, -1..1; it depends on the model."""
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        """Return one vector for each text, in order; shape ``(len(texts), dim)``.
+
+        ``meter`` is asked before each call of a model, and each call made is reported to it exactly once.
+
+        Raises:
+            Transient: the model could not be reached, or not in time.
+            OverBudget: the meter does not allow the call; none was made.
+            Configuration: it can never answer: the model is missing.
+        """
+
+
+def to_bytes(vector: NDArray[np.float32]) -> bytes:
+    """Return a vector as it is stored: float32, little-endian."""
+    return vector.astype("<f4").tobytes()
+
+
+def from_bytes(stored: bytes) -> NDArray[np.float32]:
+    """Return a stored vector, shape ``(dim,)``."""
+    return np.frombuffer(stored, dtype="<f4")
