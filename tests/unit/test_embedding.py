@@ -1,0 +1,101 @@
+"""The embedders: what they promise alike, and what the built-in model knows that letters do not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from shared.llm import minilm
+from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
+from shared.llm.embedders import make_embedder
+from shared.llm.embedding import Embedder, from_bytes, to_bytes
+from shared.llm.minilm import MiniLmEmbedder
+from shared.llm.ngrams import NgramEmbedder
+from tests.support.meters import Calls
+
+HOST = "http://127.0.0.1:1"
+needs_model = pytest.mark.skipif(not minilm.is_installed(), reason="the built-in embedding model is not installed")
+
+
+@pytest.fixture(params=["ngrams", pytest.param("minilm", marks=needs_model)])
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    return NgramEmbedder() if request.param == "ngrams" else MiniLmEmbedder()
+
+
+def test_each_text_has_a_vector_of_unit_length(embedder: Embedder) -> None:
+    vectors = embedder.embed(["Lives in Lyon", "Plays chess on Sundays", "a" * 5000], Calls())
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
+
+
+def test_a_vector_does_not_depend_on_its_company(embedder: Embedder) -> None:
+    texts = [f"{'very ' * (place % 7)}old house number {place}" for place in range(37)]
+    together = embedder.embed(texts, Calls())
+    assert together[20] == pytest.approx(embedder.embed([texts[20]], Calls())[0], abs=1e-4)
+
+
+def test_no_text_gives_no_vector(embedder: Embedder) -> None:
+    assert len(embedder.embed([], Calls())) == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "🎉", "日本語", "\ud800"], ids=["empty", "blank", "emoji", "cjk", "surrogate"]
+)
+def test_odd_texts_give_numbers(embedder: Embedder, text: str) -> None:
+    assert np.isfinite(embedder.embed([text], Calls())).all()
+
+
+def test_the_work_is_booked_once_at_the_built_in_agents_price(embedder: Embedder) -> None:
+    calls = Calls()
+    embedder.embed(["Lives in Lyon"], calls)
+    assert [(call.kind, call.model, call.outcome) for call in calls] == [
+        (WorkKind.EMBED, EXTRACTIVE, CallOutcome.ANSWERED)
+    ]
+    assert calls[0].prompt_tokens == calls.prospects[0].most_prompt_tokens > 0
+
+
+def test_what_is_spelt_alike_is_alike_to_letters() -> None:
+    one, same, other = NgramEmbedder().embed(["Lives in Lyon.", "lives in LYON", "Plays the harp"], Calls())
+    assert one @ same == pytest.approx(1, abs=1e-5)
+    assert one @ other < 0.3
+
+
+@needs_model
+def test_what_means_the_same_is_alike_to_the_model() -> None:
+    vectors = MiniLmEmbedder().embed(
+        ["Building a parser in Rust", "Working on a Rust parser", "Lives in Lyon", "Is based in Lyon"], Calls()
+    )
+    cosines = vectors @ vectors.T
+    assert cosines[0, 1] > 0.9
+    assert cosines[2, 3] > 0.8
+    assert cosines[0, 2] < 0.2
+
+
+def test_its_activation_is_the_exact_one() -> None:
+    weight = np.abs(minilm._gelu(np.array([-3.0, -0.5, 0.0, 0.5, 3.0], np.float32)))
+    exact = [abs(x * 0.5 * (1 + math.erf(x / math.sqrt(2)))) for x in (-3.0, -0.5, 0.0, 0.5, 3.0)]
+    assert weight == pytest.approx(exact, abs=1e-6)
+
+
+def test_a_stored_vector_comes_back_as_it_was() -> None:
+    vector = NgramEmbedder().embed(["Lives in Lyon"], Calls())[0]
+    assert (from_bytes(to_bytes(vector)) == vector).all()
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        pytest.param(None, MiniLmEmbedder.name if minilm.is_installed() else NgramEmbedder.name, id="built in"),
+        pytest.param("ngrams", "builtin:ngrams", id="letters"),
+        pytest.param("ollama:embedder", "ollama:embedder", id="ollama"),
+    ],
+)
+def test_a_setting_names_its_embedder(setting: str | None, name: str) -> None:
+    assert make_embedder(setting, HOST, 1.0).name == name
+
+
+def test_without_the_model_letters_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package")
+    assert make_embedder(None, HOST, 1.0).name == NgramEmbedder.name
