@@ -1,0 +1,133 @@
+"""Whether two short statements differ in something that matters, whatever their vectors say.
+
+Vectors of "lives in Copenhagen" and "lives in London" lie close together; what tells them apart are words. Pure
+functions of text, on the side of caution: two statements held apart are a nuisance, two merged ones a loss.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from shared.facts.normalising import normal
+
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_WORD = re.compile(r"[^\W_]+(?:[.'+#@-][^\W_]+)*[+#]*")
+_LIGHT = _words(
+    "a an the this that these those is are am be been being has have had do does did of in on at to for with by as "
+    "from into about and or it its his her their they them he she him user users user's who which very really quite "
+    "also just currently now presently still kind sort there than over s"
+)
+"""Words whose coming or going leaves a statement what it was."""
+_KINDRED = {
+    "like": "likes loves love enjoys enjoy adores adore fond liking loving enjoying",
+    "dislike": "dislikes hates hate loathes loathe detests detest disliking hating despises avoids avoid",
+    "live": "lives living resides reside residing",
+    "work": "works working employed",
+    "use": "uses using utilizes utilises",
+    "want": "wants wishes wish desires",
+    "prefer": "prefers preferring favors favours",
+    "app": "apps application applications",
+    "child": "children kid kids",
+    "job": "occupation profession",
+    "movie": "movies film films",
+    "mother": "mom mum",
+    "father": "dad",
+    "phone": "telephone",
+    "build": "builds building develops developing",
+}
+_ROOTS = {form: root for root, forms in _KINDRED.items() for form in [root, *forms.split()]}
+_NEGATIONS = _words("not no never none nothing cannot without neither nor hardly refuses stopped quit former")
+_PAST = _words("used was were formerly previously former anymore longer ex stopped quit will would")
+_ORDERING = _words("to than over from before after rather instead until versus vs for by")
+_NUMBERS = _words(
+    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand "
+    "first second third january february march april may june july august september october november december "
+    "monday tuesday wednesday thursday friday saturday sunday once twice"
+)
+_ENDINGS = ("ings", "ing", "ers", "ies", "ed", "es", "er", "ly", "s")
+_LEAST_STEM = 3
+
+
+@dataclass(frozen=True)
+class Gist:
+    """What a statement says, taken apart. Only what is equal in every part may say the same."""
+
+    names: tuple[str, ...]
+    numbers: tuple[str, ...]
+    content: frozenset[str]
+    ordered: tuple[str, ...]
+    """The content in order, where a word of the statement makes the order matter."""
+    tense: frozenset[str]
+    positive: bool
+
+
+def gist(statement: str) -> Gist:
+    """Take a statement apart."""
+    spoken = [_plain(word) for word in _WORD.findall(_spelled_out(normal(statement)))]
+    told = [_root(word) for word in spoken if _is_content(word)]
+    against = sum(word in _NEGATIONS for word in spoken) + told.count("dislike")
+    kept = [("like" if word == "dislike" else word) for word in told]
+    return Gist(
+        names=_names(statement),
+        numbers=tuple(word for word in spoken if _is_number(word)),
+        content=frozenset(kept),
+        ordered=tuple(kept) if _ORDERING & set(spoken) else (),
+        tense=_PAST & set(spoken),
+        positive=against % 2 == 0,
+    )
+
+
+def differ(one: str, other: str) -> bool:
+    """Whether two statements differ in a name, a number, a negation, a tense, or any word that carries meaning."""
+    left, right = gist(one), gist(other)
+    return replace(left, ordered=()) != replace(right, ordered=()) or _reordered(left, right)
+
+
+def oppose(one: str, other: str) -> bool:
+    """Whether one statement says of the same, in the same words, that it is and the other that it is not."""
+    left, right = gist(one), gist(other)
+    alike = (left.names, left.numbers, left.content) == (right.names, right.numbers, right.content)
+    return (
+        alike and bool(left.content or left.names) and left.positive != right.positive and not _reordered(left, right)
+    )
+
+
+def _reordered(left: Gist, right: Gist) -> bool:
+    return bool(left.ordered and right.ordered) and left.ordered != right.ordered
+
+
+def _spelled_out(line: str) -> str:
+    return re.sub(r"\bcan't\b|\bcannot\b", "can not", line).replace("n't", " not")
+
+
+def _plain(word: str) -> str:
+    return word.removesuffix("'s")
+
+
+def _names(statement: str) -> tuple[str, ...]:
+    """Return the capitalised words behind the first, in order."""
+    words = [match.group() for match in _WORD.finditer(statement)]
+    subject = 2 if [word.casefold() for word in words[:2]] == ["the", "user"] else 1
+    return tuple(_plain(word).casefold() for word in words[subject:] if word[:1].isupper() and word != "I")
+
+
+def _is_content(word: str) -> bool:
+    return not (word in _LIGHT or word in _NEGATIONS or word in _PAST or _is_number(word))
+
+
+def _is_number(word: str) -> bool:
+    return word in _NUMBERS or any(character.isdigit() for character in word)
+
+
+def _root(word: str) -> str:
+    if word in _ROOTS:
+        return _ROOTS[word]
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
+            return word.removesuffix(ending)
+    return word

@@ -1,0 +1,230 @@
+"""What becomes of one statement in a locked app: it stands as a new fact, is heard again, or replaces another.
+
+Which of these it is, is judged in ``merging``. Here the rows are written: the fact, where it was said, its history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from shared.causes import Cause
+from shared.errors import Conflict, Limit
+from shared.facts import queries
+from shared.facts.categories import Category
+from shared.facts.eviction import PRUNE_TO, RULE_EVICTION, Scored, evicted
+from shared.facts.history import Texts, record
+from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChangeKind, FactSource, FactState
+from shared.facts.normalising import said_key
+
+LEARNED_CONFIDENCE = 0.75
+WRITTEN_CONFIDENCE = 0.60
+_LEARNED_BOOST = 0.15
+_WRITTEN_BOOST = 0.25
+
+
+@dataclass(frozen=True)
+class Said:
+    """One statement as it was said somewhere: in a conversation, or by a person's own hand (no conversation)."""
+
+    statement: str
+    category: Category
+    agent: str
+    at: datetime
+    user_id: str | None = None
+    conversation_key: int | None = None
+    conversation_id: str | None = None
+    message_ids: tuple[str, ...] = ()
+    vector: bytes | None = None
+    vector_model: str | None = None
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person wrote it."""
+        return self.conversation_key is None
+
+
+def certainty(mentions: int, by_hand: bool) -> float:
+    """Return the confidence of what was said so often, 0..1. Source: decisions, "Facts and context"."""
+    baseline, boost = (WRITTEN_CONFIDENCE, _WRITTEN_BOOST) if by_hand else (LEARNED_CONFIDENCE, _LEARNED_BOOST)
+    return _at_most_one(baseline + boost * (mentions - 1))
+
+
+def stand(session: Session, app_id: str, said: Said, cause: Cause, replaces: Fact | None = None) -> Fact:
+    """Make a fact of what was said; it takes the place and the pin of the one it replaces. Raises: Limit."""
+    pin = None if replaces is None else _give_way(session, replaces)
+    fact = Fact(
+        app_id=app_id,
+        user_id=said.user_id,
+        state=FactState.STANDING,
+        slot=_free_slot(session, app_id),
+        pin_slot=pin,
+        statement=said.statement,
+        said_key=said_key(said.user_id, said.statement),
+        category=said.category,
+        confidence=certainty(1, said.by_hand),
+        by_hand=said.by_hand,
+        agent=said.agent,
+        updates_fact_id=None if replaces is None else replaces.fact_id,
+        first_seen=said.at,
+        last_seen=said.at,
+        updated_at=cause.at,
+        vector=said.vector,
+        vector_model=said.vector_model,
+    )
+    session.add(fact)
+    session.flush()
+    _add_source(session, fact, said)
+    kind = FactChangeKind.WRITTEN if said.by_hand else FactChangeKind.LEARNED
+    record(session, fact, kind, cause, Texts(after=said.statement), None if replaces is None else replaces.fact_id)
+    return fact
+
+
+def replace(session: Session, old: Fact, said: Said, cause: Cause, why: Cause) -> Fact:
+    """Let what was said stand in the place of a fact it contradicts; ``why`` is the cause of the old one's going."""
+    new = stand(session, old.app_id, said, cause, replaces=old)
+    record(session, old, FactChangeKind.REPLACED, why, Texts(before=old.statement), new.fact_id)
+    return new
+
+
+def subsume(session: Session, old: Fact, by: Fact, why: Cause) -> None:
+    """Let a fact that stands already also stand for one that was contradicted; their chains are joined."""
+    pin = _give_way(session, old)
+    lowest = [old, *queries.chain_beneath(session, old)][-1]
+    lowest.updates_fact_id, by.updates_fact_id = by.updates_fact_id, old.fact_id
+    by.pin_slot = by.pin_slot or pin
+    session.flush()
+    record(session, old, FactChangeKind.REPLACED, why, Texts(before=old.statement), by.fact_id)
+
+
+def hear_again(session: Session, fact: Fact, said: Said, cause: Cause) -> bool:
+    """Count a repeat of a fact; False when these very messages were counted before."""
+    source = queries.source_in(session, fact.fact_id, said.conversation_key)
+    if is_counted(source, said):
+        return False
+    if source is None:
+        _add_source(session, fact, said)
+    else:
+        _add_mention(source, said)
+    fact.mention_count += 1
+    fact.confidence = _at_most_one(fact.confidence + (_WRITTEN_BOOST if fact.by_hand else _LEARNED_BOOST))
+    fact.first_seen = min(fact.first_seen, said.at)
+    fact.last_seen = max(fact.last_seen, said.at)
+    touch(fact, cause.at)
+    session.flush()
+    record(session, fact, FactChangeKind.REPEATED, cause, Texts(after=said.statement))
+    return True
+
+
+def is_counted(source: FactSource | None, said: Said) -> bool:
+    """Whether the messages of what was said are known to a source already; what is written by hand never is."""
+    return source is not None and bool(said.message_ids) and set(said.message_ids) <= set(source.message_ids)
+
+
+def prune(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
+    """Evict what is too much; return which went."""
+    facts = queries.standing(session, app_id, any_user=True)
+    going = evicted(queries.held(facts), cause.at)
+    by_id = {fact.fact_id: fact for fact in facts}
+    for one in going:
+        evict(session, by_id[one.fact.fact_id], cause.by(RULE_EVICTION, _why(one, len(facts))))
+    return tuple(one.fact.fact_id for one in going)
+
+
+def make_room(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
+    """Evict what is too much where no place is free; return which went."""
+    return () if free_slots(session, app_id) else prune(session, app_id, cause)
+
+
+def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = FactChangeKind.EVICTED) -> None:
+    """Let a fact go, and what it had replaced with it; their history stays."""
+    record(session, fact, kind, cause, Texts(before=fact.statement))
+    remove_rows(session, [fact, *queries.chain_beneath(session, fact)])
+
+
+def remove_rows(session: Session, facts: Sequence[Fact]) -> None:
+    """Remove facts with their sources and vectors."""
+    for fact in facts:
+        for source in queries.sources_of(session, fact.fact_id):
+            session.delete(source)
+    session.flush()
+    for fact in facts:
+        session.delete(fact)
+    session.flush()
+
+
+def free_slots(session: Session, app_id: str) -> list[int]:
+    """Return the places of an app that are free, the lowest first."""
+    taken, _ = queries.taken_places(session, app_id)
+    return [slot for slot in range(1, SLOTS + 1) if slot not in taken]
+
+
+def free_pin(session: Session, app_id: str) -> int:
+    """Return a free place among the pinned facts of an app. Raises: Conflict."""
+    _, taken = queries.taken_places(session, app_id)
+    free = [slot for slot in range(1, PIN_SLOTS + 1) if slot not in taken]
+    if not free:
+        raise Conflict(
+            f"App {app_id} has {PIN_SLOTS} pinned facts, which is the most; unpin one first.",
+            code="all_pinned",
+            details={"limit": PIN_SLOTS},
+        )
+    return free[0]
+
+
+def touch(fact: Fact, at: datetime) -> None:
+    """Note that a fact changed."""
+    fact.version += 1
+    fact.updated_at = at
+
+
+def _free_slot(session: Session, app_id: str) -> int:
+    free = free_slots(session, app_id)
+    if not free:
+        raise Limit(f"App {app_id} has {SLOTS} facts, which is the most.", details={"limit": SLOTS})
+    return free[0]
+
+
+def _give_way(session: Session, old: Fact) -> int | None:
+    """Take a fact from its place; return the pin it gives up."""
+    pin = old.pin_slot
+    old.state, old.slot, old.pin_slot = FactState.REPLACED, None, None
+    session.flush()
+    return pin
+
+
+def _add_source(session: Session, fact: Fact, said: Said) -> None:
+    session.add(
+        FactSource(
+            fact_id=fact.fact_id,
+            conversation_key=said.conversation_key,
+            conversation_id=said.conversation_id,
+            message_ids=list(dict.fromkeys(said.message_ids)),
+            statement=said.statement,
+            category=said.category,
+            agent=said.agent,
+            first_seen=said.at,
+            last_seen=said.at,
+        )
+    )
+    session.flush()
+
+
+def _add_mention(source: FactSource, said: Said) -> None:
+    source.mentions += 1
+    source.message_ids = list(dict.fromkeys([*source.message_ids, *said.message_ids]))
+    source.statement, source.category, source.agent = said.statement, said.category, said.agent
+    source.first_seen = min(source.first_seen, said.at)
+    source.last_seen = max(source.last_seen, said.at)
+
+
+def _why(one: Scored, stood: int) -> str:
+    return f"{stood} facts stood, more than {PRUNE_TO}; its score was {one.score:.2f}"
+
+
+def _at_most_one(confidence: float) -> float:
+    # Rounded, so that five boosts of 0.15 come to what is written on paper.
+    return round(min(confidence, 1.0), 6)

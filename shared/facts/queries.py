@@ -1,0 +1,287 @@
+"""Reads of facts, their sources and their history, always within one app. None of them makes a model call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from shared.errors import NotFound
+from shared.facts.categories import LIFETIMES, Category
+from shared.facts.eviction import Held
+from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
+
+_STANDS = Fact.state == FactState.STANDING
+_HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))
+_OF_CATEGORY = case({one.value: place for place, one in enumerate(Category)}, value=Fact.category, else_=len(Category))
+PRESSING_FIRST = (
+    Fact.pin_slot.is_(None),
+    _OF_CATEGORY,
+    Fact.confidence.desc(),
+    Fact.last_seen.desc(),
+    Fact.fact_id.desc(),
+)
+"""Pinned, then project, preference and identity, then the most certain, then the latest."""
+
+
+@dataclass(frozen=True)
+class FactFilter:
+    """What a listing is narrowed to; None leaves a part open."""
+
+    state: FactState = FactState.STANDING
+    category: Category | None = None
+    pinned: bool | None = None
+    user_id: str | None = None
+
+
+def standing(session: Session, app_id: str, user_id: str | None = None, any_user: bool = False) -> Sequence[Fact]:
+    """Return the facts of one user (None: of no user in particular) or of all, the most pressing first."""
+    query = select(Fact).where(Fact.app_id == app_id, _STANDS).order_by(*PRESSING_FIRST)
+    return session.scalars(query if any_user else query.where(Fact.user_id == user_id)).all()
+
+
+def without_vector(session: Session, app_id: str, model: str, limit: int) -> Sequence[Fact]:
+    """Return standing facts that the model has not embedded yet, the newest first."""
+    lacks = or_(Fact.vector.is_(None), Fact.vector_model.is_(None), Fact.vector_model != model)
+    query = select(Fact).where(Fact.app_id == app_id, _STANDS, lacks)
+    return session.scalars(query.order_by(Fact.fact_id.desc()).limit(limit)).all()
+
+
+def list_facts(session: Session, app_id: str, wanted: FactFilter, limit: int, offset: int) -> Sequence[Fact]:
+    """Return an app's facts, the most pressing first, from place ``offset`` on."""
+    query = select(Fact).where(Fact.app_id == app_id, Fact.state == wanted.state)
+    if wanted.category is not None:
+        query = query.where(Fact.category == wanted.category)
+    if wanted.pinned is not None:
+        query = query.where(Fact.pin_slot.is_not(None) if wanted.pinned else Fact.pin_slot.is_(None))
+    if wanted.user_id is not None:
+        query = query.where(Fact.user_id == wanted.user_id)
+    return session.scalars(query.order_by(*PRESSING_FIRST).limit(limit).offset(offset)).all()
+
+
+def get_fact(session: Session, app_id: str, fact_id: int) -> Fact:
+    """Return a fact in whatever state. Raises: NotFound."""
+    fact = session.get(Fact, fact_id)
+    if fact is None or fact.app_id != app_id:
+        raise NotFound(
+            f"App {app_id} has no fact {fact_id}; GET /apps/{app_id}/facts lists those it has.",
+            details={"appId": app_id, "factId": fact_id},
+        )
+    return fact
+
+
+def get_standing(session: Session, app_id: str, fact_id: int) -> Fact:
+    """Return a fact that stands. Raises: NotFound."""
+    fact = get_fact(session, app_id, fact_id)
+    if fact.state != FactState.STANDING:
+        raise NotFound(
+            f"Fact {fact_id} of app {app_id} is {fact.state} and can no longer be changed; see its history.",
+            details={"appId": app_id, "factId": fact_id, "state": fact.state},
+        )
+    return fact
+
+
+def fact_saying(session: Session, app_id: str, key: str) -> Fact | None:
+    """Return the standing fact that says something already."""
+    return session.scalar(select(Fact).where(Fact.app_id == app_id, Fact.said_key == key, _STANDS))
+
+
+def gone_saying(session: Session, app_id: str, key: str) -> Sequence[Fact]:
+    """Return the facts that said something and were replaced or deleted."""
+    return session.scalars(select(Fact).where(Fact.app_id == app_id, Fact.said_key == key, ~_STANDS)).all()
+
+
+def facts_in(session: Session, app_id: str, states: Collection[FactState]) -> Sequence[Fact]:
+    """Return an app's facts in some states, the oldest first."""
+    query = select(Fact).where(Fact.app_id == app_id, Fact.state.in_(states))
+    return session.scalars(query.order_by(Fact.fact_id)).all()
+
+
+def fact_above(session: Session, fact: Fact) -> Fact | None:
+    """Return the fact that replaced one."""
+    query = select(Fact).where(Fact.app_id == fact.app_id, Fact.updates_fact_id == fact.fact_id)
+    return session.scalar(query.limit(1))
+
+
+def chain_beneath(session: Session, fact: Fact) -> list[Fact]:
+    """Return what a fact replaced, what that one replaced, and so on: the newest first."""
+    chain: list[Fact] = []
+    lower = fact
+    while lower.updates_fact_id is not None and (found := session.get(Fact, lower.updates_fact_id)) is not None:
+        chain.append(found)
+        lower = found
+    return chain
+
+
+def sources_of(session: Session, fact_id: int) -> Sequence[FactSource]:
+    """Return where a fact was said, in the order in which it was first said there."""
+    query = select(FactSource).where(FactSource.fact_id == fact_id)
+    return session.scalars(query.order_by(FactSource.first_seen, FactSource.source_id)).all()
+
+
+def source_in(session: Session, fact_id: int, conversation_key: int | None) -> FactSource | None:
+    """Return where a fact was said in one conversation; None for the key: by hand."""
+    query = select(FactSource).where(FactSource.fact_id == fact_id, FactSource.conversation_key == conversation_key)
+    return session.scalar(query.limit(1))
+
+
+def sources_by_fact(session: Session, fact_ids: Collection[int]) -> dict[int, list[FactSource]]:
+    """Return for each fact where it was said."""
+    query = select(FactSource).where(FactSource.fact_id.in_(fact_ids))
+    found: dict[int, list[FactSource]] = {}
+    for source in session.scalars(query.order_by(FactSource.fact_id, FactSource.first_seen, FactSource.source_id)):
+        found.setdefault(source.fact_id, []).append(source)
+    return found
+
+
+def facts_said_in(session: Session, conversation_key: int) -> Sequence[Fact]:
+    """Return the facts of whatever state that a conversation said, the newest first."""
+    said = select(FactSource.fact_id).where(FactSource.conversation_key == conversation_key)
+    return session.scalars(select(Fact).where(Fact.fact_id.in_(said)).order_by(Fact.fact_id.desc())).all()
+
+
+def held(facts: Sequence[Fact]) -> list[Held]:
+    """Return facts as eviction sees them."""
+    return [
+        Held(one.fact_id, Category(one.category), one.confidence, one.last_seen, one.pin_slot is not None)
+        for one in facts
+    ]
+
+
+def taken_places(session: Session, app_id: str) -> tuple[set[int], set[int]]:
+    """Return the slots and the pin slots that are taken in an app."""
+    rows = session.execute(select(Fact.slot, Fact.pin_slot).where(Fact.app_id == app_id, _STANDS)).all()
+    return {slot for slot, _ in rows if slot}, {pin for _, pin in rows if pin}
+
+
+def history_of(session: Session, fact_id: int) -> Sequence[FactChange]:
+    """Return everything that happened to a fact, oldest first."""
+    query = select(FactChange).where(FactChange.fact_id == fact_id)
+    return session.scalars(query.order_by(FactChange.change_id)).all()
+
+
+def history_in_app(session: Session, app_id: str, fact_id: int) -> Sequence[FactChange]:
+    """Return everything that happened to a fact of an app, oldest first. Raises: NotFound."""
+    history = [one for one in history_of(session, fact_id) if one.app_id == app_id]
+    if not history:
+        get_fact(session, app_id, fact_id)
+    return history
+
+
+def changes_of_app(session: Session, app_id: str, limit: int, before: int | None = None) -> Sequence[FactChange]:
+    """Return what happened to an app's facts, newest first; ``before`` is the change id to go on below."""
+    query = select(FactChange).where(FactChange.app_id == app_id).order_by(FactChange.change_id.desc()).limit(limit)
+    return session.scalars(query if before is None else query.where(FactChange.change_id < before)).all()
+
+
+def changes_with_text(session: Session, app_id: str) -> Sequence[FactChange]:
+    """Return the changes of an app that still hold text."""
+    return session.scalars(select(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT)).all()
+
+
+def changes_since(session: Session, app_id: str, since: int, kinds: Collection[FactChangeKind]) -> Sequence[FactChange]:
+    """Return an app's changes of some kinds from change ``since`` on."""
+    query = select(FactChange).where(FactChange.app_id == app_id, FactChange.change_id >= since)
+    return session.scalars(query.where(FactChange.kind.in_(kinds))).all()
+
+
+def open_clear(session: Session, app_id: str) -> FactClear | None:
+    """Return the clear-all of an app that can still be taken back, or is yet to become final."""
+    return session.scalar(select(FactClear).where(FactClear.app_id == app_id, FactClear.settled_at.is_(None)))
+
+
+def cleared_by(session: Session, clear_id: str) -> Sequence[Fact]:
+    """Return the facts a clear-all deleted, the oldest first."""
+    return session.scalars(select(Fact).where(Fact.clear_id == clear_id).order_by(Fact.fact_id)).all()
+
+
+def apps_with_due_clears(session: Session, now: datetime, limit: int) -> Sequence[str]:
+    """Return apps whose clear-all can no longer be taken back, the longest waiting first."""
+    query = select(FactClear.app_id).where(FactClear.settled_at.is_(None), FactClear.undo_until <= now)
+    return session.scalars(query.order_by(FactClear.undo_until).limit(limit)).all()
+
+
+def apps_with_due_deletes(session: Session, now: datetime, limit: int) -> Sequence[str]:
+    """Return apps with single facts whose deletion can no longer be taken back."""
+    return session.scalars(select(Fact.app_id).where(*_final(now)).distinct().order_by(Fact.app_id).limit(limit)).all()
+
+
+def due_deletes(session: Session, app_id: str, now: datetime) -> Sequence[Fact]:
+    """Return an app's facts whose deletion can no longer be taken back."""
+    return session.scalars(select(Fact).where(Fact.app_id == app_id, *_final(now)).order_by(Fact.fact_id)).all()
+
+
+def apps_with_expired(session: Session, now: datetime, limit: int) -> Sequence[str]:
+    """Return apps with facts that were not heard of for longer than their category lives."""
+    query = select(Fact.app_id).where(_expired(now)).distinct()
+    return session.scalars(query.order_by(Fact.app_id).limit(limit)).all()
+
+
+def expired(session: Session, app_id: str, now: datetime) -> Sequence[Fact]:
+    """Return an app's facts that were not heard of for longer than their category lives."""
+    return session.scalars(select(Fact).where(Fact.app_id == app_id, _expired(now)).order_by(Fact.fact_id)).all()
+
+
+def count_by_category(session: Session) -> dict[tuple[str, str, bool], int]:
+    """Return how many facts there are by category, state and whether they are pinned."""
+    pinned = Fact.pin_slot.is_not(None)
+    query = select(Fact.category, Fact.state, pinned, func.count()).group_by(Fact.category, Fact.state, pinned)
+    return {(category, state, bool(pin)): count for category, state, pin, count in session.execute(query)}
+
+
+def count_facts(session: Session, app_id: str) -> int:
+    """Return how many facts an app holds in whatever state."""
+    return _count(session, select(func.count()).select_from(Fact).where(Fact.app_id == app_id))
+
+
+def count_standing(session: Session, app_id: str) -> int:
+    """Return how many facts of an app stand."""
+    return _count(session, select(func.count()).select_from(Fact).where(Fact.app_id == app_id, _STANDS))
+
+
+def count_sources(session: Session, app_id: str) -> int:
+    """Return how many places an app's facts were said in."""
+    query = select(func.count()).select_from(FactSource).join(Fact, Fact.fact_id == FactSource.fact_id)
+    return _count(session, query.where(Fact.app_id == app_id))
+
+
+def count_changes_with_text(session: Session, app_id: str) -> int:
+    """Return how many changes of an app still hold text."""
+    return _count(session, select(func.count()).select_from(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT))
+
+
+def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
+    """Return what of an app's facts still holds words of one conversation."""
+    sources = select(func.count()).select_from(FactSource).where(FactSource.conversation_key == conversation_key)
+    changes = [one for one in changes_with_text(session, app_id) if conversation_key in one.source_keys]
+    facts = select(func.count()).select_from(Fact).where(Fact.app_id == app_id, ~_has_source())
+    return {
+        "facts": _count(session, facts),
+        "factSources": _count(session, sources),
+        "factHistory": len(changes),
+    }
+
+
+def _final(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return Fact.state == FactState.DELETED, Fact.clear_id.is_(None), Fact.undo_until <= now
+
+
+def _expired(now: datetime) -> ColumnElement[bool]:
+    return or_(
+        *(
+            (Fact.category == category) & (Fact.last_seen < now - life) & _STANDS & Fact.pin_slot.is_(None)
+            for category, life in LIFETIMES.items()
+        )
+    )
+
+
+def _has_source() -> ColumnElement[bool]:
+    source = aliased(FactSource)
+    return exists().where(source.fact_id == Fact.fact_id)
+
+
+def _count(session: Session, query: Select[int]) -> int:
+    return session.scalar(query) or 0

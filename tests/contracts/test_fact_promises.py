@@ -1,0 +1,142 @@
+"""What an app's facts promise, over each database: what merges, what is replaced, what goes, and that it is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from shared.apps.queries import lock_app
+from shared.causes import Cause
+from shared.conversations.lifecycle import NewConversation, start
+from shared.facts import queries
+from shared.facts.categories import Category
+from shared.facts.models import Fact, FactChangeKind, FactState
+from shared.facts.writing import Found, Heard, Learned, keep_vectors, learn
+from shared.llm.embedding import to_bytes
+from shared.telemetry.metrics import MergedBy
+from tests.support.house import House
+
+AGENT = "ollama:scripted"
+SAME = 0.8
+
+
+class Notebook:
+    """Learns facts into an app as the pipeline would, and reads them."""
+
+    def __init__(self, house: House, app_id: str = "notes") -> None:
+        self.house = house
+        self.app_id = app_id
+        self._keys: dict[str, int] = {}
+
+    def key(self, conversation_id: str, user_id: str | None = None) -> int:
+        if conversation_id not in self._keys:
+            with self.house.database.write() as session:
+                new = NewConversation(conversation_id, user_id=user_id)
+                self._keys[conversation_id] = start(session, self.app_id, new, self.house.clock.now()).key
+        return self._keys[conversation_id]
+
+    def learn(self, conversation_id: str, *found: Found, user_id: str | None = None) -> Learned:
+        key = self.key(conversation_id, user_id)
+        heard = Heard(key, conversation_id, user_id, self.house.clock.now(), AGENT)
+        with self.house.database.write() as session:
+            lock_app(session, self.app_id)
+            return learn(session, self.app_id, heard, found, self.cause(), SAME)
+
+    def cause(self) -> Cause:
+        return Cause(AGENT, "said in the conversation", self.house.clock.now(), "job_1")
+
+    def facts(self) -> Sequence[Fact]:
+        with self.house.database.read() as session:
+            return queries.standing(session, self.app_id, any_user=True)
+
+    def statements(self) -> list[str]:
+        return sorted(fact.statement for fact in self.facts())
+
+    def kinds(self, fact_id: int) -> list[str]:
+        with self.house.database.read() as session:
+            return [change.kind for change in queries.history_of(session, fact_id)]
+
+
+def found(text: str, *message_ids: str, updates: int | None = None, category: Category = Category.IDENTITY) -> Found:
+    return Found(text, category, message_ids or ("m1",), updates)
+
+
+@pytest.fixture
+def book(house: House) -> Notebook:
+    return Notebook(house)
+
+
+def test_a_statement_becomes_a_fact_that_knows_where_it_was_said(book: Notebook) -> None:
+    learned = book.learn("c1", found("User lives in Copenhagen", "m1", "m2"))
+    (fact,) = book.facts()
+    assert learned.learned == (fact.fact_id,)
+    assert (fact.statement, fact.confidence, fact.mention_count) == ("User lives in Copenhagen", 0.75, 1)
+    with book.house.database.read() as session:
+        (source,) = queries.sources_of(session, fact.fact_id)
+    assert (source.conversation_id, source.message_ids, source.agent) == ("c1", ["m1", "m2"], AGENT)
+    assert book.kinds(fact.fact_id) == [FactChangeKind.LEARNED]
+
+
+def test_the_same_said_again_elsewhere_makes_a_fact_more_certain(book: Notebook) -> None:
+    book.learn("c1", found("User lives in Copenhagen."))
+    book.house.clock.advance(60)
+    again = book.learn("c2", found("the user lives in copenhagen"))
+    (fact,) = book.facts()
+    assert again.merged == Counter({MergedBy.TEXT: 1})
+    assert (fact.confidence, fact.mention_count, fact.last_seen) == (0.9, 2, book.house.clock.now())
+    with book.house.database.read() as session:
+        assert [one.conversation_id for one in queries.sources_of(session, fact.fact_id)] == ["c1", "c2"]
+
+
+def test_confidence_never_passes_one(book: Notebook) -> None:
+    for i in range(5):
+        book.learn(f"c{i}", found("User likes jazz"))
+    assert [(fact.confidence, fact.mention_count) for fact in book.facts()] == [(1.0, 5)]
+
+
+def test_messages_that_were_heard_before_change_nothing(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz", "m1", "m2"))
+    before = [(fact.confidence, fact.version) for fact in book.facts()]
+    again = book.learn("c1", found("User likes jazz", "m2"))
+    assert (again.learned, again.merged) == ((), Counter())
+    assert [(fact.confidence, fact.version) for fact in book.facts()] == before
+
+
+def test_a_contradiction_replaces_the_very_fact_it_names(book: Notebook) -> None:
+    book.learn("c1", found("User has a dog"), found("User lives in Copenhagen"), found("User plays chess"))
+    home = next(fact for fact in book.facts() if "Copenhagen" in fact.statement)
+    book.house.clock.advance(60)
+    learned = book.learn("c2", found("User moved to London", "m9", updates=home.fact_id))
+    assert book.statements() == ["User has a dog", "User moved to London", "User plays chess"]
+    ((old, new),) = learned.replaced
+    assert old == home.fact_id
+    with book.house.database.read() as session:
+        assert queries.get_fact(session, "notes", old).state == FactState.REPLACED
+        assert queries.get_fact(session, "notes", new).updates_fact_id == old
+    assert book.kinds(old) == [FactChangeKind.LEARNED, FactChangeKind.REPLACED]
+
+
+def test_a_vector_is_kept_only_for_the_words_it_was_made_of(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz"), found("User plays chess", "m2"))
+    first, second = sorted(book.facts(), key=lambda fact: fact.fact_id)
+    vector = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
+    with book.house.database.write() as session:
+        said = {first.fact_id: first.statement, second.fact_id: "other words"}
+        keep_vectors(session, {first.fact_id: vector, second.fact_id: vector}, said, "m")
+    assert {fact.fact_id: fact.vector for fact in book.facts()} == {first.fact_id: vector, second.fact_id: None}
+    with book.house.database.read() as session:
+        assert [fact.fact_id for fact in queries.without_vector(session, "notes", "m", 10)] == [second.fact_id]
+
+
+def test_more_than_120_facts_are_brought_back_to_120(book: Notebook) -> None:
+    book.learn("c1", *(found(f"User owns item {i}", f"m{i}") for i in range(110)))
+    book.house.clock.advance(timedelta(days=3).total_seconds())
+    learned = book.learn("c2", *(found(f"User sold item {i}", f"m{i}") for i in range(45)))
+    assert len(book.facts()) == 120
+    assert len(learned.evicted) == 35
+    assert book.kinds(learned.evicted[0])[-1] == FactChangeKind.EVICTED
+    assert not set(learned.evicted) & set(learned.learned), "the old went, not the new"
