@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from loop.mandate import MandateKeeper
 from loop.notices import Notices
 from loop.regulator import Regulator, Rules
+from loop.steps.ask_for_facts import AskForFacts
 from loop.steps.finish_erasures import FinishErasures
 from loop.steps.mend_lanes import MendLanes
 from loop.steps.publish_events import PublishEvents
@@ -34,6 +35,7 @@ from shared.apps.queries import lock_budgets
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import CLOCK_DOUBT, Clock, SystemClock
 from shared.contracts.jobs import JobMessage, Queue
+from shared.conversations.extraction import pace_of
 from shared.credentials import read_or_make_admin_token
 from shared.db.engine import Database
 from shared.db.transactions import Transactions
@@ -184,7 +186,7 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
     fenced, clock, regulator = base.fenced, base.clock, base.regulator
     steps: list[Step] = [
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
-        FinishErasures(fenced), MendLanes(fenced, clock),
+        FinishErasures(fenced), MendLanes(fenced, clock), AskForFacts(fenced, clock, base.settings),
     ]  # fmt: skip
     if thinker is not None:
         steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(base.settings), regulator.level), thinker))
@@ -245,7 +247,7 @@ def _thinker(base: _Base, on_free: Callable[[], None]) -> Thinker | None:
         large=settings.model,
         small=settings.small_model,
         limits=Limits(settings.thinking_rounds, settings.thinking_timeout_seconds, window),
-        rules=HandRules(settings.max_message_chars, settings.job_max_attempts),
+        rules=HandRules(settings.max_message_chars, settings.job_max_attempts, pace_of(settings)),
         memory_tokens=settings.context_token_budget,
         refill_per_second=settings.energy_refill_per_second,
     )

@@ -81,6 +81,7 @@ class Settings(BaseSettings):
     )
 
     # Facts
+    facts: bool = Field(True, description="Whether facts are extracted of conversations.")
     facts_every_messages: int = Field(
         5, ge=2, le=1000, description="Messages after which facts are extracted of a conversation that goes on."
     )

@@ -34,9 +34,8 @@ from shared.telemetry.logging import configure_logging, get_logger
 from worker.lifecycle import GAVE_UP, Hearing, Watch, private_queue
 from worker.refusals import keep_messages_out_of_logs
 from worker.tasks.canary import register_canary
-from worker.tasks.create_memory import register_create_memory
-from worker.tasks.deliver_webhook import register_deliver_webhook
 from worker.tasks.end_conversation import register_end_conversation
+from worker.tasks.jobs import register_jobs
 from worker.tasks.registry import Ready
 from worker.wiring import make_metrics, node_name, retry_rule, wire
 
@@ -61,9 +60,8 @@ ready = Ready()
 news = connect_redis(settings)
 hearing = Hearing(settings.worker_silence_seconds)
 register_canary(app)
-register_create_memory(app, ready)
-register_deliver_webhook(app, ready)
 register_end_conversation(app, ready)
+register_jobs(app, ready)
 
 
 def _send_canary() -> bool:

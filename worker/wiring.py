@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
@@ -11,10 +12,14 @@ from prometheus_client import CollectorRegistry
 from shared.apps.queries import lock_budgets
 from shared.broker import connect_redis
 from shared.clock import Clock, SystemClock
+from shared.contracts.jobs import JobKind
+from shared.conversations.extraction import pace_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of
 from shared.events.addresses import guard_of
+from shared.llm.embedders import make_embedder
+from shared.llm.embedding import Embedder
 from shared.llm.providers import make_chat
 from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
@@ -22,13 +27,17 @@ from shared.presence import is_gone
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from worker.agent.extractive import ExtractiveAgent
+from worker.agent.fact_extractive import ExtractiveFactAgent
+from worker.agent.fact_protocol import FactAgent
 from worker.agent.model_agent import ModelAgent
+from worker.agent.model_facts import ModelFactAgent
 from worker.agent.protocol import MemoryAgent
 from worker.courier import Courier
-from worker.pipelines.attempt import Attempts, Timing
+from worker.pipelines.attempt import Attempts, Pipeline, Timing
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.deliver_webhook import DeliverWebhook
 from worker.pipelines.end_conversation import EndConversationByMessage
+from worker.pipelines.extract_facts import ExtractFacts
 
 
 @dataclass(frozen=True)
@@ -37,9 +46,8 @@ class Wired:
 
     database: Database
     attempts: Attempts
-    create_memory: CreateMemory
+    pipelines: Mapping[JobKind, Pipeline]
     end_conversation: EndConversationByMessage
-    deliver_webhook: DeliverWebhook
     metrics: Metrics
 
 
@@ -53,14 +61,23 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     timing = Timing(settings.lease_seconds, settings.heartbeat_seconds)
     longest = settings.task_hard_limit_seconds
     accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
+    agents = build_agents(settings)
+    cap, limit, attempts = settings.memory_cap, settings.memory_max_chars, settings.job_max_attempts
+    create = CreateMemory(database, clock, agents.memories, accountant, cap, limit, metrics)
+    extract = ExtractFacts(
+        database, clock, agents.facts, agents.embedder, accountant, metrics, attempts, pace_of(settings)
+    )
     return Wired(
         database=database,
         attempts=Attempts(database, clock, owner, rule, timing, metrics, news),
-        create_memory=CreateMemory(
-            database, clock, build_agent(settings), accountant, settings.memory_cap, settings.memory_max_chars, metrics
+        pipelines={
+            JobKind.CREATE_MEMORY: create,
+            JobKind.EXTRACT_FACTS: extract,
+            JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, _courier(settings), metrics),
+        },
+        end_conversation=EndConversationByMessage(
+            database, clock, settings.job_max_attempts, metrics, news, pace_of(settings)
         ),
-        end_conversation=EndConversationByMessage(database, clock, settings.job_max_attempts, metrics, news),
-        deliver_webhook=DeliverWebhook(database, clock, _courier(settings), metrics),
         metrics=metrics,
     )
 
@@ -69,12 +86,23 @@ def _courier(settings: Settings) -> Courier:
     return Courier(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
 
 
-def build_agent(settings: Settings) -> MemoryAgent:
-    """Return the agent of the settings: a model when one is named, else the extractive one."""
+@dataclass(frozen=True)
+class Agents:
+    """Who thinks: of memories, of facts, and of what means the same."""
+
+    memories: MemoryAgent
+    facts: FactAgent
+    embedder: Embedder
+
+
+def build_agents(settings: Settings) -> Agents:
+    """Return the agents of the settings: a model when one is named, else the extractive ones."""
+    embedder = make_embedder(settings.embedding, settings.ollama_host, settings.model_timeout_seconds)
     if settings.model is None:
-        return ExtractiveAgent()
+        return Agents(ExtractiveAgent(), ExtractiveFactAgent(), embedder)
     chat = make_chat(settings.model, settings.ollama_host, settings.model_context_tokens)
-    return ModelAgent(chat, settings.model, settings.model_context_tokens, settings.model_timeout_seconds)
+    how = (chat, settings.model, settings.model_context_tokens, settings.model_timeout_seconds)
+    return Agents(ModelAgent(*how), ModelFactAgent(*how), embedder)
 
 
 def retry_rule(settings: Settings) -> RetryRule:

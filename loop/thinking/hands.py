@@ -30,6 +30,7 @@ from shared.apps.queries import count_erasures, lock_app
 from shared.clock import Clock
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.answers import Duplicate, Stale, Thought
+from shared.conversations.extraction import Pace
 from shared.conversations.focus import put_off
 from shared.conversations.models import AnswerState, Conversation
 from shared.db.transactions import Transactions
@@ -90,6 +91,7 @@ class Rules:
 
     message_chars: int
     job_attempts: int
+    pace: Pace | None = None
 
 
 class _Refused(Exception):
@@ -154,7 +156,7 @@ class Hands:
             app, conversation = self._unchanged(session, seen, now)
             waited = conversation.unanswered_since
             thought = Thought(wanted.text, self._positions[seen.conversation_id], self._model)
-            answer = answers.give(session, conversation, thought, app.approves_answers, now)
+            answer = answers.give(session, conversation, thought, app.approves_answers, now, self._rules.pace)
         self._answered.add(seen.conversation_id)
         over = self._is_focused(seen)
         if answer.state == AnswerState.PENDING:
@@ -170,7 +172,8 @@ class Hands:
             app, conversation = self._unchanged(session, seen, now)
             answers.check_unchanged(session, conversation, self._positions[seen.conversation_id])
             reason = wanted.reason or "the loop took it for over"
-            lifecycle.end(session, conversation, app.purge_epoch, reason, now, self._rules.job_attempts)
+            attempts, pace = self._rules.job_attempts, self._rules.pace
+            lifecycle.end(session, conversation, app.purge_epoch, reason, now, attempts, pace)
         return Deed(CallOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
 
     def _snooze(self, wanted: SnoozeConversation) -> Deed:

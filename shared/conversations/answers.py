@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
 from shared.conversations import queries
+from shared.conversations.extraction import Pace, plan
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
 from shared.errors import Conflict
 from shared.events.recording import record
@@ -53,7 +54,14 @@ def check_unchanged(session: Session, conversation: Conversation, position: int)
         raise Stale("Something was said, or the conversation ended, meanwhile; this is dropped.")
 
 
-def give(session: Session, conversation: Conversation, thought: Thought, approves: bool, now: datetime) -> Answer:
+def give(
+    session: Session,
+    conversation: Conversation,
+    thought: Thought,
+    approves: bool,
+    now: datetime,
+    pace: Pace | None = None,
+) -> Answer:
     """Answer a conversation; ``approves``: a person approves answers first. Raises: Stale, Duplicate."""
     check_unchanged(session, conversation, thought.position)
     answer = Answer(
@@ -73,13 +81,19 @@ def give(session: Session, conversation: Conversation, thought: Thought, approve
         conversation.focus_since = None
         _tell(session, EventKind.ANSWER_PENDING, answer, answer.answer_id, now)
     else:
-        _send(session, conversation, answer, now)
+        _send(session, conversation, answer, now, pace)
     session.flush()
     return answer
 
 
 def approve(
-    session: Session, conversation: Conversation, answer: Answer, content: str | None, actor: str, now: datetime
+    session: Session,
+    conversation: Conversation,
+    answer: Answer,
+    content: str | None,
+    actor: str,
+    now: datetime,
+    pace: Pace | None = None,
 ) -> Answer:
     """Send a pending answer, in other words where ``content`` is given; again, do nothing. Raises: Conflict."""
     if answer.state == AnswerState.SENT and answer.decided_by is not None:
@@ -87,7 +101,7 @@ def approve(
     _refuse_decided(answer, "approved")
     answer.content = answer.content if content is None else content
     answer.decided_by, answer.decided_at = actor, now
-    _send(session, conversation, answer, now)
+    _send(session, conversation, answer, now, pace)
     session.flush()
     return answer
 
@@ -120,7 +134,7 @@ def supersede_all(session: Session, app_id: str, now: datetime) -> int:
     return int(done.rowcount)  # type: ignore[attr-defined]
 
 
-def _send(session: Session, conversation: Conversation, answer: Answer, now: datetime) -> None:
+def _send(session: Session, conversation: Conversation, answer: Answer, now: datetime, pace: Pace | None) -> None:
     message = Message(
         conversation_key=conversation.key,
         app_id=conversation.app_id,
@@ -135,6 +149,7 @@ def _send(session: Session, conversation: Conversation, answer: Answer, now: dat
     conversation.message_count += 1
     conversation.updated_at = now
     conversation.unanswered_since = conversation.focus_since = conversation.woken_at = None
+    plan(conversation, pace, now)
     _tell(session, EventKind.ANSWER_SENT, answer, answer.message_id, now)
 
 

@@ -17,7 +17,8 @@ from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
-from shared.conversations import answers, queries
+from shared.conversations import answers, extraction, queries
+from shared.conversations.extraction import Pace
 from shared.conversations.focus import LoopAnswers, refresh, refresh_all
 from shared.conversations.models import Conversation, Message
 from shared.errors import Conflict, Invalid
@@ -85,11 +86,19 @@ def start(session: Session, app_id: str, wanted: NewConversation, now: datetime)
 
 
 def say(
-    session: Session, conversation: Conversation, said: Sequence[NewMessage], now: datetime, *, by_loop: bool = False
+    session: Session,
+    conversation: Conversation,
+    said: Sequence[NewMessage],
+    now: datetime,
+    *,
+    by_loop: bool = False,
+    pace: Pace | None = None,
 ) -> list[Message]:
     """Add messages in order to a locked conversation; return the stored ones, one for each given.
 
-    ``by_loop``: its app lets the loop answer. Raises: Conflict when the conversation has ended.
+    ``by_loop``: its app lets the loop answer. ``pace``: how often facts are extracted.
+
+    Raises: Conflict when the conversation has ended.
     """
     if conversation.ended_at is not None:
         raise Conflict(
@@ -106,6 +115,7 @@ def say(
         conversation.woken_at = conversation.think_after = None
         conversation.think_attempts = 0
         answers.supersede(session, conversation, now)
+        extraction.plan(conversation, pace, now)
     session.flush()
     refresh(session, conversation, by_loop, now)
     return stored
@@ -138,9 +148,18 @@ def _store(
 
 
 def end(
-    session: Session, conversation: Conversation, epoch: int, reason: str | None, now: datetime, max_attempts: int = 5
+    session: Session,
+    conversation: Conversation,
+    epoch: int,
+    reason: str | None,
+    now: datetime,
+    max_attempts: int = 5,
+    pace: Pace | None = None,
 ) -> list[Job]:
-    """End a locked conversation and ask for its memory under its app's purge epoch; again, return the same jobs."""
+    """End a locked conversation and ask for its memory, and with a pace for its facts, under its app's purge epoch.
+
+    Again, return the same jobs.
+    """
     if conversation.ended_at is None:
         conversation.ended_at = conversation.updated_at = now
         conversation.end_reason = reason
@@ -148,6 +167,9 @@ def end(
         conversation.unanswered_since = conversation.focus_since = None
         answers.supersede(session, conversation, now)
         enqueue(session, _memory_job(conversation, epoch, max_attempts), now)
+        conversation.facts_due_at = None
+        if pace is not None:
+            extraction.ask(session, conversation, epoch, now, max_attempts)
         _record(session, EventKind.CONVERSATION_ENDED, conversation, now)
     return list(jobs_of_conversation(session, conversation.key))
 

@@ -15,6 +15,10 @@ from shared.energy.models import Spending
 from shared.errors import NotFound
 
 _FRESH = {"populate_existing": True}
+_USER = "user"
+_SPOKEN = ("user", "assistant")
+LONGEST_UNREAD = timedelta(days=70)
+"""No pace leaves what was said unread for longer."""
 LONGEST_PUT_OFF = timedelta(hours=25)
 """The loop leaves nothing alone for longer: a daily budget is free again within a day. What is put off until later was
 so before the clock was set back."""
@@ -95,9 +99,47 @@ def known_messages(session: Session, conversation_key: int, message_ids: Sequenc
     return {message.message_id: message for message in session.scalars(query)}
 
 
-def newest_messages(session: Session, conversation_key: int, limit: int) -> list[Message]:
-    """Return a conversation's last messages, in order."""
+def has_unseen_words(session: Session, conversation: Conversation, least: int) -> bool:
+    """Whether a user said something no facts were extracted of, in a conversation of ``least`` messages or more.
+
+    Only messages of users and assistants count.
+    """
+    mine = Message.conversation_key == conversation.key
+    unseen = select(Message.key).where(mine, Message.role == _USER, Message.position >= conversation.facts_seen)
+    if session.scalar(unseen.limit(1)) is None:
+        return False
+    return len(session.scalars(select(Message.key).where(mine, Message.role.in_(_SPOKEN)).limit(least)).all()) == least
+
+
+def facts_due(session: Session, at: datetime, limit: int) -> Sequence[tuple[int, str]]:
+    """Return key and app of conversations of which facts are due by ``at``, longest due first.
+
+    So are those due later than any pace has it: their time was set before the clock was set back.
+    """
+    due = Conversation.facts_due_at
+    found: list[tuple[int, str]] = []
+    for is_due in (due <= at, due > at + LONGEST_UNREAD):
+        query = select(Conversation.key, Conversation.app_id).where(is_due).order_by(due).limit(limit - len(found))
+        found += [(key, app_id) for key, app_id in session.execute(query)]
+    return found
+
+
+def lock_some(session: Session, keys: Sequence[int]) -> Sequence[Conversation]:
+    """Return conversations by key, locked, in one order everywhere; those in other hands are left out."""
+    query = select(Conversation).where(Conversation.key.in_(keys)).order_by(Conversation.key)
+    return session.scalars(query.with_for_update(skip_locked=True), execution_options=_FRESH).all()
+
+
+def lock_by_key(session: Session, key: int | None) -> Conversation | None:
+    """Return a conversation, locked until the transaction ends, or None when it was erased."""
+    query = select(Conversation).where(Conversation.key == key).with_for_update()
+    return session.scalar(query, execution_options=_FRESH)
+
+
+def newest_messages(session: Session, conversation_key: int, limit: int, before: int | None = None) -> list[Message]:
+    """Return a conversation's last messages, in order; ``before`` is the position to stop at."""
     query = select(Message).where(Message.conversation_key == conversation_key)
+    query = query if before is None else query.where(Message.position < before)
     return list(reversed(session.scalars(query.order_by(Message.position.desc()).limit(limit)).all()))
 
 

@@ -18,6 +18,7 @@ from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import Track
+from shared.conversations import extraction
 from shared.conversations.answers import supersede_all
 from shared.conversations.focus import show_all
 from shared.conversations.models import Answer, Conversation, Message
@@ -110,6 +111,7 @@ def left_of_app(session: Session, app_id: str) -> dict[str, int]:
 def _forget_memories(session: Session, app: App, now: datetime, work: Collection[Track]) -> dict[str, int]:
     """Forget what an app remembers, and stop its unfinished work on some tracks."""
     app.purge_epoch += 1
+    extraction.put_off(session, app.app_id, now)
     stopped = abandon_all(session, app.app_id, "the app's memories were purged", now, work)
     for job in stopped:
         record_end_of_job(session, app.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)

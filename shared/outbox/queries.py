@@ -65,6 +65,18 @@ def jobs_of_conversation(session: Session, conversation_key: int) -> Sequence[Jo
     return session.scalars(select(Job).where(Job.conversation_key == conversation_key).order_by(Job.seq)).all()
 
 
+def has_open(session: Session, conversation_key: int, kind: str) -> bool:
+    """Whether a job of a kind of a conversation is unfinished."""
+    query = select(Job.seq).where(Job.conversation_key == conversation_key, Job.kind == kind, Job.state.in_(OPEN))
+    return session.scalar(query.limit(1)) is not None
+
+
+def conversations_with_open(session: Session, app_id: str, kind: str) -> Sequence[int]:
+    """Return the keys of an app's conversations that have an unfinished job of a kind."""
+    query = select(Job.conversation_key).where(Job.app_id == app_id, Job.kind == kind, Job.state.in_(OPEN))
+    return [key for key in session.scalars(query) if key is not None]
+
+
 def head_of_lane(session: Session, app_id: str, track: str, now: datetime) -> Job | None:
     """Return the job of a lane that is due and comes first; where none is due, the one that will be due first."""
     waiting = select(Job).where(Job.app_id == app_id, Job.track == track, _is_one_of(WAITING))

@@ -157,6 +157,9 @@ class Metrics:
         self.facts_refused = self._counter(
             "facts_refused", "Statements of an agent's that did not become facts.", {"reason": RefusedFact}
         )
+        self.embedding_failures = self._counter(
+            "embedding_failures", "Times texts were kept without vectors because the embedder was away.", {}
+        )
         self.extraction_lag = self._histogram(
             "extraction_lag_seconds", "From a user's message to the extraction of its facts.", {}, _LONG
         )

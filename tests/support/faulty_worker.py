@@ -18,8 +18,10 @@ from shared.outbox.ownership import Claim
 from shared.settings import Settings
 from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
+from worker.agent.fact_protocol import Extraction, FactAgent, Segment
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
 from worker.pipelines.attempt import Attempts, Pipeline
+from worker.wiring import Agents
 
 
 class FaultyAgent:
@@ -39,6 +41,20 @@ class FaultyAgent:
         return self._agent.compact(existing, new, limit, meter)
 
 
+class FaultyFactAgent:
+    """The agent for facts, with points of its own."""
+
+    def __init__(self, agent: FactAgent) -> None:
+        self._agent = agent
+        self.name = agent.name
+
+    def extract(self, segment: Segment, meter: Meter) -> Extraction:
+        reach(Point.BEFORE_EXTRACTION)
+        found = self._agent.extract(segment, meter)
+        reach(Point.AFTER_EXTRACTION)
+        return found
+
+
 class FaultyAttempts:
     """Attempts with a point after the result is committed and one before the message is acknowledged."""
 
@@ -48,20 +64,25 @@ class FaultyAttempts:
     def run(self, message: JobMessage, kind: JobKind, pipeline: Pipeline) -> None:
         def with_point(claim: Claim) -> JobState:
             state = pipeline(claim)
-            reach(Point.AFTER_COMMIT)
+            reach(_AFTER_COMMIT[kind])
             return state
 
         self._attempts.run(message, kind, with_point)
-        reach(Point.BEFORE_ACK)
+        if kind is not JobKind.EXTRACT_FACTS:
+            reach(Point.BEFORE_ACK)
+
+
+_AFTER_COMMIT = dict.fromkeys(JobKind, Point.AFTER_COMMIT) | {JobKind.EXTRACT_FACTS: Point.AFTER_FACTS}
 
 
 def _install() -> None:
-    build_agent = worker.wiring.build_agent
+    build_agents = worker.wiring.build_agents
 
-    def build_faulty_agent(settings: Settings) -> MemoryAgent:
-        return FaultyAgent(build_agent(settings))
+    def build_faulty_agents(settings: Settings) -> Agents:
+        agents = build_agents(settings)
+        return dataclasses.replace(agents, memories=FaultyAgent(agents.memories), facts=FaultyFactAgent(agents.facts))
 
-    worker.wiring.build_agent = build_faulty_agent
+    worker.wiring.build_agents = build_faulty_agents
     from worker.celery_app import ready  # reads the settings when imported
 
     @signals.worker_process_init.connect(weak=False)

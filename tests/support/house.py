@@ -17,25 +17,33 @@ from shared.apps.models import App
 from shared.apps.queries import get_app, lock_budgets
 from shared.apps.registry import install
 from shared.contracts.jobs import JobKind, JobMessage
+from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.budget import Prices
+from shared.facts import queries as fact_queries
+from shared.facts.categories import Category
+from shared.facts.models import Fact
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.embedding import Embedder
+from shared.llm.ngrams import NgramEmbedder
 from shared.memories.compaction import Action, Candidate, Decision
 from shared.memories.models import Memory
 from shared.memories.queries import standing
 from shared.outbox import dispatch, ownership
 from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Claim, Owner
-from shared.outbox.queries import JobFilter, list_jobs
+from shared.outbox.queries import JobFilter, get_job, list_jobs
 from shared.outbox.retry import RetryRule
 from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
-from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
-from worker.pipelines.attempt import Attempts, JobFailed, Timing
+from worker.agent.fact_protocol import Extraction, Segment, Statement
+from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript, Turn
+from worker.pipelines.attempt import Attempts, JobFailed, Pipeline, Timing
 from worker.pipelines.create_memory import CreateMemory
+from worker.pipelines.extract_facts import ExtractFacts
 
 PRICES = Prices(0.01, 0.05, 1.5, 0.01)
 Says = str | BaseException | NothingToRemember
@@ -76,11 +84,49 @@ class ScriptedAgent:
         self.while_thinking()
 
 
-class House:
-    """The installation."""
+@dataclass
+class ScriptedFactAgent:
+    """An agent that takes each user turn for a fact, unless it is told what to say.
 
-    def __init__(self, url: str, agent: MemoryAgent | None = None, cap: int = 10) -> None:
+    A turn that begins with a category and a colon is of that category.
+    """
+
+    database: Database
+    name: str = "ollama:scripted"
+    says: list[Extraction | BaseException] = field(default_factory=list)
+    reads: int | None = None
+    """Most turns it reads at once."""
+    while_thinking: Callable[[], None] = lambda: None
+    seen: list[Segment] = field(default_factory=list)
+
+    def extract(self, segment: Segment, meter: Meter) -> Extraction:
+        assert not self.database.is_held_here, "a transaction is open while the agent thinks"
+        meter.reserve(Prospect(WorkKind.EXTRACT, self.name, 900, 100))
+        meter(ModelCall(WorkKind.EXTRACT, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
+        self.while_thinking()
+        self.seen.append(segment)
+        said = self.says.pop(0) if self.says else None
+        if isinstance(said, BaseException):
+            raise said
+        read = segment.turns[: self.reads]
+        return said or Extraction(tuple(_as_statement(turn) for turn in read if turn.role == "user"), len(read))
+
+
+def _as_statement(turn: Turn) -> Statement:
+    name, colon, text = turn.content.partition(": ")
+    named = bool(colon) and name in set(Category)
+    category = Category(name) if named else Category.PROJECT
+    return Statement(text if named else turn.content, category, (turn.message_id,))
+
+
+class House:
+    """The installation. Facts are extracted where a ``pace`` is set."""
+
+    def __init__(
+        self, url: str, agent: MemoryAgent | None = None, cap: int = 10, embedder: Embedder | None = None
+    ) -> None:
         self.database = Database(url)
+        self.pace: Pace | None = None
         self.clock = FrozenClock()
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry)
@@ -90,6 +136,16 @@ class House:
         self.pipeline = CreateMemory(
             self.database, self.clock, agent or self.scripted, self.accountant, cap, 200, self.metrics
         )
+
+        self.fact_agent = ScriptedFactAgent(self.database)
+        self.embedder = embedder or NgramEmbedder()
+
+    def pipeline_of(self, kind: str) -> Pipeline:
+        """Return what carries out jobs of a kind."""
+        if kind != JobKind.EXTRACT_FACTS:
+            return self.pipeline
+        thinks = (self.fact_agent, self.embedder, self.accountant)
+        return ExtractFacts(self.database, self.clock, *thinks, self.metrics, 5, self.pace)
 
     def install(self, app_id: str = "notes") -> App:
         with self.database.write() as session:
@@ -105,8 +161,8 @@ class House:
             app = get_app(session, app_id)
             start(session, app_id, NewConversation(conversation_id), now)
             conversation = lock_conversation(session, app_id, conversation_id)
-            say(session, conversation, messages, now)
-            return end(session, conversation, app.purge_epoch, "finished", now)
+            say(session, conversation, messages, now, pace=self.pace)
+            return end(session, conversation, app.purge_epoch, "finished", now, pace=self.pace)
 
     def claims(self, limit: int = 100) -> Iterable[Claim]:
         """Lease and claim what is due, as relay and worker would."""
@@ -126,13 +182,15 @@ class House:
         with redis.Redis.from_url("redis://127.0.0.1:1/0", socket_connect_timeout=0.1) as nobody:
             attempts = Attempts(self.database, self.clock, owner, self.rule, Timing(60, 10), self.metrics, nobody)
             with contextlib.suppress(JobFailed):
-                attempts.run(message, JobKind.CREATE_MEMORY, self.pipeline)
+                with self.database.read() as session:
+                    kind = JobKind(get_job(session, message.job_id).kind)
+                attempts.run(message, kind, self.pipeline_of(kind))
 
     def work_off(self) -> list[JobState]:
         """Carry out every due job, app by app in turn."""
         states: list[JobState] = []
         while claims := list(self.claims()):
-            states += [self.pipeline(claim) for claim in claims]
+            states += [self.pipeline_of(claim.kind)(claim) for claim in claims]
         return states
 
     def counted(self, name: str, **labels: str) -> float | None:
@@ -142,6 +200,10 @@ class House:
     def memories(self, app_id: str = "notes") -> list[Memory]:
         with self.database.read() as session:
             return list(standing(session, app_id))
+
+    def facts(self, app_id: str = "notes") -> list[Fact]:
+        with self.database.read() as session:
+            return list(fact_queries.standing(session, app_id, any_user=True))
 
     def contents(self, app_id: str = "notes") -> list[str]:
         return [memory.content for memory in self.memories(app_id)]

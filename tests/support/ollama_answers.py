@@ -65,7 +65,11 @@ def _compaction(prompt: str) -> dict[str, Any]:
     free = [(day, int(i)) for i, day, pinned in _MEMORY.findall(prompt) if not pinned and int(i) != 0]
     oldest = min(free)[1] if free else 0
     return {
-        "reason": "It is the oldest.", "action": "delete", "target_id": oldest, "absorbed_id": 0, "new_content": "",
+        "reason": "It is the oldest.",
+        "action": "delete",
+        "target_id": oldest,
+        "absorbed_id": 0,
+        "new_content": "",
     }
 
 

@@ -239,13 +239,25 @@ class _Handler(BaseHTTPRequestHandler):
         for number, piece in enumerate(_pieces(text, act)):
             if not self._goes_on(act, number):
                 return
-            self._chunk({"model": body["model"], "created_at": _MADE_AT, "done": False,
-                         "message": {"role": "assistant", "content": piece}})
+            self._chunk(
+                {
+                    "model": body["model"],
+                    "created_at": _MADE_AT,
+                    "done": False,
+                    "message": {"role": "assistant", "content": piece},
+                }
+            )
             time.sleep(act.drip_seconds)
         for name, arguments in _tools(act, body):
             wish = {"function": {"name": name, "arguments": arguments}}
-            self._chunk({"model": body["model"], "created_at": _MADE_AT, "done": False,
-                         "message": {"role": "assistant", "content": "", "tool_calls": [wish]}})
+            self._chunk(
+                {
+                    "model": body["model"],
+                    "created_at": _MADE_AT,
+                    "done": False,
+                    "message": {"role": "assistant", "content": "", "tool_calls": [wish]},
+                }
+            )
         if act.garbage:
             self._write(b"<html>not what you asked for</html>\n")
         else:
@@ -322,8 +334,13 @@ def _final(act: Act, body: dict[str, Any], text: str) -> dict[str, Any]:
     said = count_tokens(text) + 1 if act.said_tokens == -1 else act.said_tokens
     counts = {} if seen is None else {"prompt_eval_count": seen, "eval_count": said}
     return {
-        "model": body["model"], "created_at": _MADE_AT, "done": True, "done_reason": act.done_reason,
-        "total_duration": 1_000_000, "load_duration": round(act.load_seconds * 1e9), **counts,
+        "model": body["model"],
+        "created_at": _MADE_AT,
+        "done": True,
+        "done_reason": act.done_reason,
+        "total_duration": 1_000_000,
+        "load_duration": round(act.load_seconds * 1e9),
+        **counts,
     }
 
 

@@ -15,6 +15,7 @@ from shared.apps.queries import lock_app
 from shared.broker import notify
 from shared.clock import Clock
 from shared.contracts.jobs import EndConversation, JobKind, wrong_fields
+from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import end
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
@@ -29,13 +30,21 @@ class EndConversationByMessage:
     """Carries out messages of the intake queue; ending twice is ending once."""
 
     def __init__(
-        self, database: Database, clock: Clock, max_attempts: int, metrics: Metrics, news: redis.Redis
+        self,
+        database: Database,
+        clock: Clock,
+        max_attempts: int,
+        metrics: Metrics,
+        news: redis.Redis,
+        pace: Pace | None = None,
     ) -> None:
+        """``pace``: how often facts are extracted; None for never."""
         self._database = database
         self._clock = clock
         self._max_attempts = max_attempts
         self._metrics = metrics
         self._news = news
+        self._pace = pace
         self._log = get_logger()
 
     def __call__(self, fields: dict[str, Any]) -> None:
@@ -53,7 +62,8 @@ class EndConversationByMessage:
         with self._database.write() as session:
             app = lock_app(session, wanted.app_id)
             conversation = lock_conversation(session, app.app_id, wanted.conversation_id)
-            end(session, conversation, app.purge_epoch, wanted.reason, self._clock.now(), self._max_attempts)
+            now = self._clock.now()
+            end(session, conversation, app.purge_epoch, wanted.reason, now, self._max_attempts, self._pace)
 
     def _bury(self, reason: str) -> None:
         with self._database.write() as session:

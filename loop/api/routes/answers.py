@@ -16,6 +16,7 @@ from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app
 from shared.contracts.values import ID_PATTERN
 from shared.conversations import answers, queries
+from shared.conversations.extraction import pace_of
 from shared.conversations.focus import refresh
 from shared.conversations.models import Answer, AnswerState, Conversation
 from shared.errors import Limit
@@ -57,7 +58,9 @@ def approve_answer(
         answer, conversation = _locked(session, app_id, answer_id)
         waited = desk.now() - (conversation.unanswered_since or desk.now())
         was_pending = answer.state == AnswerState.PENDING
-        answers.approve(session, conversation, answer, content, desk.caller.name, desk.now())
+        answers.approve(
+            session, conversation, answer, content, desk.caller.name, desk.now(), pace_of(desk.loop.settings)
+        )
 
         def count() -> None:
             if was_pending:

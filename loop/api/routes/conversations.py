@@ -32,6 +32,7 @@ from loop.api.writes import Done
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.conversations import lifecycle, queries
+from shared.conversations.extraction import pace_of
 from shared.conversations.lifecycle import NewConversation
 from shared.conversations.queries import ConversationFilter
 from shared.energy.budget import to_micro
@@ -103,7 +104,8 @@ def add_messages(desk: Writes, app_id: AppInPath, conversation_id: ConversationI
     def work(session: Session) -> Done:
         by_loop = get_installed_app(session, app_id).answered_by == AnsweredBy.LOOP
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        stored = lifecycle.say(session, conversation, [one.as_new() for one in said], desk.now(), by_loop=by_loop)
+        new, pace = [one.as_new() for one in said], pace_of(desk.loop.settings)
+        stored = lifecycle.say(session, conversation, new, desk.now(), by_loop=by_loop, pace=pace)
         answer = StoredMessages(conversation_id=conversation_id, messages=[StoredMessage.at(one) for one in stored])
         return Done(answer, 202, about=app_id)
 
@@ -152,7 +154,7 @@ def end_conversation(
         epoch = lock_app(session, app_id).purge_epoch
         conversation = queries.lock_conversation(session, app_id, conversation_id)
         attempts = desk.loop.settings.job_max_attempts
-        jobs = lifecycle.end(session, conversation, epoch, reason, desk.now(), attempts)
+        jobs = lifecycle.end(session, conversation, epoch, reason, desk.now(), attempts, pace_of(desk.loop.settings))
         answer = EndedConversation(conversation_id=conversation_id, jobs=[JobAnswer.of(job) for job in jobs])
         return Done(answer, 202, about=app_id, then=desk.loop.ticker.wake)
 

@@ -1,0 +1,109 @@
+"""When facts are extracted of a conversation: after some messages, when it falls silent, and when it ends.
+
+A conversation says itself when it is due, in the transaction in which something is said; the loop asks for the job once
+that time has come, and only one job of a conversation is open at a time. What has been seen is the job's to move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
+from shared.conversations import queries
+from shared.conversations.models import Conversation
+from shared.outbox.dispatch import NewJob, enqueue
+from shared.outbox.models import Job
+from shared.outbox.queries import conversations_with_open, has_open
+from shared.settings import Settings
+
+LEAST_MESSAGES = 2
+"""Of users and assistants; what is said alone is not extracted from. Source: seed 001."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often facts are extracted of a conversation that goes on."""
+
+    every: int = 5
+    """After so many messages."""
+    debounce: timedelta = timedelta(seconds=2)
+    """Waited for more to be said."""
+    flush: timedelta | None = timedelta(minutes=10)
+    """After so much silence, however little was said; None for never."""
+
+
+def pace_of(settings: Settings) -> Pace | None:
+    """Return how often facts are extracted by the settings; None where they are not."""
+    if not settings.facts:
+        return None
+    flush = timedelta(minutes=settings.facts_flush_minutes) if settings.facts_flush_minutes else None
+    return Pace(settings.facts_every_messages, timedelta(seconds=settings.facts_debounce_seconds), flush)
+
+
+def plan(conversation: Conversation, pace: Pace | None, now: datetime) -> None:
+    """Say when facts are due of an open conversation in which something was said; without a pace, never."""
+    unseen = conversation.message_count - conversation.facts_seen
+    if unseen <= 0 or pace is None:
+        conversation.facts_due_at = None
+    elif unseen < pace.every:
+        conversation.facts_due_at = None if pace.flush is None else now + pace.flush
+    else:
+        # Set once: a conversation that never pauses would otherwise never be due.
+        due, soon = conversation.facts_due_at, now + pace.debounce
+        conversation.facts_due_at = soon if due is None else min(due, soon)
+
+
+def ask(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int = 5) -> Job | None:
+    """Ask for the facts of what was said since, under its app's purge epoch; None when there is nothing to ask for."""
+    conversation.facts_due_at = None
+    if has_open(session, conversation.key, JobKind.EXTRACT_FACTS):
+        return None
+    if not queries.has_unseen_words(session, conversation, LEAST_MESSAGES):
+        return None
+    return enqueue(session, _job(conversation, epoch, max_attempts), now)
+
+
+def move_on(
+    session: Session,
+    conversation: Conversation,
+    seen: int,
+    epoch: int,
+    pace: Pace | None,
+    now: datetime,
+    max_attempts: int,
+) -> None:
+    """Note how far a locked conversation has been seen, and see to what is left of it.
+
+    Call it in the transaction that writes the facts, after the job that found them has ended.
+    """
+    conversation.facts_seen = seen
+    if conversation.ended_at is not None:
+        ask(session, conversation, epoch, now, max_attempts)
+    else:
+        conversation.facts_due_at = None
+        plan(conversation, pace, now)
+
+
+def put_off(session: Session, app_id: str, now: datetime) -> None:
+    """Have the open conversations of a locked app read again whose jobs are about to be cancelled."""
+    waiting = conversations_with_open(session, app_id, JobKind.EXTRACT_FACTS)
+    mine = (Conversation.key.in_(waiting), Conversation.ended_at.is_(None))
+    session.execute(update(Conversation).where(*mine).values(facts_due_at=now))
+
+
+def _job(conversation: Conversation, epoch: int, max_attempts: int) -> NewJob:
+    read_from, read_to = conversation.facts_seen, conversation.message_count
+    return NewJob(
+        kind=JobKind.EXTRACT_FACTS,
+        app_id=conversation.app_id,
+        dedupe=f"{JobKind.EXTRACT_FACTS}:{conversation.key}:{epoch}:{read_from}:{read_to}",
+        conversation_key=conversation.key,
+        conversation_id=conversation.conversation_id,
+        epoch=epoch,
+        priority=MEMORY_PRIORITY,
+        max_attempts=max_attempts,
+    )

@@ -1,0 +1,404 @@
+"""Extraction over each database: what was seen and what is known agree, nothing is skipped, nothing doubled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from loop.steps.ask_for_facts import AskForFacts
+from shared.apps.queries import get_app
+from shared.contracts.jobs import JobKind, JobMessage
+from shared.conversations.extraction import Pace
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
+from shared.conversations.models import Conversation
+from shared.conversations.queries import get_conversation, lock_conversation
+from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
+from shared.errors import ModelOutput, Transient
+from shared.facts.categories import Category
+from shared.facts.models import FactSource
+from shared.llm.calls import Meter
+from shared.llm.embedding import Vectors
+from shared.outbox.dispatch import take_due
+from shared.outbox.models import JobState
+from shared.settings import Settings
+from shared.telemetry.metrics import RefusedFact
+from tests.support.house import House
+from worker.agent.fact_protocol import Extraction, Statement
+
+PACE = Pace()
+APP = "notes"
+
+
+@pytest.fixture(autouse=True)
+def extracting(house: House) -> None:
+    house.pace = PACE
+
+
+def open_conversation(house: House, conversation_id: str = "c1", user_id: str | None = None) -> None:
+    with house.database.write() as session:
+        start(session, APP, NewConversation(conversation_id, user_id), house.clock.now())
+
+
+def speak(house: House, *said: str, conversation_id: str = "c1", roles: Sequence[Role] = ()) -> None:
+    """Say something, user and assistant in turn unless ``roles`` are given."""
+    house.clock.advance(1)
+    with house.database.write() as session:
+        conversation = lock_conversation(session, APP, conversation_id)
+        before = conversation.message_count
+        by_turns = [(Role.USER, Role.ASSISTANT)[place % 2] for place in range(before, before + len(said))]
+        messages = [
+            NewMessage(role, text, f"{conversation_id}-m{before + place}")
+            for place, (role, text) in enumerate(zip(roles or by_turns, said, strict=True))
+        ]
+        say(session, conversation, messages, house.clock.now(), pace=house.pace)
+
+
+def finish(house: House, conversation_id: str = "c1") -> None:
+    with house.database.write() as session:
+        conversation = lock_conversation(session, APP, conversation_id)
+        end(session, conversation, get_app(session, APP).purge_epoch, None, house.clock.now(), pace=house.pace)
+
+
+def tick(house: House) -> bool:
+    return AskForFacts(house.database, house.clock, Settings()).run()
+
+
+def conversation_of(house: House, conversation_id: str = "c1") -> Conversation:
+    with house.database.read() as session:
+        return get_conversation(session, APP, conversation_id)
+
+
+def extractions(house: House) -> list[str]:
+    return [job.state for job in reversed(house.jobs(kind=JobKind.EXTRACT_FACTS))]
+
+
+def statements(house: House) -> list[str]:
+    return sorted(fact.statement for fact in house.facts())
+
+
+FIVE = ("Lives in Lyon", "Nice.", "Plays the oboe", "Lovely.", "Builds kites")
+
+
+def test_after_five_messages_facts_are_asked_for_once_the_debounce_is_over(house: House) -> None:
+    open_conversation(house)
+    speak(house, *FIVE[:4])
+    assert not tick(house)
+    speak(house, FIVE[4])
+    assert not tick(house)
+    house.clock.advance(PACE.debounce.total_seconds())
+    assert tick(house) and not tick(house)
+    house.work_off()
+    assert statements(house) == ["Builds kites", "Lives in Lyon", "Plays the oboe"]
+    assert conversation_of(house).facts_seen == 5
+
+
+def test_a_conversation_that_never_pauses_is_due_all_the_same(house: House) -> None:
+    open_conversation(house)
+    for place in range(10):
+        speak(house, f"Statement number {place}")
+    assert tick(house)
+    house.work_off()
+    assert conversation_of(house).facts_seen == 10
+
+
+def test_what_is_said_while_a_job_is_open_is_read_by_that_job_or_by_the_next(house: House) -> None:
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(5)
+    tick(house)
+    speak(house, "I see.", "Owns a boat", "Good.", "Speaks Welsh", "Fine.")
+    house.fact_agent.while_thinking = lambda: interrupt(house)
+    house.clock.advance(5)
+    tick(house)
+    house.work_off()
+    assert extractions(house) == ["done"]
+    assert conversation_of(house).facts_seen == 10
+    house.clock.advance(5)
+    assert tick(house)
+    house.work_off()
+    assert conversation_of(house).facts_seen == 15
+    assert sorted(Counter(statements(house)).values()) == [1] * 8
+
+
+def interrupt(house: House) -> None:
+    house.fact_agent.while_thinking = lambda: None
+    speak(house, "Grows tomatoes", "Yes.", "Fears spiders", "Oh.", "Collects stamps")
+
+
+def test_a_conversation_that_falls_silent_is_read_after_a_while(house: House) -> None:
+    open_conversation(house)
+    speak(house, "Lives in Lyon", "Nice.")
+    assert PACE.flush is not None
+    house.clock.advance(PACE.flush.total_seconds() - 1)
+    assert not tick(house)
+    house.clock.advance(1)
+    assert tick(house)
+    house.work_off()
+    assert statements(house) == ["Lives in Lyon"]
+
+
+@pytest.mark.parametrize(
+    ("said", "roles"),
+    [
+        pytest.param(["Lives in Lyon"], [Role.USER], id="one user message"),
+        pytest.param(["Hello"], [Role.ASSISTANT], id="one assistant message"),
+        pytest.param(["Be kind", "Lives in Lyon"], [Role.SYSTEM, Role.USER], id="a system prompt and one user message"),
+        pytest.param(["Lives in Lyon", "42"], [Role.USER, Role.TOOL], id="one user message and a tool's output"),
+        pytest.param(["Hello", "Still there?"], [Role.ASSISTANT, Role.ASSISTANT], id="the assistant alone"),
+        pytest.param(["Be kind", "Be brief"], [Role.SYSTEM, Role.SYSTEM], id="system prompts alone"),
+    ],
+)
+def test_too_little_said_asks_nobody(house: House, said: list[str], roles: list[Role]) -> None:
+    open_conversation(house)
+    speak(house, *said, roles=roles)
+    house.clock.advance(3600)
+    tick(house)
+    finish(house)
+    assert extractions(house) == []
+
+
+def test_what_systems_and_tools_said_and_what_was_recalled_is_not_shown_as_said(house: House) -> None:
+    open_conversation(house)
+    recalled = "1. [Created: 2026-01-01] [recalled, not an instruction] Lives in Quokkaville"
+    speak(house, "Owns a zebra", "Hm.", roles=[Role.SYSTEM, Role.TOOL])
+    speak(house, f"{recalled}\nPlays the oboe", "Fine.", roles=[Role.USER, Role.ASSISTANT])
+    finish(house)
+    house.work_off()
+    assert statements(house) == ["Plays the oboe"]
+    assert [turn.role for turn in house.fact_agent.seen[0].turns] == ["user", "assistant"]
+    assert conversation_of(house).facts_seen == 4
+
+
+def test_the_end_of_a_conversation_asks_for_what_is_left(house: House) -> None:
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(5)
+    tick(house)
+    house.work_off()
+    speak(house, "Fine.", "Speaks Welsh")
+    finish(house)
+    house.work_off()
+    assert "Speaks Welsh" in statements(house)
+    later = house.fact_agent.seen[-1]
+    assert [turn.content for turn in later.turns] == ["Fine.", "Speaks Welsh"]
+    assert [turn.content for turn in later.before] == list(FIVE[1:])
+    assert {fact.statement for fact in later.known} == {"Lives in Lyon", "Plays the oboe", "Builds kites"}
+
+
+def test_each_fact_knows_its_messages_and_its_conversation(house: House) -> None:
+    house.converse(APP, "c1", "Lives in Lyon", "Nice.")
+    house.work_off()
+    [fact] = house.facts()
+    with house.database.read() as session:
+        [source] = session.query(FactSource).filter_by(fact_id=fact.fact_id).all()
+    assert (source.conversation_id, source.message_ids) == ("c1", ["c1-m0"])
+
+
+def test_what_the_agent_could_not_read_at_once_is_read_next_and_counts_as_seen_only_then(house: House) -> None:
+    house.fact_agent.reads = 2
+    open_conversation(house)
+    speak(house, "Lives in Lyon", "Nice.", "Plays the oboe", "Lovely.", "Builds kites")
+    finish(house)
+    seen: list[int] = []
+    house.fact_agent.while_thinking = lambda: seen.append(conversation_of(house).facts_seen)
+    house.work_off()
+    assert seen == [0, 2, 4]
+    assert statements(house) == ["Builds kites", "Lives in Lyon", "Plays the oboe"]
+    assert extractions(house) == ["done"] * 3
+
+
+def test_more_messages_than_a_job_looks_at_are_all_read(house: House) -> None:
+    open_conversation(house)
+    speak(house, *(f"Statement number {place}" for place in range(450)))
+    finish(house)
+    house.work_off()
+    assert conversation_of(house).facts_seen == 450
+    assert sum(len(one.turns) for one in house.fact_agent.seen) == 450
+
+
+@pytest.mark.parametrize("failure", [Transient("away"), ModelOutput("nonsense")], ids=["model away", "nonsense"])
+def test_a_failed_extraction_moves_nothing_and_is_made_good_by_the_next(house: House, failure: BaseException) -> None:
+    house.fact_agent.says = [failure]
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(5)
+    tick(house)
+    deliver(house)
+    assert extractions(house) == ["retrying"]
+    assert (conversation_of(house).facts_seen, statements(house)) == (0, [])
+    house.clock.advance(600)
+    house.work_off()
+    assert (conversation_of(house).facts_seen, len(statements(house))) == (5, 3)
+
+
+def test_what_a_dead_job_left_unread_is_read_when_more_is_said(house: House) -> None:
+    house.fact_agent.says = [ModelOutput("nonsense") for _ in range(5)]
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(5)
+    tick(house)
+    for _ in range(5):
+        deliver(house)
+        house.clock.advance(600)
+    assert extractions(house) == ["dead"]
+    speak(house, "Fine.")
+    house.clock.advance(5)
+    assert tick(house)
+    house.work_off()
+    assert (conversation_of(house).facts_seen, len(statements(house))) == (6, 3)
+
+
+def deliver(house: House) -> None:
+    with house.database.write() as session:
+        sent = take_due(session, house.clock.now(), 10, 60)
+    for one in sent:
+        house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+
+
+def test_the_same_job_delivered_twice_is_carried_out_once(house: House) -> None:
+    house.converse(APP, "c1", "Lives in Lyon", "Nice.")
+    with house.database.write() as session:
+        [memory, *_] = take_due(session, house.clock.now(), 10, 60)
+    house.attempt(JobMessage(job_id=memory.job_id, fence=memory.fence))
+    with house.database.write() as session:
+        [facts] = take_due(session, house.clock.now(), 10, 60)
+    for _ in range(3):
+        house.attempt(JobMessage(job_id=facts.job_id, fence=facts.fence))
+    assert len(house.fact_agent.seen) == 1
+    assert [fact.mention_count for fact in house.facts()] == [1]
+
+
+def purge(house: House) -> None:
+    with house.database.write() as session:
+        purge_memories(session, APP, "admin", house.clock.now())
+
+
+def erase_everything(house: House) -> None:
+    with house.database.write() as session:
+        erase_app(session, APP, "admin", house.clock.now())
+
+
+def erase_one(house: House) -> None:
+    with house.database.write() as session:
+        erase_conversation(session, APP, "c1", "admin", house.clock.now())
+
+
+@pytest.mark.parametrize("forget", [purge, erase_everything, erase_one], ids=["purge", "all data", "the conversation"])
+def test_forgetting_beats_an_extraction_in_flight(house: House, forget: Callable[[House], None]) -> None:
+    house.converse(APP, "c1", "Lives in Quokkaville", "Nice.")
+    house.fact_agent.while_thinking = lambda: forget(house)
+    deliver(house)
+    deliver(house)
+    assert statements(house) == []
+    assert extractions(house) == ["cancelled"] or forget is erase_one
+
+
+def test_a_purge_does_not_keep_an_open_conversation_from_being_read_later(house: House) -> None:
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(5)
+    tick(house)
+    purge(house)
+    house.clock.advance(5)
+    assert tick(house)
+    house.work_off()
+    assert len(statements(house)) == 3
+
+
+class Away:
+    """An embedder that cannot be reached until it is told to be back."""
+
+    name = "ollama:away"
+    same_meaning = 0.9
+    is_back = False
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        if not self.is_back:
+            raise Transient("no embedder")
+        return np.eye(len(texts), 16, dtype=np.float32)
+
+
+def test_without_the_embedder_facts_are_kept_and_get_their_vectors_later(house: House) -> None:
+    house.embedder = embedder = Away()
+    house.converse(APP, "c1", "Lives in Lyon", "Nice.")
+    house.work_off()
+    assert [fact.vector for fact in house.facts()] == [None]
+    assert house.counted("embedding_failures_total") == 1
+    embedder.is_back = True
+    house.converse(APP, "c2", "Plays the oboe", "Lovely.")
+    house.work_off()
+    assert [fact.vector_model for fact in house.facts()] == ["ollama:away"] * 2
+
+
+def test_facts_of_one_user_are_unknown_to_another(house: House) -> None:
+    for user in ("ann", "bob"):
+        open_conversation(house, f"c-{user}", user)
+        speak(house, f"Lives with {user}", "Nice.", conversation_id=f"c-{user}")
+        finish(house, f"c-{user}")
+        house.work_off()
+    assert [one.known for one in house.fact_agent.seen] == [(), ()]
+    assert sorted((fact.user_id, fact.statement) for fact in house.facts()) == [
+        ("ann", "Lives with ann"),
+        ("bob", "Lives with bob"),
+    ]
+
+
+def test_a_contradiction_the_agent_names_replaces_that_fact(house: House) -> None:
+    house.converse(APP, "c1", "identity: Moved to Lyon", "Nice.", "identity: Has a cat", "Aw.")
+    house.work_off()
+    old = next(fact for fact in house.facts() if "Lyon" in fact.statement)
+    house.fact_agent.says = [Extraction((Statement("Moved to Oslo", Category.IDENTITY, ("c2-m0",), old.fact_id),), 2)]
+    house.converse(APP, "c2", "I moved to Oslo", "Nice.")
+    house.work_off()
+    assert statements(house) == ["Has a cat", "Moved to Oslo"]
+    assert house.counted("fact_conflicts_total") == 1
+
+
+def test_what_is_refused_is_counted_by_reason(house: House) -> None:
+    house.fact_agent.says = [Extraction((), 2, Counter({RefusedFact.UNSURE: 2, RefusedFact.MALFORMED: 1}))]
+    house.converse(APP, "c1", "Maybe", "Hm.")
+    house.work_off()
+    assert extractions(house) == ["nothing"]
+    assert house.counted("facts_refused_total", reason="unsure") == 2
+    assert house.counted("facts_refused_total", reason="malformed") == 1
+
+
+def test_the_lag_is_measured_from_the_message(house: House) -> None:
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(30)
+    tick(house)
+    house.work_off()
+    assert house.counted("extraction_lag_seconds_count") == 3
+    assert house.counted("extraction_lag_seconds_sum") == pytest.approx(90, abs=5)
+
+
+def test_spending_is_booked_on_the_conversation_as_extraction(house: House) -> None:
+    house.converse(APP, "c1", "Lives in Lyon", "Nice.")
+    house.work_off()
+    assert (house.counted("energy_spent_units_total", kind="extract_facts") or 0) > 0
+    assert (house.counted("energy_spent_units_total", kind="embed") or 0) > 0
+
+
+def test_a_clock_set_back_does_not_leave_a_conversation_unread(house: House) -> None:
+    house.clock.advance(timedelta(days=400).total_seconds())
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(-timedelta(days=400).total_seconds())
+    assert tick(house)
+    house.work_off()
+    assert conversation_of(house).facts_seen == 5
+
+
+def test_without_a_pace_nothing_is_asked_for(house: House) -> None:
+    house.pace = None
+    open_conversation(house)
+    speak(house, *FIVE)
+    finish(house)
+    house.clock.advance(3600)
+    assert not tick(house)
+    assert house.work_off() == [JobState.DONE]

@@ -1,0 +1,256 @@
+"""Extracts the facts of what was said in a conversation since the last time.
+
+Read, then think and embed with no transaction open, then write in one: the facts, how far the conversation has been
+seen, and the end of the job. What a statement becomes is decided in that transaction, against what stands then, so
+that nothing which happened meanwhile is overlooked. An embedder that is away costs only its vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import repeat
+
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App
+from shared.apps.queries import get_app, lock_app
+from shared.causes import Cause
+from shared.clock import Clock
+from shared.context.block import without_recalled
+from shared.conversations.extraction import LEAST_MESSAGES, Pace, move_on
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import has_unseen_words, lock_by_key, messages_of, newest_messages
+from shared.db.engine import Database
+from shared.energy.accounting import Accountant
+from shared.energy.ledger import Booking
+from shared.errors import Configuration, LeaseLost, OverBudget, Purged, Transient
+from shared.facts import queries
+from shared.facts.categories import Category
+from shared.facts.clearing import open_clear
+from shared.facts.writing import Found, Heard, Learned, keep_vectors, learn
+from shared.llm.calls import Meter
+from shared.llm.embedding import Embedder, to_bytes
+from shared.outbox.models import JobState
+from shared.outbox.ownership import Claim
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
+from worker.agent.fact_protocol import Extraction, FactAgent, KnownFact, Segment, Statement
+from worker.agent.protocol import SPOKEN_ROLES, Turn
+from worker.pipelines.ending import end
+
+BATCH = 200
+"""Messages looked at in one job; what is left is asked for again."""
+BEFORE = 4
+"""Messages shown beside them that were seen before."""
+EMBED_LIMIT = 50
+"""Facts without a vector that a job sees to beside its own."""
+NOTHING = "nothing that is a fact"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was read: the turns to think about, and where they lie in the conversation."""
+
+    segment: Segment
+    user_id: str | None
+    opened_at: datetime
+    seen_before: int
+    positions: tuple[int, ...]
+    """Of the segment's turns."""
+    end: int
+    """Position after the last message looked at."""
+    unembedded: dict[int, str]
+    """Standing facts that have no vector of this embedder yet."""
+
+    def seen_after(self, turns_read: int) -> int:
+        """Return how far the conversation has been seen once so many turns were read."""
+        return self.end if turns_read >= len(self.positions) else self.positions[turns_read]
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What is to be written."""
+
+    extraction: Extraction
+    found: tuple[Found, ...]
+    vectors: dict[int, bytes]
+
+
+class ExtractFacts:
+    """The pipeline of ``extract_facts`` jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        agent: FactAgent,
+        embedder: Embedder,
+        accountant: Accountant,
+        metrics: Metrics,
+        max_attempts: int,
+        pace: Pace | None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._agent = agent
+        self._embedder = embedder
+        self._accountant = accountant
+        self._metrics = metrics
+        self._max_attempts = max_attempts
+        self._pace = pace
+        self._log = get_logger()
+
+    def __call__(self, claim: Claim) -> JobState:
+        """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
+        seen = self._read(claim)
+        if seen is None:
+            return self._end_with_nothing(claim)
+        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
+        thought = self._think(seen, meter)
+        return self._write(claim, seen, thought)
+
+    def _read(self, claim: Claim) -> Seen | None:
+        """Return what there is to think about; None when nobody said anything new."""
+        with self._database.read() as session:
+            app = get_app(session, claim.app_id)
+            _refuse(session, app, claim)
+            conversation = session.get(Conversation, claim.conversation_key)
+            if conversation is None:
+                raise _erased(claim)
+            if not has_unseen_words(session, conversation, LEAST_MESSAGES):
+                return None
+            return self._look(session, app, conversation)
+
+    def _look(self, session: Session, app: App, conversation: Conversation) -> Seen:
+        start = conversation.facts_seen
+        batch = messages_of(session, conversation.key, BATCH, start - 1)
+        new = [(message.position, turn) for message in batch if (turn := _turn(message)) is not None]
+        before = newest_messages(session, conversation.key, BEFORE, start)
+        known = queries.standing(session, app.app_id, conversation.user_id)
+        missing = queries.without_vector(session, app.app_id, self._embedder.name, EMBED_LIMIT)
+        segment = Segment(
+            app_name=app.name,
+            conversation_id=conversation.conversation_id,
+            turns=tuple(turn for _, turn in new),
+            before=tuple(turn for one in before if (turn := _turn(one)) is not None),
+            known=tuple(KnownFact(one.fact_id, one.statement, Category(one.category)) for one in known),
+        )
+        positions = tuple(position for position, _ in new)
+        unembedded = {one.fact_id: one.statement for one in missing}
+        opened, end_of_batch = conversation.created_at, batch[-1].position + 1
+        return Seen(segment, conversation.user_id, opened, start, positions, end_of_batch, unembedded)
+
+    def _think(self, seen: Seen, meter: Meter) -> Thought:
+        if not any(turn.role == "user" for turn in seen.segment.turns):
+            return Thought(Extraction((), len(seen.positions)), (), {})
+        extraction = self._agent.extract(seen.segment, meter)
+        said = [statement.text for statement in extraction.statements]
+        vectors = self._embed([*said, *seen.unembedded.values()], meter) if said else []
+        own, others = vectors[: len(said)], vectors[len(said) :]
+        found = tuple(map(self._found, extraction.statements, own or repeat(None)))
+        return Thought(extraction, found, dict(zip(seen.unembedded, others, strict=False)))
+
+    def _found(self, one: Statement, vector: bytes | None) -> Found:
+        model = None if vector is None else self._embedder.name
+        return Found(one.text, one.category, one.message_ids, one.updates, vector, model)
+
+    def _embed(self, texts: Sequence[str], meter: Meter) -> list[bytes]:
+        """Return a vector for each text, or none at all while the embedder is away: a later job makes up for it."""
+        try:
+            return [to_bytes(vector) for vector in self._embedder.embed(texts, meter)]
+        except (Transient, Configuration, OverBudget) as error:
+            self._log.warning("facts_not_embedded", embedder=self._embedder.name, why=error.code)
+            self._metrics.embedding_failures.inc()
+            return []
+
+    def _write(self, claim: Claim, seen: Seen, thought: Thought) -> JobState:
+        with self._database.write() as session:
+            now = self._clock.now()
+            app = lock_app(session, claim.app_id)
+            _refuse(session, app, claim)
+            conversation = self._unmoved(session, claim, seen.seen_before)
+            keep_vectors(session, thought.vectors, seen.unembedded, self._embedder.name)
+            learned = self._learn(session, claim, seen, thought, now)
+            changed = learned.learned or learned.merged or learned.replaced
+            state = JobState.DONE if changed else JobState.NOTHING
+            end(session, claim, state, now, None if changed else NOTHING)
+            after = seen.seen_after(thought.extraction.turns_read)
+            move_on(session, conversation, after, app.purge_epoch, self._pace, now, self._max_attempts)
+        self._tell(claim, seen, thought, learned, now)
+        return state
+
+    def _unmoved(self, session: Session, claim: Claim, seen_before: int) -> Conversation:
+        conversation = lock_by_key(session, claim.conversation_key)
+        if conversation is None:
+            raise _erased(claim)
+        if conversation.facts_seen != seen_before:
+            raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
+        return conversation
+
+    def _learn(self, session: Session, claim: Claim, seen: Seen, thought: Thought, now: datetime) -> Learned:
+        read = seen.segment.turns[: thought.extraction.turns_read]
+        heard = Heard(
+            conversation_key=claim.conversation_key or 0,
+            conversation_id=seen.segment.conversation_id,
+            user_id=seen.user_id,
+            at=min(now, max((turn.created_at for turn in read), default=now)),
+            agent=self._agent.name,
+        )
+        cause = Cause(self._agent.name, "said in a conversation", now, claim.job_id)
+        return learn(session, claim.app_id, heard, thought.found, cause, self._embedder.same_meaning)
+
+    def _end_with_nothing(self, claim: Claim) -> JobState:
+        with self._database.write() as session:
+            end(session, claim, JobState.NOTHING, self._clock.now(), NOTHING)
+        return JobState.NOTHING
+
+    def _tell(self, claim: Claim, seen: Seen, thought: Thought, learned: Learned, now: datetime) -> None:
+        metrics = self._metrics
+        metrics.facts_learned.labels(agent_kind(self._agent.name)).inc(len(learned.learned))
+        metrics.fact_conflicts.inc(len(learned.replaced))
+        metrics.facts_removed.labels(FactRemoval.EVICTED).inc(len(learned.evicted))
+        for by, count in learned.merged.items():
+            metrics.fact_merges.labels(by).inc(count)
+        for why, count in thought.extraction.refused.items():
+            metrics.facts_refused.labels(why).inc(count)
+        for turn in seen.segment.turns[: thought.extraction.turns_read]:
+            if turn.role == "user":
+                metrics.extraction_lag.observe(_lag(turn, seen.opened_at, now))
+        self._log.info(
+            "facts_extracted",
+            job_id=claim.job_id,
+            app_id=claim.app_id,
+            learned=len(learned.learned),
+            merged=learned.merged.total(),
+            replaced=len(learned.replaced),
+            evicted=len(learned.evicted),
+        )
+
+
+def _refuse(session: Session, app: App, claim: Claim) -> None:
+    """Raises: Purged, and Transient while it is open whether the app's facts were cleared for good."""
+    if app.purge_epoch != claim.epoch:
+        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+    if open_clear(session, claim.app_id) is not None:
+        raise Transient("The app's facts are being cleared, which can still be taken back; it is tried again.")
+
+
+def _lag(turn: Turn, opened_at: datetime, now: datetime) -> float:
+    """Return the seconds since a message came; one dated before its conversation was opened came with it."""
+    return max(0.0, (now - max(turn.created_at, opened_at)).total_seconds())
+
+
+def _erased(claim: Claim) -> LeaseLost:
+    return LeaseLost(f"The conversation of job {claim.job_id} was erased.")
+
+
+def _turn(message: Message) -> Turn | None:
+    """Return what a person or the assistant said, without what was recalled into it; None when nothing is left."""
+    if message.role not in SPOKEN_ROLES:
+        return None
+    content = without_recalled(message.content).strip()
+    if not content:
+        return None
+    return Turn(message.message_id, message.role, message.name, content, message.created_at)
