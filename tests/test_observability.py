@@ -213,6 +213,7 @@ def test_no_two_panels_overlap() -> None:
         ("Turns without an answer", "AfterthoughtThinkingFailing"),
         ("Age of the oldest unanswered", "AfterthoughtUnansweredOld"),
         ("Age of the oldest unheard event", "AfterthoughtEventsUnplaced"),
+        ("Extraction lag", "AfterthoughtFactsLagging"),
     ],
 )
 def test_a_panel_turns_red_where_its_alert_fires(panel: str, alert: str) -> None:

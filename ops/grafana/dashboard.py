@@ -211,6 +211,32 @@ EVENTS = (
           {"max(afterthought_unplaced_event_seconds)": "oldest"}, "s", width=6, steps=((60.0, _RED),)),
 )  # fmt: skip
 
+FACTS = (
+    Panel("Facts", "That stand, over all apps, by category.",
+          {'sum by (category) (afterthought_facts{state="standing"})': "{{category}}"}, stacked=True, width=6),
+    Panel("Learned, merged, replaced", "An hour: new facts, repeated ones, contradicted ones.",
+          {"sum(increase(afterthought_facts_learned_total[1h]))": "learned",
+           "sum(increase(afterthought_fact_merges_total[1h]))": "merged",
+           "sum(increase(afterthought_fact_conflicts_total[1h]))": "replaced"}, width=6),
+    Panel("Removed", "An hour, by why.",
+          {"sum by (reason) (increase(afterthought_facts_removed_total[1h]))": "{{reason}}"}, stacked=True, width=6),
+    Panel("Refused statements", "An hour, by why: what an agent said and what did not become a fact.",
+          {"sum by (reason) (increase(afterthought_facts_refused_total[1h]))": "{{reason}}"}, stacked=True, width=6),
+    Panel("Extraction lag", "From a user's message to its facts, p50 and p95; over 30 minutes is an alert.",
+          {"histogram_quantile(0.5, sum by (le) (increase(afterthought_extraction_lag_seconds_bucket[30m])))": "p50",
+           "histogram_quantile(0.95, sum by (le) (increase(afterthought_extraction_lag_seconds_bucket[30m])))": "p95"},
+          "s", width=6, steps=((1800.0, _RED),)),
+    Panel("Window used", "Share of the window that contexts fill, p50 and p95.",
+          {"histogram_quantile(0.5, sum by (le) (increase(afterthought_context_used_ratio_bucket[15m])))": "p50",
+           "histogram_quantile(0.95, sum by (le) (increase(afterthought_context_used_ratio_bucket[15m])))": "p95"},
+          "percentunit", width=6, low=0, high=1),
+    Panel("Compaction of contexts", "An hour, by the stage taken.",
+          {"sum by (stage) (increase(afterthought_context_stages_total[1h]))": "{{stage}}"}, stacked=True, width=6),
+    Panel("Missing parts and vectors", "In ten minutes: contexts without a part, texts without a vector.",
+          {"sum by (part) (increase(afterthought_context_parts_missing_total[10m]))": "{{part}}",
+           "sum(increase(afterthought_embedding_failures_total[10m]))": "vectors"}, width=6, steps=((0.5, _RED),)),
+)  # fmt: skip
+
 HTTP = (
     Panel("Requests by status", "A second.",
           {"sum by (status) (rate(afterthought_http_requests_total[5m]))": "{{status}}"}, "reqps", stacked=True),
@@ -227,6 +253,7 @@ ROWS = {
     "Jobs and queues": JOBS,
     "Model calls and tokens": MODELS,
     "Thinking": THINKING,
+    "Facts and contexts": FACTS,
     "Events and webhooks": EVENTS,
     "HTTP": HTTP,
 }
