@@ -1,0 +1,89 @@
+"""Workers really killed around an extraction: each fact is learnt once, and what was seen and is known agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import select
+
+from shared.conversations.models import Conversation
+from shared.facts.models import Fact, FactChange, FactSource
+from tests.faults.fleet import Fleet, launch
+from tests.support.faultpoints import Deed, Point
+from tests.support.waiting import wait_until
+
+POINTS = [Point.BEFORE_EXTRACTION, Point.AFTER_EXTRACTION, Point.AFTER_FACTS]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    folder = tmp_path_factory.mktemp("fleet")
+    with launch(folder, f"sqlite:///{folder / 'afterthought.db'}") as fleet:
+        yield fleet
+
+
+@pytest.fixture(autouse=True)
+def whole(fleet: Fleet) -> Iterator[None]:
+    yield
+    fleet.points.disarm()
+    fleet.make_whole()
+
+
+def known(fleet: Fleet, app_id: str) -> dict[str, int]:
+    """Return what is known of an app's user, and how often each was heard."""
+    with fleet.database.read() as session:
+        rows = session.execute(select(Fact.statement, Fact.mention_count).where(Fact.app_id == app_id))
+        return {statement: count for statement, count in rows}  # noqa: C416
+
+
+def unread(fleet: Fleet, app_id: str) -> list[str]:
+    with fleet.database.read() as session:
+        rows = session.scalars(select(Conversation).where(Conversation.app_id == app_id)).all()
+    return [one.conversation_id for one in rows if one.facts_seen != one.message_count]
+
+
+def sources(fleet: Fleet, app_id: str) -> list[tuple[str | None, int]]:
+    with fleet.database.read() as session:
+        mine = select(FactSource).join(Fact, Fact.fact_id == FactSource.fact_id).where(Fact.app_id == app_id)
+        return sorted((one.conversation_id, one.mentions) for one in session.scalars(mine))
+
+
+@pytest.mark.parametrize("deed", [Deed.KILL, Deed.KILL_WITH_PARENT], ids=["pool child", "whole worker"])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_worker_killed_around_an_extraction_learns_each_fact_once(fleet: Fleet, point: Point, deed: Deed) -> None:
+    app_id = fleet.new_app()
+    fleet.points.arm(point, deed)
+    first = fleet.converse(app_id, "I live in Lisbon.", "I am allergic to peanuts.")
+    wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
+    second = fleet.converse(app_id, "I am allergic to peanuts.", "I am learning Welsh.")
+    fleet.settle(app_id)
+    facts = known(fleet, app_id)
+    assert {word: [n for fact, n in facts.items() if word in fact] for word in ("Lisbon", "peanuts", "Welsh")} == {
+        "Lisbon": [1],
+        "peanuts": [2],
+        "Welsh": [1],
+    }, facts
+    assert unread(fleet, app_id) == []
+    assert sources(fleet, app_id) == sorted([(first, 1), (first, 1), (second, 1), (second, 1)])
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_erasing_everything_beats_an_extraction_at_any_step(fleet: Fleet, point: Point) -> None:
+    app_id = fleet.new_app()
+    canary = f"Quokkaville{app_id}"
+    fleet.converse(app_id, f"I live in {canary}.", "I am learning Welsh.")
+    fleet.settle(app_id)
+    fleet.points.arm(point, Deed.HOLD)
+    fleet.converse(app_id, f"My sister lives in {canary}.", "I am allergic to peanuts.")
+    wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
+    receipt = fleet.ask("DELETE", f"/apps/{app_id}/data")["receipt"]
+    assert set(receipt["left"].values()) == {0}, receipt
+    fleet.points.let_go(point)
+    fleet.settle(app_id)
+    assert known(fleet, app_id) == {}
+    with fleet.database.read() as session:
+        changes = session.scalars(select(FactChange).where(FactChange.app_id == app_id)).all()
+    assert all(change.before is None and change.after is None for change in changes)
+    wait_until(lambda: not fleet.places_of(canary), 10, f"no trace of {canary}: {fleet.places_of(canary)}")
