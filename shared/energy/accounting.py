@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from shared.clock import Clock
 from shared.db.engine import Database
-from shared.energy import ledger
+from shared.energy import ledger, rates
 from shared.energy.budget import Budgets, Prices, most, to_units
 from shared.energy.ledger import Booking
 from shared.errors import OverBudget
@@ -68,6 +68,7 @@ class _Account(Meter):
         office = self._office
         with office.database.write() as session:
             cost = ledger.book(session, call, self._account, office.prices, office.clock.now())
+            rates.learn(session, call)
             if self._held is not None:
                 ledger.let_go(session, self._held)
         self._held = None

@@ -1,13 +1,14 @@
-"""What is looked up about who regulates."""
+"""What is looked up about who regulates, and about how long the prompts of a model are in its own tokens."""
 
 from __future__ import annotations
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from shared.energy.models import Mandate
+from shared.energy.models import Mandate, TokenRate
 
 _LEAST_IDLE_SECONDS = 1.0
+OLLAMA = "ollama:"
 
 
 def get_mandate(session: Session) -> Mandate | None:
@@ -30,3 +31,10 @@ def hold_fence(session: Session, idle_seconds: float) -> int | None:
         query = query.add_columns(limit)
     found = session.execute(query).first()
     return None if found is None else int(found[0])
+
+
+def token_rate(session: Session, model: str) -> TokenRate | None:
+    """Return what is known of a model, which may be named with its provider or without."""
+    names = (model, f"{OLLAMA}{model}")
+    found = {rate.model: rate for rate in session.scalars(select(TokenRate).where(TokenRate.model.in_(names)))}
+    return next((found[name] for name in names if name in found), None)

@@ -48,6 +48,8 @@ class ModelCall:
     estimated: bool
     outcome: CallOutcome
     seconds: float
+    chars: int = 0
+    """Characters of the prompt that ``prompt_tokens`` counts; 0 where that cannot be told."""
 
 
 @dataclass(frozen=True)

@@ -199,4 +199,12 @@ def call_of(asked: Asked, model: str, reply: Reply, outcome: CallOutcome, second
         estimated=prompt is None or completion is None,
         outcome=outcome,
         seconds=seconds,
+        chars=_counted_chars(asked, prompt),
     )
+
+
+def _counted_chars(asked: Asked, prompt_tokens: int | None) -> int:
+    # A count below the number of words leaves out what the server had cached.
+    if prompt_tokens is None or prompt_tokens < sum(map(least_tokens, asked.texts)):
+        return 0
+    return sum(map(len, asked.texts))

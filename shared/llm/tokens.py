@@ -1,11 +1,13 @@
 """How many tokens a text has, where no provider has counted them.
 
-One best guess and two bounds. A provider's own count always goes before these.
+One best guess, the same guess at the rate a model was seen to have, and two bounds. A provider's own count always goes
+before these.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 _CHARS_PER_TOKEN = 4
 _FEWEST_LETTERS_PER_TOKEN = 3
@@ -14,9 +16,28 @@ _LETTERS = re.compile(r"[A-Za-z ]+")
 _BEYOND_COMMON_PLANE = re.compile(r"[^\x00-\uffff]")
 
 
+@dataclass(frozen=True)
+class Rate:
+    """So many tokens for so many characters (at least one); whole numbers, so that sums and bounds are exact."""
+
+    chars: int
+    tokens: int
+
+    def tokens_in(self, chars: int) -> int:
+        """Return the tokens of so many characters, rounded up."""
+        return -(-chars * self.tokens // self.chars)
+
+    def chars_in(self, tokens: int) -> int:
+        """Return the most characters that take no more than so many tokens; for a rate above 0."""
+        return tokens * self.chars // self.tokens
+
+
+LAST_RESORT = Rate(_CHARS_PER_TOKEN, 1)
+
+
 def estimate_tokens(text: str) -> int:
     """Return the estimate of last resort: a quarter of the characters, rounded up."""
-    return -(-len(text) // _CHARS_PER_TOKEN)
+    return LAST_RESORT.tokens_in(len(text))
 
 
 def most_tokens(text: str) -> int:
