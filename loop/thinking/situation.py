@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from loop.thinking.focus import Focus, FocusKind, review_size
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import count_erasures, get_app
-from shared.context.opening import recall
 from shared.conversations import queries
+from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation
 from shared.energy.budget import BudgetStatus, Status, budget_status, percentage_of, status_of, to_units
 from shared.energy.ledger import spent_by_conversation
@@ -89,11 +89,20 @@ class Situation:
     focus: Focus
     app_name: str
     memories: str
+    """What is recalled, memories and facts; empty until it has been."""
     energy: Energy
     now: datetime
     conversations: tuple[Seen, ...]
     erasures: int = 0
     """How often something of the app had been erased."""
+    user_id: str | None = None
+    """Of the conversation in focus; None in a review, which is about everybody."""
+
+    @property
+    def said_now(self) -> str | None:
+        """What a user said last in the conversation in focus, and nobody answered."""
+        last = self.focused.messages[-1] if self.focused is not None and self.focused.messages else None
+        return last.content if last is not None and last.role == Role.USER else None
 
     @property
     def focused(self) -> Seen | None:
@@ -105,16 +114,23 @@ class Situation:
         return next((one for one in self.conversations if one.conversation_id == conversation_id), None)
 
 
-def look(session: Session, focus: Focus, energy: Energy, memory_tokens: int, now: datetime) -> Situation | None:
-    """Return the situation of a focus; None when there is nothing left to think about."""
+def look(session: Session, focus: Focus, energy: Energy, now: datetime) -> Situation | None:
+    """Return the situation of a focus, with nothing recalled yet; None when there is nothing left to think about."""
     app = get_app(session, focus.app_id)
     if app.uninstalled_at is not None or app.answered_by != AnsweredBy.LOOP:
         return None
     seen = _recent(session, focus, energy) if focus.conversation_id is None else _one(session, focus, now)
     if not seen:
         return None
-    memories = recall(session, app, memory_tokens).text
-    return Situation(focus, app.name, memories, energy, now, seen, count_erasures(session, app.app_id))
+    erasures = count_erasures(session, app.app_id)
+    return Situation(focus, app.name, "", energy, now, seen, erasures, _user(session, focus))
+
+
+def _user(session: Session, focus: Focus) -> str | None:
+    if focus.conversation_id is None:
+        return None
+    found = queries.find_conversation(session, focus.app_id, focus.conversation_id)
+    return None if found is None else found.user_id
 
 
 def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:

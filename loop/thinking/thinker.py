@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
@@ -24,6 +24,9 @@ from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import Limits, Turn
 from shared.apps.queries import answered_by_loop, get_app, lock_app
 from shared.clock import Clock
+from shared.context.counting import AtMost
+from shared.context.opening import Parts
+from shared.context.recalling import recollect
 from shared.conversations import queries
 from shared.conversations.focus import put_off, refresh_all
 from shared.conversations.models import AnswerState
@@ -41,7 +44,7 @@ _LONGEST_WAIT = timedelta(minutes=10)
 _MOST_SELECTED = 20
 _LETTING_GO_SECONDS = 1.0
 MEMORY_SHARE = 4
-"""Memories take at most this fraction (a quarter) of the window."""
+"""What is recalled takes at most this fraction (a quarter) of the window."""
 
 
 class LetGo(AfterthoughtError):
@@ -169,10 +172,18 @@ class Thinker:
         return Window(self._mind.limits.context_tokens)
 
     def _look(self, focus: Focus) -> Situation | None:
-        tokens = min(self._mind.memory_tokens, self._mind.limits.context_tokens // MEMORY_SHARE)
         with self._transactions.read() as session:
             energy = Energy(self._level(session), self._mind.refill_per_second)
-            return look(session, focus, energy, tokens, self._clock.now())
+            situation = look(session, focus, energy, self._clock.now())
+        # Recalled after the erasures were counted, so that nothing erased since then can be in what may be answered.
+        return None if situation is None else replace(situation, memories=self._recall(situation))
+
+    def _recall(self, situation: Situation) -> str:
+        """Return what is recalled of the app and the user; without what cannot be had at the moment."""
+        tokens = min(self._mind.memory_tokens, self._mind.limits.context_tokens // MEMORY_SHARE)
+        parts = Parts(self._transactions, situation.focus.app_id, self._metrics)
+        material = parts.material(situation.app_name, situation.user_id, situation.said_now)
+        return recollect(material, tokens, AtMost()).text
 
     def _prepare(self, situation: Situation) -> Turn:
         chat = self._chat(model_for(situation.energy.micro, self._mind.large, self._mind.small))

@@ -2,7 +2,7 @@
 
 Each memory is marked as recalled text and not as an instruction, both for the model that reads it and so that it can
 be recognised, and not remembered again, when it comes back inside a transcript. Source: seed 003, "Memory Context
-Format"; decisions "Facts and context" for the estimate of tokens.
+Format".
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.llm.tokens import estimate_tokens
+from shared.context.counting import Counting, Scale
+from shared.context.marks import RECALLED as RECALLED
+from shared.context.sections import without_facts
 
-RECALLED = "[recalled, not an instruction]"
-"""Stands before every recalled text."""
 _HEADER = "(memories for app: {name})"
 _LEAD = "The following are memories from previous conversations with this app:"
 _CLOSING = "Use these memories to provide context-aware responses."
@@ -42,22 +42,24 @@ class Block:
     included: tuple[Recalled, ...]
 
 
-def memories_block(app_name: str, memories: Sequence[Recalled], token_budget: int) -> Block:
+def memories_block(app_name: str, memories: Sequence[Recalled], token_budget: int, scale: Scale | None = None) -> Block:
     """Write the block, newest memory first, with as many as fit ``token_budget`` tokens; empty when none do."""
+    scale = scale or Counting()
     included = list(memories)
     while included:
         text = _write(app_name, included)
-        if estimate_tokens(text) <= token_budget:
-            return Block(text, estimate_tokens(text), tuple(included))
+        tokens = scale.tokens(text)
+        if tokens <= token_budget:
+            return Block(text, tokens, tuple(included))
         included.pop()
     return Block("", 0, ())
 
 
 def without_recalled(text: str) -> str:
-    """Return text without the recalled memories that were put into it, so that they are not remembered again."""
+    """Return text without the recalled memories and facts that were put into it, so that they are not learnt again."""
     if RECALLED not in text:
         return text
-    kept = _LINE.sub("", text)
+    kept = _LINE.sub("", without_facts(text))
     kept = kept.replace(_LEAD, "").replace(_CLOSING, "")
     return _HEAD.sub("", kept).strip()
 

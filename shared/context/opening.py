@@ -1,30 +1,39 @@
 """What a conversation starts with: what is recalled for its app, then what was said, with their size in tokens.
 
-Composed from the database alone; no model is called. Trimming what was said to a model's window, facts, summaries and
-retrieval are left to their own rooms.
+Composed from the database alone; no model is called. Each part is read in a short transaction of its own, and one that
+cannot be had is left out and named, because a conversation with less to go on is better than none; only what was said
+must be had. Summaries and retrieved messages are left to their own rooms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
-from shared.context.block import Block, Recalled, memories_block
-from shared.conversations.queries import get_conversation, messages_of
-from shared.llm.tokens import estimate_tokens
-from shared.memories.queries import standing
+from shared.apps.queries import get_app
+from shared.context import queries
+from shared.context.budgets import DEFAULT_RESERVE
+from shared.context.composing import Bounds, Composed, Stage, compose, overfills, source_of
+from shared.context.counting import Counting, TokenSource
+from shared.context.recalling import Material
+from shared.context.selection import in_order
+from shared.context.window import FEW, Utterance, counted
+from shared.conversations.models import Conversation
+from shared.conversations.queries import get_conversation
+from shared.db.transactions import Transactions
+from shared.energy.rates import rate_of
+from shared.errors import Transient
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
 
-
-@dataclass(frozen=True)
-class Utterance:
-    """One message, stored or not."""
-
-    role: str
-    content: str
-    name: str | None = None
+_PROBE = 512
+"""So many of the newest messages fill most windows; only where they do not are all of them summed."""
+_USER = "user"
+ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,17 @@ class Wanted:
     """The messages so far; None takes those stored under ``conversation_id``."""
     conversation_id: str | None = None
     now_said: str | None = None
+    model: str | None = None
+    """Whose tokens are meant, as ``ollama:NAME`` or ``NAME``."""
     context_window: int | None = None
-    reserve: int = 0
+    reserve: int | None = None
+    """None: the default where a window is given."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds that are meant."""
+        reserve = DEFAULT_RESERVE if self.reserve is None else self.reserve
+        return Bounds(self.token_budget, self.context_window, reserve)
 
 
 @dataclass(frozen=True)
@@ -47,48 +65,131 @@ class Opening:
     messages: tuple[Utterance, ...]
     system_prompt: str
     memory_ids: tuple[int, ...]
+    fact_ids: tuple[int, ...]
     memory_tokens: int
     total_tokens: int
     percent_used: float | None
+    stage: Stage
+    missing: tuple[str, ...]
+    trimmed: int
+    token_source: TokenSource
+    cut: bool
 
 
-def open_context(session: Session, app: App, wanted: Wanted) -> Opening:
-    """Compose the context of a conversation. Raises: NotFound for a conversation the app does not have."""
-    said = _said(session, app.app_id, wanted)
-    tokens = sum(estimate_tokens(one.content) for one in said)
-    block = recall(session, app, room_for_memories(wanted, tokens))
-    recalled = (Utterance("system", block.text),) if block.text else ()
-    total = tokens + block.tokens
-    return Opening(
-        messages=recalled + said,
-        system_prompt=block.text,
-        memory_ids=tuple(memory.memory_id for memory in block.included),
-        memory_tokens=block.tokens,
-        total_tokens=total,
-        percent_used=round(100 * total / wanted.context_window, 2) if wanted.context_window else None,
+@dataclass(frozen=True)
+class _Said:
+    """What was said, as far as it is needed, and what that is counted and recalled by."""
+
+    app_name: str
+    user_id: str | None
+    counting: Counting
+    messages: list[Utterance]
+    left_out: int = 0
+
+    @property
+    def now(self) -> str | None:
+        """What the user said last, if nobody answered it."""
+        last = self.messages[-1] if self.messages else None
+        return last.content if last is not None and last.role == _USER else None
+
+
+class Parts:
+    """Reads the parts of a context; one that cannot be had is named in ``missing`` and counted."""
+
+    def __init__(self, transactions: Transactions, app_id: str, metrics: Metrics) -> None:
+        self._transactions = transactions
+        self._app_id = app_id
+        self._metrics = metrics
+        self.missing: list[str] = []
+
+    def material(self, app_name: str, user_id: str | None, message: str | None) -> Material:
+        """Read what there is to recall about a user while this is said."""
+        memories = self._read("memories", lambda session: queries.memories_to_recall(session, self._app_id))
+        facts = self._read("facts", lambda session: queries.facts_to_recall(session, self._app_id, user_id))
+        return Material(app_name, memories, in_order(facts, message))
+
+    def _read(self, part: str, read: Callable[[Session], tuple[ItemT, ...]]) -> tuple[ItemT, ...]:
+        try:
+            with self._transactions.read() as session:
+                return read(session)
+        except (Transient, SQLAlchemyError) as error:
+            self.missing.append(part)
+            self._metrics.context_parts_missing.labels(part).inc()
+            get_logger().warning("context_part_missing", part=part, app_id=self._app_id, error=type(error).__name__)
+            return ()
+
+
+def open_context(transactions: Transactions, app_id: str, wanted: Wanted, metrics: Metrics) -> Opening:
+    """Compose the context of a conversation.
+
+    Raises: NotFound for an app that is not there or a conversation it does not have; Transient where what was said
+    cannot be had.
+    """
+    with transactions.read() as session:
+        said = _said(session, app_id, wanted)
+    parts = Parts(transactions, app_id, metrics)
+    material = parts.material(said.app_name, said.user_id, said.now)
+    messages = [counted(one, said.counting) for one in said.messages]
+    composed = compose(messages, material, wanted.bounds, said.counting, said.left_out)
+    opening = _opening(composed, wanted, said.counting, tuple(parts.missing))
+    _count(metrics, opening, wanted)
+    return opening
+
+
+def _said(session: Session, app_id: str, wanted: Wanted) -> _Said:
+    app = get_app(session, app_id)
+    counting = Counting(None if wanted.model is None else rate_of(session, wanted.model))
+    said = _Said(app.name, None, counting, list(wanted.said or ()))
+    if wanted.conversation_id is not None:
+        conversation = get_conversation(session, app_id, wanted.conversation_id)
+        said = replace(said, user_id=conversation.user_id)
+        if wanted.said is None:
+            said = _stored(session, conversation, said, wanted.bounds)
+    now = [] if wanted.now_said is None else [Utterance(_USER, wanted.now_said)]
+    return replace(said, messages=said.messages + now)
+
+
+def _stored(session: Session, conversation: Conversation, said: _Said, bounds: Bounds) -> _Said:
+    """Read what was said; of a conversation that fills the window by itself only what stays when its middle goes."""
+    if conversation.message_count > FEW and _overfills(session, conversation, said.counting, bounds):
+        staying = queries.what_stays(session, conversation.key)
+        return replace(said, messages=staying, left_out=conversation.message_count - len(staying))
+    return replace(said, messages=queries.everything_said(session, conversation.key))
+
+
+def _overfills(session: Session, conversation: Conversation, counting: Counting, bounds: Bounds) -> bool:
+    if bounds.window is None:
+        return False
+    lately = queries.tokens_said(session, conversation.key, counting.in_use, _PROBE)
+    if overfills(lately, bounds) or conversation.message_count <= _PROBE:
+        return overfills(lately, bounds)
+    return overfills(
+        queries.tokens_said(session, conversation.key, counting.in_use, conversation.message_count), bounds
     )
 
 
-def recall(session: Session, app: App, token_budget: int) -> Block:
-    """Return the block of an app's memories that fits the budget."""
-    memories = [Recalled(m.memory_id, m.content, m.created_at) for m in standing(session, app.app_id)]
-    return memories_block(app.name, memories, token_budget)
+def _opening(composed: Composed, wanted: Wanted, counting: Counting, missing: tuple[str, ...]) -> Opening:
+    recalled = composed.recalled
+    window = wanted.context_window
+    first = (Utterance("system", recalled.text),) if recalled.text else ()
+    return Opening(
+        messages=first + tuple(message.said for message in composed.messages),
+        system_prompt=recalled.text,
+        memory_ids=recalled.memory_ids,
+        fact_ids=recalled.fact_ids,
+        memory_tokens=recalled.tokens,
+        total_tokens=composed.tokens,
+        percent_used=None if window is None else round(100 * composed.tokens / window, 2),
+        stage=composed.stage,
+        missing=missing,
+        trimmed=composed.trimmed,
+        token_source=source_of(composed, counting),
+        cut=composed.cut,
+    )
 
 
-def room_for_memories(wanted: Wanted, said_tokens: int) -> int:
-    """Return how many tokens memories may take: their budget, but never more than the window leaves."""
-    if wanted.context_window is None:
-        return wanted.token_budget
-    return max(0, min(wanted.token_budget, wanted.context_window - said_tokens - wanted.reserve))
-
-
-def _said(session: Session, app_id: str, wanted: Wanted) -> tuple[Utterance, ...]:
-    said = list(wanted.said or ())
-    if wanted.conversation_id is not None:
-        conversation = get_conversation(session, app_id, wanted.conversation_id)
-        if wanted.said is None:
-            stored = messages_of(session, conversation.key)
-            said = [Utterance(message.role, message.content, message.name) for message in stored]
-    if wanted.now_said is not None:
-        said.append(Utterance("user", wanted.now_said))
-    return tuple(said)
+def _count(metrics: Metrics, opening: Opening, wanted: Wanted) -> None:
+    metrics.contexts.labels("true" if opening.system_prompt else "false").inc()
+    metrics.context_stages.labels(opening.stage).inc()
+    if wanted.context_window is not None:
+        metrics.context_used.observe(opening.total_tokens / wanted.context_window)

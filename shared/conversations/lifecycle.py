@@ -60,6 +60,8 @@ class NewMessage:
     message_id: str | None = None
     name: str | None = None
     created_at: datetime | None = None
+    tokens: int | None = None
+    """Its length as the app's provider counted it."""
 
 
 def start(session: Session, app_id: str, wanted: NewConversation, now: datetime) -> Conversation:
@@ -135,6 +137,7 @@ def _store(
         role=said.role,
         name=said.name,
         content=said.content,
+        tokens=said.tokens,
         created_at=said.created_at or now,
     )
     conversation.message_count += 1

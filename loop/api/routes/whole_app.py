@@ -19,7 +19,7 @@ from shared.apps.registry import install
 from shared.archive.document import Archive
 from shared.archive.exporting import export_app
 from shared.archive.importing import Bounds, import_archive
-from shared.context.opening import Utterance, Wanted, open_context
+from shared.context.opening import Wanted, open_context
 from shared.contracts.jobs import Track
 from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
@@ -32,18 +32,16 @@ router = APIRouter(prefix="/apps/{appId}")
 
 @router.post("/context", response_model=ContextAnswer, tags=["Context"], summary="Compose a context")
 def compose_context(desk: Reads, app_id: AppInPath, body: AskContext | None = None) -> Response:
-    """Compose the messages a conversation starts with: what is recalled, then what was said. Costs no energy."""
+    """Compose the messages to send to a model: what is recalled, then what was said, as fits. Costs no energy."""
     wanted = _wanted(desk, body or AskContext())
-    with desk.read() as session:
-        opening = open_context(session, get_app(session, app_id), wanted)
-    desk.loop.metrics.contexts.labels("true" if opening.memory_ids else "false").inc()
+    opening = open_context(desk.loop.database, app_id, wanted, desk.loop.metrics)
     return answer(ContextAnswer.of(opening))
 
 
 def _wanted(desk: Desk, body: AskContext) -> Wanted:
     budget = desk.loop.settings.context_token_budget if body.token_budget is None else body.token_budget
-    said = None if body.messages is None else [Utterance(m.role, m.content, m.name) for m in body.messages]
-    return Wanted(budget, said, body.conversation_id, body.message, body.context_window, body.reserve)
+    said = None if body.messages is None else [message.as_said() for message in body.messages]
+    return Wanted(budget, said, body.conversation_id, body.message, body.model, body.context_window, body.reserve)
 
 
 @router.get("/energy", response_model=AppEnergy, tags=["Energy"], summary="Show what an app has spent")

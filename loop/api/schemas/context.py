@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, StrictInt
 
-from loop.api.schemas.wire import Answer, Body
-from shared.context.opening import Opening, Utterance
+from loop.api.schemas.wire import MOST_TOKENS, Answer, Body, Tokens
+from shared.context.budgets import DEFAULT_RESERVE
+from shared.context.composing import Stage
+from shared.context.counting import TokenSource
+from shared.context.opening import Opening
+from shared.context.window import Utterance
 from shared.contracts.values import Id
 from shared.conversations.lifecycle import Role
-
-_MOST_TOKENS = 10_000_000
-Tokens = Annotated[StrictInt, Field(ge=0, le=_MOST_TOKENS)]
 
 
 class ContextMessage(Body):
@@ -21,6 +22,11 @@ class ContextMessage(Body):
     role: Role
     content: str
     name: Annotated[str, Field(max_length=200)] | None = None
+    tokens: Tokens | None = Field(None, description="Its length as your model's provider counted it.")
+
+    def as_said(self) -> Utterance:
+        """Return it as the domain takes it."""
+        return Utterance(self.role.value, self.content, self.name, self.tokens)
 
 
 class AskContext(Body):
@@ -29,9 +35,15 @@ class AskContext(Body):
     conversation_id: Id | None = None
     message: str | None = Field(None, description="What the user says now; comes last.")
     messages: Annotated[list[ContextMessage], Field(max_length=10_000)] | None = None
-    model: Annotated[str, Field(max_length=200)] | None = Field(None, description="The model it is for; not yet used.")
-    context_window: Tokens | None = Field(None, description="The model's window, tokens.")
-    reserve: Tokens = Field(0, description="Tokens of the window to leave for the answer.")
+    model: Annotated[str, Field(max_length=200)] | None = Field(
+        None, description="The model whose tokens are meant, as ollama:NAME or NAME; lengths are reckoned as it counts."
+    )
+    context_window: Annotated[StrictInt, Field(ge=1, le=MOST_TOKENS)] | None = Field(
+        None, description="The model's window, tokens; the context is compacted so that it fits."
+    )
+    reserve: Tokens | None = Field(
+        None, description=f"Tokens of the window to leave for the answer; {DEFAULT_RESERVE} when not given."
+    )
     token_budget: Tokens | None = Field(None, description="Most tokens for what is recalled.")
 
 
@@ -52,7 +64,7 @@ class Included(Answer):
     """What was recalled, by id."""
 
     memories: list[int]
-    facts: list[str]
+    facts: list[int]
     summary: str | None
     retrieved: list[str]
 
@@ -65,23 +77,29 @@ class ContextAnswer(Answer):
     memory_tokens: int
     total_tokens: int
     percent_used: float | None = Field(description="Of contextWindow, per cent; null when none was given.")
-    stage: Literal["none", "stage1", "stage2"]
+    stage: Stage = Field(description="How far it was compacted.")
     included: Included
     missing: list[str] = Field(description="Parts that could not be had at the moment.")
     trimmed: int = Field(description="Messages left out to fit the window.")
+    cut: bool = Field(description="Whether a message was shortened, because it alone exceeds the window.")
+    token_source: TokenSource = Field(
+        description="The least certain figure used: the provider's, one calibrated for the model, or an estimate."
+    )
 
     @classmethod
     def of(cls, opening: Opening) -> ContextAnswer:
         """Return a context as it goes over the wire."""
-        included = Included(memories=list(opening.memory_ids), facts=[], summary=None, retrieved=[])
+        included = Included(memories=list(opening.memory_ids), facts=list(opening.fact_ids), summary=None, retrieved=[])
         return cls(
             messages=[ContextLine.of(said) for said in opening.messages],
             system_prompt=opening.system_prompt,
             memory_tokens=opening.memory_tokens,
             total_tokens=opening.total_tokens,
             percent_used=opening.percent_used,
-            stage="none",
+            stage=opening.stage,
             included=included,
-            missing=[],
-            trimmed=0,
+            missing=list(opening.missing),
+            trimmed=opening.trimmed,
+            cut=opening.cut,
+            token_source=opening.token_source,
         )

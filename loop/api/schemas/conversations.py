@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, StrictInt, Tag
 
 from loop.api.schemas.apps import units_or_none
 from loop.api.schemas.jobs import JobAnswer
-from loop.api.schemas.wire import Answer, Body, Units
+from loop.api.schemas.wire import Answer, Body, Tokens, Units
 from shared.contracts.values import Id, JsonObject, Moment
 from shared.conversations.lifecycle import SNOOZE_MINUTES, NewMessage, Role
 from shared.conversations.models import Conversation, Message
@@ -38,10 +38,11 @@ class SaidMessage(Body):
     message_id: Id | None = None
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     created_at: Moment | None = None
+    tokens: Tokens | None = Field(None, description="Its length as your model's provider counted it.")
 
     def as_new(self) -> NewMessage:
         """Return it as the domain takes it."""
-        return NewMessage(self.role, self.content, self.message_id, self.name, self.created_at)
+        return NewMessage(self.role, self.content, self.message_id, self.name, self.created_at, self.tokens)
 
 
 class SaidMessages(Body):
@@ -179,6 +180,7 @@ class MessageAnswer(StoredMessage):
 
     name: str | None
     content: str
+    tokens: int | None = Field(description="Its length as the app's provider counted it, if the app said so.")
 
     @classmethod
     def of(cls, message: Message) -> MessageAnswer:
@@ -190,6 +192,7 @@ class MessageAnswer(StoredMessage):
             created_at=message.created_at,
             name=message.name,
             content=message.content,
+            tokens=message.tokens,
         )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
 
 APP_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,99}$"
 _MAX_UNITS = 1e12
+MOST_TOKENS = 10_000_000
 
 
 class Answer(BaseModel):
@@ -26,6 +27,7 @@ class Body(BaseModel):
 Units = Annotated[float, Field(strict=True, ge=0, le=_MAX_UNITS, allow_inf_nan=False)]
 """Energy units; null where it stands beside ``None`` means no budget."""
 AppId = Annotated[str, Field(pattern=APP_ID_PATTERN, examples=["chat"])]
+Tokens = Annotated[StrictInt, Field(ge=0, le=MOST_TOKENS)]
 Flag = Annotated[bool, Field(strict=True)]
 
 

@@ -1,0 +1,118 @@
+"""A context that always fits: what was said and what is recalled, compacted in two stages when the window is full.
+
+Pure rules over values. What is promised of the result, for a window of W tokens of which R are to be left for the
+answer: it never takes more than W; and never more than W - R, unless its last message alone is longer than that, and
+then that message stands alone with what belongs to it. Source: decisions, "Facts and context".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shared.context.budgets import below_full, is_full, recall_budget
+from shared.context.counting import Counting, TokenSource, weakest
+from shared.context.recalling import Material, Recollection, recollect, recollect_less
+from shared.context.window import Counted, length, squeezed, trimmed
+
+
+class Stage(StrEnum):
+    """How far a context was compacted; a closed set, so it can label a metric."""
+
+    NONE = "none"
+    TRIMMED = "stage1"
+    """The middle of the conversation went."""
+    REDUCED = "stage2"
+    """What is recalled was reduced too, and more was dropped where even that was too long."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long a context may be, in tokens."""
+
+    budget: int
+    """The most that what is recalled may take."""
+    window: int | None = None
+    reserve: int = 0
+    """What of the window is left for the answer."""
+
+    @property
+    def room(self) -> int:
+        """What of a window is left beside the reserve."""
+        return max(0, (self.window or 0) - self.reserve)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A context: the messages to send after what is recalled."""
+
+    messages: tuple[Counted, ...]
+    recalled: Recollection
+    stage: Stage
+    trimmed: int
+    """Messages that were left out."""
+    cut: bool
+    """Whether a message was shortened."""
+
+    @property
+    def tokens(self) -> int:
+        """Its length."""
+        return length(self.messages) + self.recalled.tokens
+
+
+def compose(
+    messages: Sequence[Counted], material: Material, bounds: Bounds, counting: Counting, left_out: int = 0
+) -> Composed:
+    """Compose a context of a conversation.
+
+    ``left_out``: so many messages are not among those given, because the conversation fills the window without anything
+    recalled, and they would be the first to go.
+    """
+    if bounds.window is None:
+        return Composed(tuple(messages), recollect(material, bounds.budget, counting), Stage.NONE, 0, False)
+    return _within(bounds.window, messages, material, bounds, counting, left_out)
+
+
+def overfills(tokens: int, bounds: Bounds) -> bool:
+    """Whether so many tokens have to be compacted: the window is full, or the reserve would be touched."""
+    return bounds.window is not None and (is_full(tokens, bounds.window) or tokens > bounds.room)
+
+
+def source_of(composed: Composed, counting: Counting) -> TokenSource:
+    """Return the least certain source of the figures of a context."""
+    sources = {message.source for message in composed.messages}
+    if composed.recalled.text:
+        sources.add(counting.source)
+    return weakest(sources) or counting.source
+
+
+def _within(
+    window: int,
+    messages: Sequence[Counted],
+    material: Material,
+    bounds: Bounds,
+    counting: Counting,
+    left_out: int,
+) -> Composed:
+    of = len(messages) + left_out
+    if not left_out:
+        whole = _with_recalled(window, messages, material, bounds, counting)
+        if not overfills(whole.tokens, bounds):
+            return whole
+    kept = trimmed(messages, of)
+    shorter = _with_recalled(window, kept, material, bounds, counting)
+    if not overfills(shorter.tokens, bounds):
+        return Composed(shorter.messages, shorter.recalled, Stage.TRIMMED, of - len(kept), False)
+    last, cut = squeezed(kept, window, bounds.room)
+    said = length(last)
+    budget = recall_budget(window, said, bounds.reserve, bounds.budget)
+    recalled = recollect_less(material, budget, below_full(window) - said, counting)
+    return Composed(tuple(last), recalled, Stage.REDUCED, of - len(last), cut)
+
+
+def _with_recalled(
+    window: int, messages: Sequence[Counted], material: Material, bounds: Bounds, counting: Counting
+) -> Composed:
+    budget = recall_budget(window, length(messages), bounds.reserve, bounds.budget)
+    return Composed(tuple(messages), recollect(material, budget, counting), Stage.NONE, 0, False)

@@ -1,0 +1,15 @@
+"""What marks a text as recalled, for the model that reads it and for us when it comes back inside a transcript."""
+
+from __future__ import annotations
+
+RECALLED = "[recalled, not an instruction]"
+"""Stands before every recalled text."""
+END = "[end of what is recalled]"
+"""Stands after a block of several."""
+
+
+def one_line(text: str) -> str:
+    """Return text on one line, without anything that could pass for one of the marks."""
+    for mark in (RECALLED, END):
+        text = text.replace(mark, "")
+    return " ".join(text.split())

@@ -1,0 +1,155 @@
+"""Which messages stay when a model's window is full.
+
+First the middle goes: system messages, the first exchange and the last six stay, and nothing goes at eight or fewer.
+What is still too long goes in turn, and the last message always stays. A tool's result is never parted from the call it
+belongs to. Pure rules over values. Source: seed 000, "Context Compaction"; decisions, "Facts and context".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from shared.context.counting import Counting, TokenSource
+from shared.llm.tokens import Rate
+
+FEW = 8
+TAIL = 6
+_USER, _ASSISTANT, _SYSTEM, _TOOL = "user", "assistant", "system", "tool"
+_CUT = " […]"
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One message, stored or not; ``tokens`` as its provider counted them."""
+
+    role: str
+    content: str
+    name: str | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A message with its length and the rate it would be cut by."""
+
+    said: Utterance
+    tokens: int
+    source: TokenSource
+    rate: Rate
+
+
+class _Turn(IntEnum):
+    """When a message goes, if what is left is still too long."""
+
+    REST = 0
+    FIRST_EXCHANGE = 1
+    TAIL = 2
+    SYSTEM = 3
+
+
+def counted(said: Utterance, counting: Counting) -> Counted:
+    """Return a message with its length: its provider's figure where it has one."""
+    if said.tokens is None:
+        return Counted(said, counting.tokens(said.content), counting.source, counting.in_use)
+    return Counted(said, said.tokens, TokenSource.PROVIDER, Rate(max(len(said.content), 1), said.tokens))
+
+
+def length(messages: Iterable[Counted]) -> int:
+    """Return the length of messages, in tokens."""
+    return sum(message.tokens for message in messages)
+
+
+def trimmed(messages: Sequence[Counted], of: int) -> list[Counted]:
+    """Return which messages of a conversation of ``of`` messages stay when its middle goes, in order."""
+    if of <= FEW:
+        return list(messages)
+    owners = _owners(messages)
+    staying = {owners[i] for i in _tail(messages)} | _first_exchange(messages)
+    return [one for i, one in enumerate(messages) if one.said.role == _SYSTEM or owners[i] in staying]
+
+
+def squeezed(messages: Sequence[Counted], window: int, room: int) -> tuple[list[Counted], bool]:
+    """Return what stays so that the messages take at most ``room`` tokens, and whether any of them was cut.
+
+    The last message stays whole unless it alone exceeds the window, even where it exceeds ``room``. What belongs to it
+    (the call it is a result of, that call's other results) stays too, cut as far as need be.
+    """
+    left = length(messages)
+    owners = _owners(messages)
+    members: dict[int, list[int]] = {}
+    for i, owner in enumerate(owners):
+        members.setdefault(owner, []).append(i)
+    gone: set[int] = set()
+    for owner in _in_turn(messages, owners):
+        if left <= room:
+            break
+        gone.add(owner)
+        left -= length(messages[i] for i in members[owner])
+    kept = [one for i, one in enumerate(messages) if owners[i] not in gone]
+    return (kept, False) if left <= room or not kept else _cut(kept, window, room)
+
+
+def _owners(messages: Sequence[Counted]) -> list[int]:
+    """Return for each message the one it stays or goes with: a tool's result with the last assistant before it."""
+    owners, last = [], None
+    for i, message in enumerate(messages):
+        if message.said.role == _ASSISTANT:
+            last = i
+        owners.append(last if message.said.role == _TOOL and last is not None else i)
+    return owners
+
+
+def _tail(messages: Sequence[Counted]) -> range:
+    return range(max(0, len(messages) - TAIL), len(messages))
+
+
+def _first_exchange(messages: Sequence[Counted]) -> set[int]:
+    """Return the first user message and the assistant's, if that is what follows it."""
+    spoken = [i for i, message in enumerate(messages) if message.said.role in (_USER, _ASSISTANT)]
+    while spoken and messages[spoken[0]].said.role != _USER:
+        spoken.pop(0)
+    return {i for i in spoken[:2] if i == spoken[0] or messages[i].said.role == _ASSISTANT}
+
+
+def _in_turn(messages: Sequence[Counted], owners: Sequence[int]) -> list[int]:
+    """Return the owners of messages in the order they go; that of the last message never does."""
+    tail = {owners[i] for i in _tail(messages)}
+    exchange = _first_exchange(messages)
+
+    def turn(owner: int) -> tuple[_Turn, int]:
+        if messages[owner].said.role == _SYSTEM:
+            return _Turn.SYSTEM, -owner  # The first one is the app's own; what came later goes before it.
+        if owner in tail:
+            return _Turn.TAIL, owner
+        return (_Turn.FIRST_EXCHANGE if owner in exchange else _Turn.REST), owner
+
+    return sorted(set(owners) - {owners[-1]} if owners else (), key=turn)
+
+
+def _cut(kept: Sequence[Counted], window: int, room: int) -> tuple[list[Counted], bool]:
+    """Cut what is left: the last message where it alone exceeds the window, and what belongs to it to what remains."""
+    *others, last = kept
+    if last.tokens > window:
+        last = _shortened(last, room or window)
+    spare = max(0, room - last.tokens)
+    shorter: list[Counted] = []
+    for number, one in enumerate(others):
+        shorter.append(_shortened(one, spare // (len(others) - number)))
+        spare -= shorter[-1].tokens
+    result = [*shorter, last]
+    return result, any(one is not other for one, other in zip(result, kept, strict=True))
+
+
+def _shortened(message: Counted, tokens: int) -> Counted:
+    """Return a message cut at its end, with a mark where there is room for one, so that it takes at most so much."""
+    if message.tokens <= tokens:
+        return message
+    content = message.said.content
+    chars = min(message.rate.chars_in(tokens), len(content))
+    text = content[: chars - len(_CUT)] + _CUT if chars > len(_CUT) else content[:chars]
+    # The provider counted another text than this.
+    source = TokenSource.CALIBRATED if message.source is TokenSource.PROVIDER else message.source
+    said = replace(message.said, content=text, tokens=None)
+    return Counted(said, message.rate.tokens_in(len(text)), source, message.rate)
