@@ -1,4 +1,4 @@
-"""Purging memories, erasing a conversation, erasing an app; each leaves counts, times and ids, and no text.
+"""Purging memories, clearing facts, erasing a conversation or an app; each leaves counts, times and ids, and no text.
 
 A purge raises the app's epoch and cancels unfinished jobs in the same transaction, so work already in flight can
 no longer write; drafts of answers, which may quote what is erased, are withdrawn. Scrubbing the database's files comes
@@ -27,6 +27,9 @@ from shared.erasure import queries
 from shared.events.placing import erase_of_app, erase_of_conversation
 from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import record, record_end_of_job
+from shared.facts import clearing, deleting
+from shared.facts import forgetting as fact_forgetting
+from shared.facts.models import FactClear
 from shared.ids import new_id
 from shared.memories import forgetting
 from shared.memories.models import Memory, Origin
@@ -56,12 +59,18 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     told = erase_of_app(session, app_id)
     erased = _forget_memories(session, app, now, tuple(Track)) | told
     erase_of_app(session, app_id)
+    erased |= fact_forgetting.forget_all(session, app_id)
+    fact_forgetting.forget_clears(session, app_id)
     forgetting.part_from(session, Origin.app_id == app_id)
     erased["answers"] = _count(session, delete(Answer).where(Answer.app_id == app_id))
     erased["messages"] = _count(session, delete(Message).where(Message.app_id == app_id))
     erased["conversations"] = _count(session, delete(Conversation).where(Conversation.app_id == app_id))
     app.config = {}
-    left = left_of_app(session, app_id) | queries.rows_of_app(session, app_id)
+    left = (
+        left_of_app(session, app_id)
+        | queries.rows_of_app(session, app_id)
+        | fact_forgetting.left_of_app(session, app_id)
+    )
     left |= {"events": count_events(session, app_id), "webhooks": count_webhooks(session, app_id)}
     return _receipt(session, app, "data", actor, erased, left, now)
 
@@ -77,12 +86,14 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     cause = Cause(actor, "its conversation was erased", now)
     erased = {"events": told, "drafts": drafts}
     erased |= forgetting.forget_conversation(session, app_id, conversation.key, cause)
+    erased |= fact_forgetting.forget_conversation(session, app_id, conversation.key, cause)
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
     erased["answers"] = _count(session, delete(Answer).where(Answer.conversation_key == conversation.key))
     erased["messages"] = _count(session, delete(Message).where(Message.conversation_key == conversation.key))
     session.delete(conversation)
     session.flush()
     left = forgetting.left_of_conversation(session, app_id, conversation.key)
+    left |= fact_forgetting.left_of_conversation(session, app_id, conversation.key)
     left |= queries.rows_of_conversation(session, app_id, conversation.key)
     left["events"] = count_events(session, app_id, conversation_id)
     return _receipt(session, app, "conversation", actor, erased, left, now)
@@ -97,6 +108,44 @@ def erase_memory(session: Session, memory: Memory, cause: Cause) -> Erasure:
     session.flush()
     left = forgetting.left_of_memory(session, memory.memory_id)
     return _receipt(session, app, "memory", cause.actor, erased, left, cause.at)
+
+
+def clear_facts(session: Session, app_id: str, cause: Cause, seconds: float) -> tuple[FactClear, Erasure | None]:
+    """Delete all facts of an app, to be taken back for so many seconds; a clear that is open becomes final at once.
+
+    Returns the clear, and the receipt of the one before where that was made final. Raises: NotFound.
+    """
+    former = settle_clear(session, app_id, cause.at, at_once=True)
+    return clearing.clear_all(session, app_id, cause, seconds), former
+
+
+def settle_clear(session: Session, app_id: str, now: datetime, at_once: bool = False) -> Erasure | None:
+    """Make the clear of an app's facts final once its time is over; None when there is nothing to do.
+
+    Raises: NotFound.
+    """
+    app = lock_app(session, app_id)
+    clear = clearing.open_clear(session, app_id)
+    if clear is None or not (at_once or clear.undo_until <= now):
+        return None
+    drafts = _withdraw_drafts(session, app, now)
+    lock_all(session, app_id)
+    erased = clearing.make_final(session, clear, now) | {"drafts": drafts}
+    erased["idempotencyKeys"] = _forget_answers(session, app_id)
+    left = fact_forgetting.left_of_app(session, app_id)
+    left["idempotencyKeys"] = queries.count_idempotency_keys(session, app_id)
+    receipt = _receipt(session, app, "facts", clear.actor, erased, left, now)
+    clear.erasure_id = receipt.erasure_id
+    return receipt
+
+
+def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> int:
+    """Make final the deletions of single facts that can no longer be taken back; return how many. Raises: NotFound."""
+    lock_app(session, app_id)
+    count = deleting.finish(session, app_id, now)
+    if count:
+        _forget_answers(session, app_id)
+    return count
 
 
 def left_of_app(session: Session, app_id: str) -> dict[str, int]:

@@ -20,15 +20,24 @@ class Texts:
     after: str | None = None
 
 
+NO_TEXTS = Texts()
+
+
 def keys_of(session: Session, fact_id: int) -> list[int]:
     """Return the keys of the conversations a fact was said in."""
     return [one.conversation_key for one in queries.sources_of(session, fact_id) if one.conversation_key is not None]
 
 
 def record(
-    session: Session, fact: Fact, kind: FactChangeKind, cause: Cause, texts: Texts, related: int | None = None
+    session: Session,
+    fact: Fact,
+    kind: FactChangeKind,
+    cause: Cause,
+    texts: Texts = NO_TEXTS,
+    related: int | None = None,
+    keys: Iterable[int] | None = None,
 ) -> FactChange:
-    """Add one change of a fact whose sources are those whose words the texts hold."""
+    """Add one change of a fact; ``keys`` names the conversations whose words the texts hold, if not all of its own."""
     change = FactChange(
         fact_id=fact.fact_id,
         app_id=fact.app_id,
@@ -37,7 +46,7 @@ def record(
         reason=cause.reason,
         before=texts.before,
         after=texts.after,
-        source_keys=sorted(keys_of(session, fact.fact_id)) if texts != Texts() else [],
+        source_keys=[] if texts == NO_TEXTS else sorted(keys_of(session, fact.fact_id) if keys is None else keys),
         related_fact_id=related,
         job_id=cause.job_id,
         at=cause.at,

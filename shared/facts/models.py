@@ -98,6 +98,8 @@ class Fact(Base):
     undo_until: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
     clear_id: Mapped[str | None] = mapped_column(ForeignKey("fact_clears.clear_id"), index=True)
     """The clear-all that deleted it."""
+    was_pinned: Mapped[bool] = mapped_column(Boolean, default=False)
+    """Whether it was pinned when it was deleted, so that taking that back pins it again."""
     vector: Mapped[bytes | None] = mapped_column(LargeBinary)
     """float32, little-endian, unit length; None until a worker has embedded it."""
     vector_model: Mapped[str | None] = mapped_column(String(200))

@@ -115,7 +115,8 @@ def hear_again(session: Session, fact: Fact, said: Said, cause: Cause) -> bool:
     fact.last_seen = max(fact.last_seen, said.at)
     touch(fact, cause.at)
     session.flush()
-    record(session, fact, FactChangeKind.REPEATED, cause, Texts(after=said.statement))
+    keys = [] if said.conversation_key is None else [said.conversation_key]
+    record(session, fact, FactChangeKind.REPEATED, cause, Texts(after=said.statement), keys=keys)
     return True
 
 

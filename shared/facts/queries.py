@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, Select, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from shared.conversations.models import Conversation, Message
 from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
 from shared.facts.eviction import Held
@@ -223,6 +224,23 @@ def apps_with_expired(session: Session, now: datetime, limit: int) -> Sequence[s
 def expired(session: Session, app_id: str, now: datetime) -> Sequence[Fact]:
     """Return an app's facts that were not heard of for longer than their category lives."""
     return session.scalars(select(Fact).where(Fact.app_id == app_id, _expired(now)).order_by(Fact.fact_id)).all()
+
+
+def ids_of_app(session: Session, app_id: str) -> Sequence[int]:
+    """Return the ids of all facts of an app, in whatever state."""
+    return session.scalars(select(Fact.fact_id).where(Fact.app_id == app_id)).all()
+
+
+def last_message_key(session: Session, app_id: str) -> int:
+    """Return the key of the newest message of an app; 0 for none."""
+    return session.scalar(select(func.max(Message.key)).where(Message.app_id == app_id)) or 0
+
+
+def said_until(message_key: int) -> ScalarSelect[int]:
+    """Say of many conversations how many messages of each had been said when a message was."""
+    mine = (Message.conversation_key == Conversation.key, Message.key <= message_key)
+    said = select(func.coalesce(func.max(Message.position) + 1, 0)).where(*mine)
+    return said.correlate(Conversation).scalar_subquery()
 
 
 def count_by_category(session: Session) -> dict[tuple[str, str, bool], int]:

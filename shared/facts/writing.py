@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from shared.causes import Cause
 from shared.facts import queries
 from shared.facts.categories import Category
+from shared.facts.clearing import refuse_while_clearing
 from shared.facts.merging import RULE_CONTRADICTION, Known, New, Repeat, Replace, Stated, judge
 from shared.facts.models import Fact
 from shared.facts.normalising import said_key
@@ -76,7 +77,8 @@ class Tally:
 def learn(
     session: Session, app_id: str, heard: Heard, found: Sequence[Found], cause: Cause, same_meaning: float
 ) -> Learned:
-    """Write what was found into a locked app, and evict what is too much."""
+    """Write what was found into a locked app, and evict what is too much. Raises: Conflict while it is cleared."""
+    refuse_while_clearing(session, app_id)
     tally = Tally()
     for one in found:
         said = _said(heard, one)

@@ -3,66 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from datetime import timedelta
 
 import numpy as np
 import pytest
 
-from shared.apps.queries import lock_app
-from shared.causes import Cause
-from shared.conversations.lifecycle import NewConversation, start
 from shared.facts import queries
-from shared.facts.categories import Category
-from shared.facts.models import Fact, FactChangeKind, FactState
-from shared.facts.writing import Found, Heard, Learned, keep_vectors, learn
+from shared.facts.models import FactChangeKind, FactState
+from shared.facts.writing import keep_vectors
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
 from tests.support.house import House
-
-AGENT = "ollama:scripted"
-SAME = 0.8
-
-
-class Notebook:
-    """Learns facts into an app as the pipeline would, and reads them."""
-
-    def __init__(self, house: House, app_id: str = "notes") -> None:
-        self.house = house
-        self.app_id = app_id
-        self._keys: dict[str, int] = {}
-
-    def key(self, conversation_id: str, user_id: str | None = None) -> int:
-        if conversation_id not in self._keys:
-            with self.house.database.write() as session:
-                new = NewConversation(conversation_id, user_id=user_id)
-                self._keys[conversation_id] = start(session, self.app_id, new, self.house.clock.now()).key
-        return self._keys[conversation_id]
-
-    def learn(self, conversation_id: str, *found: Found, user_id: str | None = None) -> Learned:
-        key = self.key(conversation_id, user_id)
-        heard = Heard(key, conversation_id, user_id, self.house.clock.now(), AGENT)
-        with self.house.database.write() as session:
-            lock_app(session, self.app_id)
-            return learn(session, self.app_id, heard, found, self.cause(), SAME)
-
-    def cause(self) -> Cause:
-        return Cause(AGENT, "said in the conversation", self.house.clock.now(), "job_1")
-
-    def facts(self) -> Sequence[Fact]:
-        with self.house.database.read() as session:
-            return queries.standing(session, self.app_id, any_user=True)
-
-    def statements(self) -> list[str]:
-        return sorted(fact.statement for fact in self.facts())
-
-    def kinds(self, fact_id: int) -> list[str]:
-        with self.house.database.read() as session:
-            return [change.kind for change in queries.history_of(session, fact_id)]
-
-
-def found(text: str, *message_ids: str, updates: int | None = None, category: Category = Category.IDENTITY) -> Found:
-    return Found(text, category, message_ids or ("m1",), updates)
+from tests.support.notebook import AGENT, Notebook, found
 
 
 @pytest.fixture

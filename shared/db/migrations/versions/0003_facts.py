@@ -89,6 +89,7 @@ def upgrade() -> None:
         sa.Column("updated_at", UtcDateTime(), nullable=False),
         sa.Column("undo_until", UtcDateTime(), nullable=True),
         sa.Column("clear_id", sa.String(length=40), nullable=True),
+        sa.Column("was_pinned", sa.Boolean(), nullable=False),
         sa.Column("vector", sa.LargeBinary(), nullable=True),
         sa.Column("vector_model", sa.String(length=200), nullable=True),
         sa.CheckConstraint("(state = 'standing') = (slot IS NOT NULL)", name=op.f("ck_facts_standing_has_slot")),
