@@ -88,7 +88,6 @@ def wake(session: Session, now: datetime) -> int:
     """Let the lanes compete whose time has come; return how many."""
     lanes = queries.lock_lanes_asleep_until(session, now)
     for lane in lanes:
-        lane.held_until = lane.held_why = None
         bring_up_to_date(session, lane, now)
     return len(lanes)
 

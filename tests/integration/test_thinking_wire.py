@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from loop.thinking.hands import TurnOutcome
@@ -241,6 +242,15 @@ def test_a_model_that_cannot_use_tools_is_named_and_the_conversation_waits(
     assert thinking.conversation("c").think_after == thinking.house.clock.now() + timedelta(seconds=5)
 
 
+def ask_a_model_that_stalls(client: httpx.Client, server: OllamaServer) -> None:
+    server.will(Act(stall=True))
+    client.post("/apps", json={"appId": "chat", "name": "Chat"}).raise_for_status()
+    client.post("/apps/chat/conversations", json={"conversationId": "c"}).raise_for_status()
+    said = {"role": "user", "content": "Are you there?"}
+    client.post("/apps/chat/conversations/c/messages", json=said).raise_for_status()
+    server.wait_for_chats(1, 30)
+
+
 @pytest.mark.integration
 def test_a_loop_that_is_killed_in_the_middle_of_a_turn_answers_once_after_its_restart(
     sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: OllamaServer
@@ -250,12 +260,7 @@ def test_a_loop_that_is_killed_in_the_middle_of_a_turn_answers_once_after_its_re
         "AFTERTHOUGHT_TICK_SECONDS": "0.1", "AFTERTHOUGHT_REVIEW_MINUTES": "0", "AFTERTHOUGHT_LOCK_SECONDS": "1",
     }  # fmt: skip
     with start_system(tmp_path, sqlite_url, own_redis.url, workers=0, env=env) as system, system.client() as client:
-        server.will(Act(stall=True))
-        client.post("/apps", json={"appId": "chat", "name": "Chat"}).raise_for_status()
-        client.post("/apps/chat/conversations", json={"conversationId": "c"}).raise_for_status()
-        said = {"role": "user", "content": "Are you there?"}
-        client.post("/apps/chat/conversations/c/messages", json=said).raise_for_status()
-        server.wait_for_chats(1, 30)
+        ask_a_model_that_stalls(client, server)
         system.kill(system.loop)
         server.go_on()
         system.restart(system.loop)
@@ -281,12 +286,7 @@ def test_a_loop_that_is_stopped_lets_go_of_a_model_that_does_not_answer(
         "AFTERTHOUGHT_DRAIN_SECONDS": "1",
     }  # fmt: skip
     with start_system(tmp_path, sqlite_url, own_redis.url, workers=0, env=env) as system, system.client() as client:
-        server.will(Act(stall=True))
-        client.post("/apps", json={"appId": "chat", "name": "Chat"}).raise_for_status()
-        client.post("/apps/chat/conversations", json={"conversationId": "c"}).raise_for_status()
-        said = {"role": "user", "content": "Are you there?"}
-        client.post("/apps/chat/conversations/c/messages", json=said).raise_for_status()
-        server.wait_for_chats(1, 30)
+        ask_a_model_that_stalls(client, server)
         started = time.monotonic()
         assert system.loop.stop() == 0
         assert time.monotonic() - started < 8

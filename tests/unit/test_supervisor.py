@@ -235,6 +235,16 @@ def _supervisor_process(
             process.kill()
 
 
+@contextmanager
+def _inheriting(hangup: signal.Handlers) -> Iterator[None]:
+    """Start processes that find SIGHUP as ``hangup`` says."""
+    before = signal.signal(signal.SIGHUP, hangup)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a process to its parent")
 def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     with _supervisor_process(tmp_path, _STAY) as (process, words):
@@ -246,24 +256,21 @@ def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_stops_everything_and_is_no_failure(number: signal.Signals, tmp_path: Path) -> None:
-    with _supervisor_process(tmp_path, _STAY) as (process, words):
+    # The tests themselves may have been started with nohup.
+    with _inheriting(signal.SIG_DFL), _supervisor_process(tmp_path, _STAY) as (process, words):
         process.send_signal(number)
         assert process.wait(20) == 0
         assert not _runs(int(words[-1]))
 
 
 def test_started_with_nohup_it_outlives_the_terminal(tmp_path: Path) -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with _supervisor_process(tmp_path, _STAY) as (process, words):
-            process.send_signal(signal.SIGHUP)
-            os.kill(int(words[-1]), signal.SIGKILL)
-            assert process.stdout is not None
-            assert "starting it again" in process.stdout.readline(), "it still looks after its child"
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    with _inheriting(signal.SIG_IGN), _supervisor_process(tmp_path, _STAY) as (process, words):
+        process.send_signal(signal.SIGHUP)
+        os.kill(int(words[-1]), signal.SIGKILL)
+        assert process.stdout is not None
+        assert "starting it again" in process.stdout.readline(), "it still looks after its child"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
 
 
 def test_a_second_signal_does_not_wait_for_the_drain_time(tmp_path: Path) -> None:
