@@ -14,7 +14,7 @@ from enum import StrEnum
 from shared.context.budgets import below_full, is_full, recall_budget
 from shared.context.counting import Counting, TokenSource, weakest
 from shared.context.recalling import Material, Recollection, recollect, recollect_less
-from shared.context.window import Counted, length, squeezed, trimmed
+from shared.context.window import Counted, length, squeezed, staying
 
 
 class Stage(StrEnum):
@@ -100,7 +100,7 @@ def _within(
         whole = _with_recalled(window, messages, material, bounds, counting)
         if not overfills(whole.tokens, bounds):
             return whole
-    kept = trimmed(messages, of)
+    kept = [messages[i] for i in staying([one.said.role for one in messages], of)]
     shorter = _with_recalled(window, kept, material, bounds, counting)
     if not overfills(shorter.tokens, bounds):
         return Composed(shorter.messages, shorter.recalled, Stage.TRIMMED, of - len(kept), False)

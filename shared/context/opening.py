@@ -21,7 +21,7 @@ from shared.context.composing import Bounds, Composed, Stage, compose, overfills
 from shared.context.counting import Counting, TokenSource
 from shared.context.recalling import Material
 from shared.context.selection import in_order
-from shared.context.window import FEW, Utterance, counted
+from shared.context.window import FEW, Utterance, counted, length_of, staying
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation
 from shared.db.transactions import Transactions
@@ -146,7 +146,15 @@ def _said(session: Session, app_id: str, wanted: Wanted) -> _Said:
         if wanted.said is None:
             said = _stored(session, conversation, said, wanted.bounds)
     now = [] if wanted.now_said is None else [Utterance(_USER, wanted.now_said)]
-    return replace(said, messages=said.messages + now)
+    return _without_middle(replace(said, messages=said.messages + now), wanted.bounds)
+
+
+def _without_middle(said: _Said, bounds: Bounds) -> _Said:
+    """Let go at once of what will not stay, because counting thousands of messages one by one takes long."""
+    if said.left_out or not overfills(length_of(said.messages, said.counting), bounds):
+        return said
+    places = staying([one.role for one in said.messages], len(said.messages))
+    return replace(said, messages=[said.messages[i] for i in places], left_out=len(said.messages) - len(places))
 
 
 def _stored(session: Session, conversation: Conversation, said: _Said, bounds: Bounds) -> _Said:

@@ -5,9 +5,9 @@ How long a conversation is, is summed in the database. Nothing here makes object
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from sqlalchemy import BigInteger, ColumnElement, Select, and_, cast, func, or_, select
+from sqlalchemy import BigInteger, BindParameter, and_, bindparam, cast, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.context.block import Recalled
@@ -20,41 +20,69 @@ from shared.llm.tokens import Rate
 from shared.memories.models import Memory
 from shared.memories.queries import NEWEST_FIRST
 
-_SPEAKERS = ("user", "assistant")
-_COLUMNS = (Message.role, Message.content, Message.name, Message.tokens)
+_CATEGORIES = {category.value: category for category in Category}
+_SPEAKERS, _ASSISTANT = ("user", "assistant"), ("assistant",)
+
+# Written once: building a statement takes longer than most of these take to run.
+_APP: BindParameter[str] = bindparam("app_id")
+_MEMORIES = (
+    select(Memory.memory_id, Memory.content, Memory.created_at).where(Memory.app_id == _APP).order_by(*NEWEST_FIRST)
+)
+_ALL_FACTS = select(Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot).where(
+    Fact.app_id == _APP, Fact.slot.is_not(None)
+)
+_FACTS_OF_USER = _ALL_FACTS.where(or_(Fact.user_id == bindparam("user_id"), Fact.user_id.is_(None)))
+
+_MINE = Message.conversation_key == bindparam("key")
+_ROLE_IN = Message.role.in_(bindparam("roles", expanding=True))
+_PLACE = select(Message.position).where(_MINE, _ROLE_IN).limit(1)
+_FIRST_AFTER = _PLACE.where(Message.position > bindparam("after")).order_by(Message.position)
+_LAST_BEFORE = _PLACE.where(Message.position < bindparam("before")).order_by(Message.position.desc())
+_TAIL = select(Message.position, Message.role).where(_MINE).order_by(Message.position.desc()).limit(TAIL)
+_SAID = select(Message.role, Message.content, Message.name, Message.tokens).where(_MINE).order_by(Message.position)
+_STAYING = _SAID.where(
+    or_(
+        Message.role == "system",
+        Message.position >= bindparam("tail"),
+        Message.position.in_(bindparam("places", expanding=True)),
+        and_(Message.role == "tool", Message.position > bindparam("call"), Message.position < bindparam("next_call")),
+        and_(Message.role == "tool", Message.position > bindparam("late_call")),
+    )
+)
+_BY_RATE = (
+    cast(func.length(Message.content), BigInteger) * bindparam("tokens") + (bindparam("chars", type_=BigInteger) - 1)
+) // bindparam("chars", type_=BigInteger)
+_EACH = select(func.coalesce(Message.tokens, _BY_RATE).label("tokens")).where(_MINE)
+_LATELY = _EACH.order_by(Message.position.desc()).limit(bindparam("newest")).subquery()
+_LENGTH = select(func.coalesce(func.sum(_LATELY.c.tokens), 0))
+_NOWHERE = 2**31 - 1
+"""Behind every message."""
 
 
 def memories_to_recall(session: Session, app_id: str) -> tuple[Recalled, ...]:
     """Return an app's memories, newest first."""
-    query = select(Memory.memory_id, Memory.content, Memory.created_at).where(Memory.app_id == app_id)
-    return tuple(Recalled(*row) for row in session.execute(query.order_by(*NEWEST_FIRST)))
+    return tuple(Recalled(*row) for row in session.execute(_MEMORIES, {"app_id": app_id}))
 
 
 def facts_to_recall(session: Session, app_id: str, user_id: str | None) -> tuple[KnownFact, ...]:
     """Return the facts that stand about a user, with those that name no user; without a user all of the app's."""
-    query = select(Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot).where(
-        Fact.app_id == app_id, Fact.slot.is_not(None)
-    )
-    if user_id is not None:
-        query = query.where(or_(Fact.user_id == user_id, Fact.user_id.is_(None)))
+    query = _ALL_FACTS if user_id is None else _FACTS_OF_USER
+    rows = session.execute(query, {"app_id": app_id, "user_id": user_id} if user_id else {"app_id": app_id})
     return tuple(
-        KnownFact(fact_id, statement, Category(category), confidence, last_seen, pin)
-        for fact_id, statement, category, confidence, last_seen, pin in session.execute(query)
+        KnownFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
+        for fact_id, statement, category, confidence, last_seen, pin in rows
     )
 
 
 def everything_said(session: Session, conversation_key: int) -> list[Utterance]:
     """Return a conversation's messages, in order."""
-    return _read(session, select(*_COLUMNS).where(Message.conversation_key == conversation_key))
+    return [Utterance(*row) for row in session.execute(_SAID, {"key": conversation_key})]
 
 
 def tokens_said(session: Session, conversation_key: int, rate: Rate, newest: int) -> int:
     """Return the length of a conversation's newest messages: as provided, or else by the rate."""
-    chars = cast(func.length(Message.content), BigInteger)
-    by_rate = (chars * rate.tokens + (rate.chars - 1)) // rate.chars
-    each = select(func.coalesce(Message.tokens, by_rate).label("tokens")).where(_of(conversation_key))
-    lately = each.order_by(Message.position.desc()).limit(newest).subquery()
-    return int(session.scalar(select(func.coalesce(func.sum(lately.c.tokens), 0))) or 0)
+    values = {"key": conversation_key, "tokens": rate.tokens, "chars": rate.chars, "newest": newest}
+    return int(session.scalar(_LENGTH, values) or 0)
 
 
 def what_stays(session: Session, conversation_key: int) -> list[Utterance]:
@@ -63,53 +91,31 @@ def what_stays(session: Session, conversation_key: int) -> list[Utterance]:
     Those are system messages, the first user message and what was said next, and the last six; each tool's result with
     the message of the assistant it belongs to, and all results of such a message.
     """
-    tail = _newest(session, conversation_key)
-    stays: list[ColumnElement[bool]] = [Message.role == "system", Message.position >= min(tail, default=0)]
-    stays += _head(session, conversation_key)
-    first = next((place for place, role in sorted(tail.items()) if role in ("assistant", "tool")), None)
-    if first is not None and tail[first] == "tool":
-        stays += _call(session, conversation_key, _place(session, conversation_key, ("assistant",), before=first))
-    return _read(session, select(*_COLUMNS).where(_of(conversation_key), or_(*stays)))
+    key = {"key": conversation_key}
+    tail = {row.position: row.role for row in session.execute(_TAIL, key)}
+    asked = _first(session, conversation_key, ("user",), -1)
+    said_next = None if asked is None else _first(session, conversation_key, _SPEAKERS, asked)
+    next_call = None if said_next is None else _first(session, conversation_key, _ASSISTANT, said_next)
+    late_call = _call_of_tail(session, conversation_key, tail)
+    wanted = {
+        "tail": min(tail, default=0),
+        "places": [place for place in (asked, said_next, late_call) if place is not None],
+        "call": _NOWHERE if said_next is None else said_next,
+        "next_call": _NOWHERE if next_call is None else next_call,
+        "late_call": _NOWHERE if late_call is None else late_call,
+    }
+    return [Utterance(*row) for row in session.execute(_STAYING, key | wanted)]
 
 
-def _newest(session: Session, conversation_key: int) -> dict[int, str]:
-    query = select(Message.position, Message.role).where(_of(conversation_key))
-    rows = session.execute(query.order_by(Message.position.desc()).limit(TAIL))
-    return {row.position: row.role for row in rows}
+def _first(session: Session, conversation_key: int, roles: Sequence[str], after: int) -> int | None:
+    values = {"key": conversation_key, "roles": roles, "after": after}
+    return session.scalar(_FIRST_AFTER, values)
 
 
-def _head(session: Session, conversation_key: int) -> list[ColumnElement[bool]]:
-    first = _place(session, conversation_key, ("user",))
-    if first is None:
-        return []
-    following = _place(session, conversation_key, _SPEAKERS, after=first)
-    return [Message.position == first, *_call(session, conversation_key, following)]
-
-
-def _call(session: Session, conversation_key: int, place: int | None) -> list[ColumnElement[bool]]:
-    """Return what finds a message at a place and the results of the tools it called."""
-    if place is None:
-        return []
-    following = _place(session, conversation_key, ("assistant",), after=place)
-    results = [Message.role == "tool", Message.position > place]
-    if following is not None:
-        results.append(Message.position < following)
-    return [Message.position == place, and_(*results)]
-
-
-def _place(
-    session: Session, conversation_key: int, roles: Sequence[str], after: int = -1, before: int | None = None
-) -> int | None:
-    """Return where the first message of these roles stands after a place, or the last one before another."""
-    query = select(Message.position).where(_of(conversation_key), Message.role.in_(roles), Message.position > after)
-    if before is None:
-        return session.scalar(query.order_by(Message.position).limit(1))
-    return session.scalar(query.where(Message.position < before).order_by(Message.position.desc()).limit(1))
-
-
-def _of(conversation_key: int) -> ColumnElement[bool]:
-    return Message.conversation_key == conversation_key
-
-
-def _read(session: Session, query: Select[str, str, str | None, int | None]) -> list[Utterance]:
-    return [Utterance(*row) for row in session.execute(query.order_by(Message.position))]
+def _call_of_tail(session: Session, conversation_key: int, tail: Mapping[int, str]) -> int | None:
+    """Return where the call stands whose results the last messages begin with."""
+    places = [place for place, role in sorted(tail.items()) if role in ("assistant", "tool")]
+    if not places or tail[places[0]] != "tool":
+        return None
+    values = {"key": conversation_key, "roles": _ASSISTANT, "before": places[0]}
+    return session.scalar(_LAST_BEFORE, values)

@@ -66,9 +66,14 @@ def reduced(shown: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
 
 
 def keywords(text: str) -> frozenset[str]:
-    """Return the words that say what a text is about, without their plural."""
-    words = (word.removesuffix("s") if len(word) > 3 else word for word in _WORD.findall(text.lower()))
-    return frozenset(word for word in words if word not in _EMPTY_WORDS)
+    """Return the words that say what a text is about, in singular and plural."""
+    words = {word.removesuffix("s") for word in words_of(text) - _EMPTY_WORDS}
+    return frozenset(words | {f"{word}s" for word in words})
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text that are not very short."""
+    return set(_WORD.findall(text.lower()))
 
 
 def _asks_who(message: str | None, facts: Sequence[KnownFact]) -> bool:
@@ -82,5 +87,5 @@ _ORDER = {category: place for place, category in enumerate(Category)}
 def _rank(fact: KnownFact, words: frozenset[str]) -> tuple[float, ...]:
     if fact.pin is not None:
         return (-1, fact.pin, fact.fact_id)
-    shared = len(words & keywords(fact.statement)) if words else 0
+    shared = len(words & words_of(fact.statement)) if words else 0
     return (_ORDER[fact.category], -shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)

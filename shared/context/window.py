@@ -56,18 +56,26 @@ def counted(said: Utterance, counting: Counting) -> Counted:
     return Counted(said, said.tokens, TokenSource.PROVIDER, Rate(max(len(said.content), 1), said.tokens))
 
 
+def length_of(said: Iterable[Utterance], counting: Counting) -> int:
+    """Return the length of messages, in tokens, as ``counted`` would."""
+    return sum(counting.tokens(one.content) if one.tokens is None else one.tokens for one in said)
+
+
 def length(messages: Iterable[Counted]) -> int:
     """Return the length of messages, in tokens."""
     return sum(message.tokens for message in messages)
 
 
-def trimmed(messages: Sequence[Counted], of: int) -> list[Counted]:
-    """Return which messages of a conversation of ``of`` messages stay when its middle goes, in order."""
+def staying(roles: Sequence[str], of: int) -> Sequence[int]:
+    """Return the places of those that stay when the middle of a conversation of ``of`` messages goes.
+
+    What went already does not change which of the others stay.
+    """
     if of <= FEW:
-        return list(messages)
-    owners = _owners(messages)
-    staying = {owners[i] for i in _tail(messages)} | _first_exchange(messages)
-    return [one for i, one in enumerate(messages) if one.said.role == _SYSTEM or owners[i] in staying]
+        return range(len(roles))
+    owners = _owners(roles)
+    kept = {owners[i] for i in _tail(roles)} | _first_exchange(roles)
+    return [i for i, role in enumerate(roles) if role == _SYSTEM or owners[i] in kept]
 
 
 def squeezed(messages: Sequence[Counted], window: int, room: int) -> tuple[list[Counted], bool]:
@@ -77,12 +85,13 @@ def squeezed(messages: Sequence[Counted], window: int, room: int) -> tuple[list[
     (the call it is a result of, that call's other results) stays too, cut as far as need be.
     """
     left = length(messages)
-    owners = _owners(messages)
+    roles = [message.said.role for message in messages]
+    owners = _owners(roles)
     members: dict[int, list[int]] = {}
     for i, owner in enumerate(owners):
         members.setdefault(owner, []).append(i)
     gone: set[int] = set()
-    for owner in _in_turn(messages, owners):
+    for owner in _in_turn(roles, owners):
         if left <= room:
             break
         gone.add(owner)
@@ -91,35 +100,36 @@ def squeezed(messages: Sequence[Counted], window: int, room: int) -> tuple[list[
     return (kept, False) if left <= room or not kept else _cut(kept, window, room)
 
 
-def _owners(messages: Sequence[Counted]) -> list[int]:
+def _owners(roles: Sequence[str]) -> list[int]:
     """Return for each message the one it stays or goes with: a tool's result with the last assistant before it."""
     owners, last = [], None
-    for i, message in enumerate(messages):
-        if message.said.role == _ASSISTANT:
+    for i, role in enumerate(roles):
+        if role == _ASSISTANT:
             last = i
-        owners.append(last if message.said.role == _TOOL and last is not None else i)
+        owners.append(last if role == _TOOL and last is not None else i)
     return owners
 
 
-def _tail(messages: Sequence[Counted]) -> range:
-    return range(max(0, len(messages) - TAIL), len(messages))
+def _tail(roles: Sequence[str]) -> range:
+    return range(max(0, len(roles) - TAIL), len(roles))
 
 
-def _first_exchange(messages: Sequence[Counted]) -> set[int]:
+def _first_exchange(roles: Sequence[str]) -> set[int]:
     """Return the first user message and the assistant's, if that is what follows it."""
-    spoken = [i for i, message in enumerate(messages) if message.said.role in (_USER, _ASSISTANT)]
-    while spoken and messages[spoken[0]].said.role != _USER:
-        spoken.pop(0)
-    return {i for i in spoken[:2] if i == spoken[0] or messages[i].said.role == _ASSISTANT}
+    asked = next((i for i, role in enumerate(roles) if role == _USER), None)
+    if asked is None:
+        return set()
+    said_next = next((i for i in range(asked + 1, len(roles)) if roles[i] in (_USER, _ASSISTANT)), asked)
+    return {asked, said_next} if roles[said_next] == _ASSISTANT else {asked}
 
 
-def _in_turn(messages: Sequence[Counted], owners: Sequence[int]) -> list[int]:
+def _in_turn(roles: Sequence[str], owners: Sequence[int]) -> list[int]:
     """Return the owners of messages in the order they go; that of the last message never does."""
-    tail = {owners[i] for i in _tail(messages)}
-    exchange = _first_exchange(messages)
+    tail = {owners[i] for i in _tail(roles)}
+    exchange = _first_exchange(roles)
 
     def turn(owner: int) -> tuple[_Turn, int]:
-        if messages[owner].said.role == _SYSTEM:
+        if roles[owner] == _SYSTEM:
             return _Turn.SYSTEM, -owner  # The first one is the app's own; what came later goes before it.
         if owner in tail:
             return _Turn.TAIL, owner
