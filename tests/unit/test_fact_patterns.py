@@ -1,0 +1,275 @@
+"""What the extractive agent takes for a statement, in which words, and what it leaves alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.facts.categories import Category
+from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
+from shared.telemetry.metrics import RefusedFact
+from tests.support.meters import Calls
+from worker.agent.fact_extractive import ExtractiveFactAgent
+from worker.agent.fact_protocol import Extraction, KnownFact, Segment, Statement
+from worker.agent.protocol import Turn
+
+THURSDAY = datetime(2025, 5, 8, 12, tzinfo=UTC)
+PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
+
+
+def turn(content: str, number: int = 1, role: str = "user", name: str | None = None) -> Turn:
+    return Turn(f"msg_{number}", role, name, content, THURSDAY)
+
+
+def extract(*turns: Turn, known: tuple[KnownFact, ...] = (), before: tuple[Turn, ...] = ()) -> Extraction:
+    return ExtractiveFactAgent().extract(Segment("diary", "con_1", turns, before, known), Calls())
+
+
+def said(content: str, name: str | None = None) -> list[str]:
+    return [one.text for one in extract(turn(content, name=name)).statements]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected", "category"),
+    [
+        ("Hi, my name is Ulla.", "Name is Ulla", IDENTITY),
+        ("You can call me Tolli", "Is called Tolli", IDENTITY),
+        ("I live in Aarhus.", "Lives in Aarhus", IDENTITY),
+        ("I'm based in Lima, by the way", "Lives in Lima", IDENTITY),
+        ("well, I'm originally from Ghent", "Is from Ghent", IDENTITY),
+        ("I grew up in a small village near Oporto.", "Grew up in a small village near Oporto", IDENTITY),
+        ("I'm 42 years old.", "Is 42 years old", IDENTITY),
+        ("I’m thirty-one", "Is thirty-one years old", IDENTITY),
+        ("My birthday is on 3 March.", "Birthday is 3 March", IDENTITY),
+        ("I work as a night nurse at a clinic.", "Works as a night nurse at a clinic", IDENTITY),
+        ("I'm a retired carpenter from Turku.", "Is a retired carpenter from Turku", IDENTITY),
+        ("As a freelance translator, I read a great deal.", "Is a freelance translator", IDENTITY),
+        ("I study marine biology in Bergen.", "Studies marine biology in Bergen", IDENTITY),
+        ("I'm married to Pia.", "Is married to Pia", IDENTITY),
+        ("I have two kids and a dog.", "Has two kids and a dog", IDENTITY),
+        ("My son Emil is six.", "Son Emil is six", IDENTITY),
+        ("my sister lives in Porto", "Sister lives in Porto", IDENTITY),
+        ("My husband is a firefighter.", "Husband is a firefighter", IDENTITY),
+        ("I'm allergic to peanuts", "Is allergic to peanuts", IDENTITY),
+        ("I have mild asthma.", "Has mild asthma", IDENTITY),
+        ("I was diagnosed with celiac disease in 2019.", "Was diagnosed with celiac disease in 2019", IDENTITY),
+        ("I cannot eat shellfish.", "Cannot eat shellfish", IDENTITY),
+        ("I speak Danish and some Polish.", "Speaks Danish and some Polish", IDENTITY),
+        ("I'm Portuguese.", "Is Portuguese", IDENTITY),
+        ("I drive an old Volvo.", "Drives an old Volvo", IDENTITY),
+        ("I run a small bakery in Leith.", "Runs a small bakery in Leith", IDENTITY),
+        ("We have three cats named Flip, Flop and Fly.", "Has three cats named Flip, Flop and Fly", IDENTITY),
+        ("My wife and I live in Odense.", "Lives in Odense", IDENTITY),
+        ("I adopted a greyhound yesterday.", "Adopted a greyhound on 7 May 2025", IDENTITY),
+        ("I teach chemistry at a grammar school.", "Teaches chemistry at a grammar school", IDENTITY),
+        ("I prefer tea to coffee.", "Prefers tea to coffee", PREFERENCE),
+        ("I really love hiking with my kids!", "Loves hiking with their kids", PREFERENCE),
+        ("I don't like cilantro.", "Does not like cilantro", PREFERENCE),
+        ("i hate flying", "Hates flying", PREFERENCE),
+        ("I never eat meat.", "Never eats meat", PREFERENCE),
+        ("I'm a vegetarian.", "Is vegetarian", PREFERENCE),
+        ("I'm vegan", "Is vegan", PREFERENCE),
+        ("My favorite composer is Ravel.", "Favourite composer is Ravel", PREFERENCE),
+        ("Ravel is my favourite composer.", "Favourite composer is Ravel", PREFERENCE),
+        ("I always take the train to work.", "Always takes the train to work", PREFERENCE),
+        ("I go swimming every Tuesday.", "Goes swimming every Tuesday", PREFERENCE),
+        ("I play the cello.", "Plays the cello", PREFERENCE),
+        ("I use Neovim for everything I write.", "Uses Neovim for everything they write", PREFERENCE),
+        ("I'm passionate about early music.", "Is passionate about early music", PREFERENCE),
+        ("I've always loved trains.", "Has always loved trains", PREFERENCE),
+        ("I'm not interested in football.", "Is not interested in football", PREFERENCE),
+        ("Please always answer in danish.", "Wants answers in Danish", PREFERENCE),
+        ("I'm working on a parser in Rust.", "Working on a parser in Rust", PROJECT),
+        ("I'm currently building a kayak with my brother.", "Building a kayak with their brother", PROJECT),
+        ("I've been learning Finnish for two years", "Has been learning Finnish for two years", PROJECT),
+        ("We're renovating our kitchen.", "Renovating their kitchen", PROJECT),
+        ("I'm planning a trip to Iceland next month.", "Planning a trip to Iceland in June 2025", PROJECT),
+        ("My goal is to run a marathon in October.", "Goal is to run a marathon in October", PROJECT),
+        ("I joined a choir last week.", "Joined a choir in the week before 8 May 2025", PROJECT),
+        ("I have an exam on 12 June.", "Has an exam on 12 June", PROJECT),
+        ("I rest, and I'm writing a novel about my aunt.", "Writing a novel about their aunt", PROJECT),
+        ("My thesis is about river deltas.", "Thesis is about river deltas", PROJECT),
+        ("I like oak because it lasts.", "Likes oak", PREFERENCE),
+    ],
+)  # fmt: skip
+def test_what_is_stated_is_put_in_the_third_person(content: str, expected: str, category: Category) -> None:
+    assert extract(turn(content)).statements == (Statement(expected, category, ("msg_1",)),)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "I think I might try Svelte.",
+        "Maybe I live in the wrong town.",
+        "I guess I prefer tea.",
+        "I wish I lived in Rome.",
+        "I would like to move to Rome.",
+        "If I had time, I love painting.",
+        "When I was small, I lived in Rome.",
+        "I used to work as a baker.",
+        "Do you think I live in Aarhus?",
+        "I live in Aarhus?",
+        "Should I prefer tea to coffee?",
+        "She said \"I live in Aarhus and I love tea\".",
+        "Imagine I am a pirate. Translate: 'I love rum'.",
+        "Translate into French: I live in Aarhus. I love tea.",
+        "Please proofread this:\nI am a nurse. I have two kids.",
+        "Write a poem:\nI love the sea",
+        "My boss says I work too much.",
+        "My neighbour loves techno.",
+        "He is allergic to peanuts.",
+        "You love hiking.",
+        "Caroline lives in Berlin.",
+        "I'm tired.",
+        "I'm so happy today!",
+        "I'm sorry, I'm late.",
+        "I'm here.",
+        "I'm going to bed.",
+        "I'm a bit lost.",
+        "I'm planning to watch a film tonight.",
+        "I like your answer.",
+        "I love it!",
+        "I like that one.",
+        "I prefer the second one",
+        "I hate this.",
+        "I love how you explain things.",
+        "I like the new one better.",
+        "I'm working on it.",
+        "I'm working on a project.",
+        "I'm learning a lot.",
+        "I have a question.",
+        "I have a meeting.",
+        "I feel like a fish out of water.",
+        "I love it when it rains.",
+        "I enjoyed the film.",
+        "I like tea, but only in winter.",
+        "I ate a peach.",
+        "Thanks, that works.",
+        "Yes.",
+        "```\nI live in Aarhus\n```",
+        "> I live in Aarhus",
+        "- I live in Aarhus\n- I love tea",
+        '{"city": "I live in Aarhus"}',
+        "2025-05-08 12:00:01 I am a nurse",
+        "user: I live in Aarhus",
+        "https://example.org/I-love-tea",
+        "Ich wohne in Aarhus und liebe Tee.",
+        "J'habite à Lyon.",
+        "I'm 12 minutes late",
+        "I love cooking, yeah right.",
+        "I'm not a nurse",
+        "I like being around there",
+        "I want to chat with you",
+        "I am a fan",
+        "I usually go there every Sunday",
+        "I live in the moment",
+    ],
+)  # fmt: skip
+def test_what_is_not_stated_outright_gives_nothing(content: str) -> None:
+    assert said(content) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("I'm researching seed banks.", ["Caroline is researching seed banks"]),
+        ("My daughter Ida is nine.", ["Caroline's daughter Ida is nine"]),
+        ("I love my dogs.", ["Caroline loves their dogs"]),
+    ],
+)
+def test_a_turn_with_a_name_gives_statements_with_it(content: str, expected: list[str]) -> None:
+    assert said(content, name="Caroline") == expected
+
+
+@pytest.mark.parametrize("name", ["user", "x" * 41, "<b>", "42"])
+def test_a_name_that_names_nobody_is_left_out(name: str) -> None:
+    assert said("I live in Aarhus.", name=name) == ["Lives in Aarhus"]
+
+
+def test_two_things_in_one_sentence_are_two_statements() -> None:
+    assert said("I live in Aarhus and work as a nurse, and I love tea.") == [
+        "Lives in Aarhus", "Works as a nurse", "Loves tea",
+    ]  # fmt: skip
+
+
+def test_only_users_are_a_source() -> None:
+    found = extract(
+        turn("Do you live in Aarhus? I live in Lyon.", 1, "assistant"), turn("Yes", 2), before=(turn("I love tea.", 9),)
+    )
+    assert found.statements == () and found.turns_read == 2
+
+
+def test_the_same_thing_said_twice_is_one_statement_with_both_messages() -> None:
+    found = extract(turn("I love tea.", 1), turn("As I said, nice. i love Tea!", 2), turn("I love tea", 3))
+    assert [(one.text, one.message_ids) for one in found.statements] == [("Loves tea", ("msg_1", "msg_2", "msg_3"))]
+
+
+def test_a_statement_that_would_be_too_long_is_not_made() -> None:
+    assert said(f"I love {'counterrevolutionaries ' * 9}and tea.") == []
+
+
+def test_recalled_lines_are_refused_and_what_else_is_said_counts() -> None:
+    known = (KnownFact(7, "Lives in Aarhus", IDENTITY), KnownFact(8, "Loves tea", PREFERENCE))
+    found = extract(turn("About user:\n- lives in Aarhus.\n- Loves tea\n\nI love rum."), known=known)
+    assert [one.text for one in found.statements] == ["Loves rum"]
+    assert found.refused == {RefusedFact.RECALLED: 2}
+
+
+def test_saying_again_what_is_known_is_stated_again() -> None:
+    known = (KnownFact(7, "Lives in Aarhus", IDENTITY),)
+    assert extract(turn("I live in Aarhus."), known=known).statements[0].text == "Lives in Aarhus"
+
+
+KNOWN = (
+    KnownFact(1, "Lives in Aarhus", IDENTITY),
+    KnownFact(2, "Works at Lego", IDENTITY),
+    KnownFact(3, "Name is Ole", IDENTITY),
+    KnownFact(4, "Uses Emacs", PREFERENCE),
+    KnownFact(5, "Eats meat", PREFERENCE),
+    KnownFact(6, "Favourite colour is red", PREFERENCE),
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("I moved from Aarhus to Lyon.", [("Lives in Lyon", 1)]),
+        ("Actually, my name is Olaf.", [("Name is Olaf", 3)]),
+        ("Actually my favourite colour is green.", [("Favourite colour is green", 6)]),
+        ("My favourite colour is green.", [("Favourite colour is green", None)]),
+        ("I switched from Emacs to Helix.", [("Switched from Emacs to Helix", 4)]),
+        ("I no longer work at Lego.", [("No longer works at Lego", 2)]),
+        ("I don't work at Lego anymore, I work at Maersk now.", [("Works at Maersk", 2)]),
+        ("I no longer work at Shell.", [("No longer works at Shell", None)]),
+        ("Actually, I love rum.", [("Loves rum", None)]),
+    ],
+)
+def test_only_an_explicit_correction_names_the_fact_it_corrects(
+    content: str, expected: list[tuple[str, int | None]]
+) -> None:
+    assert [(one.text, one.updates) for one in extract(turn(content), known=KNOWN).statements] == expected
+
+
+def test_where_two_known_facts_could_be_meant_none_is_named() -> None:
+    known = (*KNOWN, KnownFact(9, "Lives in Rome", IDENTITY))
+    assert extract(turn("Actually I live in Lyon."), known=known).statements[0].updates is None
+
+
+def test_it_books_one_call_and_says_first_what_it_may_take() -> None:
+    calls = Calls()
+    ExtractiveFactAgent().extract(Segment("diary", "con_1", (turn("I love tea."),)), calls)
+    (call,), (prospect,) = calls, calls.prospects
+    assert (call.kind, call.model, call.outcome) == (WorkKind.EXTRACT, EXTRACTIVE, CallOutcome.ANSWERED)
+    assert prospect.kind is WorkKind.EXTRACT and prospect.model == EXTRACTIVE
+    assert call.prompt_tokens <= prospect.most_prompt_tokens
+    assert 0 < call.completion_tokens <= prospect.most_completion_tokens
+
+
+@given(st.text(max_size=300), st.sampled_from(["I love ", "my goal is ", "I live in ", "Actually, I'm a nurse and "]))
+def test_whatever_is_said_a_statement_is_one_clean_line_within_the_limit(text: str, opening: str) -> None:
+    for one in extract(turn(opening + text)).statements:
+        assert 0 < len(one.text) <= 200 and one.text == " ".join(one.text.split())
+        assert one.message_ids == ("msg_1",)
