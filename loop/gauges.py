@@ -26,10 +26,14 @@ from shared.conversations.queries import count_conversations, count_unanswered, 
 from shared.energy.budget import FLOOR, BudgetStatus, budget_status, to_units
 from shared.errors import Transient
 from shared.events.queries import oldest_unplaced
+from shared.facts.categories import Category
+from shared.facts.models import FactState
+from shared.facts.queries import count_by_category
 from shared.memories.queries import count_all, count_remembering
 from shared.outbox.models import Deferral, JobState
 from shared.outbox.queries import count_apps_waiting, count_by_state, count_held, deferred_by_cause, oldest_waiting
 
+PINNED = "pinned"
 Values = Mapping[tuple[str, ...], float]
 
 
@@ -67,6 +71,9 @@ APPS = Gauge("apps", "Installed apps.")
 APPS_REMEMBERING = Gauge("apps_with_memories", "Installed apps with at least one memory.")
 UTILISATION = Gauge("memory_utilisation_ratio", "Installed apps with a memory, of all installed, 0..1.")
 MEMORIES = Gauge("memories", "Memories that stand, of all apps.")
+FACTS = Gauge(
+    "facts", "Facts by category and state; a pinned one counts as pinned and not as standing.", ("category", "state")
+)
 CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
 REGULATING = Gauge("regulating", "Whether this loop regulates; over all loops the sum is 1.")
 TICK_AGE = Gauge("tick_age_seconds", "Time since the last finished tick.")
@@ -100,6 +107,7 @@ CATALOGUE = (
     APPS_REMEMBERING,
     UTILISATION,
     MEMORIES,
+    FACTS,
     CONVERSATIONS,
     THINKING,
     UNANSWERED,
@@ -203,8 +211,17 @@ def _contents(session: Session) -> list[tuple[Gauge, Values]]:
         (APPS_REMEMBERING, _one(remembering)),
         (UTILISATION, _one(remembering / apps if apps else 0.0)),
         (MEMORIES, _one(count_all(session))),
+        (FACTS, _facts(session)),
         (CONVERSATIONS, {("open",): is_open, ("ended",): ended}),
     ]
+
+
+def _facts(session: Session) -> Values:
+    counts: Counter[tuple[str, ...]] = Counter()
+    for (category, state, is_pinned), count in count_by_category(session).items():
+        counts[category, PINNED if is_pinned else state] += count
+    states = [FactState.STANDING.value, PINNED, FactState.REPLACED.value, FactState.DELETED.value]
+    return {(one.value, state): counts[one.value, state] for one in Category for state in states}
 
 
 def _one(value: float) -> Values:

@@ -21,6 +21,7 @@ from loop.steps.mend_lanes import MendLanes
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
+from loop.steps.settle_facts import SettleFacts
 from loop.steps.step import Step
 from loop.steps.think import ChooseAndThink
 from loop.steps.upkeep import Upkeep
@@ -187,6 +188,7 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
     steps: list[Step] = [
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
         FinishErasures(fenced), MendLanes(fenced, clock), AskForFacts(fenced, clock, base.settings),
+        SettleFacts(fenced, clock, base.redis, base.metrics),
     ]  # fmt: skip
     if thinker is not None:
         steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(base.settings), regulator.level), thinker))

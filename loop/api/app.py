@@ -11,7 +11,7 @@ from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
 from loop.api.guard import OPEN_PATHS, Guard
 from loop.api.observing import Observing
-from loop.api.routes import answers, apps, conversations, events, jobs, memories, system, webhooks, whole_app
+from loop.api.routes import answers, apps, conversations, events, facts, jobs, memories, system, webhooks, whole_app
 from loop.release import release
 from loop.wiring import Loop
 from shared.settings import Settings
@@ -24,6 +24,7 @@ _ROUTERS = (
     apps.router,
     answers.router,
     memories.router,
+    facts.router,
     whole_app.router,
     conversations.router,
     events.router,

@@ -18,6 +18,7 @@ from shared.errors import Transient
 from shared.outbox.models import JobState
 from shared.outbox.queries import count_ended_at
 from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import FactRemoval
 
 QUEUED_TEXT = "queuedText"
 _SCRUBS = 2
@@ -25,7 +26,7 @@ _UNSCRUBBED = (
     "Everything was deleted, but a reader kept the database's log from being emptied, so deleted text may still stand "
     "in that file. It is tried again every few seconds; the receipt under /apps/{app_id}/erasures says when it is done."
 )
-_COUNTED = ("memories", "messages", "conversations")
+_COUNTED = ("memories", "facts", "messages", "conversations")
 
 
 def erased(desk: Desk, session: Session, erasure: Erasure) -> Done:
@@ -50,6 +51,8 @@ def complete(desk: Desk, erasure: Erasure) -> Erasure:
         QUEUED_TEXT: count_text(loop.redis, erasure.app_id),
     }
     _count_cancelled(desk, erasure)
+    removal = FactRemoval.CLEARED if erasure.scope == "facts" else FactRemoval.ERASED
+    loop.metrics.facts_removed.labels(removal).inc(erasure.erased.get("facts", 0))
     forget_past(loop.redis)
     if any(erasure.left.values()):
         loop.metrics.erasures_incomplete.labels(erasure.scope).inc()

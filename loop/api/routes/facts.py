@@ -1,0 +1,275 @@
+"""Facts: listed, written by hand, changed, pinned, deleted, cleared, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors, erasures
+from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.schemas.erasures import Receipt
+from loop.api.schemas.facts import (
+    BulkAction,
+    ChangedFact,
+    ChangedFacts,
+    ChangeFacts,
+    ClearedFacts,
+    DeletedFact,
+    EditFact,
+    EvictionAnswer,
+    FactAnswer,
+    FactChangeAnswer,
+    FactChangeList,
+    FactList,
+    FactOutcome,
+    RestoredFacts,
+    WriteFact,
+    WrittenFact,
+)
+from loop.api.writes import Done, Work, answer
+from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.contracts.values import LARGEST_INTEGER
+from shared.erasure.erasing import clear_facts
+from shared.errors import Invalid
+from shared.facts import clearing, deleting, editing, queries
+from shared.facts.categories import Category
+from shared.facts.editing import Edit, Outcome, Written
+from shared.facts.eviction import dry_run
+from shared.facts.models import SLOTS, Fact, FactState
+from shared.facts.queries import FactFilter
+from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
+from shared.wording import clean
+
+router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])
+FactInPath = Annotated[int, Path(alias="factId", ge=1, le=LARGEST_INTEGER)]
+Changing = Callable[[Session, Fact], None]
+_FACTS, _CHANGES, _HISTORY = "facts", "fact-changes", "fact-history"
+
+
+@router.get("", response_model=FactList, summary="List facts")
+def list_facts(
+    desk: Reads,
+    app_id: AppInPath,
+    state: Annotated[FactState, Query(description="Which facts to list.")] = FactState.STANDING,
+    category: Annotated[Category | None, Query(description="Only of this category.")] = None,
+    pinned: Annotated[bool | None, Query(description="Only pinned ones, or only others.")] = None,
+    user_id: Annotated[str | None, Query(alias="userId", max_length=200, description="Only of this user.")] = None,
+    limit: LimitInQuery = 200,
+    cursor: CursorInQuery = None,
+) -> Response:
+    """List an app's facts: pinned ones first, then by category, confidence and recency. Costs no energy."""
+    start = cursors.decode_number(_FACTS, cursor) or 0
+    wanted = FactFilter(state, category, pinned, user_id)
+    with desk.read() as session:
+        get_app(session, app_id)
+        rows, more = cursors.page(queries.list_facts(session, app_id, wanted, limit + 1, start), limit)
+        following = cursors.encode(_FACTS, start + limit) if more else None
+        return answer(FactList(facts=_answers(session, rows), cursor=following))
+
+
+@router.post("", status_code=201, response_model=WrittenFact, summary="Write a fact by hand")
+def write_fact(desk: Writes, app_id: AppInPath, body: WriteFact) -> Response:
+    """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
+    written = Written(_statement(body.fact), body.category, body.pinned, body.user_id)
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        get_installed_app(session, app_id)
+        outcome = editing.write(session, app_id, written, desk.cause("written by hand"))
+        shown = _answer(session, queries.get_fact(session, app_id, outcome.fact_id))
+        made = WrittenFact(**dict(shown), merged=outcome.merged, evicted=list(outcome.learned.evicted))
+        return Done(made, 200 if outcome.merged else 201, about=app_id, then=lambda: _count(desk, outcome))
+
+    return desk.write(work)
+
+
+@router.delete("", response_model=ClearedFacts, summary="Clear all facts")
+def clear(desk: Writes, app_id: AppInPath) -> Response:
+    """Delete all facts. For some seconds that can be taken back; then they are erased, and a receipt says so."""
+
+    def work(session: Session) -> Done:
+        cause, seconds = desk.cause("all facts were cleared"), desk.loop.settings.fact_clear_seconds
+        opened, former = clear_facts(session, app_id, cause, seconds)
+        cleared = ClearedFacts(deleted_count=opened.count, undo_until=opened.undo_until, clear_id=opened.clear_id)
+        if former is None:
+            return Done(cleared)
+        erasures.open_receipt(session, former)
+        then = cleared.model_copy(update={"receipt": Receipt.of(former)})
+        return Done(then, then=lambda: then.model_copy(update={"receipt": Receipt.of(erasures.complete(desk, former))}))
+
+    return desk.write(work)
+
+
+@router.post("/undo", response_model=RestoredFacts, summary="Take back clearing all facts")
+def undo_clear(desk: Writes, app_id: AppInPath) -> Response:
+    """Bring back everything the last clear deleted, as it was."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        return Done(RestoredFacts(restored_count=clearing.undo_clear(session, app_id, desk.cause("taken back"))))
+
+    return desk.write(work)
+
+
+@router.post("/bulk", response_model=ChangedFacts, summary="Change many facts")
+def change_facts(desk: Writes, app_id: AppInPath, body: ChangeFacts) -> Response:
+    """Delete, move, pin or unpin many facts, all or none."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        facts = [queries.get_standing(session, app_id, fact_id) for fact_id in body.ids]
+        untils = [_change(desk, session, fact, body) for fact in facts]
+        deleted = body.action is BulkAction.DELETE
+        shown = [None] * len(facts) if deleted else _answers(session, facts)
+        results = [
+            FactOutcome(id=fact.fact_id, undo_until=until, fact=now)
+            for fact, until, now in zip(facts, untils, shown, strict=True)
+        ]
+        return Done(ChangedFacts(results=results), about=app_id)
+
+    return desk.write(work)
+
+
+def _change(desk: Desk, session: Session, fact: Fact, body: ChangeFacts) -> datetime | None:
+    match body.action:
+        case BulkAction.DELETE:
+            cause, seconds = desk.cause("deleted by hand"), desk.loop.settings.fact_undo_seconds
+            return deleting.delete(session, fact, cause, seconds)
+        case BulkAction.MOVE:
+            editing.edit(session, fact, Edit(category=body.category), desk.cause("moved by hand"))
+        case BulkAction.PIN:
+            editing.pin(session, fact, desk.cause("pinned by hand"))
+        case BulkAction.UNPIN:
+            editing.unpin(session, fact, desk.cause("unpinned by hand"))
+    return None
+
+
+@router.get("/eviction", response_model=EvictionAnswer, summary="Show which facts would go")
+def show_eviction(
+    desk: Reads,
+    app_id: AppInPath,
+    more: Annotated[int, Query(ge=0, le=SLOTS, description="As if so many new facts came.")] = 0,
+) -> EvictionAnswer:
+    """Show which facts would go if more came, with their scores, and which expire next. Nothing is changed."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        facts = queries.standing(session, app_id, any_user=True)
+        run = dry_run(queries.held(facts), desk.now(), more)
+        return EvictionAnswer.of(run, {fact.fact_id: fact.statement for fact in facts}, more)
+
+
+@router.get("/changes", response_model=FactChangeList, summary="List what happened to an app's facts")
+def list_fact_changes(
+    desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+) -> FactChangeList:
+    """List every change to an app's facts, newest first: which went, why, and by whom."""
+    before = cursors.decode_number(_CHANGES, cursor)
+    with desk.read() as session:
+        get_app(session, app_id)
+        rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before), limit)
+        following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
+        return FactChangeList(changes=[FactChangeAnswer.of(change) for change in rows], cursor=following)
+
+
+@router.get("/{factId}", response_model=FactAnswer, summary="Show a fact")
+def show_fact(desk: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer:
+    """Show one fact, whether it stands, was replaced, or was deleted a moment ago."""
+    with desk.read() as session:
+        return _answer(session, queries.get_fact(session, app_id, fact_id))
+
+
+@router.patch("/{factId}", response_model=ChangedFact, summary="Change a fact")
+def edit_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> Response:
+    """Change a fact by hand; what it was stays in its history."""
+    wanted = Edit(None if body.fact is None else _statement(body.fact), body.category, body.pinned)
+    cause = desk.cause("edited by hand")
+    return desk.write(_changing(app_id, fact_id, lambda session, fact: editing.edit(session, fact, wanted, cause)))
+
+
+@router.delete("/{factId}", response_model=DeletedFact, summary="Delete a fact")
+def delete_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+    """Delete a fact. For a while that can be taken back; then it is gone with the text of its history."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        fact = queries.get_standing(session, app_id, fact_id)
+        cause, seconds = desk.cause("deleted by hand"), desk.loop.settings.fact_undo_seconds
+        return Done(DeletedFact(id=fact_id, undo_until=deleting.delete(session, fact, cause, seconds)))
+
+    return desk.write(work)
+
+
+@router.post("/{factId}/pin", response_model=ChangedFact, summary="Pin a fact")
+def pin_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+    """Exempt a fact from eviction and expiry; at most ten of an app are."""
+    cause = desk.cause("pinned by hand")
+    return desk.write(_changing(app_id, fact_id, lambda session, fact: editing.pin(session, fact, cause)))
+
+
+@router.post("/{factId}/unpin", response_model=ChangedFact, summary="Unpin a fact")
+def unpin_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+    """Let a fact be evicted and expire again."""
+    cause = desk.cause("unpinned by hand")
+    return desk.write(_changing(app_id, fact_id, lambda session, fact: editing.unpin(session, fact, cause)))
+
+
+@router.post("/{factId}/undo", response_model=ChangedFact, summary="Take back a deletion")
+def undo_delete(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+    """Bring back a fact that was deleted a moment ago."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        fact = deleting.undo(session, app_id, fact_id, desk.cause("taken back"))
+        return Done(ChangedFact(fact=_answer(session, fact)), about=app_id)
+
+    return desk.write(work)
+
+
+@router.get("/{factId}/history", response_model=FactChangeList, summary="Show a fact's history")
+def show_fact_history(
+    desk: Reads, app_id: AppInPath, fact_id: FactInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
+) -> FactChangeList:
+    """Show everything that happened to a fact, oldest first, whether it still stands or not."""
+    with desk.read() as session:
+        history = queries.history_in_app(session, app_id, fact_id)
+        rows, following = cursors.slice_of(_HISTORY, history, limit, cursor)
+        return FactChangeList(changes=[FactChangeAnswer.of(change) for change in rows], cursor=following)
+
+
+def _changing(app_id: str, fact_id: int, change: Changing) -> Work:
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        fact = queries.get_standing(session, app_id, fact_id)
+        change(session, fact)
+        return Done(ChangedFact(fact=_answer(session, fact)), about=app_id)
+
+    return work
+
+
+def _statement(text: str) -> str:
+    statement = clean(text)
+    if not statement:
+        raise Invalid("fact: it has no visible character.")
+    return statement
+
+
+def _count(desk: Desk, outcome: Outcome) -> None:
+    metrics, learned = desk.loop.metrics, outcome.learned
+    metrics.facts_learned.labels(AgentKind.BY_HAND).inc(len(learned.learned))
+    metrics.fact_merges.labels(MergedBy.TEXT).inc(learned.merged.total())
+    metrics.fact_conflicts.inc(len(learned.replaced))
+    metrics.facts_removed.labels(FactRemoval.EVICTED).inc(len(learned.evicted))
+
+
+def _answer(session: Session, fact: Fact) -> FactAnswer:
+    return _answers(session, [fact])[0]
+
+
+def _answers(session: Session, facts: Sequence[Fact]) -> list[FactAnswer]:
+    session.flush()
+    sources = queries.sources_by_fact(session, [fact.fact_id for fact in facts]) if facts else {}
+    return [FactAnswer.of(fact, sources.get(fact.fact_id, [])) for fact in facts]

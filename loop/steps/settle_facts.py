@@ -1,0 +1,86 @@
+"""Makes final what of facts can no longer be taken back, and lets go those that nothing was heard of for too long.
+
+A clear leaves a receipt, which ``finish_erasures`` completes once the database's files are scrubbed. What falls due
+while no loop runs is made good by the first tick of the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import redis
+from sqlalchemy.orm import Session
+
+from loop.queue_contents import count_text
+from shared.apps.models import DATABASE_LOG, Erasure
+from shared.apps.queries import lock_app
+from shared.causes import Cause
+from shared.clock import Clock
+from shared.db.transactions import Transactions
+from shared.erasure.erasing import finish_fact_deletes, settle_clear
+from shared.facts import queries
+from shared.facts.eviction import RULE_EXPIRY
+from shared.facts.expiring import expire
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import FactRemoval, Metrics
+
+_APPS_AT_ONCE = 50
+QUEUED_TEXT = "queuedText"
+
+
+class SettleFacts:
+    """A tick step."""
+
+    name = "settle_facts"
+    every_seconds = 1.0
+
+    def __init__(self, database: Transactions, clock: Clock, client: redis.Redis, metrics: Metrics) -> None:
+        self._database = database
+        self._clock = clock
+        self._redis = client
+        self._metrics = metrics
+        self._log = get_logger()
+
+    def run(self) -> bool:
+        """Settle what is due, an app at a time; True when more may be."""
+        with self._database.read() as session:
+            now = self._clock.now()
+            clears = queries.apps_with_due_clears(session, now, _APPS_AT_ONCE)
+            deletes = queries.apps_with_due_deletes(session, now, _APPS_AT_ONCE)
+            expired = queries.apps_with_expired(session, now, _APPS_AT_ONCE)
+        return any(
+            [self._each(clears, self._clear), self._each(deletes, self._delete), self._each(expired, self._expire)]
+        )
+
+    def _each(self, app_ids: Sequence[str], settle: Callable[[str], None]) -> bool:
+        for app_id in app_ids:
+            settle(app_id)
+        return len(app_ids) == _APPS_AT_ONCE
+
+    def _clear(self, app_id: str) -> None:
+        queued = count_text(self._redis, app_id)
+        with self._database.write() as session:
+            receipt = settle_clear(session, app_id, self._clock.now())
+            if receipt is not None:
+                receipt.left = receipt.left | {DATABASE_LOG: 1, QUEUED_TEXT: queued}
+        if receipt is not None:
+            self._tell(receipt)
+
+    def _tell(self, receipt: Erasure) -> None:
+        self._metrics.erasures.labels(receipt.scope).inc()
+        self._metrics.facts_removed.labels(FactRemoval.CLEARED).inc(receipt.erased["facts"])
+        self._log.info("erased", app_id=receipt.app_id, scope=receipt.scope, receipt_id=receipt.erasure_id)
+
+    def _delete(self, app_id: str) -> None:
+        with self._database.write() as session:
+            count = finish_fact_deletes(session, app_id, self._clock.now())
+        self._metrics.facts_removed.labels(FactRemoval.DELETED).inc(count)
+
+    def _expire(self, app_id: str) -> None:
+        with self._database.write() as session:
+            gone = self._let_go(session, app_id)
+        self._metrics.facts_removed.labels(FactRemoval.EXPIRED).inc(gone)
+
+    def _let_go(self, session: Session, app_id: str) -> int:
+        lock_app(session, app_id)
+        return len(expire(session, app_id, Cause(RULE_EXPIRY, "its time is over", self._clock.now())))

@@ -1,0 +1,287 @@
+"""Facts over HTTP: by hand, merged, pinned, deleted, cleared, taken back, and settled by the loop."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from loop.steps.finish_erasures import FinishErasures
+from loop.steps.settle_facts import SettleFacts
+from shared.apps.queries import lock_app
+from shared.causes import Cause
+from shared.conversations.queries import get_conversation
+from shared.facts.categories import Category
+from shared.facts.writing import Found, Heard, Learned, learn
+from shared.telemetry.metrics import FactRemoval
+from tests.support.api import Api, metric_of
+
+
+def write(api: Api, path: str, *statements: str, **more: object) -> list[int]:
+    return [api.ask("POST", f"{path}/facts", 201, json={"fact": one, **more})["id"] for one in statements]
+
+
+def listed(api: Api, path: str, **query: object) -> list[str]:
+    return [fact["fact"] for fact in api.ask("GET", f"{path}/facts", params=query)["facts"]]
+
+
+def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: str = "m0") -> Learned:
+    """Learn a fact of a conversation as a worker would."""
+    app_id = path.rpartition("/")[2]
+    api.converse(path, conversation_id, statement)
+    with api.loop.database.write() as session:
+        lock_app(session, app_id)
+        key = get_conversation(session, app_id, conversation_id).key
+        heard = Heard(key, conversation_id, None, api.clock.now(), "extractive")
+        found = [Found(statement, Category.IDENTITY, (message_id,))]
+        return learn(session, app_id, heard, found, Cause("extractive", "it was said", api.clock.now()), 0.8)
+
+
+def settle(api: Api) -> None:
+    loop = api.loop
+    SettleFacts(loop.database, loop.clock, loop.redis, loop.metrics).run()
+
+
+def removed(api: Api, why: FactRemoval) -> float:
+    return api.loop.metrics.facts_removed.labels(why)._value.get()
+
+
+def test_a_fact_written_by_hand_is_cleaned_sorted_and_shown(api: Api) -> None:
+    path = api.install()
+    made = api.ask("POST", f"{path}/facts", 201, json={"fact": "  Lives \n in Copenhagen. ", "userId": "u1"})
+    assert (made["fact"], made["category"], made["confidence"]) == ("Lives in Copenhagen.", "identity", 0.6)
+    assert (made["byHand"], made["agent"], made["userId"], made["merged"]) == (True, "admin", "u1", False)
+    assert [(one["conversationId"], one["messageIds"]) for one in made["sources"]] == [(None, [])]
+    shown = api.ask("GET", f"{path}/facts/{made['id']}")
+    assert shown == {key: value for key, value in made.items() if key not in ("merged", "evicted")}
+    assert api.ask("GET", f"{path}/facts") == {"facts": [shown], "cursor": None}
+
+
+def test_what_is_said_in_a_conversation_and_by_hand_is_one_fact(api: Api) -> None:
+    path = api.install()
+    [learned] = hear(api, path, "c1", "User likes jazz").learned
+    again = api.ask("POST", f"{path}/facts", 200, json={"fact": "the user likes jazz."})
+    assert (again["id"], again["merged"], again["confidence"], again["mentionCount"]) == (learned, True, 0.9, 2)
+    assert again["lastSeenConversationId"] == "c1"
+    assert [(one["conversationId"], one["messageIds"]) for one in again["sources"]] == [("c1", ["m0"]), (None, [])]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {}, {"fact": ""}, {"fact": "x" * 501}, {"fact": " \u200b "}, {"fact": 7}, {"fact": "x", "category": "other"},
+        {"fact": "x", "unknown": 1}, {"fact": "x", "userId": ""}, {"fact": "x", "pinned": "yes"},
+    ],
+    ids=["nothing", "empty", "too-long", "blank", "number", "category", "unknown-field", "no-user", "word-for-flag"],
+)  # fmt: skip
+def test_what_is_no_fact_is_refused(sqlite_api: Api, body: dict[str, object]) -> None:
+    path = sqlite_api.install()
+    sqlite_api.refused(422, "POST", f"{path}/facts", json=body)
+    assert listed(sqlite_api, path) == []
+
+
+def test_facts_are_listed_the_most_pressing_first_and_page_by_page(api: Api) -> None:
+    path = api.install()
+    write(api, path, "Lives in Copenhagen", "Likes jazz", "Is building a boat", userId="u1")
+    write(api, path, "Likes tea", pinned=True)
+    order = ["Likes tea", "Is building a boat", "Likes jazz", "Lives in Copenhagen"]
+    assert listed(api, path) == order
+    first = api.ask("GET", f"{path}/facts", params={"limit": 3})
+    rest = api.ask("GET", f"{path}/facts", params={"limit": 3, "cursor": first["cursor"]})
+    assert [one["fact"] for one in first["facts"] + rest["facts"]] == order and rest["cursor"] is None
+    assert listed(api, path, category="project") == ["Is building a boat"]
+    assert listed(api, path, pinned="true") == ["Likes tea"]
+    assert listed(api, path, userId="u1", pinned="false") == order[1:]
+    assert listed(api, path, userId="nobody") == []
+
+
+def test_a_contradiction_shows_what_it_replaced(api: Api) -> None:
+    path = api.install()
+    [old] = write(api, path, "User lives in Copenhagen", pinned=True)
+    [new] = write(api, path, "User lives in London")
+    shown = api.ask("GET", f"{path}/facts/{new}")
+    assert (shown["updatesFactId"], shown["pinned"], shown["confidence"]) == (old, True, 0.6)
+    assert listed(api, path, state="replaced") == ["User lives in Copenhagen"]
+    [written, replaced] = api.ask("GET", f"{path}/facts/{old}/history")["changes"][0::2]
+    assert (written["kind"], replaced["kind"], replaced["relatedFactId"]) == ("written", "replaced", new)
+    assert replaced["actor"] == "rule:contradiction"
+    api.refused(404, "PATCH", f"{path}/facts/{old}", json={"fact": "x"})
+
+
+def test_a_fact_is_reworded_moved_and_pinned(sqlite_api: Api) -> None:
+    api = sqlite_api
+    path = api.install()
+    first, second = write(api, path, "Likes jazz", "Plays chess")
+    body = {"fact": "Loves jazz", "category": "identity", "pinned": True}
+    fact = api.ask("PATCH", f"{path}/facts/{first}", json=body)["fact"]
+    assert (fact["fact"], fact["category"], fact["pinned"], fact["agent"]) == ("Loves jazz", "identity", True, "admin")
+    kinds = [one["kind"] for one in api.ask("GET", f"{path}/facts/{first}/history")["changes"]]
+    assert kinds == ["written", "edited", "moved", "pinned"]
+    error = api.refused(409, "PATCH", f"{path}/facts/{second}", json={"fact": "the user loves jazz."})
+    assert (error["code"], error["details"]["factId"]) == ("already_known", first)
+
+
+def test_an_eleventh_pin_is_refused_with_the_limit(sqlite_api: Api) -> None:
+    api = sqlite_api
+    path = api.install()
+    ids = write(api, path, *(f"Owns item {i}" for i in range(11)))
+    for fact_id in [*ids[:10], ids[0]]:
+        assert api.ask("POST", f"{path}/facts/{fact_id}/pin")["fact"]["pinned"] is True
+    error = api.refused(409, "POST", f"{path}/facts/{ids[10]}/pin")
+    assert (error["code"], error["details"]) == ("all_pinned", {"limit": 10})
+    assert api.ask("POST", f"{path}/facts/{ids[0]}/unpin")["fact"]["pinned"] is False
+    api.ask("POST", f"{path}/facts/{ids[10]}/pin")
+
+
+def test_a_deleted_fact_is_taken_back_in_time_and_not_later(sqlite_api: Api) -> None:
+    api = sqlite_api
+    path = api.install()
+    early, late = write(api, path, "Likes jazz", "Has a secret canary")
+    deleted = api.ask("DELETE", f"{path}/facts/{early}")
+    assert deleted["undoUntil"] > api.clock.now().isoformat()[:19]
+    assert listed(api, path, state="deleted") == ["Likes jazz"]
+    assert api.ask("POST", f"{path}/facts/{early}/undo")["fact"]["state"] == "standing"
+    api.ask("DELETE", f"{path}/facts/{late}")
+    api.clock.advance(61)
+    settle(api)
+    assert api.refused(409, "POST", f"{path}/facts/{late}/undo")["code"] == "undo_over"
+    api.refused(404, "GET", f"{path}/facts/{late}")
+    assert "canary" not in str(api.ask("GET", f"{path}/facts/changes"))
+    assert removed(api, FactRemoval.DELETED) == 1
+
+
+def test_clearing_can_be_taken_back_for_eight_seconds(sqlite_api: Api) -> None:
+    api = sqlite_api
+    path = api.install()
+    write(api, path, "Likes jazz", "Plays chess", pinned=True)
+    before = api.ask("GET", f"{path}/facts")["facts"]
+    cleared = api.ask("DELETE", f"{path}/facts")
+    assert (cleared["deletedCount"], cleared["receipt"]) == (2, None)
+    assert listed(api, path) == []
+    assert api.refused(409, "POST", f"{path}/facts", json={"fact": "Likes tea"})["code"] == "clear_open"
+    api.clock.advance(7)
+    settle(api)
+    assert api.ask("POST", f"{path}/facts/undo") == {"success": True, "restoredCount": 2}
+    volatile = ("version", "updatedAt")
+    after = api.ask("GET", f"{path}/facts")["facts"]
+    assert [{k: v for k, v in one.items() if k not in volatile} for one in after] == [
+        {k: v for k, v in one.items() if k not in volatile} for one in before
+    ]
+
+
+def test_a_clear_that_stands_is_erased_by_the_loop_with_a_receipt(api: Api) -> None:
+    path = api.install()
+    key = {"Idempotency-Key": "k1"}
+    api.ask("POST", f"{path}/facts", json={"fact": "Has a secret canary"}, headers=key)
+    api.ask("DELETE", f"{path}/facts")
+    api.clock.advance(8)
+    settle(api)
+    [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
+    assert (receipt["scope"], receipt["erased"]["facts"], receipt["left"]["databaseLog"]) == ("facts", 1, 1)
+    FinishErasures(api.loop.database).run()
+    [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
+    assert {store: left for store, left in receipt["left"].items() if left} == {"queuedText": None} or not any(
+        receipt["left"].values()
+    )
+    assert api.refused(409, "POST", f"{path}/facts/undo")["code"] == "undo_over"
+    again = api.send("POST", f"{path}/facts", json={"fact": "Has a secret canary"}, headers=key)
+    assert again.status_code == 409 and "canary" not in again.text
+    assert api.loop.metrics.erasures.labels("facts")._value.get() == 1
+    assert removed(api, FactRemoval.CLEARED) == 1
+
+
+def test_a_second_clear_makes_the_first_final_and_shows_its_receipt(sqlite_api: Api) -> None:
+    api = sqlite_api
+    path = api.install()
+    write(api, path, "Likes jazz")
+    api.ask("DELETE", f"{path}/facts")
+    second = api.ask("DELETE", f"{path}/facts")
+    assert (second["deletedCount"], second["receipt"]["erased"]["facts"]) == (0, 1)
+
+
+def test_many_facts_change_all_or_none(sqlite_api: Api) -> None:
+    api = sqlite_api
+    path = api.install()
+    other = api.install("other")
+    ids, [foreign] = write(api, path, "Likes jazz", "Plays chess"), write(api, other, "Likes tea")
+    bulk = f"{path}/facts/bulk"
+    api.refused(404, "POST", bulk, json={"action": "delete", "ids": [*ids, foreign]})
+    assert len(listed(api, path)) == 2
+    moved = api.ask("POST", bulk, json={"action": "move", "ids": ids, "category": "project"})["results"]
+    assert [(one["id"], one["fact"]["category"]) for one in moved] == [(i, "project") for i in ids]
+    gone = api.ask("POST", bulk, json={"action": "delete", "ids": ids})["results"]
+    assert [one["id"] for one in gone] == ids and all(one["undoUntil"] and one["fact"] is None for one in gone)
+    assert listed(api, path) == [] and listed(api, other) == ["Likes tea"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"action": "move", "ids": [1]}, {"action": "delete", "ids": [1], "category": "project"},
+        {"action": "delete", "ids": []}, {"action": "delete", "ids": [1, 1]}, {"action": "burn", "ids": [1]},
+        {"action": "delete", "ids": list(range(1, 152))},
+    ],
+    ids=["move-nowhere", "delete-somewhere", "none", "twice", "unknown", "too-many"],
+)  # fmt: skip
+def test_a_bulk_change_that_makes_no_sense_is_refused(sqlite_api: Api, body: dict[str, object]) -> None:
+    path = sqlite_api.install()
+    sqlite_api.refused(422, "POST", f"{path}/facts/bulk", json=body)
+
+
+def test_facts_of_another_app_are_not_found(sqlite_api: Api) -> None:
+    path, other = sqlite_api.install(), sqlite_api.install("other")
+    [fact_id] = write(sqlite_api, other, "Likes tea")
+    for method, end in (
+        ("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/pin"), ("POST", "/unpin"), ("POST", "/undo"),
+        ("GET", "/history"),
+    ):  # fmt: skip
+        body = {"json": {"pinned": True}} if method == "PATCH" else {}
+        sqlite_api.refused(404, method, f"{path}/facts/{fact_id}{end}", **body)
+    for end in ("", "/eviction", "/changes"):
+        sqlite_api.refused(404, "GET", f"/apps/nobody/facts{end}")
+    sqlite_api.refused(404, "DELETE", "/apps/nobody/facts")
+    sqlite_api.refused(403, "GET", f"{path}/facts", token=sqlite_api.token("other"))
+
+
+def test_the_dry_run_names_what_then_goes(sqlite_api: Api) -> None:
+    api = sqlite_api
+    path = api.install()
+    write(api, path, "Is building a boat")
+    api.clock.advance(timedelta(days=30).total_seconds())
+    write(api, path, *(f"Owns item {i}" for i in range(119)))
+    run = api.ask("GET", f"{path}/facts/eviction", params={"more": 1})
+    top = run["facts"][0]
+    assert (run["standing"], run["remain"], run["limit"]) == (120, 120, 150)
+    assert (top["fact"], top["score"], top["goes"]) == ("Is building a boat", 40.0, True)
+    assert [one["goes"] for one in run["facts"]].count(True) == 1 and run["expiring"][0] == top["id"]
+    made = api.ask("POST", f"{path}/facts", json={"fact": "Owns a kite"})
+    assert made["evicted"] == [top["id"]]
+    assert removed(api, FactRemoval.EVICTED) == 1
+
+
+def test_old_facts_expire_by_the_loop_and_their_history_says_so(api: Api) -> None:
+    path = api.install()
+    [fact_id] = write(api, path, "Is building a boat")
+    api.clock.advance(timedelta(days=60).total_seconds())
+    settle(api)
+    assert listed(api, path) == ["Is building a boat"]
+    api.clock.advance(0.001)
+    settle(api)
+    assert listed(api, path) == []
+    last = api.ask("GET", f"{path}/facts/{fact_id}/history")["changes"][-1]
+    assert (last["kind"], last["actor"]) == ("expired", "rule:expiry")
+    assert removed(api, FactRemoval.EXPIRED) == 1
+
+
+def test_a_scrape_counts_facts_by_category_and_state(api: Api) -> None:
+    path = api.install()
+    write(api, path, "Lives in Copenhagen", "Lives in London")
+    write(api, path, "Likes tea", pinned=True)
+    api.ask("DELETE", f"{path}/facts/{write(api, path, 'Likes jazz')[0]}")
+
+    def counted(category: str, state: str) -> float:
+        return metric_of(api, "afterthought_facts", category=category, state=state)
+
+    assert [counted("identity", state) for state in ("standing", "replaced", "deleted", "pinned")] == [1, 1, 0, 0]
+    assert [counted("preference", state) for state in ("standing", "replaced", "deleted", "pinned")] == [0, 0, 1, 1]
+    assert counted("project", "standing") == 0
