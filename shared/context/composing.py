@@ -1,8 +1,8 @@
 """A context that always fits: what was said and what is recalled, compacted in two stages when the window is full.
 
-Pure rules over values. What is promised of the result, for a window of W tokens of which R are to be left for the
-answer: it never takes more than W; and never more than W - R, unless its last message alone is longer than that, and
-then that message stands alone with what belongs to it. Source: decisions, "Facts and context".
+Pure rules over values. What is promised, for a window of W tokens of which R are to be left for the answer and a last
+message of L: the result takes at most max(W - R, min(L, W)). So it always fits the window, and leaves the reserve
+unless the last message alone is longer than that; nothing is recalled then. Source: decisions, "Facts and context".
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Recollection:
 def recollect(material: Material, budget: int, scale: Scale) -> Recollection:
     """Write what fits into so many tokens."""
     joint = scale.tokens(_JOINT)
-    promised = packed(material.facts, budget - budget // 2, scale)
+    promised = packed(material.facts, budget - budget // 2, scale, budget)
     memories = _memories(material, budget - _tokens(promised, scale, joint), scale)
     left = budget - memories.tokens - (joint if memories.text else 0)
     return _written(memories, packed(material.facts, left, scale), scale)

@@ -1,0 +1,186 @@
+"""Which facts a context shows, in which order, and how they are written down."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.context.block import Recalled
+from shared.context.counting import AtMost, Counting, Scale
+from shared.context.marks import END, RECALLED
+from shared.context.places import speaks_of_persons_or_places
+from shared.context.recalling import Material, recollect, recollect_less
+from shared.context.sections import facts_text, packed
+from shared.context.selection import KnownFact, in_order, reduced
+from shared.facts.categories import Category
+from shared.llm.tokens import Rate
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
+ABOUT_ME = "What do you know about me?"
+
+
+def known(
+    number: int, category: Category, confidence: float = 0.75, days: int = 0, pin: int | None = None, says: str = ""
+) -> KnownFact:
+    return KnownFact(number, says or f"Fact {number}", category, confidence, NOON - timedelta(days=days), pin)
+
+
+def ids(facts: tuple[KnownFact, ...]) -> list[int]:
+    return [fact.fact_id for fact in facts]
+
+
+FACTS = st.lists(
+    st.builds(
+        known,
+        st.integers(1, 10_000),
+        st.sampled_from(Category),
+        st.floats(0, 1),
+        st.integers(0, 300),
+        st.none() | st.integers(1, 10),
+        st.text(min_size=1, max_size=200),
+    ),
+    max_size=30,
+    unique_by=lambda fact: fact.fact_id,
+)
+SCALES: list[Scale] = [Counting(), Counting(Rate(1000, 1700)), Counting(Rate(5, 1)), AtMost()]
+
+
+def test_pinned_ones_come_first_then_project_preference_and_identity() -> None:
+    facts = [
+        known(1, IDENTITY),
+        known(2, PREFERENCE),
+        known(3, PROJECT),
+        known(4, IDENTITY, pin=2),
+        known(5, PROJECT, pin=3),
+    ]
+    assert ids(in_order(facts, ABOUT_ME)) == [4, 5, 3, 2, 1]
+
+
+def test_within_a_category_the_surer_comes_first_and_then_the_one_heard_of_last() -> None:
+    facts = [
+        known(1, PROJECT, 0.7),
+        known(2, PROJECT, 0.9, days=9),
+        known(3, PROJECT, 0.9, days=2),
+        known(4, PROJECT, 0.9, days=9),
+    ]
+    assert ids(in_order(facts, None)) == [3, 2, 4, 1]
+
+
+def test_words_shared_with_the_message_lift_a_fact_within_its_category_only() -> None:
+    facts = [
+        known(1, PREFERENCE, 0.5, says="Prefers gravel bikes"),
+        known(2, PREFERENCE, 1.0, says="Likes tea"),
+        known(3, PROJECT, 0.5, says="Builds a boat"),
+    ]
+    assert ids(in_order(facts, "Which bike should be bought?")) == [3, 1, 2]
+    assert ids(in_order(facts, "Which should be bought?")) == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("message", "asks"),
+    [
+        (ABOUT_ME, True),
+        ("I'm stuck", True),
+        ("Was soll ich kochen?", True),
+        ("我应该吃什么", True),
+        ("What does she like?", True),
+        ("restaurants nearby", True),
+        ("flights to Copenhagen", True),
+        ("a week in New York", True),
+        ("the tram in Ålesund", True),
+        ("How do generics work in TypeScript?", False),
+        ("Explain how iterators work", False),
+        ("stuff the turkey, set out the china", False),
+        ("Is it raining?", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_identity_is_shown_only_when_persons_or_places_are_spoken_of(message: str | None, asks: bool) -> None:
+    facts = [known(1, IDENTITY, says="Lives in Ålesund"), known(2, PROJECT), known(3, IDENTITY, pin=1)]
+    assert ids(in_order(facts, message)) == ([3, 2, 1] if asks else [3, 2])
+
+
+def test_a_capital_at_the_beginning_of_a_fact_is_no_name() -> None:
+    assert not speaks_of_persons_or_places("Works fine", ["Works as a cook"])
+
+
+def test_in_a_full_window_identity_goes_and_at_most_half_of_the_preferences_stay_if_they_are_sure() -> None:
+    facts = in_order(
+        [
+            known(1, IDENTITY), known(2, PREFERENCE, 0.95), known(3, PREFERENCE, 0.9), known(4, PREFERENCE, 0.85),
+            known(5, PREFERENCE, 0.81), known(6, PREFERENCE, 0.8), known(7, PROJECT, 0.1),
+            known(8, IDENTITY, 0.1, pin=1), known(9, PREFERENCE, 0.1, pin=2),
+        ],
+        ABOUT_ME,
+    )  # fmt: skip
+    assert ids(reduced(facts)) == [8, 9, 7, 2, 3]
+    assert ids(reduced([known(1, PREFERENCE, 0.8), known(2, PREFERENCE, 0.8), known(3, PREFERENCE, 0.81)])) == [3]
+    assert ids(reduced([known(1, PREFERENCE, 1.0)])) == []
+
+
+def test_the_block_has_its_sections_in_order_and_no_empty_ones() -> None:
+    text = facts_text([known(1, PROJECT, says="Builds a boat"), known(2, IDENTITY, says="Lives\nin Oslo")])
+    assert text.splitlines() == [
+        "## What you know about this user", RECALLED, "",
+        "Current work:", "- Builds a boat", "",
+        "About user:", "- Lives in Oslo", "",
+        END,
+    ]  # fmt: skip
+    assert facts_text([]) == ""
+
+
+def test_a_fact_that_does_not_fit_is_skipped_and_the_next_one_is_tried() -> None:
+    facts = [known(1, PROJECT, says="a" * 40), known(2, PROJECT, says="b" * 2000), known(3, PROJECT, says="c" * 40)]
+    assert ids(packed(facts, 300, Counting())) == [1, 3]
+
+
+def test_nothing_more_is_looked_for_within_fifty_tokens_of_the_budget() -> None:
+    facts = [known(1, PROJECT, says="a" * 400), known(2, PROJECT, says="b")]
+    whole = Counting().tokens(facts_text(facts[:1]))
+    assert ids(packed(facts, whole + 50, Counting())) == [1]
+    assert ids(packed(facts, whole + 52, Counting())) == [1, 2]
+
+
+@given(FACTS, st.integers(-10, 700), st.sampled_from(SCALES))
+def test_facts_that_were_packed_fit_in_their_order(facts: list[KnownFact], budget: int, scale: Scale) -> None:
+    taken = packed(facts, budget, scale)
+    assert scale.tokens(facts_text(taken)) <= max(0, budget)
+    assert [fact for fact in facts if fact in taken] == list(taken)
+
+
+@given(FACTS, st.text(max_size=80))
+def test_pins_keep_the_order_of_their_places_whatever_is_said(facts: list[KnownFact], message: str) -> None:
+    shown = in_order(facts, message)
+    pinned = sorted((fact for fact in facts if fact.pin is not None), key=lambda fact: (fact.pin or 0, fact.fact_id))
+    assert list(shown[: len(pinned)]) == pinned
+    assert [fact for fact in reduced(shown) if fact.pin is not None] == pinned
+
+
+@given(FACTS, st.lists(st.text(min_size=1, max_size=200), max_size=10), st.integers(0, 1200), st.sampled_from(SCALES))
+def test_what_is_recalled_never_takes_more_than_its_budget(
+    facts: list[KnownFact], contents: list[str], budget: int, scale: Scale
+) -> None:
+    memories = tuple(Recalled(number, content, NOON) for number, content in enumerate(contents))
+    material = Material("Notes", memories, in_order(facts, ABOUT_ME))
+    whole = recollect(material, budget, scale)
+    less = recollect_less(material, budget, budget // 2, scale)
+    assert whole.tokens == scale.tokens(whole.text) <= budget
+    assert less.tokens == scale.tokens(less.text) <= budget
+    assert set(less.fact_ids) <= set(whole.fact_ids)
+
+
+def test_half_is_promised_to_memories_and_to_facts_and_what_one_leaves_goes_to_the_other() -> None:
+    memories = tuple(Recalled(number, "m" * 150, NOON) for number in range(10))
+    facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 70) for number in range(30))
+    both = recollect(Material("Notes", memories, facts), 500, Counting())
+    only_memories = recollect(Material("Notes", memories), 500, Counting())
+    only_facts = recollect(Material("Notes", (), facts), 500, Counting())
+    few_facts = recollect(Material("Notes", memories, facts[:2]), 500, Counting())
+    assert 2 <= len(both.memory_ids) < len(few_facts.memory_ids) <= len(only_memories.memory_ids)
+    assert 5 <= len(both.fact_ids) < len(only_facts.fact_ids)
+    assert both.text.startswith("(memories for app: Notes)") and both.text.endswith(END)

@@ -1,0 +1,272 @@
+"""A context always fits: for any messages, facts, window and reserve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from shared.context.block import Recalled
+from shared.context.composing import Bounds, Composed, Stage, compose, overfills, source_of
+from shared.context.counting import Counting, TokenSource
+from shared.context.recalling import Material
+from shared.context.selection import KnownFact, in_order
+from shared.context.window import Counted, Utterance, counted, length, length_of, squeezed, staying
+from shared.facts.categories import Category
+from shared.llm.tokens import Rate
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WIDE = 8192
+LETTERS = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
+
+
+def roles(letters: str) -> list[str]:
+    return [LETTERS[letter] for letter in letters]
+
+
+def said(letters: str, tokens: int | Sequence[int] = 100, counting: Counting | None = None) -> list[Counted]:
+    """Return messages of the roles, each known by its number and of so many tokens."""
+    sizes = [tokens] * len(letters) if isinstance(tokens, int) else tokens
+    texts = [f"{number:04d}" + "x" * (4 * size - 4) for number, size in enumerate(sizes)]
+    return [counted(Utterance(r, text), counting or Counting()) for r, text in zip(roles(letters), texts, strict=True)]
+
+
+def places(composed: Iterable[Counted]) -> list[int]:
+    return [int(one.said.content[:4]) for one in composed]
+
+
+def composed(messages: Sequence[Counted], window: int, reserve: int = 0, material: Material | None = None) -> Composed:
+    return compose(messages, material or Material("Notes"), Bounds(1000, window, reserve), Counting())
+
+
+def kept(letters: str) -> list[int]:
+    return list(staying(roles(letters), len(letters)))
+
+
+@pytest.mark.parametrize(
+    ("letters", "left"),
+    [
+        pytest.param("uauauaua", list(range(8)), id="eight stay whole"),
+        pytest.param("uauauauau", [0, 1, 3, 4, 5, 6, 7, 8], id="of nine the middle one goes"),
+        pytest.param("suauauauaua", [0, 1, 2, 5, 6, 7, 8, 9, 10], id="system messages stay beside the first exchange"),
+        pytest.param("uauasauauauaua", [0, 1, 4, 8, 9, 10, 11, 12, 13], id="a system message in the middle stays"),
+        pytest.param("uuauauauauau", [0, 6, 7, 8, 9, 10, 11], id="a first message without an answer stays alone"),
+        pytest.param("auauauauauau", [1, 2, 6, 7, 8, 9, 10, 11], id="a greeting is no exchange"),
+        pytest.param("aaaaaaaaaa", [4, 5, 6, 7, 8, 9], id="no exchange at all"),
+        pytest.param("uatauauauauau", [0, 1, 2, 7, 8, 9, 10, 11, 12], id="the first answer keeps its tool's result"),
+        pytest.param("uauauatttttt", [0, 1, 5, 6, 7, 8, 9, 10, 11], id="the tail reaches back to its call"),
+        pytest.param("uauauatttuuuuut", [0, 1, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], id="also past other messages"),
+        pytest.param("utuuuuuuuuuu", [0, 6, 7, 8, 9, 10, 11], id="a result without a call belongs to nobody"),
+    ],
+)
+def test_when_the_window_is_full_the_middle_of_the_conversation_goes(letters: str, left: list[int]) -> None:
+    assert kept(letters) == left
+
+
+@given(st.text("suat", max_size=40))
+def test_what_went_already_changes_nothing_about_what_stays(letters: str) -> None:
+    once = kept(letters)
+    again = staying([roles(letters)[place] for place in once], len(letters))
+    assert [once[place] for place in again] == once
+
+
+@pytest.mark.parametrize(
+    ("tokens", "stage"),
+    [(6553, Stage.NONE), (6554, Stage.TRIMMED), (7192, Stage.TRIMMED)],
+    ids=["below four fifths", "exactly four fifths", "more"],
+)
+def test_a_conversation_is_compacted_from_exactly_four_fifths_of_the_window_on(tokens: int, stage: Stage) -> None:
+    messages = said("uauauauaua", [100, 100, tokens - 900, *[100] * 7])
+    result = composed(messages, WIDE, 1000)
+    assert result.stage is stage
+    assert result.trimmed == (0 if stage is Stage.NONE else 2)
+
+
+def test_a_reserve_that_would_be_touched_is_kept_free_before_the_window_is_full() -> None:
+    assert composed(said("uauauauaua", 400), WIDE, 4192).stage is Stage.NONE
+    result = composed(said("uauauauaua", 400), WIDE, 4500)
+    assert (result.stage, result.tokens, result.trimmed) == (Stage.TRIMMED, 3200, 2)
+
+
+@pytest.mark.parametrize(
+    ("room", "left"),
+    [
+        pytest.param(1100, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], id="nothing has to go"),
+        pytest.param(1099, [0, 2, 3, 4, 5, 6, 7, 8, 9, 10], id="what is neither here nor there"),
+        pytest.param(999, [0, 3, 4, 5, 6, 7, 8, 9, 10], id="the first question"),
+        pytest.param(899, [0, 4, 5, 6, 7, 8, 9, 10], id="its answer"),
+        pytest.param(799, [0, 4, 7, 8, 9, 10], id="the oldest of the tail, with its result"),
+        pytest.param(599, [0, 4, 8, 9, 10], id="the next one"),
+        pytest.param(399, [0, 4, 10], id="all of the tail but the last message"),
+        pytest.param(299, [0, 10], id="the later system message"),
+        pytest.param(100, [10], id="the first one too"),
+    ],
+)
+def test_what_is_still_too_long_goes_in_turn(room: int, left: list[int]) -> None:
+    messages, cut = squeezed(said("sauasatuauu"), WIDE, room)
+    assert (places(messages), cut) == (left, False)
+
+
+def test_a_last_message_that_alone_exceeds_the_window_is_cut_and_the_result_says_so() -> None:
+    result = composed(said("su", [50, 9000]), WIDE, 1000)
+    assert result.cut and result.stage is Stage.REDUCED and result.trimmed == 1
+    [last] = result.messages
+    assert last.said.content.startswith("0001xxx") and last.said.content.endswith(" […]")
+    assert result.tokens == WIDE - 1000
+
+
+def test_a_last_message_longer_than_what_the_reserve_leaves_stays_whole_and_alone() -> None:
+    result = composed(said("uau", [50, 50, 8000]), WIDE, 1000)
+    assert (places(result.messages), result.tokens, result.cut) == ([2], 8000, False)
+
+
+def test_what_belongs_to_the_last_message_stays_with_it_however_short_it_must_be() -> None:
+    result = composed(said("uatt", [50, 4000, 6000, 3000]), WIDE, 1000)
+    assert places(result.messages) == [1, 2, 3] and result.cut
+    assert [one.tokens for one in result.messages] == [2096, 2096, 3000]
+
+
+def test_a_cut_message_is_cut_at_the_rate_its_provider_counted() -> None:
+    long = counted(Utterance("user", "x" * 1000, tokens=2000), Counting())
+    result = composed([long], 500)
+    assert result.tokens == 500 and len(result.messages[0].said.content) == 250
+    assert result.messages[0].source is TokenSource.CALIBRATED
+
+
+def test_the_least_certain_figure_is_the_one_that_is_named() -> None:
+    counting = Counting(Rate(100, 40))
+    provided = counted(Utterance("user", "hello", tokens=3), counting)
+    bare, remembering = Material("Notes"), Material("Notes", (Recalled(1, "Likes tea", NOON),))
+    bounds = Bounds(1000)
+    assert source_of(compose([provided], bare, bounds, counting), counting) is TokenSource.PROVIDER
+    assert source_of(compose([provided], remembering, bounds, counting), counting) is TokenSource.CALIBRATED
+    assert source_of(compose([provided], remembering, bounds, Counting()), Counting()) is TokenSource.ESTIMATED
+
+
+ABOUT = "What do you know about me?"
+
+
+def fact(number: int, category: Category, confidence: float = 0.9, pin: int | None = None) -> KnownFact:
+    return KnownFact(number, f"Fact {number} " + "f" * 20, category, confidence, NOON, pin)
+
+
+def test_in_the_second_stage_identity_goes_and_projects_and_pins_stay() -> None:
+    facts = [
+        fact(1, Category.PROJECT), fact(2, Category.PREFERENCE), fact(3, Category.PREFERENCE, 0.7),
+        fact(4, Category.IDENTITY), fact(5, Category.IDENTITY, pin=1),
+    ]  # fmt: skip
+    material = Material("Notes", (Recalled(1, "m" * 100, NOON),), in_order(facts, ABOUT))
+    some = composed(said("uauaua", 1000), WIDE, 1000, material)
+    assert (some.stage, set(some.recalled.fact_ids)) == (Stage.NONE, {1, 2, 3, 4, 5})
+    assert some.recalled.memory_ids == (1,)
+    full = composed(said("uauaua", [1000, 1000, 1000, 1000, 1000, 1550]), WIDE, 0, material)
+    assert (full.stage, full.trimmed, full.cut) == (Stage.REDUCED, 0, False)
+    assert set(full.recalled.fact_ids) == {1, 2, 5}
+    assert full.recalled.memory_ids == (), "memories give way as long as the window is full"
+
+
+MESSAGES = st.lists(
+    st.builds(
+        Utterance,
+        st.sampled_from(list(LETTERS.values())),
+        st.integers(0, 10_000).map("y".__mul__) | st.text(max_size=40),
+        st.none(),
+        st.none() | st.integers(0, 20_000),
+    ),
+    max_size=24,
+)
+FACTS = st.lists(
+    st.builds(
+        KnownFact,
+        st.integers(1, 10_000),
+        st.text(min_size=1, max_size=150),
+        st.sampled_from(Category),
+        st.floats(0, 1),
+        st.integers(0, 300).map(lambda days: NOON - timedelta(days=days)),
+        st.none() | st.integers(1, 10),
+    ),
+    max_size=20,
+    unique_by=lambda one: one.fact_id,
+)
+MEMORIES = st.lists(st.text(min_size=1, max_size=150), max_size=10)
+RATES = st.none() | st.builds(Rate, st.integers(1, 500), st.integers(1, 900))
+WINDOWS = st.integers(1, 500) | st.integers(1, 60_000)
+
+
+@settings(max_examples=400, deadline=None)
+@given(MESSAGES, FACTS, MEMORIES, WINDOWS, st.integers(0, 20_000), st.integers(0, 2000), RATES)
+@example([Utterance("user", "x" * 9)], [], [], 1, 0, 1000, Rate(1, 900))
+@example([Utterance("user", "", tokens=50)], [], [], 1, 5, 1000, None)
+def test_for_any_messages_facts_window_and_reserve_the_result_fits(
+    utterances: list[Utterance],
+    facts: list[KnownFact],
+    contents: list[str],
+    window: int,
+    reserve: int,
+    budget: int,
+    rate: Rate | None,
+) -> None:
+    counting = Counting(rate)
+    named = [replace(one, name=str(place)) for place, one in enumerate(utterances)]
+    given_ones = [counted(one, counting) for one in named]
+    memories = tuple(Recalled(number, content, NOON) for number, content in enumerate(contents))
+    material = Material("Notes", memories, in_order(facts, ABOUT))
+    bounds = Bounds(budget, window, reserve)
+    result = compose(given_ones, material, bounds, counting)
+
+    assert result.tokens <= window
+    last = given_ones[-1].tokens if given_ones else 0
+    assert result.tokens <= max(bounds.room, min(last, window))
+    assert result.tokens <= bounds.room or not result.recalled.text
+    check_figures(given_ones, result, counting, bounds)
+    check_messages(given_ones, result, bounds)
+    pinned = [one.fact_id for one in in_order(facts, None) if one.pin is not None]
+    shown = [one for one in result.recalled.fact_ids if one in pinned]
+    assert shown == [one for one in pinned if one in shown], "pins keep their order"
+
+
+def check_figures(given_ones: list[Counted], result: Composed, counting: Counting, bounds: Bounds) -> None:
+    assert result.recalled.tokens == counting.tokens(result.recalled.text) <= bounds.budget
+    assert result.trimmed == len(given_ones) - len(result.messages)
+    untouched = [one for one in result.messages if one in given_ones]
+    assert result.cut == (len(untouched) < len(result.messages))
+    for one in result.messages:
+        if one.said.tokens is None and one.source is counting.source and one in given_ones:
+            assert one.tokens == counting.tokens(one.said.content)
+    if result.stage is Stage.NONE:
+        assert list(result.messages) == given_ones and not overfills(result.tokens, bounds)
+
+
+def check_messages(given_ones: list[Counted], result: Composed, bounds: Bounds) -> None:
+    """Check what stays: the last message, the order, tool pairs, and system messages before anything else."""
+    where = [int(one.said.name or "") for one in result.messages]
+    assert where == sorted(where)
+    if given_ones:
+        assert where[-1] == len(given_ones) - 1
+        if given_ones[-1].tokens <= (bounds.window or 0):
+            assert result.messages[-1] == given_ones[-1], "a last message that fits is not touched"
+    call: int | None = None
+    for place, one in enumerate(given_ones):
+        call = place if one.said.role == "assistant" else call
+        if one.said.role == "tool" and call is not None:
+            assert (place in where) == (call in where), "a call and its result are never parted"
+    system = {place for place, one in enumerate(given_ones) if one.said.role == "system"}
+    if not system <= set(where):
+        assert all(place in system or belongs_to_last(given_ones, place) for place in where)
+
+
+def belongs_to_last(given_ones: list[Counted], place: int) -> bool:
+    call = max((i for i, one in enumerate(given_ones) if one.said.role == "assistant"), default=-1)
+    is_result = given_ones[-1].said.role == "tool" and call >= 0
+    is_mine = place == call or (place > call and given_ones[place].said.role == "tool")
+    return place == len(given_ones) - 1 or (is_result and is_mine)
+
+
+@given(MESSAGES, RATES)
+def test_a_length_is_the_sum_of_its_messages(utterances: list[Utterance], rate: Rate | None) -> None:
+    counting = Counting(rate)
+    assert length_of(utterances, counting) == length(counted(one, counting) for one in utterances)
