@@ -19,6 +19,7 @@ from loop.cli.doctor import add_to as add_doctor
 from loop.cli.energy import add_to as add_energy
 from loop.cli.erasing import add_to as add_erasing
 from loop.cli.events import group as events
+from loop.cli.facts import group as facts
 from loop.cli.ingesting import add_to as add_ingesting
 from loop.cli.jobs import group as jobs
 from loop.cli.memories import group as memories
@@ -42,8 +43,8 @@ program = typer.Typer(
 for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, add_ingesting):
     add(program)
 for name, group in (
-    ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("jobs", jobs),
-    ("events", events), ("webhooks", webhooks),
+    ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("facts", facts),
+    ("jobs", jobs), ("events", events), ("webhooks", webhooks),
 ):  # fmt: skip
     program.add_typer(group, name=name)
 
