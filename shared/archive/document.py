@@ -13,12 +13,16 @@ from pydantic.alias_generators import to_camel
 
 from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags
 from shared.conversations.lifecycle import Role
+from shared.facts.categories import Category
+from shared.facts.models import FactChangeKind
 from shared.memories.models import ChangeKind
 
 _Archived = TypeVar("_Archived", bound=BaseModel)
 
 _OwnId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]
 _Label = Annotated[str, Field(min_length=1, max_length=200)]
+_Count = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
+_Statement = Annotated[str, Field(min_length=1, max_length=4000)]
 _Micro = Annotated[int, Field(strict=True, ge=0, le=10**18)]
 
 
@@ -43,6 +47,7 @@ class ArchivedMessage(_Part):
     role: Role
     name: _Label | None = None
     content: str
+    tokens: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] | None = None
     created_at: Moment
 
 
@@ -58,6 +63,7 @@ class ArchivedConversation(_Part):
     snoozed_until: Moment | None = None
     ended_at: Moment | None = None
     end_reason: Annotated[str, Field(max_length=500)] | None = None
+    facts_seen: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] = 0
     messages: list[ArchivedMessage] = []
 
     @model_validator(mode="after")
@@ -121,6 +127,57 @@ class ArchivedChange(_Part):
     at: Moment
 
 
+class ArchivedFactSource(_Part):
+    """One place where a fact was said; without a conversation: by hand."""
+
+    conversation_id: Id | None = None
+    message_ids: list[Id] = []
+    statement: _Statement
+    category: Category
+    agent: _Label
+    mentions: _Count = 1
+    first_seen: Moment
+    last_seen: Moment
+
+
+class ArchivedFact(_Part):
+    """A fact that stands, or one beneath the fact that replaced it."""
+
+    fact_id: _OwnId
+    user_id: _Label | None = None
+    statement: _Statement
+    category: Category
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    mention_count: _Count = 1
+    pinned: bool = False
+    by_hand: bool = False
+    agent: _Label
+    updates_fact_id: _OwnId | None = None
+    version: _Count = 1
+    first_seen: Moment
+    last_seen: Moment
+    updated_at: Moment
+    sources: Annotated[list[ArchivedFactSource], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _was_said_once_in_each_place(self) -> Self:
+        return _once(self, "conversationId", [one.conversation_id for one in self.sources])
+
+
+class ArchivedFactChange(_Part):
+    """One thing that happened to a fact."""
+
+    fact_id: _OwnId
+    kind: FactChangeKind
+    actor: _Label
+    reason: Annotated[str, Field(max_length=2000)]
+    before: str | None = None
+    after: str | None = None
+    conversation_ids: list[Id] = []
+    related_fact_id: _OwnId | None = None
+    at: Moment
+
+
 class Archive(_Part):
     """Everything of an app but its tokens, jobs and spending."""
 
@@ -132,10 +189,14 @@ class Archive(_Part):
     origins: list[ArchivedOrigin] = []
     memories: list[ArchivedMemory] = []
     history: list[ArchivedChange] = []
+    facts: list[ArchivedFact] = []
+    fact_history: list[ArchivedFactChange] = []
 
     @model_validator(mode="after")
     def _names_each_once(self) -> Self:
         _once(self, "conversationId", [one.conversation_id for one in self.conversations])
+        _once(self, "factId", [one.fact_id for one in self.facts])
+        _once(self, "updatesFactId", [one.updates_fact_id for one in self.facts if one.updates_fact_id is not None])
         return _once(self, "memoryId", [one.memory_id for one in self.memories])
 
 

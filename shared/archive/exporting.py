@@ -1,4 +1,4 @@
-"""Takes an app out whole: its conversations, its memories and everything that happened to them.
+"""Takes an app out whole: its conversations, its memories, its facts, and what happened to them.
 
 Tokens, jobs and spending stay behind; they belong to the installation.
 """
@@ -23,6 +23,7 @@ from shared.archive.document import (
     ArchivedSource,
     ArchivedStanding,
 )
+from shared.archive.exporting_facts import out_facts, out_history
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import ConversationFilter, list_conversations, messages_of
@@ -41,6 +42,7 @@ def export_app(session: Session, app: App, now: datetime) -> Archive:
     memories = list(queries.standing(session, app.app_id))[::-1]
     changes = list(queries.changes_of_app(session, app.app_id, EVERYTHING))[::-1]
     origins = queries.origins_of_app(session, app.app_id)
+    facts = out_facts(session, app.app_id)
     linked = queries.sources_by_memory(session, [memory.memory_id for memory in memories])
     return Archive(
         exported_at=now,
@@ -55,6 +57,8 @@ def export_app(session: Session, app: App, now: datetime) -> Archive:
         origins=[_out_origin(one) for one in origins],
         memories=[_out_memory(one, linked.get(one.memory_id, [])) for one in memories],
         history=[_out_change(one, ids) for one in changes],
+        facts=facts,
+        fact_history=out_history(session, facts, ids),
     )
 
 
@@ -69,13 +73,19 @@ def _out_conversation(session: Session, one: Conversation) -> ArchivedConversati
         snoozed_until=one.snoozed_until,
         ended_at=one.ended_at,
         end_reason=one.end_reason,
+        facts_seen=one.facts_seen,
         messages=[_out_message(message) for message in messages_of(session, one.key)],
     )
 
 
 def _out_message(one: Message) -> ArchivedMessage:
     return ArchivedMessage(
-        message_id=one.message_id, role=Role(one.role), name=one.name, content=one.content, created_at=one.created_at
+        message_id=one.message_id,
+        role=Role(one.role),
+        name=one.name,
+        content=one.content,
+        tokens=one.tokens,
+        created_at=one.created_at,
     )
 
 

@@ -25,7 +25,7 @@ from shared.archive.document import (
     ArchivedStanding,
 )
 from shared.archive.exporting import EVERYTHING
-from shared.causes import Cause
+from shared.archive.importing_facts import ArrivingFacts, import_cause
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
 from shared.errors import Conflict, Limit
@@ -48,6 +48,10 @@ class Imported:
     memories_skipped: int = 0
     changes: int = 0
     changes_skipped: int = 0
+    facts: int = 0
+    facts_skipped: int = 0
+    fact_changes: int = 0
+    fact_changes_skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,15 @@ class _Arrival:
         self._take_history()
         for memory in arriving:
             self._take_memory(memory, cap)
+        self._take_facts()
         return self.done
+
+    def _take_facts(self) -> None:
+        cause = import_cause(IMPORT, self.archive.app.app_id, self.now)
+        arriving = ArrivingFacts(self.session, self.app.app_id, self.keys, cause)
+        arriving.carry_out(self.archive.facts, self.archive.fact_history)
+        self.done.facts, self.done.facts_skipped = arriving.facts, arriving.skipped
+        self.done.fact_changes, self.done.fact_changes_skipped = arriving.changes, arriving.changes_skipped
 
     def _take_conversation(self, archived: ArchivedConversation) -> None:
         present = find_conversation(self.session, self.app.app_id, archived.conversation_id)
@@ -220,7 +232,7 @@ class _Arrival:
             updated_at=archived.updated_at,
         )
         origins = self._in_sources(archived.sources)
-        cause = Cause(IMPORT, f"imported from an archive of app {self.archive.app.app_id}", self.now)
+        cause = import_cause(IMPORT, self.archive.app.app_id, self.now)
         record(self.session, memory, ChangeKind.CREATED, Texts(after=archived.content), cause, origins)
         give_place(self.session, memory, origins, cause, cap)
         self.done.memories += 1
@@ -248,6 +260,7 @@ def _in_conversation(app_id: str, archived: ArchivedConversation) -> Conversatio
         snoozed_until=archived.snoozed_until,
         ended_at=archived.ended_at,
         end_reason=archived.end_reason,
+        facts_seen=min(archived.facts_seen, len(archived.messages)),
     )
 
 
@@ -261,6 +274,7 @@ def _in_messages(conversation: Conversation, archived: Sequence[ArchivedMessage]
             role=one.role,
             name=one.name,
             content=one.content,
+            tokens=one.tokens,
             created_at=one.created_at,
         )
         for position, one in enumerate(archived)

@@ -164,6 +164,12 @@ def history_of(session: Session, fact_id: int) -> Sequence[FactChange]:
     return session.scalars(query.order_by(FactChange.change_id)).all()
 
 
+def history_of_many(session: Session, fact_ids: Collection[int]) -> Sequence[FactChange]:
+    """Return everything that happened to some facts, oldest first."""
+    query = select(FactChange).where(FactChange.fact_id.in_(fact_ids))
+    return session.scalars(query.order_by(FactChange.change_id)).all()
+
+
 def history_in_app(session: Session, app_id: str, fact_id: int) -> Sequence[FactChange]:
     """Return everything that happened to a fact of an app, oldest first. Raises: NotFound."""
     history = [one for one in history_of(session, fact_id) if one.app_id == app_id]

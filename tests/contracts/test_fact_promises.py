@@ -8,6 +8,11 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from shared.apps.queries import get_app, lock_app
+from shared.archive.document import Archive
+from shared.archive.exporting import export_app
+from shared.archive.importing import Bounds, Imported, import_archive
+from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.models import FactChangeKind, FactState
 from shared.facts.writing import keep_vectors
@@ -82,6 +87,47 @@ def test_a_vector_is_kept_only_for_the_words_it_was_made_of(book: Notebook) -> N
     assert {fact.fact_id: fact.vector for fact in book.facts()} == {first.fact_id: vector, second.fact_id: None}
     with book.house.database.read() as session:
         assert [fact.fact_id for fact in queries.without_vector(session, "notes", "m", 10)] == [second.fact_id]
+
+
+def carry(book: Notebook, app_id: str) -> Imported:
+    """Take the app out and put it into another."""
+    now = book.house.clock.now()
+    with book.house.database.write() as session:
+        taken = export_app(session, get_app(session, book.app_id), now)
+        assert Archive.model_validate_json(taken.model_dump_json(by_alias=True)) == taken
+        return import_archive(session, lock_app(session, app_id), taken, Bounds(10, 200, 10_000), now)
+
+
+def test_facts_go_with_their_app_into_another_and_arrive_once(book: Notebook) -> None:
+    book.learn("c1", found("User lives in Copenhagen"), found("User likes jazz", "m2"), user_id="u1")
+    book.house.clock.advance(60)
+    book.learn("c2", found("User lives in London"), user_id="u1")
+    book.write("User plays chess", pinned=True)
+    book.delete(book.write("User has a secret").fact_id)
+    book.house.install("copy")
+    copy = Notebook(book.house, "copy")
+    done = carry(book, "copy")
+    assert (done.facts, done.facts_skipped) == (4, 0)
+    looks = [(one.statement, one.user_id, one.confidence, one.pin_slot, one.last_seen) for one in copy.facts()]
+    assert looks == [(one.statement, one.user_id, one.confidence, one.pin_slot, one.last_seen) for one in book.facts()]
+    london = copy.fact_saying("London")
+    assert copy.fact(london.updates_fact_id or 0).statement == "User lives in Copenhagen"
+    assert copy.kinds(london.updates_fact_id or 0) == ["learned", "replaced", "learned"]
+    assert (carry(book, "copy").facts, copy.statements()) == (0, book.statements())
+    copy.erase("c2")
+    assert "User lives in Copenhagen" in copy.statements()
+    assert "User lives in London" in book.statements()
+
+
+def test_archived_facts_for_which_there_is_no_place_are_refused_whole(book: Notebook) -> None:
+    book.learn("c1", *(found(f"User owns item {i}", f"m{i}") for i in range(80)))
+    book.house.install("copy")
+    copy = Notebook(book.house, "copy")
+    copy.learn("c9", *(found(f"User sold item {i}", f"m{i}") for i in range(80)))
+    with pytest.raises(Conflict) as refused:
+        carry(book, "copy")
+    assert (refused.value.code, refused.value.details) == ("no_room", {"arriving": 80, "free": 70})
+    assert len(copy.facts()) == 80
 
 
 def test_more_than_120_facts_are_brought_back_to_120(book: Notebook) -> None:

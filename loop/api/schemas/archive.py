@@ -20,6 +20,8 @@ class ImportedAnswer(Success):
     messages: int
     memories: Arrived
     history: Arrived
+    facts: Arrived
+    fact_history: Arrived
 
     @classmethod
     def of(cls, done: Imported) -> ImportedAnswer:
@@ -29,4 +31,6 @@ class ImportedAnswer(Success):
             messages=done.messages,
             memories=Arrived(imported=done.memories, skipped=done.memories_skipped),
             history=Arrived(imported=done.changes, skipped=done.changes_skipped),
+            facts=Arrived(imported=done.facts, skipped=done.facts_skipped),
+            fact_history=Arrived(imported=done.fact_changes, skipped=done.fact_changes_skipped),
         )

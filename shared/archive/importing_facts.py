@@ -1,0 +1,177 @@
+"""Puts archived facts into an app: with what they replaced, where each was said, and their history.
+
+A fact that the app already has is left as it is and counted. The caps hold: where there is no place nothing is
+imported, and a pin for which there is no place is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from shared.archive.document import ArchivedFact, ArchivedFactChange, ArchivedFactSource
+from shared.causes import Cause
+from shared.errors import Conflict
+from shared.facts import queries
+from shared.facts.clearing import refuse_while_clearing
+from shared.facts.history import Texts, record
+from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState
+from shared.facts.normalising import said_key
+from shared.facts.placing import free_slots
+
+
+@dataclass
+class ArrivingFacts:
+    """An import of facts under way, into a locked app; ``keys`` has its conversations by their ids."""
+
+    session: Session
+    app_id: str
+    keys: Mapping[str, int]
+    cause: Cause
+    facts: int = 0
+    skipped: int = 0
+    changes: int = 0
+    changes_skipped: int = 0
+    _ids: dict[int, int] = field(default_factory=dict)
+    _arrived: list[Fact] = field(default_factory=list)
+
+    def carry_out(self, facts: Sequence[ArchivedFact], history: Sequence[ArchivedFactChange]) -> None:
+        """Take in facts and their history. Raises: Conflict, while the app is cleared or where there is no place."""
+        if not facts:
+            return
+        refuse_while_clearing(self.session, self.app_id)
+        beneath = {one.updates_fact_id for one in facts}
+        arriving = self._unknown([one for one in facts if one.fact_id not in beneath])
+        self._refuse_too_many(len(arriving))
+        by_id = {one.fact_id: one for one in facts}
+        for one in arriving:
+            self._take_chain(one, by_id)
+        self.facts = len(self._arrived)
+        self.skipped = len(facts) - self.facts
+        self._take_history(history)
+        for fact in self._arrived:
+            record(self.session, fact, FactChangeKind.LEARNED, self.cause, Texts(after=fact.statement))
+
+    def _unknown(self, standing: Sequence[ArchivedFact]) -> list[ArchivedFact]:
+        known = {fact.said_key for fact in queries.standing(self.session, self.app_id, any_user=True)}
+        arriving: dict[str, ArchivedFact] = {}
+        for one in standing:
+            key = said_key(one.user_id, one.statement)
+            if key not in known:
+                arriving.setdefault(key, one)
+        return list(arriving.values())
+
+    def _refuse_too_many(self, arriving: int) -> None:
+        free = len(free_slots(self.session, self.app_id))
+        if arriving > free:
+            raise Conflict(
+                f"The archive brings {arriving} facts, but app {self.app_id} has {free} free places of {SLOTS}; "
+                f"delete some first, or import into another app.",
+                code="no_room",
+                details={"arriving": arriving, "free": free},
+            )
+
+    def _take_chain(self, top: ArchivedFact, by_id: Mapping[int, ArchivedFact]) -> None:
+        """Take in a fact with what it replaced, the lowest first."""
+        chain: list[ArchivedFact] = []
+        lower: ArchivedFact | None = top
+        while lower is not None:
+            chain.append(lower)
+            lower = by_id.get(lower.updates_fact_id or 0)
+        beneath: int | None = None
+        for one in reversed(chain):
+            beneath = self._take(one, beneath, stands=one is top)
+
+    def _take(self, archived: ArchivedFact, updates: int | None, stands: bool) -> int:
+        fact = _in_fact(self.app_id, archived, updates)
+        if stands:
+            fact.state, fact.slot = FactState.STANDING, free_slots(self.session, self.app_id)[0]
+            fact.pin_slot = self._free_pin() if archived.pinned else None
+        self.session.add(fact)
+        self.session.flush()
+        self.session.add_all(_in_source(fact.fact_id, one, self._key(one)) for one in archived.sources)
+        self.session.flush()
+        self._arrived.append(fact)
+        self._ids[archived.fact_id] = fact.fact_id
+        return fact.fact_id
+
+    def _free_pin(self) -> int | None:
+        _, taken = queries.taken_places(self.session, self.app_id)
+        return next((place for place in range(1, PIN_SLOTS + 1) if place not in taken), None)
+
+    def _key(self, source: ArchivedFactSource) -> int | None:
+        if source.conversation_id is None:
+            return None
+        if source.conversation_id not in self.keys:
+            raise Conflict(
+                f"The archive has a fact of conversation {source.conversation_id}, but not the conversation.",
+                code="broken_archive",
+            )
+        return self.keys[source.conversation_id]
+
+    def _take_history(self, history: Sequence[ArchivedFactChange]) -> None:
+        for one in history:
+            fact_id = self._ids.get(one.fact_id)
+            if fact_id is None:
+                self.changes_skipped += 1
+                continue
+            self.session.add(self._in_change(one, fact_id))
+            self.changes += 1
+        self.session.flush()
+
+    def _in_change(self, one: ArchivedFactChange, fact_id: int) -> FactChange:
+        return FactChange(
+            fact_id=fact_id,
+            app_id=self.app_id,
+            kind=one.kind,
+            actor=one.actor,
+            reason=one.reason,
+            before=one.before,
+            after=one.after,
+            source_keys=sorted(self.keys[name] for name in one.conversation_ids if name in self.keys),
+            related_fact_id=self._ids.get(one.related_fact_id or 0),
+            at=one.at,
+        )
+
+
+def import_cause(actor: str, app_id: str, now: datetime) -> Cause:
+    """Return an archive of an app as the cause of a change."""
+    return Cause(actor, f"imported from an archive of app {app_id}", now)
+
+
+def _in_fact(app_id: str, archived: ArchivedFact, updates: int | None) -> Fact:
+    return Fact(
+        app_id=app_id,
+        user_id=archived.user_id,
+        state=FactState.REPLACED,
+        statement=archived.statement,
+        said_key=said_key(archived.user_id, archived.statement),
+        category=archived.category,
+        confidence=archived.confidence,
+        mention_count=archived.mention_count,
+        by_hand=archived.by_hand,
+        agent=archived.agent,
+        updates_fact_id=updates,
+        version=archived.version,
+        first_seen=archived.first_seen,
+        last_seen=archived.last_seen,
+        updated_at=archived.updated_at,
+    )
+
+
+def _in_source(fact_id: int, one: ArchivedFactSource, key: int | None) -> FactSource:
+    return FactSource(
+        fact_id=fact_id,
+        conversation_key=key,
+        conversation_id=one.conversation_id,
+        message_ids=one.message_ids,
+        statement=one.statement,
+        category=one.category,
+        agent=one.agent,
+        mentions=one.mentions,
+        first_seen=one.first_seen,
+        last_seen=one.last_seen,
+    )
