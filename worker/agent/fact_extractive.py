@@ -6,7 +6,6 @@ Turns of assistants, quotations and what was only recalled are no source. Source
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,16 +14,12 @@ from time import perf_counter
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens
 from shared.telemetry.metrics import RefusedFact
-from shared.wording import clean
 from worker.agent.fact_clauses import stating_clauses
 from worker.agent.fact_corrections import Found, found_in, settled
 from worker.agent.fact_protocol import Extraction, FactAgent, KnownFact, Segment, Statement
+from worker.agent.fact_statements import LONGEST, once_each, without_recalled
 from worker.agent.fact_wording import name_of, stated
 from worker.agent.protocol import Turn
-
-LONGEST = 200
-"""Characters of a statement at most; a longer one is not made, because cutting changes meaning."""
-_MARKER = re.compile(r"^[ \t]*(?:[-*•+>]|\d{1,2}[.)])?[ \t]*")
 
 
 class ExtractiveFactAgent(FactAgent):
@@ -48,39 +43,14 @@ class ExtractiveFactAgent(FactAgent):
 
 def _extracted(segment: Segment) -> Extraction:
     refused: Counter[RefusedFact] = Counter()
-    statements: dict[str, Statement] = {}
+    statements: list[Statement] = []
     names = frozenset(turn.name for turn in (*segment.before, *segment.turns) if turn.name)
-    recalled = frozenset(said_form(fact.statement) for fact in segment.known)
     for turn in segment.turns:
-        if turn.role != "user":
-            continue
-        content, repeated = _without_recalled(turn.content, recalled)
-        refused[RefusedFact.RECALLED] += repeated
-        for statement in _statements(replace(turn, content=content), segment.known, names):
-            keep(statements, statement)
-    return Extraction(tuple(statements.values()), len(segment.turns), +refused)
-
-
-def keep(statements: dict[str, Statement], new: Statement) -> None:
-    """Add a statement; one that is there already only gains the messages, and what the new one updates."""
-    key = said_form(new.text)
-    old = statements.get(key)
-    if old is not None:
-        ids = tuple(dict.fromkeys((*old.message_ids, *new.message_ids)))
-        new = replace(old, message_ids=ids, updates=old.updates if new.updates is None else new.updates)
-    statements[key] = new
-
-
-def said_form(text: str) -> str:
-    """Return what two equal statements have in common, however they are marked, spaced and ended."""
-    return _MARKER.sub("", clean(text)).strip(" .!").casefold()
-
-
-def _without_recalled(content: str, recalled: frozenset[str]) -> tuple[str, int]:
-    """Leave out the lines that a known fact says word for word, and count them."""
-    lines = content.splitlines()
-    own = [line for line in lines if said_form(line) not in recalled]
-    return "\n".join(own), len(lines) - len(own)
+        if turn.role == "user":
+            content, repeated = without_recalled(turn.content, segment.known)
+            refused[RefusedFact.RECALLED] += repeated
+            statements += _statements(replace(turn, content=content), segment.known, names)
+    return Extraction(once_each(statements), len(segment.turns), +refused)
 
 
 def _statements(turn: Turn, known: Sequence[KnownFact], names: frozenset[str]) -> Iterator[Statement]:

@@ -167,3 +167,17 @@ HOLLOW = _set(
     """
 )
 """Say nothing alone: ``working on a new project``."""
+NUMERALS = tuple(
+    re.findall(
+        r"\w+",
+        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+        seventeen eighteen nineteen twenty""",
+    )
+)
+EXPLAINING = _set(
+    """
+    user lives live living works work working likes like loves love prefers prefer enjoys uses use name called plans
+    wants owns speaks learning building planning
+    """
+)
+"""Words in which anything can be put: that they were said shows nothing."""
