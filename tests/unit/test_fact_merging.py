@@ -1,0 +1,206 @@
+"""When two statements say the same, when one contradicts another, and when they are simply two."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from shared.facts.likeness import differ, oppose
+from shared.facts.merging import Known, New, Repeat, Replace, Stated, judge
+from shared.facts.normalising import normal, said_key
+from shared.facts.single_values import contradict
+from shared.llm.embedding import to_bytes
+from shared.telemetry.metrics import MergedBy
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+SAME = 0.9
+
+
+def vector(angle: float) -> bytes:
+    """A unit vector at an angle, so that the cosine of two is the cosine of their difference."""
+    return to_bytes(np.array([np.cos(angle), np.sin(angle)], dtype=np.float32))
+
+
+def known(fact_id: int, text: str, angle: float | None = 0.0, model: str = "m") -> Known:
+    return Known(fact_id, text, NOW + timedelta(hours=fact_id), None if angle is None else vector(angle), model)
+
+
+def stated(text: str, angle: float | None = 0.0, updates: int | None = None, model: str = "m") -> Stated:
+    return Stated(text, updates, None if angle is None else vector(angle), model)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("User lives in Copenhagen", "the user lives in copenhagen."),
+        ("  User  likes\ttea ", "likes tea"),
+        ("User’s name is Anna", "the user's name is Anna"),
+        ("User likes “jazz”!", 'user likes "jazz'),
+        ("User is a self‑taught cook", "is a self-taught cook"),
+    ],
+    ids=["case-and-subject", "white-space", "apostrophe", "quotes", "dash"],
+)
+def test_what_does_not_change_the_meaning_is_not_seen(one: str, other: str) -> None:
+    assert normal(one) == normal(other)
+    assert said_key("u1", one) == said_key("u1", other) != said_key("u2", other)
+
+
+@pytest.mark.parametrize("text", ["User", "...", "the user", "ユーザー", "userland is fun", "users vote"])
+def test_a_statement_always_keeps_something(text: str) -> None:
+    assert normal(text)
+
+
+def test_the_subject_goes_only_where_it_is_a_word_of_its_own() -> None:
+    assert (normal("userland is fun"), normal("Users vote")) == ("userland is fun", "users vote")
+
+
+def test_no_user_and_an_empty_name_are_two() -> None:
+    assert said_key(None, "likes tea") != said_key("", "likes tea")
+
+
+APART = [
+    ("User lives in Copenhagen", "User lives in London"),
+    ("User is 34 years old", "User is 35 years old"),
+    ("User has two children", "User has three children"),
+    ("User was born on 15 March", "User was born on 16 March"),
+    ("User likes coffee", "User does not like coffee"),
+    ("User likes coffee", "User hates coffee"),
+    ("User no longer smokes", "User smokes"),
+    ("User doesn't eat meat", "User eats meat"),
+    ("User used to live in Rome", "User lives in Rome"),
+    ("User prefers tea to coffee", "User prefers coffee to tea"),
+    ("User moved from Paris to London", "User moved from London to Paris"),
+    ("User's wife is a nurse", "User is a nurse"),
+    ("User likes coffee without sugar", "User likes coffee with sugar"),
+    ("User works with Python", "User works with Rust"),
+    ("User is allergic to peanuts", "User is allergic to shellfish"),
+    ("User's brother is called Tom", "User's brother is called Tim"),
+    ("User has a meeting on Monday", "User has a meeting on Tuesday"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), APART, ids=[f"{a} / {b}" for a, b in APART])
+def test_statements_that_differ_in_a_word_that_matters_stay_apart(one: str, other: str) -> None:
+    assert differ(one, other) and differ(other, one)
+    assert not isinstance(judge(stated(one), [known(1, other)], SAME), Repeat)
+
+
+ALIKE = [
+    ("User likes jazz", "The user really enjoys jazz."),
+    ("User prefers morning meetings", "User prefers meetings in the morning"),
+    ("User is building a web app", "User builds a web application"),
+    ("User does not like cats", "User dislikes cats"),
+    ("User currently works at Acme", "User is employed at Acme"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE, ids=[a for a, _ in ALIKE])
+def test_the_same_in_other_words_is_a_repeat_when_the_vectors_say_so_too(one: str, other: str) -> None:
+    facts = [known(1, "User plays chess", 2.0), known(2, other, 0.1)]
+    assert judge(stated(one), facts, SAME) == Repeat(2, MergedBy.EMBEDDING)
+    assert not isinstance(judge(stated(one), [known(2, other, 1.0)], SAME), Repeat)
+    assert not isinstance(judge(stated(one), [known(2, other, None)], SAME), Repeat)
+
+
+def test_vectors_of_two_models_are_not_compared() -> None:
+    assert judge(stated("User likes jazz", model="a"), [known(1, "User enjoys jazz", model="b")], SAME) == New()
+
+
+def test_exactly_the_same_meaning_is_enough() -> None:
+    angle = float(np.arccos(0.9))
+    facts = [known(1, "User enjoys jazz", angle)]
+    cosine = float(np.frombuffer(vector(0.0), "<f4") @ np.frombuffer(vector(angle), "<f4"))
+    assert judge(stated("User likes jazz"), facts, cosine) == Repeat(1, MergedBy.EMBEDDING)
+    assert judge(stated("User likes jazz"), facts, cosine + 1e-3) == New()
+
+
+def test_the_same_words_are_a_repeat_without_any_vector() -> None:
+    facts = [known(1, "User plays chess", None), known(2, "user likes JAZZ.", None)]
+    assert judge(stated("User likes jazz", None), facts, SAME) == Repeat(2, MergedBy.TEXT)
+
+
+def test_what_is_named_is_replaced_and_nothing_else() -> None:
+    facts = [known(1, "User has a dog"), known(2, "User lives in Copenhagen"), known(3, "User plays chess")]
+    assert judge(stated("User has moved to London", updates=2), facts, SAME) == Replace(2, by_rule=False)
+
+
+@pytest.mark.parametrize("updates", [None, 99], ids=["nothing", "a-stranger"])
+def test_a_name_that_is_not_among_the_users_facts_is_ignored(updates: int | None) -> None:
+    facts = [known(1, "User has a dog", 2.0)]
+    assert judge(stated("User plays chess", updates=updates), facts, SAME) == New()
+    assert judge(stated("user has a dog.", 2.0, updates), facts, SAME) == Repeat(1, MergedBy.TEXT)
+
+
+def test_what_names_the_fact_that_it_repeats_is_a_repeat() -> None:
+    assert judge(stated("user has a dog", updates=1), [known(1, "User has a dog")], SAME) == Repeat(1, MergedBy.TEXT)
+
+
+def test_what_replaces_one_fact_and_repeats_another_does_both() -> None:
+    facts = [known(1, "User lives in Copenhagen", 2.0), known(2, "User lives in London")]
+    judgement = judge(stated("user lives in london", updates=1), facts, SAME)
+    assert judgement == Replace(1, by_rule=False, repeats=Repeat(2, MergedBy.TEXT))
+
+
+CONTRADICTIONS = [
+    ("User is based in Copenhagen", "User is based in London"),
+    ("User lives in New York", "The user now lives in San Francisco."),
+    ("User works at Acme", "User works for Globex Corp"),
+    ("User works as a nurse", "User is working as a teacher"),
+    ("User's name is Anna", "User is called Maria"),
+    ("User is 34 years old", "User is 35"),
+    ("User's email is a@example.org", "User's email address is b@example.org"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), CONTRADICTIONS, ids=[new for _, new in CONTRADICTIONS])
+def test_a_second_value_of_what_there_is_one_of_replaces_the_first(old: str, new: str) -> None:
+    assert contradict(old, new) and contradict(new, old)
+    facts = [known(1, "User plays chess", 2.0), known(2, old)]
+    assert judge(stated(new), facts, SAME) == Replace(2, by_rule=True)
+
+
+HARMLESS = [
+    ("User lives in London", "User lives in North London"),
+    ("User lives in London", "User lives in a flat"),
+    ("User lives in London", "User is based in Paris"),
+    ("User's wife lives in London", "User lives in Paris"),
+    ("User's son is 4 years old", "User is 35 years old"),
+    ("User works at Acme", "User works as a nurse"),
+    ("User works at Acme", "User works at home on Fridays"),
+    ("User's name is Anna", "User's dog's name is Rex"),
+    ("User used to live in Rome", "User lives in Paris"),
+    ("User speaks Spanish", "User speaks German"),
+    ("User likes jazz", "User likes rock"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), HARMLESS, ids=[f"{a} / {b}" for a, b in HARMLESS])
+def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
+    assert not contradict(one, other) and not contradict(other, one)
+    assert judge(stated(one, 0.0), [known(1, other, 2.0)], SAME) == New()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("User likes coffee", "User does not like coffee"),
+        ("User hates coffee", "User loves coffee"),
+        ("User eats meat", "User never eats meat"),
+    ],
+    ids=["not", "hates", "never"],
+)
+def test_the_same_said_with_the_opposite_sign_replaces_it(one: str, other: str) -> None:
+    assert oppose(one, other) and oppose(other, one)
+    assert judge(stated(one), [known(1, other)], SAME) == Replace(1, by_rule=True)
+
+
+def test_the_opposite_of_something_else_replaces_nothing() -> None:
+    assert not oppose("User likes coffee in the evening", "User does not like coffee")
+    assert not oppose("User does not like tea", "User likes coffee")
+
+
+def test_of_several_contradicted_facts_the_latest_heard_is_replaced() -> None:
+    facts = [known(2, "User lives in Rome"), known(1, "User lives in Oslo")]
+    assert judge(stated("User lives in Paris"), facts, SAME) == Replace(2, by_rule=True)
