@@ -15,6 +15,7 @@ from string import Template
 from loop.thinking.focus import FocusKind
 from loop.thinking.situation import Energy, Said, Seen, Situation
 from loop.thinking.tools import TOOLS
+from shared.context.window import owners_of
 from shared.energy.budget import to_units
 from shared.errors import Configuration
 from shared.llm.calls import WorkKind
@@ -144,7 +145,10 @@ def _standing(seen: Seen) -> str:
 
 
 def _newest_fitting(messages: Sequence[Said], mark: str, room: int) -> list[str]:
-    """Return as many of the newest messages as fit; the last one always, cut if need be."""
+    """Return as many of the newest messages as fit; the last one always, cut if need be.
+
+    They never begin with what a tool returned while the call it belongs to is left out.
+    """
     fitting: list[str] = []
     room -= most_tokens(f"{mark} the first 000000 messages are left out") + 1
     for said in reversed(messages):
@@ -156,7 +160,14 @@ def _newest_fitting(messages: Sequence[Said], mark: str, room: int) -> list[str]
             break
         room -= most_tokens(text) + 1
         fitting.append(text)
-    return fitting[::-1]
+    return fitting[::-1][_parted(messages, len(messages) - len(fitting)) :]
+
+
+def _parted(messages: Sequence[Said], first: int) -> int:
+    """Return how many messages from the first one shown are results of a call before it; never the last message."""
+    owners = owners_of(said.role for said in messages)
+    rest = range(first, len(messages) - 1)
+    return next((place - first for place in rest if not owners[place] < first), max(len(rest), 0))
 
 
 def _within(text: str, room: int) -> str:

@@ -70,6 +70,7 @@ class Seen:
     spent: int = 0
     rejection: str | None = None
     """Why the last answer to its last message was not approved; empty where nobody said."""
+    user_id: str | None = None
 
     @property
     def position(self) -> int:
@@ -95,8 +96,11 @@ class Situation:
     conversations: tuple[Seen, ...]
     erasures: int = 0
     """How often something of the app had been erased."""
-    user_id: str | None = None
-    """Of the conversation in focus; None in a review, which is about everybody."""
+
+    @property
+    def user_id(self) -> str | None:
+        """Whose conversation is in focus; None in a review, which is about everybody."""
+        return None if self.focused is None else self.focused.user_id
 
     @property
     def said_now(self) -> str | None:
@@ -122,15 +126,7 @@ def look(session: Session, focus: Focus, energy: Energy, now: datetime) -> Situa
     seen = _recent(session, focus, energy) if focus.conversation_id is None else _one(session, focus, now)
     if not seen:
         return None
-    erasures = count_erasures(session, app.app_id)
-    return Situation(focus, app.name, "", energy, now, seen, erasures, _user(session, focus))
-
-
-def _user(session: Session, focus: Focus) -> str | None:
-    if focus.conversation_id is None:
-        return None
-    found = queries.find_conversation(session, focus.app_id, focus.conversation_id)
-    return None if found is None else found.user_id
+    return Situation(focus, app.name, "", energy, now, seen, count_erasures(session, app.app_id))
 
 
 def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:
@@ -162,4 +158,5 @@ def _see(session: Session, found: Conversation, most: int) -> Seen:
         budget=found.energy_budget_micro,
         spent=spent_by_conversation(session, found.key),
         rejection=None if rejected is None else rejected.reason or "",
+        user_id=found.user_id,
     )

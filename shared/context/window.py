@@ -66,6 +66,16 @@ def length(messages: Iterable[Counted]) -> int:
     return sum(message.tokens for message in messages)
 
 
+def owners_of(roles: Iterable[str]) -> list[int]:
+    """Return for each message the one it stays or goes with: a tool's result with the last assistant before it."""
+    owners, last = [], None
+    for i, role in enumerate(roles):
+        if role == _ASSISTANT:
+            last = i
+        owners.append(last if role == _TOOL and last is not None else i)
+    return owners
+
+
 def staying(roles: Sequence[str], of: int) -> Sequence[int]:
     """Return the places of those that stay when the middle of a conversation of ``of`` messages goes.
 
@@ -73,7 +83,7 @@ def staying(roles: Sequence[str], of: int) -> Sequence[int]:
     """
     if of <= FEW:
         return range(len(roles))
-    owners = _owners(roles)
+    owners = owners_of(roles)
     kept = {owners[i] for i in _tail(roles)} | _first_exchange(roles)
     return [i for i, role in enumerate(roles) if role == _SYSTEM or owners[i] in kept]
 
@@ -86,7 +96,7 @@ def squeezed(messages: Sequence[Counted], window: int, room: int) -> tuple[list[
     """
     left = length(messages)
     roles = [message.said.role for message in messages]
-    owners = _owners(roles)
+    owners = owners_of(roles)
     members: dict[int, list[int]] = {}
     for i, owner in enumerate(owners):
         members.setdefault(owner, []).append(i)
@@ -98,16 +108,6 @@ def squeezed(messages: Sequence[Counted], window: int, room: int) -> tuple[list[
         left -= length(messages[i] for i in members[owner])
     kept = [one for i, one in enumerate(messages) if owners[i] not in gone]
     return (kept, False) if left <= room or not kept else _cut(kept, window, room)
-
-
-def _owners(roles: Sequence[str]) -> list[int]:
-    """Return for each message the one it stays or goes with: a tool's result with the last assistant before it."""
-    owners, last = [], None
-    for i, role in enumerate(roles):
-        if role == _ASSISTANT:
-            last = i
-        owners.append(last if role == _TOOL and last is not None else i)
-    return owners
 
 
 def _tail(roles: Sequence[str]) -> range:

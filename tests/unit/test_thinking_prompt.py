@@ -65,6 +65,25 @@ def test_a_last_message_that_does_not_fit_is_cut_and_says_so() -> None:
     assert "xxxx […]" in text and "the first 1 messages are left out" in text
 
 
+@pytest.mark.parametrize(
+    ("roles", "length", "shown_from"),
+    [
+        pytest.param(("user", "assistant", "tool", "tool", "user"), 1, 0, id="all of it fits"),
+        pytest.param(("user", "assistant", "tool", "tool", "user"), 4000, 4, id="the call does not fit"),
+        pytest.param(("user", "user", "assistant", "tool", "user"), 4000, 2, id="the call fits"),
+        pytest.param(("tool", "tool", "tool", "tool", "tool"), 4000, 2, id="results without a call"),
+        pytest.param(("user", "assistant", "tool", "tool", "tool"), 4000, 4, id="the last message is a result"),
+    ],
+)
+def test_a_tools_result_is_not_shown_without_its_call(roles: tuple[str, ...], length: int, shown_from: int) -> None:
+    told = situation(seen(*(f"Message {number}: " + "x" * length for number in range(5))))
+    [one] = told.conversations
+    messages = tuple(replace(said, role=role) for said, role in zip(one.messages, roles, strict=True))
+    text = shown(situation(replace(one, messages=messages)))
+    assert [number for number in range(5) if f"Message {number}:" in text] == list(range(shown_from, 5))
+    assert (f"the first {shown_from} messages are left out" in text) == (shown_from > 0)
+
+
 def test_nothing_is_said_to_be_left_out_where_nothing_is() -> None:
     assert "left out" not in shown(situation(seen("one", "two")))
 
