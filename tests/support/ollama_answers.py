@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 _SAID_BY_USER = re.compile(r"^user(?: \([^)]*\))?: (.+)$", re.MULTILINE)
+_NUMBERED = re.compile(r"^\[(\d+)\] user(?: \([^)]*\))?: I (.+?)\.?$", re.MULTILINE)
 _NOTE = re.compile(r"^- (.+)$", re.MULTILINE)
 _MEMORY = re.compile(r"^\[(\d+)\] (\d{4}-\d\d-\d\d), importance \d+(, pinned)?: ", re.MULTILINE)
 _LIMIT = re.compile(r"at most (\d+) characters")
@@ -26,6 +27,8 @@ def sensible_answer(body: dict[str, Any]) -> dict[str, Any] | str:
         return _creation(prompt)
     if "notes" in properties:
         return {"notes": _first_sentences(_SAID_BY_USER.findall(prompt) or _after_heading(prompt))}
+    if "facts" in properties:
+        return {"facts": [_fact(int(number), text) for number, text in _NUMBERED.findall(prompt)]}
     if "target_id" in properties:
         return _compaction(prompt)
     return "All is well."
@@ -50,6 +53,17 @@ def _creation(prompt: str) -> dict[str, Any]:
         words.pop()
     memory = " ".join(words)
     return {"reason": "The user said it.", "remember": True, "memory": memory, "importance": 5, "tags": ["test"]}
+
+
+def _fact(number: int, said: str) -> dict[str, Any]:
+    return {
+        "fact": f"{said[0].upper()}{said[1:]}",
+        "category": "identity",
+        "confidence": "high",
+        "updates_previous": False,
+        "updates": 0,
+        "messages": [number],
+    }
 
 
 def _after_heading(prompt: str) -> list[str]:
