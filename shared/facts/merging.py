@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.facts.likeness import differ, oppose
+from shared.facts.likeness import are_opposed, beginnings, differ, gist, speaks_of
 from shared.facts.normalising import normal
-from shared.facts.single_values import contradict
+from shared.facts.single_values import contradict, single_value
 from shared.llm.embedding import from_bytes
 from shared.telemetry.metrics import MergedBy
 
@@ -76,8 +76,19 @@ def judge(stated: Stated, known: Sequence[Known], same_meaning: float) -> Judgem
         return Replace(named.fact_id, False, _repeated(stated, others, same_meaning))
     if repeated is not None:
         return repeated
-    against = [fact for fact in known if contradict(fact.text, stated.text) or oppose(fact.text, stated.text)]
+    against = _contradicted(stated.text, known)
     return Replace(max(against, key=_newest).fact_id, True) if against else New()
+
+
+def _contradicted(text: str, known: Sequence[Known]) -> list[Known]:
+    has_one_value, said = single_value(text) is not None, gist(text)
+    those = beginnings(said)
+    return [
+        fact
+        for fact in known
+        if (has_one_value and contradict(fact.text, text))
+        or (speaks_of(fact.text, those) and are_opposed(gist(fact.text), said))
+    ]
 
 
 def _repeated(stated: Stated, known: Sequence[Known], same_meaning: float) -> Repeat | None:

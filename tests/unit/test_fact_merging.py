@@ -188,8 +188,10 @@ def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
         ("User likes coffee", "User does not like coffee"),
         ("User hates coffee", "User loves coffee"),
         ("User eats meat", "User never eats meat"),
+        ("User likes kids", "User detests children"),
+        ("User loves Anna", "User does not like Anna"),
     ],
-    ids=["not", "hates", "never"],
+    ids=["not", "hates", "never", "other-words", "a-name"],
 )
 def test_the_same_said_with_the_opposite_sign_replaces_it(one: str, other: str) -> None:
     assert oppose(one, other) and oppose(other, one)
