@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ops.bench import corpora, governing, idling, ingesting, scarcity, service, ticking
+from ops.bench import corpora, extracting, governing, idling, ingesting, scarcity, service, ticking
 from ops.bench.scarcity import Scarcity
+from shared.llm.ngrams import NgramEmbedder
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 long = pytest.mark.long
@@ -82,6 +83,26 @@ def test_the_service_bench_measures_everything(
     assert figures["sustained"]["conversations"] == 60
     assert {"memories", "context", "write_at_the_cap"} == set(figures["with_300_apps"])
     assert figures["job_overhead_over_bare_task_p50_ms"] > 0
+
+
+@no_corpora
+def test_what_is_extracted_of_real_conversations_is_counted_merged_and_asked_for() -> None:
+    figures = extracting.measure(corpora.DEFAULT_DATA, NgramEmbedder())
+    for corpus in ("memorybank", "locomo"):
+        found = figures[corpus]
+        assert found["statements"] == sum(found["by_category"].values()) == sum(found["became"].values()) > 80
+        assert found["facts_after_merging"] == found["became"]["new"]
+        assert found["pairs_left_that_may_mean_the_same"] == len(found["such_pairs"])
+    answered = figures["locomo"]["percent_of_questions_answered"]
+    assert answered["chosen_facts"] > answered["last_words"] and answered["questions"] > 500
+    assert answered["all_facts_unlimited"] >= answered["random_facts"]
+
+
+@no_corpora
+def test_a_sample_is_drawn_by_its_seed_and_shows_where_each_fact_was_said() -> None:
+    drawn = extracting.sample(corpora.DEFAULT_DATA, 20, 7)
+    assert drawn == extracting.sample(corpora.DEFAULT_DATA, 20, 7) != extracting.sample(corpora.DEFAULT_DATA, 20, 8)
+    assert len(drawn) == 20 and all(len(one.splitlines()) >= 2 for one in drawn)
 
 
 @long

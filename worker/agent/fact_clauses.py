@@ -87,6 +87,10 @@ _FIRST_PERSON = re.compile(
     r"^(I|we)\s(?!(?:\w+\s)?(?:will|can|cannot|did|want|plan|try|need|like|love|hope|have) )", re.IGNORECASE
 )
 """What follows some verbs may share more than the subject with them: ``I will rest and play``."""
+_SPLICE = re.compile(
+    r"(\S+\s+\S+\s+\S+),\s+(?=(?:the|my|this|that|there)\s(?:\w+\s){0,3}?(?:is|are|was|were|has|have|makes?)\b)",
+    re.IGNORECASE,
+)
 _CAUSE = re.compile(r"\s['’]?cause\b", re.IGNORECASE)
 _RELATIVE = re.compile(
     r"^(?:which|who|whom|that|where|when|than|as (?!an? )|like|what|until|till|while|after|before)\b", re.IGNORECASE
@@ -125,7 +129,10 @@ def stating_clauses(content: str, said_on: date, names: frozenset[str] = frozens
 
 
 def _stating(sentence: str, said_on: date, names: frozenset[str]) -> Iterator[Said]:
-    parts, passing = clauses(_CAUSE.sub(" because", sentence)), _PASSING.search(sentence) is not None
+    parts, passing = (
+        clauses(_SPLICE.sub(r"\1; ", _CAUSE.sub(" because", sentence))),
+        _PASSING.search(sentence) is not None,
+    )
     for i, part in enumerate(parts):
         following = parts[i + 1].text if i + 1 < len(parts) else ""
         if part.asks or _LEFT_OUT.strip() in part.text or _NOT_MEANT.search(part.text) or _TAKEN_BACK.match(following):

@@ -26,7 +26,12 @@ _SWITCHED = re.compile(
     rf"^(?:I|we) {_ONCE}(?:switched|changed|migrated) from (?P<old>.+?) to (?P<new>.+)$", re.IGNORECASE
 )
 _PLANS = re.compile(r"(?:plans|is planning|is going|wants|aims|is looking)\b")
-"""A plan for the day it is told on is over before it is of use."""
+_OUTING = re.compile(
+    r"\b(?:walk|stroll|movie|film|dinner|lunch|breakfast|picnic|nap|shower|rest|shopping|coffee"
+    r"|drink)\b(?!.*\b20\d\d\b)"
+    r"|\bgo (?:out|home|to bed|back)\b",
+    re.IGNORECASE,
+)
 _SLOTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -60,9 +65,14 @@ def found_in(said: Said, known: Sequence[KnownFact]) -> Found | None:
     if explicit:
         return explicit
     stated = matched(said.text)
-    if stated is None or (said.passing and _PLANS.match(stated.phrase)):
+    if stated is None or _is_passing(said, stated.phrase):
         return None
     return Found(stated, _same_slot(stated.phrase, known) if said.corrects else None)
+
+
+def _is_passing(said: Said, phrase: str) -> bool:
+    """Say whether a plan is over before it is of use: one for the day it is told on, or for an outing."""
+    return _PLANS.match(phrase) is not None and (said.passing or _OUTING.search(phrase) is not None)
 
 
 def settled(found: Sequence[Found], known: Sequence[KnownFact]) -> list[Found]:

@@ -69,7 +69,7 @@ PREFERENCES = (
         PREFERENCE,
     ),
     i_state(
-        rf"(?P<verb>love|like|enjoy|adore|prefer|hate|dislike|detest|loathe|despise|avoid)\s+{REST}",
+        rf"(?:do )?(?P<verb>love|like|enjoy|adore|prefer|hate|dislike|detest|loathe|despise|avoid)\s+{REST}",
         present,
         PREFERENCE,
     ),
@@ -88,7 +88,8 @@ PREFERENCES = (
     ),
     i_state(
         r"(?:am|have (?:always |long )?been) (?P<not>not )?(?:(?:always|really|very|super|quite|totally|so|deeply) )*"
-        r"(?P<how>into|fond of|passionate about|keen on|interested in|obsessed with|addicted to|crazy about|hooked on)"
+        r"(?P<how>into|all about|fond of|passionate about|keen on|interested in|obsessed with|addicted to|crazy about"
+        r"|hooked on)"
         rf"\s+{REST}",
         _inclined,
         PREFERENCE,
@@ -103,6 +104,25 @@ PREFERENCES = (
         r"am (?P<not>not )?(?P<how>(?:an? |such a )?(?:big |huge |massive |lifelong |real |die-hard )*"
         rf"(?:fan of|lover of|believer in)) {REST}",
         _inclined,
+        PREFERENCE,
+    ),
+    i_state(
+        r"am (?P<rest>an? (?:big |huge |massive |lifelong |real |die-hard )*(?!big\b|huge\b|real\b)[\w' -]{3,40}? "
+        r"(?:fan|lover|enthusiast|buff|nerd|geek|fanatic|addict|collector))",
+        "is {rest}",
+        PREFERENCE,
+    ),
+    bare(
+        r"(?P<rest>[a-z][\w' -]{2,40}?) (?P<is>is|are) (?:definitely |still |also |really )?my (?P<what>(?:biggest "
+        r"|main |true )?"
+        r"(?:passion|hobby|hobbies))",
+        "'s {what} {is} {rest}",
+        PREFERENCE,
+    ),
+    i_state(
+        r"have always had (?P<rest>an? (?:\w+ )?(?:love|passion|soft spot|respect|interest|fear|talent) (?:for|in"
+        r"|of) .+)",
+        "has always had {rest}",
         PREFERENCE,
     ),
     i_state(
@@ -145,17 +165,19 @@ PREFERENCES = (
     ),
 )
 _WORK = (
-    r"working on|building|developing|writing(?! to\b| this\b)|designing|learning|researching|organi[sz]ing|renovating"
+    r"working on|building|developing|writing(?! to\b| this\b|.* down$)|designing|learning|researching|organi[sz]ing"
+    r"|renovating"
     r"|remodell?ing|restoring|launching|opening|setting up|saving(?: up)? for|training for|preparing for"
     r"|practi[cs]ing for|applying (?:to|for)|recording|composing|programming|coding|migrating|porting|rewriting"
-    r"|refactoring|planning(?: on)?|teaching myself|volunteering (?:at|for|with|in)|mentoring|coaching|attending"
+    r"|refactoring|planning(?: on)?|teaching myself|volunteering (?:at|for|with|in|as)|mentoring|coaching|attending"
     r"|taking (?=an? (?:\w+ )*(?:class|course|workshop)|[a-z]+ (?:classes|lessons|courses))"
     r"|looking for (?=an? |new )|job hunting in|looking into|moving to|starting (?=an? |my )|creating|expanding"
     r"|running for|running (?=an? |my own )|hosting|raising|fostering|expecting|adopting"
     r"|trying to (?=learn |lose |quit |save |become |improve |get into |build |write |get better |eat |stop |find an? "
     r"|start an? |grow |maintain )"
     r"|aiming (?:to|for)|getting ready for|getting into|rehearsing(?: for)?|revising for|studying for"
-    r"|participating in|competing in|studying (?!for\b|hard\b)|searching for (?=an? )|collecting|collaborating with"
+    r"|blogging about|focused on|practi[sc]ing (?!for\b|hard\b)|turning (?=my )|offering|participating in"
+    r"|competing in|studying (?!for\b|hard\b)|searching for (?=an? )|collecting|collaborating with"
     r"|reading (?=[\"“]|(?-i:[A-Z]))"
 )
 _OCCASION = (

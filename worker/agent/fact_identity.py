@@ -42,7 +42,8 @@ def _work(found: re.Match[str], rest: str) -> str:
     how = found["how"].lower()
     if found["verb"].lower() == "work":
         return f"works {how} {rest}"
-    return f"worked {how} {rest}" if how in ("as", "at", "for") else ""
+    before = "worked" if found["verb"].lower() == "worked" else "has worked"
+    return f"{before} {how} {rest}" if how in ("as", "at", "for") else ""
 
 
 PERSON = (
@@ -128,7 +129,8 @@ HEALTH = (
 )
 OCCUPATION = (
     i_state(
-        r"(?P<verb>work|worked) (?P<how>as|at|for|in|with|remotely|from|part[- ]time|full[- ]time|night shifts|shifts)"
+        r"(?P<verb>work|worked|have been working|have worked) (?P<how>as|at|for|in|with|remotely|from|part[- ]time"
+        r"|full[- ]time|night shifts|shifts)"
         r"(?! (?:hours|days|ages|long)\b)" + MORE,
         _work,
         IDENTITY,

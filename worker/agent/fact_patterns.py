@@ -54,7 +54,7 @@ _HANGING_END = re.compile(
     re.IGNORECASE,
 )
 _SHARED = re.compile(words.LIKED_WITH_THE + r"(?:$|,| (?:and|or|of|in|at|on|with)\b)", re.IGNORECASE)
-_THE = re.compile(r"^the\s+(.*)$", re.IGNORECASE)
+_THE = re.compile(r"^(?:all )?the\s+(.*)$", re.IGNORECASE)
 _UNFIT = re.compile(r":(?!\w)|[{}<>=\\|@#^~\[\]()?*_\ufffc]|\.\.|…|--|\b(?:haha|lol|omg|btw)\b", re.IGNORECASE)
 _MOST_WORDS = 24
 
