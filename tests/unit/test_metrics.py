@@ -11,11 +11,13 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
+from loop.steps.ask_for_facts import AskForFacts
 from loop.steps.finish_erasures import FinishErasures
 from loop.steps.mend_lanes import MendLanes
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settle_energy import SettleEnergy
+from loop.steps.settle_facts import SettleFacts
 from loop.steps.think import ChooseAndThink
 from loop.steps.upkeep import Upkeep
 from loop.steps.wake_snoozed import WakeSnoozed
@@ -115,14 +117,15 @@ def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -
         assert family.name.startswith("afterthought_")
         assert family.documentation.endswith(".")
         if family.type == "histogram":
-            assert family.name.endswith("_seconds")
+            assert family.name.endswith(("_seconds", "_ratio"))
 
 
 def test_label_sets_are_those_of_the_domain() -> None:
     assert set(OUTCOMES) == {outcome.value for outcome in Outcome}
     assert set(FINAL_STATES) == {state.value for state in FINISHED}
     steps = (
-        PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures, MendLanes, ChooseAndThink
+        PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures, MendLanes, AskForFacts,
+        SettleFacts, ChooseAndThink,
     )  # fmt: skip
     assert set(TICK_STEPS) == {KEEP_MANDATE} | {step.name for step in steps}
 
