@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import BigInteger, BindParameter, and_, bindparam, cast, func, or_, select
+from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, or_, select, text
 from sqlalchemy.orm import Session
 
 from shared.context.block import Recalled
@@ -38,16 +38,14 @@ _ROLE_IN = Message.role.in_(bindparam("roles", expanding=True))
 _PLACE = select(Message.position).where(_MINE, _ROLE_IN).limit(1)
 _FIRST_AFTER = _PLACE.where(Message.position > bindparam("after")).order_by(Message.position)
 _LAST_BEFORE = _PLACE.where(Message.position < bindparam("before")).order_by(Message.position.desc())
-_TAIL = select(Message.position, Message.role).where(_MINE).order_by(Message.position.desc()).limit(TAIL)
 _SAID = select(Message.role, Message.content, Message.name, Message.tokens).where(_MINE).order_by(Message.position)
-_STAYING = _SAID.where(
-    or_(
-        Message.role == "system",
-        Message.position >= bindparam("tail"),
-        Message.position.in_(bindparam("places", expanding=True)),
-        and_(Message.role == "tool", Message.position > bindparam("call"), Message.position < bindparam("next_call")),
-        and_(Message.role == "tool", Message.position > bindparam("late_call")),
-    )
+_ROWS = select(Message.position, Message.role, Message.content, Message.name, Message.tokens).where(_MINE)
+_NEWEST = _ROWS.order_by(Message.position.desc()).limit(TAIL)
+# Written out as its partial index has it: a value that is sent beside the statement finds no such index.
+_SYSTEM = _ROWS.where(text("messages.role = 'system'"))
+_AT = _ROWS.where(Message.position.in_(bindparam("places", expanding=True)))
+_RESULTS = _ROWS.where(
+    Message.role == "tool", Message.position > bindparam("after"), Message.position < bindparam("before")
 )
 _BY_RATE = (
     cast(func.length(Message.content), BigInteger) * bindparam("tokens") + (bindparam("chars", type_=BigInteger) - 1)
@@ -67,7 +65,7 @@ def memories_to_recall(session: Session, app_id: str) -> tuple[Recalled, ...]:
 def facts_to_recall(session: Session, app_id: str, user_id: str | None) -> tuple[KnownFact, ...]:
     """Return the facts that stand about a user, with those that name no user; without a user all of the app's."""
     query = _ALL_FACTS if user_id is None else _FACTS_OF_USER
-    rows = session.execute(query, {"app_id": app_id, "user_id": user_id} if user_id else {"app_id": app_id})
+    rows = session.execute(query, {"app_id": app_id} if user_id is None else {"app_id": app_id, "user_id": user_id})
     return tuple(
         KnownFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
         for fact_id, statement, category, confidence, last_seen, pin in rows
@@ -91,20 +89,32 @@ def what_stays(session: Session, conversation_key: int) -> list[Utterance]:
     Those are system messages, the first user message and what was said next, and the last six; each tool's result with
     the message of the assistant it belongs to, and all results of such a message.
     """
-    key = {"key": conversation_key}
-    tail = {row.position: row.role for row in session.execute(_TAIL, key)}
+    rows = _rows(session, _NEWEST, conversation_key)
+    tail = min(rows, default=0)
+    late_call = _call_of_tail(session, conversation_key, rows)
     asked = _first(session, conversation_key, ("user",), -1)
     said_next = None if asked is None else _first(session, conversation_key, _SPEAKERS, asked)
-    next_call = None if said_next is None else _first(session, conversation_key, _ASSISTANT, said_next)
-    late_call = _call_of_tail(session, conversation_key, tail)
-    wanted = {
-        "tail": min(tail, default=0),
-        "places": [place for place in (asked, said_next, late_call) if place is not None],
-        "call": _NOWHERE if said_next is None else said_next,
-        "next_call": _NOWHERE if next_call is None else next_call,
-        "late_call": _NOWHERE if late_call is None else late_call,
-    }
-    return [Utterance(*row) for row in session.execute(_STAYING, key | wanted)]
+    places = [place for place in (asked, said_next, late_call) if place is not None]
+    rows |= _rows(session, _AT, conversation_key, places=places) | _rows(session, _SYSTEM, conversation_key)
+    rows |= _results(session, conversation_key, late_call, tail)
+    if said_next is not None:
+        following = _first(session, conversation_key, _ASSISTANT, said_next)
+        rows |= _results(session, conversation_key, said_next, _NOWHERE if following is None else following)
+    return [rows[place] for place in sorted(rows)]
+
+
+def _rows(
+    session: Session, query: Select[int, str, str, str | None, int | None], conversation_key: int, **values: object
+) -> dict[int, Utterance]:
+    found = session.execute(query, {"key": conversation_key, **values})
+    return {place: Utterance(role, content, name, tokens) for place, role, content, name, tokens in found}
+
+
+def _results(session: Session, conversation_key: int, call: int | None, before: int) -> dict[int, Utterance]:
+    """Return what the tools returned that were called at a place."""
+    if call is None or before - call <= 1:
+        return {}
+    return _rows(session, _RESULTS, conversation_key, after=call, before=before)
 
 
 def _first(session: Session, conversation_key: int, roles: Sequence[str], after: int) -> int | None:
@@ -112,10 +122,10 @@ def _first(session: Session, conversation_key: int, roles: Sequence[str], after:
     return session.scalar(_FIRST_AFTER, values)
 
 
-def _call_of_tail(session: Session, conversation_key: int, tail: Mapping[int, str]) -> int | None:
+def _call_of_tail(session: Session, conversation_key: int, tail: Mapping[int, Utterance]) -> int | None:
     """Return where the call stands whose results the last messages begin with."""
-    places = [place for place, role in sorted(tail.items()) if role in ("assistant", "tool")]
-    if not places or tail[places[0]] != "tool":
+    places = [place for place, said in sorted(tail.items()) if said.role in ("assistant", "tool")]
+    if not places or tail[places[0]].role != "tool":
         return None
     values = {"key": conversation_key, "roles": _ASSISTANT, "before": places[0]}
     return session.scalar(_LAST_BEFORE, values)

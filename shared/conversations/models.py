@@ -65,6 +65,12 @@ class Message(Base):
     __table_args__ = (
         UniqueConstraint("conversation_key", "position"),
         UniqueConstraint("conversation_key", "message_id"),
+        Index(
+            "ix_messages_system",
+            "conversation_key",
+            postgresql_where=text("role = 'system'"),
+            sqlite_where=text("role = 'system'"),
+        ),
         {"sqlite_autoincrement": True},
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -120,6 +121,20 @@ def test_only_what_stays_is_read_of_a_long_conversation(house: House) -> None:
     key = converse(house, "c1", said)
     with house.database.read() as session:
         assert len(queries.what_stays(session, key)) <= 12
+
+
+def test_system_messages_are_found_by_their_own_index(sqlite_url: str) -> None:
+    house = House(sqlite_url)
+    house.install()
+    key = converse(house, "c1", [Utterance("user", "hello")])
+    asked: list[tuple[str, Any]] = []
+    with house.database.read() as session:
+        sa.event.listen(session.connection(), "before_cursor_execute", lambda *call: asked.append((call[2], call[3])))
+        queries.what_stays(session, key)
+        [system] = [one for one in asked if "'system'" in one[0]]
+        plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {system[0]}", system[1]).all()
+    assert [row[3] for row in plan] == ["SEARCH messages USING INDEX ix_messages_system (conversation_key=?)"]
+    house.database.dispose()
 
 
 def test_facts_of_the_conversations_user_and_of_nobody_are_recalled_and_of_no_other_user(house: House) -> None:

@@ -154,3 +154,11 @@ def upgrade() -> None:
         sqlite_where=sa.text("facts_due_at IS NOT NULL"),
     )
     op.add_column("messages", sa.Column("tokens", sa.Integer(), nullable=True))
+    op.create_index(
+        "ix_messages_system",
+        "messages",
+        ["conversation_key"],
+        unique=False,
+        postgresql_where=sa.text("role = 'system'"),
+        sqlite_where=sa.text("role = 'system'"),
+    )
