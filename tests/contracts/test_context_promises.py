@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from pydantic import BaseModel
 
+from ops.bench import composing
 from shared.context import queries
 from shared.context.composing import Bounds, Stage, compose
 from shared.context.counting import Counting, TokenSource
@@ -135,6 +137,14 @@ def test_system_messages_are_found_by_their_own_index(sqlite_url: str) -> None:
         plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {system[0]}", system[1]).all()
     assert [row[3] for row in plan] == ["SEARCH messages USING INDEX ix_messages_system (conversation_key=?)"]
     house.database.dispose()
+
+
+def test_the_bench_composes_what_it_says(tmp_path: Path) -> None:
+    figures = composing.measure(tmp_path, messages=600, contexts=2)
+    assert figures["stored_and_compacted"]["stage"] == figures["in_the_request_and_compacted"]["stage"] == "stage1"
+    assert figures["stored_and_fitting"]["stage"] == "none"
+    assert figures["stored_and_whole"]["messages_in_it"] == 600 + 2
+    assert all(kind["facts_in_it"] and kind["memories_in_it"] for kind in figures.values() if isinstance(kind, dict))
 
 
 def test_facts_of_the_conversations_user_and_of_nobody_are_recalled_and_of_no_other_user(house: House) -> None:
