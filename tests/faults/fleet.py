@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 
+from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.memories.queries import standing
 from shared.outbox.models import OPEN
@@ -127,9 +128,10 @@ class Fleet:
         self.redis.start()
 
     def states(self, app_id: str) -> dict[str, str]:
-        """Return the state of each conversation's job."""
+        """Return the state of the job of each conversation's memory."""
+        wanted = JobFilter(app_id=app_id, kind=JobKind.CREATE_MEMORY)
         with self.database.read() as session:
-            return {str(j.conversation_id): j.state for j in list_jobs(session, JobFilter(app_id=app_id), 200)}
+            return {str(j.conversation_id): j.state for j in list_jobs(session, wanted, 200)}
 
     def memories(self, app_id: str) -> list[str]:
         with self.database.read() as session:

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from shared.conversations.models import Conversation
+from shared.facts.models import Fact, FactSource
 from shared.memories.models import Change, Memory, Origin
 from shared.outbox.models import Job
 from tests.faults.fleet import Fleet, launch
@@ -25,6 +27,8 @@ from tests.support.waiting import wait_until
 ROUNDS_IN_CI = 20
 ROUNDS_IN_THE_LONG_RUN = 200
 pytestmark = pytest.mark.integration
+TELLING = 3
+"""Conversations of an app, from the first, that tell of something that is a fact."""
 TOWNS = (
     "Lisbon",
     "Bergen",
@@ -121,7 +125,11 @@ def sample_the_cap(fleet: Fleet, over: threading.Event, counts: list[int]) -> No
 def talk(fleet: Fleet, chance: random.Random, app_id: str) -> list[str]:
     count = chance.choice((1, 2, 12))
     return [
-        fleet.converse(app_id, f"I bought house number {n + 3} in {chance.choice(TOWNS)}, canary{app_id}x.")
+        fleet.converse(
+            app_id,
+            f"I bought house number {n + 3} in {chance.choice(TOWNS)}, canary{app_id}x.",
+            *[f"I am allergic to canary{app_id}x{TOWNS[n]}."][: n < TELLING],
+        )
         for n in range(count)
     ]
 
@@ -135,15 +143,29 @@ def most_memories(fleet: Fleet) -> int:
 def check_remembered(fleet: Fleet, app_id: str, conversations: list[str]) -> None:
     states = fleet.states(app_id)
     assert set(states) == set(conversations) and set(states.values()) <= {"done", "nothing"}, states
+    check_known(fleet, app_id, conversations)
     with fleet.database.read() as session:
         made = session.scalars(select(Origin.conversation_id).where(Origin.app_id == app_id)).all()
         created = session.scalars(
             select(Change.memory_id).where(Change.app_id == app_id, Change.kind == "created")
         ).all()
-        done = session.scalars(select(Job.conversation_id).where(Job.app_id == app_id, Job.state == "done")).all()
+        mine = (Job.app_id == app_id, Job.state == "done", Job.kind == "create_memory")
+        done = session.scalars(select(Job.conversation_id).where(*mine)).all()
     assert sorted(made) == sorted(done), "a memory was lost or made twice"
     assert len(created) == len(set(created)) == len(made)
     assert 0 < len(fleet.memories(app_id)) <= 10
+
+
+def check_known(fleet: Fleet, app_id: str, conversations: list[str]) -> None:
+    """The first conversations told of one allergy each: it is known once, from there, and all of it was read."""
+    with fleet.database.read() as session:
+        rows = session.scalars(select(Conversation).where(Conversation.app_id == app_id)).all()
+        told = select(FactSource).join(Fact, Fact.fact_id == FactSource.fact_id)
+        sources = session.scalars(told.where(Fact.app_id == app_id, Fact.statement.contains("llergic"))).all()
+    assert [one.conversation_id for one in rows if one.facts_seen != one.message_count > 1] == [], "left unread"
+    telling = sorted(conversations[:TELLING])
+    assert sorted(str(one.conversation_id) for one in sources) == telling, "a fact was lost or doubled"
+    assert {one.mentions for one in sources} <= {1}
 
 
 def check_forgotten(fleet: Fleet, app_id: str, erased: bool) -> None:
