@@ -95,9 +95,17 @@ def said(content: str, name: str | None = None) -> list[str]:
         ("I like oak because it lasts.", "Likes oak", PREFERENCE),
         ("I do like oak, the grain is fine.", "Likes oak", PREFERENCE),
         ("I'm a huge opera fan.", "Is a huge opera fan", PREFERENCE),
-        ("Pottery is my passion.", "Passion is Pottery", PREFERENCE),
+        ("Making pottery is my passion.", "Passion is making pottery", PREFERENCE),
+        ("I wanna open a bakery.", "Wants to open a bakery", PROJECT),
         ("I've always had a love for horses", "Has always had a love for horses", PREFERENCE),
         ("I have been working at a brewery for ten years.", "Has worked at a brewery for ten years", IDENTITY),
+        ("I'm building a REST API for a library.", "Building a REST API for a library", PROJECT),
+        ("I'm opening a bakery in May.", "Opening a bakery in May", PROJECT),
+        ("I want to open my own bakery.", "Wants to open their own bakery", PROJECT),
+        ("I started playing the oboe.", "Started playing the oboe", PROJECT),
+        ("We have started a podcast about moss.", "Has started a podcast about moss", PROJECT),
+        ("I use Postgres at work.", "Uses Postgres at work", PREFERENCE),
+        ("I'm looking for a new job in Turin.", "Looking for a new job in Turin", PROJECT),
         ("I'm volunteering as a mentor at a school.", "Volunteering as a mentor at a school", PROJECT),
     ],
 )  # fmt: skip
@@ -141,6 +149,32 @@ def test_what_is_stated_is_put_in_the_third_person(content: str, expected: str, 
         "I love all the yellow leaves.",
         "I will rest and enjoy the beauty of life.",
         "I won a cup last Tues.",
+        "I'm running the tests.",
+        "I'm running a script that fails.",
+        "I'm building a docker image.",
+        "I'm writing a function that parses dates.",
+        "I'm opening a file.",
+        "I'm looking for a function that sorts.",
+        "I'm trying to stop the server.",
+        "I'm trying to find an example.",
+        "I want to write a regex for dates.",
+        "I want to create a table with two columns.",
+        "I want to learn how to centre a div.",
+        "I want to start a container.",
+        "I use a for loop to read the lines.",
+        "I use print to debug.",
+        "I have a server that returns 500.",
+        "I started a new container.",
+        "I set up a cron job.",
+        "I always get an error.",
+        "I never thought about it.",
+        "I have a list of names.",
+        "I get a timeout every time.",
+        "I like the idea of using a queue.",
+        "I am on line 12.",
+        "I'm baking a cake.",
+        "I'm 5 minutes from home.",
+        "I was wondering how to sort a list.",
         "I like your answer.",
         "I love it!",
         "I like that one.",
@@ -284,3 +318,11 @@ def test_whatever_is_said_a_statement_is_one_clean_line_within_the_limit(text: s
     for one in extract(turn(opening + text)).statements:
         assert 0 < len(one.text) <= 200 and one.text == " ".join(one.text.split())
         assert one.message_ids == ("msg_1",)
+
+
+@pytest.mark.parametrize("piece", ["'I ", '"I ', "a@", "I love tea ", "really ", "and I ", "my a ", " "])
+def test_no_message_however_made_keeps_it_busy(piece: str) -> None:
+    calls = Calls()
+    long = turn("I live in " + piece * (20_000 // len(piece)))
+    ExtractiveFactAgent().extract(Segment("diary", "con_1", (long,)), calls)
+    assert calls[0].seconds < 5

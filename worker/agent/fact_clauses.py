@@ -21,7 +21,8 @@ _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _LISTED = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+.*$", re.MULTILINE)
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _RECORD = re.compile(
-    r"^[ \t]*(?:[\[{}\]].*|\"[^\"]*\"\s*:.*|\d{4}-\d\d-\d\d[ T].*|\S+@\S+[:~].*|[$#%] .*|(?:user|assistant|system"
+    r"^[ \t]*(?:[\[{}\]].*|\"[^\"]*\"\s*:.*|\d{4}-\d\d-\d\d[ T].*|\S{1,60}@\S{1,60}[:~].*|[$#%] .*|(?:user|assistant"
+    r"|system"
     r"|human|ai|bot)\s*:.*"
     r"|(?:from|to|subject|cc|sent):.*|(?:error|warning|info|debug|traceback)\b.*)$",
     re.MULTILINE | re.IGNORECASE,
@@ -29,7 +30,7 @@ _RECORD = re.compile(
 _QUOTATION = re.compile(
     r"[\"“](?=[^\"”]*(?:\b(?:i|i['’]\w+|my|me|we|our)\b|[.!?]\s))[^\"”]*(?:[\"”]|\Z)", re.IGNORECASE
 )
-_SPOKEN_QUOTE = re.compile(r"(?:^|(?<=\s))['‘](?=i\b|i['’]|my\b|we\b)[^\n]*?['’](?=[\s.,!?]|$)", re.IGNORECASE)
+_SPOKEN_QUOTE = re.compile(r"(?:^|(?<=\s))['‘](?=i\b|i['’]|my\b|we\b)[^\n]{0,400}?['’](?=[\s.,!?]|$)", re.IGNORECASE)
 _MATERIAL = re.compile(
     r"^\W*(?:(?:please|can you|could you|would you|hey|hi|now|ok|okay)\W+)*"
     r"(?:translate|rewrite|rephrase|proofread|paraphrase|summari[sz]e|correct|fix|edit|improve|polish|write|draft"

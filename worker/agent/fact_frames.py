@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from worker.agent import fact_words as words
 from worker.agent.fact_framing import (
@@ -35,8 +36,14 @@ def _favourite(found: re.Match[str], rest: str) -> str:
 
 
 def _among_favourites(found: re.Match[str], rest: str) -> str:
-    several = "one of" in found[0].lower()
-    return f"'s {turned(found['what'])} {'include' if several else found['is'].lower()} {rest}"
+    verb = "include" if "one of" in found[0].lower() else found["is"].lower()
+    return f"'s {turned(found['what'])} {verb} {_within(rest)}"
+
+
+def _within(opening: str) -> str:
+    """Return what began a sentence as it stands within one."""
+    first = opening.split(" ", 1)[0]
+    return opening[:1].lower() + opening[1:] if first.endswith("ing") else opening
 
 
 def _in_hand(found: re.Match[str], rest: str) -> str:
@@ -116,7 +123,7 @@ PREFERENCES = (
         r"(?P<rest>[a-z][\w' -]{2,40}?) (?P<is>is|are) (?:definitely |still |also |really )?my (?P<what>(?:biggest "
         r"|main |true )?"
         r"(?:passion|hobby|hobbies))",
-        "'s {what} {is} {rest}",
+        _among_favourites,
         PREFERENCE,
     ),
     i_state(
@@ -153,7 +160,8 @@ PREFERENCES = (
         PREFERENCE,
     ),
     i_state(
-        r"(?:use|code in|program in|develop in|write everything in) (?!for\b|to\b|in\b|with\b|as\b)" + REST,
+        r"(?:use|code in|program in|develop in|write everything in) (?!for\b|to\b|in\b|with\b|as\b|an? (?-i:[a-z])"
+        r"|my\b|print\b|some\b)" + REST,
         "uses {rest}",
         PREFERENCE,
     ),
@@ -164,22 +172,46 @@ PREFERENCES = (
         PREFERENCE,
     ),
 )
+_VENTURE = rf"(?=(?:an?|my|our|the|my own|a new) {FEW}{words.VENTURES}\b)"
 _WORK = (
     r"working on|building|developing|writing(?! to\b| this\b|.* down$)|designing|learning|researching|organi[sz]ing"
-    r"|renovating"
-    r"|remodell?ing|restoring|launching|opening|setting up|saving(?: up)? for|training for|preparing for"
-    r"|practi[cs]ing for|applying (?:to|for)|recording|composing|programming|coding|migrating|porting|rewriting"
-    r"|refactoring|planning(?: on)?|teaching myself|volunteering (?:at|for|with|in|as)|mentoring|coaching|attending"
+    r"|renovating|remodell?ing|restoring|saving(?: up)? for|training for|preparing for|practi[cs]ing for"
+    r"|applying (?:to|for)|recording|composing|programming|coding|migrating|porting|rewriting|refactoring"
+    r"|planning(?: on)?|teaching myself|volunteering (?:at|for|with|in|as)|mentoring|coaching|attending"
     r"|taking (?=an? (?:\w+ )*(?:class|course|workshop)|[a-z]+ (?:classes|lessons|courses))"
-    r"|looking for (?=an? |new )|job hunting in|looking into|moving to|starting (?=an? |my )|creating|expanding"
-    r"|running for|running (?=an? |my own )|hosting|raising|fostering|expecting|adopting"
-    r"|trying to (?=learn |lose |quit |save |become |improve |get into |build |write |get better |eat |stop |find an? "
-    r"|start an? |grow |maintain )"
+    r"|looking for (?=an? (?:\w+ ){0,2}(?:job|position|flat|apartment|house|home|roommate|mentor|internship|school)\b)"
+    r"|job hunting in|moving to|creating|expanding|running for|raising|fostering|expecting|adopting"
+    rf"|(?:starting|opening|launching|setting up|running|hosting) {_VENTURE}|turning (?=my )|offering"
+    r"|trying to (?=learn |lose |quit (?:smoking|drinking|sugar) |save (?:up|money) |become |get better |eat "
+    r"|maintain )"
     r"|aiming (?:to|for)|getting ready for|getting into|rehearsing(?: for)?|revising for|studying for"
-    r"|blogging about|focused on|practi[sc]ing (?!for\b|hard\b)|turning (?=my )|offering|participating in"
-    r"|competing in|studying (?!for\b|hard\b)|searching for (?=an? )|collecting|collaborating with"
-    r"|reading (?=[\"“]|(?-i:[A-Z]))"
+    r"|blogging about|focused on|practi[sc]ing (?!for\b|hard\b)|participating in|competing in"
+    r"|studying (?!for\b|hard\b)|searching for (?=an? (?:\w+ ){0,2}(?:job|place|flat|apartment|house|home)\b)"
+    r"|collecting|collaborating with|reading (?=[\"“]|(?-i:[A-Z]))"
 )
+_OF_THE_MOMENT = re.compile(
+    rf"^(?:an?|the|my|our|some|two)?\s*(?:[\w-]+ ){{0,3}}?{words.MOMENTARY}(?:$|,| (?:that|which|to|for|in|with|from"
+    rf"|called"
+    r"|named|of|on|and|at|using|where|so)\b)",
+    re.IGNORECASE,
+)
+"""What is under way at a keyboard this minute: no project."""
+
+
+def _lasting(says: Callable[[re.Match[str], str], str]) -> Callable[[re.Match[str], str], str]:
+    """State nothing of what is over before it is of use."""
+
+    def stated(found: re.Match[str], rest: str) -> str:
+        return "" if _OF_THE_MOMENT.match(rest) else says(found, rest)
+
+    return stated
+
+
+def _begun(found: re.Match[str], rest: str) -> str:
+    has = "has " if found["has"] else ""
+    return f"{has}{found['verb'].lower()} {rest}"
+
+
 _OCCASION = (
     r"deadline|exam|interview|presentation|audition|recital|competition|tournament|exhibition|performance|gig|show"
     r"|surgery|trip|wedding|conference"
@@ -189,18 +221,18 @@ _ACHIEVED = (
     r"|internship|marathon"
 )
 PROJECTS = (
-    i_state(rf"(?P<be>am) (?:busy )?(?P<verb>{_WORK})\s*{REST}", _in_hand, PROJECT),
+    i_state(rf"(?P<be>am) (?:busy )?(?P<verb>{_WORK})\s*{REST}", _lasting(_in_hand), PROJECT),
     i_state(
         rf"(?P<be>have (?:\w+ )?been) (?:(?:busy|currently|secretly|really) )?(?P<verb>{_WORK})\s*{REST}",
-        _in_hand,
+        _lasting(_in_hand),
         PROJECT,
     ),
     i_state(rf"plan (?P<how>to|on)\s+{REST}", "plans {how} {rest}", PROJECT),
     i_state(rf"(?:aim|intend) to\s+{REST}", "aims to {rest}", PROJECT),
     i_state(
-        r"want to (?P<rest>(?:become|learn|open|build|start|launch|write|run|publish|create|study|improve|lose|quit"
-        r"|save"
-        r"|buy|move|travel|visit|get into|work)\b.+)",
+        r"want to (?P<rest>(?:become|learn (?!how|more|about)|study|lose|quit (?:smoking|drinking|my)|move to|travel"
+        r"|visit"
+        rf"|(?:open|start|launch|run|own|build|create|buy|publish|write) {_VENTURE}).+)",
         "wants to {rest}",
         PROJECT,
     ),
@@ -223,15 +255,11 @@ PROJECTS = (
     ),
     i_state(rf"have (?P<rest>(?:an?|my) {FEW}(?:{_OCCASION}) (?:on|in|for|to|at|with)\b.+)", "has {rest}", PROJECT),
     i_state(
-        r"(?P<verb>started|began|joined|signed up for|enrolled in|launched|opened|founded|set up|took up|applied to"
-        rf"|applied for|registered for) {REST}",
-        past,
-        PROJECT,
-    ),
-    i_state(
-        r"have (?:just |recently |finally )?(?P<verb>started|begun|joined|signed up for|enrolled in|launched|opened"
-        rf"|founded|set up|taken up|applied to|applied for) {REST}",
-        lambda found, rest: f"has {found['verb'].lower()} {rest}",
+        r"(?P<has>have (?:(?:just|recently|finally|already) )?)?(?P<verb>joined|signed up for|enrolled in|took up"
+        r"|taken up"
+        r"|applied (?:to|for)|registered for|(?:started|began|begun) (?=\w+ing\b|on a book)"
+        rf"|(?:started|began|launched|opened|founded|set up) {_VENTURE}){REST}",
+        _lasting(_begun),
         PROJECT,
     ),
     i_state(

@@ -40,7 +40,8 @@ _POINTING = re.compile(
     re.IGNORECASE,
 )
 _HANGING_START = re.compile(
-    r"(?:how(?! to)|what|why|when|where|who|that|if|as|so|more|less|any|anything|everything|everyone"
+    r"(?:the (?:idea|thought|look|fact|concept|point|rest|part) of|how(?! to)|what|why|when|where|who|that|if|as|so"
+    r"|more|less|any|anything|everything|everyone"
     r"|something|someone|somewhere|nothing|nobody|seeing|hearing|saying|telling|than|better|not|no\b(?! longer)|and"
     r"|or|but|like"
     r"|out|up|down|off|back|away|over|around|along|through)\b",

@@ -16,7 +16,8 @@ _CONTRACTIONS = (
     (re.compile(r"\b(do|does|did|is|are|was|were|have|has|had)n['’]?t\b", re.IGNORECASE), r"\1 not"),
     (re.compile(r"\bname['’]s\b", re.IGNORECASE), "name is"),
     (re.compile(r"\bfavou?rite\b", re.IGNORECASE), "favourite"),
-    (re.compile(r"\b(?:gonna)\b", re.IGNORECASE), "going to"),
+    (re.compile(r"\bgonna\b", re.IGNORECASE), "going to"),
+    (re.compile(r"\bwanna\b", re.IGNORECASE), "want to"),
 )
 _TURNED = {
     "i am": "they are",

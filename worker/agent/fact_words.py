@@ -56,6 +56,25 @@ THINGS = _any(
 COMPANY = _any(
     "company business startup agency shop store bakery restaurant cafe studio gallery podcast blog channel farm"
 )
+VENTURES = _any(
+    """
+    business company startup agency shop store bakery restaurant cafe studio dance_studio gallery podcast blog channel
+    farm clinic school practice charity foundation club choir band community course class degree new_job career diet
+    family book novel memoir album film screenplay thesis house home flat apartment boat cabin garden campaign marathon
+    race half-marathon competition contest workshop festival conference exhibition fundraiser meetup charity_run run
+    newsletter magazine garden apprenticeship internship programme program therapy
+    """
+)
+"""What takes weeks to begin or to hold."""
+MOMENTARY = _any(
+    """
+    file files function functions loop loops container containers server servers script scripts query queries command
+    commands request requests image images branch branches commit commits test tests regex button buttons table tables
+    variable variables list lists string strings error errors bug bugs backup backups terminal shell pod div page email
+    message messages letter paragraph sentence sentences text reply response question questions tab window spreadsheet
+    column columns row rows dockerfile dinner lunch breakfast cake soup salad coffee sandwich
+    """
+)
 CONDITIONS = _any(
     """
     asthma diabetes type_1_diabetes type_2_diabetes adhd add autism dyslexia epilepsy arthritis migraines insomnia
@@ -117,7 +136,7 @@ ROLES = _any(
 LIKED_WITH_THE = _any(
     """
     beach outdoors ocean sea mountains countryside forest woods rain snow sun cold heat dark night guitar piano violin
-    drums cello flute gym library theatre theater cinema opera ballet park city smell_of sound_of taste_of idea_of
+    drums cello flute gym library theatre theater cinema opera ballet park city smell_of sound_of taste_of
     """
 )
 """What is the same for everyone, so that ``the`` points at nothing said before."""
