@@ -128,8 +128,8 @@ def settle_clear(session: Session, app_id: str, now: datetime, at_once: bool = F
     clear = clearing.open_clear(session, app_id)
     if clear is None or not (at_once or clear.undo_until <= now):
         return None
-    drafts = _withdraw_drafts(session, app, now)
     lock_all(session, app_id)
+    drafts = _withdraw_drafts(session, app, now)
     erased = clearing.make_final(session, clear, now) | {"drafts": drafts}
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
     left = fact_forgetting.left_of_app(session, app_id)

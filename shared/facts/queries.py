@@ -13,7 +13,7 @@ from shared.conversations.models import Conversation, Message
 from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
 from shared.facts.eviction import Held
-from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
+from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
 
 _STANDS = Fact.state == FactState.STANDING
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))
@@ -206,19 +206,24 @@ def cleared_by(session: Session, clear_id: str) -> Sequence[Fact]:
 
 
 def apps_with_due_clears(session: Session, now: datetime, limit: int) -> Sequence[str]:
-    """Return apps whose clear-all can no longer be taken back, the longest waiting first."""
-    query = select(FactClear.app_id).where(FactClear.settled_at.is_(None), FactClear.undo_until <= now)
-    return session.scalars(query.order_by(FactClear.undo_until).limit(limit)).all()
+    """Return apps whose clear-all can no longer be taken back."""
+    # Those that are open are few and in an index of their own; those that ever were due are many.
+    query = select(FactClear.app_id, FactClear.undo_until).where(FactClear.settled_at.is_(None))
+    return [app_id for app_id, until in session.execute(query.order_by(FactClear.app_id)) if until <= now][:limit]
 
 
 def apps_with_due_deletes(session: Session, now: datetime, limit: int) -> Sequence[str]:
-    """Return apps with single facts whose deletion can no longer be taken back."""
-    return session.scalars(select(Fact.app_id).where(*_final(now)).distinct().order_by(Fact.app_id).limit(limit)).all()
+    """Return apps with facts whose deletion can no longer be taken back, be it one by one or by a clear."""
+    due = (Fact.state == FactState.DELETED, Fact.undo_until <= now)
+    # In the order of the index that finds them; by app, every fact would be looked at.
+    query = select(Fact.app_id).where(*due).order_by(Fact.undo_until).limit(limit * SLOTS)
+    return list(dict.fromkeys(session.scalars(query)))[:limit]
 
 
 def due_deletes(session: Session, app_id: str, now: datetime) -> Sequence[Fact]:
-    """Return an app's facts whose deletion can no longer be taken back."""
-    return session.scalars(select(Fact).where(Fact.app_id == app_id, *_final(now)).order_by(Fact.fact_id)).all()
+    """Return an app's facts that were deleted one by one, and can no longer be taken back."""
+    due = (Fact.state == FactState.DELETED, Fact.clear_id.is_(None), Fact.undo_until <= now)
+    return session.scalars(select(Fact).where(Fact.app_id == app_id, *due).order_by(Fact.fact_id)).all()
 
 
 def apps_with_expired(session: Session, now: datetime, limit: int) -> Sequence[str]:
@@ -287,10 +292,6 @@ def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[
         "factSources": _count(session, sources),
         "factHistory": len(changes),
     }
-
-
-def _final(now: datetime) -> tuple[ColumnElement[bool], ...]:
-    return Fact.state == FactState.DELETED, Fact.clear_id.is_(None), Fact.undo_until <= now
 
 
 def _expired(now: datetime) -> ColumnElement[bool]:

@@ -14,8 +14,9 @@ from shared.archive.exporting import export_app
 from shared.archive.importing import Bounds, Imported, import_archive
 from shared.errors import Conflict
 from shared.facts import queries
+from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind, FactState
-from shared.facts.writing import keep_vectors
+from shared.facts.writing import Found, keep_vectors
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
 from tests.support.house import House
@@ -87,6 +88,44 @@ def test_a_vector_is_kept_only_for_the_words_it_was_made_of(book: Notebook) -> N
     assert {fact.fact_id: fact.vector for fact in book.facts()} == {first.fact_id: vector, second.fact_id: None}
     with book.house.database.read() as session:
         assert [fact.fact_id for fact in queries.without_vector(session, "notes", "m", 10)] == [second.fact_id]
+
+
+def test_facts_of_two_users_neither_merge_nor_contradict_each_other(book: Notebook) -> None:
+    (anna,) = book.learn("c1", found("User lives in Copenhagen"), user_id="anna").learned
+    book.learn("c2", found("User lives in London"), user_id="bob")
+    book.learn("c3", found("User lives in Copenhagen"), user_id="bob")
+    book.learn("c4", found("User lives in Oslo", updates=anna))
+    standing = {(fact.user_id, fact.statement, fact.mention_count) for fact in book.facts()}
+    assert standing == {
+        ("anna", "User lives in Copenhagen", 1),
+        ("bob", "User lives in Copenhagen", 1),
+        (None, "User lives in Oslo", 1),
+    }
+    with book.house.database.read() as session:
+        assert [fact.user_id for fact in queries.standing(session, "notes", "anna")] == ["anna"]
+        assert [fact.user_id for fact in queries.standing(session, "notes")] == [None]
+
+
+def test_the_same_meaning_in_other_words_is_heard_again_in_its_own_words(book: Notebook) -> None:
+    vector = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
+    for conversation, words in (("c1", "User likes jazz"), ("c2", "The user really enjoys jazz")):
+        said = Found(words, Category.PREFERENCE, ("m1",), None, vector, "m")
+        merged = book.learn(conversation, said).merged
+    assert merged == Counter({MergedBy.EMBEDDING: 1})
+    (fact,) = book.facts()
+    with book.house.database.read() as session:
+        told = [one.statement for one in queries.sources_of(session, fact.fact_id)]
+    assert (fact.statement, told) == ("User likes jazz", ["User likes jazz", "The user really enjoys jazz"])
+
+
+def test_a_fact_that_comes_back_is_a_new_contradiction(book: Notebook) -> None:
+    for i, city in enumerate(("Copenhagen", "London", "Copenhagen")):
+        book.learn("c1", found(f"User lives in {city}", f"m{i}"))
+    (fact,) = book.facts()
+    assert (fact.statement, fact.confidence) == ("User lives in Copenhagen", 0.75)
+    assert book.in_state(FactState.REPLACED) == ["User lives in Copenhagen", "User lives in London"]
+    book.learn("c1", found("User lives in London", "m1"))
+    assert book.statements() == ["User lives in Copenhagen"], "that was heard before, and corrected since"
 
 
 def carry(book: Notebook, app_id: str) -> Imported:

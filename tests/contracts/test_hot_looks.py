@@ -8,11 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import redis
 from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
 from loop.regulator import Regulator, Rules
 from loop.steps.publish_events import PublishEvents
+from loop.steps.settle_facts import SettleFacts
 from loop.steps.upkeep import Upkeep
 from loop.steps.wake_snoozed import WakeSnoozed
 from shared.conversations.queries import oldest_unanswered
@@ -23,7 +25,7 @@ from shared.outbox.models import Deferral, JobState
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
 
-BIG = ("jobs", "lanes", "energy_ledger", "conversations", "events")
+BIG = ("jobs", "lanes", "energy_ledger", "conversations", "events", "facts", "fact_history")
 """What grows with the backlog, with time or with the number of apps."""
 
 
@@ -83,6 +85,7 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
         PublishEvents(busy.database, busy.clock, lambda _: None, day, 3, busy.metrics),
         Upkeep(busy.database, busy.clock, busy.rule, day, busy.metrics),
         WakeSnoozed(busy.database, busy.clock),
+        SettleFacts(busy.database, busy.clock, redis.Redis(), busy.metrics),
     )
 
     def tick() -> None:
