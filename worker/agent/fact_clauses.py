@@ -13,6 +13,7 @@ from datetime import date
 
 from worker.agent.dating import resolve
 from worker.agent.fact_wording import expand
+from worker.agent.fact_words import FAITHS_AND_NATIONS
 from worker.agent.sentences import clauses, sentences
 from worker.agent.telegraphic import plain
 from worker.agent.vocabulary import MONTHS, WEEKDAYS
@@ -38,6 +39,17 @@ _MATERIAL = re.compile(
     r"|explain)\b",
     re.IGNORECASE,
 )
+_FICTION = re.compile(
+    r"^\W*you are an? |(?:^|[.!?\n])\W*(?:suppose|imagine|pretend|assume|hypothetically|let['’]?s (?:say|pretend"
+    r"|imagine|assume)"
+    r"|(?:as|for) an? (?:test|joke|demo|story|example)|act as|in (?:a|my) (?:dream|story|novel))\b",
+    re.IGNORECASE,
+)
+_INTRODUCED = re.compile(
+    rf"^(\W*(?i:hi|hello|hey|good \w+)\b[^\n]{{0,25}}?)\b(?i:i['’]m|i am) (?!(?i:{FAITHS_AND_NATIONS})\b)"
+    r"([A-Z][a-z]+(?: [A-Z][a-z]+)?)(?=\s*(?:[.,!]|$|and (?i:i)\b))"
+)
+"""Only behind a greeting is a name behind ``I'm`` sure to be one."""
 _NOT_MEANT = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|might|may(?! \d|\b\W*$)|could|would|should|shall"
     r"|i (?:\w+ )?(?:think|guess|suppose|believe"
@@ -115,6 +127,9 @@ def own_words(content: str) -> str:
     """Return what of a turn its user said themselves and just now."""
     if _MATERIAL.match(content) and (":" in content or "\n" in content.strip() or '"' in content):
         return ""
+    if _FICTION.search(content):
+        return ""
+    content = _INTRODUCED.sub(r"\1my name is \2. ", content)
     for foreign in (_FENCE, _QUOTED_LINE, _LISTED, _RECORD):
         content = foreign.sub("\n", content)
     for quotation in (_QUOTATION, _SPOKEN_QUOTE):

@@ -158,6 +158,7 @@ PREFERENCES = (
         r"|knitting|cycling|running|swimming|skiing|doing|coaching) (?P<rest>.+ (?:for (?!the first)|since ).+)",
         lambda found, rest: f"has been {found['verb'].lower()} {rest}",
         PREFERENCE,
+        the=True,
     ),
     i_state(
         r"(?:use|code in|program in|develop in|write everything in) (?!for\b|to\b|in\b|with\b|as\b|an? (?-i:[a-z])"
@@ -249,7 +250,8 @@ PROJECTS = (
     my_state(
         r"(?P<what>(?:(?:main|big|biggest|long-term|short-term|ultimate|next|current|new|latest|life|career|fitness) )*"
         r"(?:goal|dream|dream job|plan|ambition|project|thesis|dissertation|side project|deadline|resolution|startup"
-        rf"|focus)) (?P<is>is|are) {REST}",
+        rf"|focus)) (?P<is>is|are) (?=an?\b|the\b|about\b|on\b|due\b|called\b|to\b|in\b|\w+ing an?\b|(?-i:[A-Z])"
+        rf"|\d){REST}",
         "'s {what} {is} {rest}",
         PROJECT,
     ),

@@ -77,7 +77,12 @@ PERSON = (
     i_state(rf"(?:was|were) born (?P<how>in|on|and raised in|near)\s+{REST}", "was born {how} {rest}", IDENTITY),
     i_state(rf"(?:grew up|was raised) (?P<how>in|on|near|with|by|speaking)\s+{REST}", "grew up {how} {rest}", IDENTITY),
     i_state(rf"moved (?:here |over )?(?P<how>to|from|into|in with|out of)\s+{REST}", "moved {how} {rest}", IDENTITY),
-    i_state(rf"am (?P<rest>{words.STATES}(?:(?: to| with| for| since| from| in| and)\b.*)?)", "is {rest}", IDENTITY),
+    i_state(
+        rf"am (?P<rest>(?!engaged in|separated from){words.STATES}"
+        r"(?:(?: to| with| for| since| from| in| and)\b.*)?)",
+        "is {rest}",
+        IDENTITY,
+    ),
     i_state(
         rf"am (?P<rest>{words.FAITHS_AND_NATIONS}(?:(?: and| but| by| living| born| with)\b.*|[ -]American)?)",
         lambda _, rest: f"is {capitalised(rest)}",
@@ -111,6 +116,7 @@ HEALTH = (
         "is {rest}",
         PREFERENCE,
     ),
+    i_state(rf"have been (?P<rest>(?:a )?{words.DIETS} (?:for|since) .+)", "has been {rest}", PREFERENCE),
     i_state(rf"(?:became|went|turned) (?P<rest>{words.DIETS}\b.*)", "became {rest}", PREFERENCE),
     i_state(
         rf"am (?:severely |highly |badly |deathly )?(?P<how>allergic to|intolerant to|sensitive to)\s+{REST}",

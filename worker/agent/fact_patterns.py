@@ -27,10 +27,12 @@ _ENDING = re.compile(
     re.IGNORECASE,
 )
 _POINTING = re.compile(
-    r"\b(?:it|its|this|these|those|they|them|their|theirs|he|him|she|here|ones?(?! of)|such(?! as)|same|others?"
+    r"\b(?:it|its|this|these|those|they|them|their|theirs|he|him|she|here|ones|one(?=\s*(?:$|[,.]|(?:for|that|with"
+    r"|too|and|or|in|on|best|better)\b))|such(?! as)|same|others?"
     r"|another|else"
     r"|either|neither|you|your|yours|you['’]\w+|yourself|ur|u|latter|former|things?|stuff)\b(?!['’]s day)"
-    r"|\b(?:last|past|coming|next) \w+|\blater\b|\bon (?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?! \d)"
+    r"|\b(?:last|past|coming|next) \w+|\blater\b|\b(?<!every )(?<!each )(?:mon|tues|wednes|thurs|fri|satur"
+    r"|sun)day\b(?! \d)"
     r"|\band (?:also|now|often|usually|always|never|really|then|sometimes)\b"
     r"|,\s*(?:and|or)\b.*\b(?:can|is|are|will|was|were|has|have|makes?)\b"
     r"|,\s*(?:that|and it|this)\b|\bfeel(?:s|ing)? (?:like|that)\b"
@@ -40,7 +42,8 @@ _POINTING = re.compile(
     re.IGNORECASE,
 )
 _HANGING_START = re.compile(
-    r"(?:the (?:idea|thought|look|fact|concept|point|rest|part) of|how(?! to)|what|why|when|where|who|that|if|as|so"
+    r"(?:to (?:think|say|see|know|hear|be|thank|have|ask|believe)\b|the (?:idea|thought|look|fact|concept|point|rest"
+    r"|part) of|how(?! to)|what|why|when|where|who|that|if|as|so"
     r"|more|less|any|anything|everything|everyone"
     r"|something|someone|somewhere|nothing|nobody|seeing|hearing|saying|telling|than|better|not|no\b(?! longer)|and"
     r"|or|but|like"
@@ -56,7 +59,9 @@ _HANGING_END = re.compile(
 )
 _SHARED = re.compile(words.LIKED_WITH_THE + r"(?:$|,| (?:and|or|of|in|at|on|with)\b)", re.IGNORECASE)
 _THE = re.compile(r"^(?:all )?the\s+(.*)$", re.IGNORECASE)
-_UNFIT = re.compile(r":(?!\w)|[{}<>=\\|@#^~\[\]()?*_\ufffc]|\.\.|…|--|\b(?:haha|lol|omg|btw)\b", re.IGNORECASE)
+_UNFIT = re.compile(
+    r"(?<!\w)@|@(?!\w)|:(?!\w)|[{}<>=\\|#^~\[\]()?*_\ufffc]|\.\.|…|--|\b(?:haha|lol|omg|btw)\b", re.IGNORECASE
+)
 _MOST_WORDS = 24
 
 
@@ -109,5 +114,7 @@ def _is_known(named: str, the: bool) -> bool:
 
 
 def _says_something(word: str) -> bool:
+    if word.isupper() and len(word) > 1:
+        return True
     plain = re.split(r"['’]", word.lower())[0]
     return plain not in EMPTY and plain not in VAGUE and plain not in words.HOLLOW

@@ -64,7 +64,13 @@ def third_person(verb: str) -> str:
 
 def turned(text: str) -> str:
     """Turn the first person into the third: ``my kids and me`` becomes ``their kids and them``."""
-    return _PERSON.sub(lambda match: _TURNED[" ".join(match[0].lower().split())], text)
+    return _PERSON.sub(_other_person, text)
+
+
+def _other_person(match: re.Match[str]) -> str:
+    # "US" and "ME" are places.
+    named = match[0].isupper() and len(match[0]) == 2
+    return match[0] if named else _TURNED[" ".join(match[0].lower().split())]
 
 
 def capitalised(text: str) -> str:

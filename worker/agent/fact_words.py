@@ -85,7 +85,8 @@ CONDITIONS = _any(
 )
 STATES = _any(
     """
-    married engaged divorced widowed separated retired self-employed unemployed pregnant adopted gay lesbian bisexual
+    single married engaged divorced widowed separated retired self-employed unemployed pregnant adopted gay lesbian
+    bisexual
     queer trans transgender non-binary nonbinary autistic dyslexic diabetic epileptic asthmatic colour-blind colorblind
     deaf left-handed right-handed bilingual trilingual lactose_intolerant gluten_intolerant hard_of_hearing
     an_only_child an_immigrant an_orphan
