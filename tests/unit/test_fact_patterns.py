@@ -335,7 +335,7 @@ def test_whatever_is_said_a_statement_is_one_clean_line_within_the_limit(text: s
         assert one.message_ids == ("msg_1",)
 
 
-@pytest.mark.parametrize("piece", ["'I ", '"I ', "a@", "I love tea ", "really ", "and I ", "my a ", " "])
+@pytest.mark.parametrize("piece", ["'I ", '"I ', "a@", "I love tea ", "really ", "and I ", "my a ", " ", "\n", "\n. "])
 def test_no_message_however_made_keeps_it_busy(piece: str) -> None:
     calls = Calls()
     long = turn("I live in " + piece * (20_000 // len(piece)))

@@ -40,7 +40,7 @@ _MATERIAL = re.compile(
     re.IGNORECASE,
 )
 _FICTION = re.compile(
-    r"^\W*you are an? |(?:^|[.!?\n])\W*(?:suppose|imagine|pretend|assume|hypothetically|let['’]?s (?:say|pretend"
+    r"^\W*you are an? |(?:^|[.!?\n])\W{0,8}(?:suppose|imagine|pretend|assume|hypothetically|let['’]?s (?:say|pretend"
     r"|imagine|assume)"
     r"|(?:as|for) an? (?:test|joke|demo|story|example)|act as|in (?:a|my) (?:dream|story|novel))\b",
     re.IGNORECASE,
