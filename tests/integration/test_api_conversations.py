@@ -21,7 +21,8 @@ def test_a_conversation_is_opened_filled_shown_and_ended(api: Api) -> None:
         ("user", "Hello.", None), ("assistant", "Hi.", None), ("user", "I like tea.", "Ann"),
     ]  # fmt: skip
     ended = api.ask("POST", f"{path}/conversations/c1/end", 202, json={"reason": "done"})
-    assert [(job["kind"], job["state"]) for job in ended["jobs"]] == [("create_memory", "pending")]
+    pending = [("create_memory", "pending"), ("extract_facts", "pending")]
+    assert [(job["kind"], job["state"]) for job in ended["jobs"]] == pending
     shown = api.ask("GET", f"{path}/conversations/c1")
     assert (shown["state"], shown["endReason"], shown["messageCount"]) == ("ended", "done", 3)
     assert shown["jobs"] == ended["jobs"]
