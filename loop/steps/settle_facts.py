@@ -7,6 +7,7 @@ while no loop runs is made good by the first tick of the next one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 import redis
 from sqlalchemy.orm import Session
@@ -58,23 +59,26 @@ class SettleFacts:
         return len(app_ids) == _APPS_AT_ONCE
 
     def _clear(self, app_id: str) -> None:
+        self._erase(app_id, settle_clear, FactRemoval.CLEARED)
+
+    def _delete(self, app_id: str) -> None:
+        self._erase(app_id, finish_fact_deletes, FactRemoval.DELETED)
+
+    def _erase(
+        self, app_id: str, make_final: Callable[[Session, str, datetime], Erasure | None], why: FactRemoval
+    ) -> None:
         queued = count_text(self._redis, app_id)
         with self._database.write() as session:
-            receipt = settle_clear(session, app_id, self._clock.now())
+            receipt = make_final(session, app_id, self._clock.now())
             if receipt is not None:
                 receipt.left = receipt.left | {DATABASE_LOG: 1, QUEUED_TEXT: queued}
         if receipt is not None:
-            self._tell(receipt)
+            self._tell(receipt, why)
 
-    def _tell(self, receipt: Erasure) -> None:
+    def _tell(self, receipt: Erasure, why: FactRemoval) -> None:
         self._metrics.erasures.labels(receipt.scope).inc()
-        self._metrics.facts_removed.labels(FactRemoval.CLEARED).inc(receipt.erased["facts"])
+        self._metrics.facts_removed.labels(why).inc(receipt.erased["facts"])
         self._log.info("erased", app_id=receipt.app_id, scope=receipt.scope, receipt_id=receipt.erasure_id)
-
-    def _delete(self, app_id: str) -> None:
-        with self._database.write() as session:
-            count = finish_fact_deletes(session, app_id, self._clock.now())
-        self._metrics.facts_removed.labels(FactRemoval.DELETED).inc(count)
 
     def _expire(self, app_id: str) -> None:
         with self._database.write() as session:

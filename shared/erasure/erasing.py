@@ -29,6 +29,7 @@ from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import record, record_end_of_job
 from shared.facts import clearing, deleting
 from shared.facts import forgetting as fact_forgetting
+from shared.facts.deleting import RULE_UNDO_OVER
 from shared.facts.models import FactClear
 from shared.ids import new_id
 from shared.memories import forgetting
@@ -139,13 +140,21 @@ def settle_clear(session: Session, app_id: str, now: datetime, at_once: bool = F
     return receipt
 
 
-def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> int:
-    """Make final the deletions of single facts that can no longer be taken back; return how many. Raises: NotFound."""
-    lock_app(session, app_id)
-    count = deleting.finish(session, app_id, now)
-    if count:
-        _forget_answers(session, app_id)
-    return count
+def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure | None:
+    """Make final the deletions of single facts that can no longer be taken back; None when there is nothing to do.
+
+    Raises: NotFound.
+    """
+    app = lock_app(session, app_id)
+    due = deleting.due(session, app_id, now)
+    if not due:
+        return None
+    lock_all(session, app_id)
+    drafts = _withdraw_drafts(session, app, now)
+    erased = deleting.finish(session, due) | {"drafts": drafts}
+    erased["idempotencyKeys"] = _forget_answers(session, app_id)
+    left = fact_forgetting.left_of_facts(session, [fact.fact_id for fact in due])
+    return _receipt(session, app, "fact", RULE_UNDO_OVER, erased, left, now)
 
 
 def left_of_app(session: Session, app_id: str) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NoReturn
 
@@ -14,6 +15,9 @@ from shared.facts.clearing import refuse_while_clearing
 from shared.facts.history import Texts, empty, record
 from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChangeKind, FactState
 from shared.facts.placing import free_slots, remove_rows, touch
+
+RULE_UNDO_OVER = "rule:undo_over"
+"""Makes a deletion final; who asked for it stands in the fact's history."""
 
 
 def delete(session: Session, fact: Fact, cause: Cause, seconds: float) -> datetime:
@@ -41,18 +45,26 @@ def undo(session: Session, app_id: str, fact_id: int, cause: Cause) -> Fact:
     return fact
 
 
-def finish(session: Session, app_id: str, now: datetime) -> int:
-    """Make final what can no longer be taken back in a locked app, with what those facts had replaced; return how many.
+def due(session: Session, app_id: str, now: datetime) -> Sequence[Fact]:
+    """Return the deleted facts of an app that can no longer be taken back, but for a clear's."""
+    return queries.due_deletes(session, app_id, now)
+
+
+def finish(session: Session, deleted: Sequence[Fact]) -> dict[str, int]:
+    """Make deletions in a locked app final, with what those facts had replaced; return how much of what.
 
     The text of their history goes too.
     """
-    due = queries.due_deletes(session, app_id, now)
-    for fact in due:
+    changes = 0
+    for fact in deleted:
         going = [fact, *queries.chain_beneath(session, fact)]
         for one in going:
-            empty(queries.history_of(session, one.fact_id))
+            history = queries.history_of(session, one.fact_id)
+            changes += len(history)
+            empty(history)
         remove_rows(session, going)
-    return len(due)
+    session.flush()
+    return {"facts": len(deleted), "factHistory": changes}
 
 
 def _deleted(session: Session, app_id: str, fact_id: int, now: datetime) -> Fact:

@@ -59,6 +59,11 @@ def left_of_app(session: Session, app_id: str) -> dict[str, int]:
     }
 
 
+def left_of_facts(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:
+    """Count, store by store, what is left of single facts."""
+    return queries.count_left(session, fact_ids)
+
+
 def left_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Count, store by store, what is left of one conversation's words in an app's facts."""
     session.flush()

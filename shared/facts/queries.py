@@ -282,6 +282,13 @@ def count_changes_with_text(session: Session, app_id: str) -> int:
     return _count(session, select(func.count()).select_from(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT))
 
 
+def count_left(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:
+    """Return what still holds words of single facts."""
+    facts = select(func.count()).select_from(Fact).where(Fact.fact_id.in_(fact_ids))
+    changes = select(func.count()).select_from(FactChange).where(FactChange.fact_id.in_(fact_ids), _HAS_TEXT)
+    return {"facts": _count(session, facts), "factHistory": _count(session, changes)}
+
+
 def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Return what of an app's facts still holds words of one conversation."""
     sources = select(func.count()).select_from(FactSource).where(FactSource.conversation_key == conversation_key)

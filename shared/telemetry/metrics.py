@@ -97,7 +97,7 @@ TOOL_OUTCOMES = (
 ANSWER_STATES = ("pending", "sent", "rejected")
 OUTCOMES = ("deleted", "merged", "oldest_went", "new_gave_way")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
-ERASURE_SCOPES = ("memories", "data", "conversation", "memory", "facts")
+ERASURE_SCOPES = ("memories", "data", "conversation", "memory", "facts", "fact")
 KEEP_MANDATE = "keep_mandate"
 TICK_STEPS = (
     "publish_events",

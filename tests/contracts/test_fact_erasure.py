@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from shared.apps.models import Erasure
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, finish_fact_deletes, purge_memories
 from shared.errors import Conflict
@@ -32,7 +33,7 @@ def moved(book: Notebook) -> tuple[int, int]:
     return old, new
 
 
-def finish(book: Notebook) -> int:
+def finish(book: Notebook) -> Erasure | None:
     with book.house.database.write() as session:
         return finish_fact_deletes(session, "notes", book.house.clock.now())
 
@@ -78,7 +79,9 @@ def test_what_a_deleted_fact_had_replaced_goes_with_it(book: Notebook) -> None:
     book.delete(new)
     assert (book.statements(), book.in_state(FactState.REPLACED)) == ([], ["User lives in Copenhagen"])
     pass_time(book, 61)
-    assert finish(book) == 1
+    receipt = finish(book)
+    assert receipt is not None
+    assert (receipt.scope, receipt.erased["facts"], set(receipt.left.values())) == ("fact", 1, {0})
     assert book.in_state(FactState.REPLACED) == []
     assert texts_left(book, old) | texts_left(book, new) == {None}
 
