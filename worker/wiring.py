@@ -27,10 +27,10 @@ from shared.presence import is_gone
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from worker.agent.extractive import ExtractiveAgent
-from worker.agent.fact_extractive import ExtractiveFactAgent
-from worker.agent.fact_protocol import FactAgent
+from worker.agent.facts.extractive import ExtractiveFactAgent
+from worker.agent.facts.model import ModelFactAgent
+from worker.agent.facts.protocol import FactAgent
 from worker.agent.model_agent import ModelAgent
-from worker.agent.model_facts import ModelFactAgent
 from worker.agent.protocol import MemoryAgent
 from worker.courier import Courier
 from worker.pipelines.attempt import Attempts, Pipeline, Timing

@@ -32,8 +32,8 @@ from shared.facts.merging import Known, New, Repeat, Replace, Stated, judge
 from shared.llm.calls import ModelCall, Prospect
 from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
-from worker.agent.fact_extractive import ExtractiveFactAgent
-from worker.agent.fact_protocol import Segment, Statement
+from worker.agent.facts.extractive import ExtractiveFactAgent
+from worker.agent.facts.protocol import Segment, Statement
 from worker.agent.protocol import Turn
 
 BUDGET = 500

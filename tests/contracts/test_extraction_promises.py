@@ -27,7 +27,7 @@ from shared.outbox.models import JobState
 from shared.settings import Settings
 from shared.telemetry.metrics import RefusedFact
 from tests.support.house import House
-from worker.agent.fact_protocol import Extraction, Statement
+from worker.agent.facts.protocol import Extraction, Statement
 
 PACE = Pace()
 APP = "notes"

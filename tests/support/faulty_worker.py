@@ -18,7 +18,7 @@ from shared.outbox.ownership import Claim
 from shared.settings import Settings
 from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
-from worker.agent.fact_protocol import Extraction, FactAgent, Segment
+from worker.agent.facts.protocol import Extraction, FactAgent, Segment
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
 from worker.pipelines.attempt import Attempts, Pipeline
 from worker.wiring import Agents

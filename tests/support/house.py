@@ -39,7 +39,7 @@ from shared.outbox.queries import JobFilter, get_job, list_jobs
 from shared.outbox.retry import RetryRule
 from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
-from worker.agent.fact_protocol import Extraction, Segment, Statement
+from worker.agent.facts.protocol import Extraction, Segment, Statement
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript, Turn
 from worker.pipelines.attempt import Attempts, JobFailed, Pipeline, Timing
 from worker.pipelines.create_memory import CreateMemory

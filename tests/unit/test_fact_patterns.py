@@ -12,8 +12,8 @@ from shared.facts.categories import Category
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
-from worker.agent.fact_extractive import ExtractiveFactAgent
-from worker.agent.fact_protocol import Extraction, KnownFact, Segment, Statement
+from worker.agent.facts.extractive import ExtractiveFactAgent
+from worker.agent.facts.protocol import Extraction, KnownFact, Segment, Statement
 from worker.agent.protocol import Turn
 
 THURSDAY = datetime(2025, 5, 8, 12, tzinfo=UTC)

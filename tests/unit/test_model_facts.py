@@ -18,8 +18,8 @@ from shared.llm.scripted import Line, ScriptedChat
 from shared.llm.tokens import most_tokens
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
-from worker.agent.fact_protocol import Extraction, KnownFact, Segment, Statement
-from worker.agent.model_facts import ModelFactAgent
+from worker.agent.facts.model import ModelFactAgent
+from worker.agent.facts.protocol import Extraction, KnownFact, Segment, Statement
 from worker.agent.protocol import Turn
 
 NOON = datetime(2025, 5, 8, 12, tzinfo=UTC)

@@ -36,7 +36,7 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
-from worker.agent.fact_protocol import Extraction, FactAgent, KnownFact, Segment, Statement
+from worker.agent.facts.protocol import Extraction, FactAgent, KnownFact, Segment, Statement
 from worker.agent.protocol import SPOKEN_ROLES, Turn
 from worker.pipelines.ending import end
 
