@@ -29,9 +29,9 @@ from shared.context.counting import Counting
 from shared.context.sections import facts_text, packed
 from shared.context.selection import KnownFact, in_order
 from shared.facts.merging import Known, New, Repeat, Replace, Stated, judge
-from shared.llm.calls import ModelCall, Prospect
 from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
+from tests.support.meters import Calls
 from worker.agent.facts.extractive import ExtractiveFactAgent
 from worker.agent.facts.protocol import Segment, Statement
 from worker.agent.protocol import Turn
@@ -41,16 +41,6 @@ SEEDS = range(5)
 WAYS = ("chosen_facts", "chosen_facts_asked_by_the_user", "random_facts", "last_words", "all_facts_unlimited")
 _CONFIDENCE = 0.75
 _SECONDS = 30.0
-
-
-class NoLedger:
-    """Takes the place of the ledger: nobody pays for a bench."""
-
-    def reserve(self, prospect: Prospect) -> None:
-        """Allow everything."""
-
-    def __call__(self, call: ModelCall) -> None:
-        """Book nothing."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +78,7 @@ def heard_in(subject: Subject, agent: ExtractiveFactAgent) -> list[Heard]:
     for conversation in subject.conversations:
         for user, segment in segments(conversation):
             by_id = {turn.message_id: turn for turn in segment.turns}
-            statements = agent.extract(segment, NoLedger()).statements
+            statements = agent.extract(segment, Calls()).statements
             found += (Heard(subject.name, user, one, by_id[one.message_ids[0]]) for one in statements)
     return found
 
@@ -97,7 +87,7 @@ def merged(heard: Sequence[Heard], embedder: Embedder) -> tuple[list[Standing], 
     """Merge what one user stated as the service does; return what stands and what became of each statement."""
     standing: list[Standing] = []
     outcomes: Counter[str] = Counter()
-    vectors = embedder.embed([one.statement.text for one in heard], NoLedger())
+    vectors = embedder.embed([one.statement.text for one in heard], Calls())
     for number, (one, vector) in enumerate(zip(heard, vectors, strict=True), 1):
         stated = Stated(one.statement.text, None, to_bytes(vector), embedder.name)
         known = [old.known for old in standing]

@@ -18,9 +18,9 @@ from pathlib import Path
 from statistics import mean, median
 
 from ops.bench.corpora import DEFAULT_DATA, Conversation, Question, Subject, locomo, memorybank, missing
-from shared.llm.calls import ModelCall
 from shared.memories.compaction import NEW, Candidate, Room, carry_out, oldest_goes, refusal
 from shared.wording import shorten
+from tests.support.meters import Calls
 from worker.agent.extractive import ExtractiveAgent
 from worker.agent.protocol import Draft, Transcript, Turn
 from worker.agent.sentences import sentences
@@ -68,10 +68,6 @@ def survives(answer: frozenset[str], kept: frozenset[str]) -> bool:
     return len(answer & kept) >= SHARE * len(answer)
 
 
-def no_one_is_told(call: ModelCall) -> None:
-    """Take the place of the ledger."""
-
-
 def transcript_of(conversation: Conversation, known: tuple[str, ...]) -> Transcript:
     """Give a corpus's conversation the form an agent reads."""
     turns = tuple(
@@ -84,7 +80,7 @@ def by_agent(agent: ExtractiveAgent) -> Write:
     """Write memories with the real agent."""
 
     def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> Draft | None:
-        draft = agent.create(transcript_of(conversation, known), limit, no_one_is_told)
+        draft = agent.create(transcript_of(conversation, known), limit, Calls())
         return draft if isinstance(draft, Draft) else None
 
     return write
@@ -119,7 +115,7 @@ def by_merging(agent: ExtractiveAgent) -> MakeRoom:
     """Make room with the real agent; a refused decision would fail the bench."""
 
     def make_room(existing: Sequence[Candidate], new: Candidate, limit: int) -> Room:
-        decision = agent.compact(existing, new, limit, no_one_is_told)
+        decision = agent.compact(existing, new, limit, Calls())
         why = refusal(decision, existing, limit)
         if why is not None:
             raise AssertionError(f"the agent's decision was refused: {why}")
@@ -250,14 +246,14 @@ def timed(subjects: Sequence[Subject], limit: int) -> dict[str, float]:
     for subject in subjects:
         memories: list[Candidate] = []
         for one in subject.conversations:
-            calls: list[ModelCall] = []
-            draft = agent.create(transcript_of(one, ()), limit, calls.append)
+            calls = Calls()
+            draft = agent.create(transcript_of(one, ()), limit, calls)
             seconds["create"].append(calls[-1].seconds)
             if not isinstance(draft, Draft):
                 continue
             new = Candidate(one.number, draft.content, one.started_at, draft.importance)
             if len(memories) == CAP:
-                room = carry_out(agent.compact(memories, replace(new, id=NEW), limit, calls.append))
+                room = carry_out(agent.compact(memories, replace(new, id=NEW), limit, calls))
                 seconds["compact"].append(calls[-1].seconds)
                 memories = apply(memories, new, room)
             else:

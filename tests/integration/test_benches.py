@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.bench import corpora, extracting, governing, idling, ingesting, scarcity, service, ticking
+from ops.bench import corpora, extracting, governing, idling, ingesting, keeping, scarcity, service, ticking
 from ops.bench.scarcity import Scarcity
 from shared.llm.ngrams import NgramEmbedder
 
@@ -83,6 +83,14 @@ def test_the_service_bench_measures_everything(
     assert figures["sustained"]["conversations"] == 60
     assert {"memories", "context", "write_at_the_cap"} == set(figures["with_300_apps"])
     assert figures["job_overhead_over_bare_task_p50_ms"] > 0
+
+
+@no_corpora
+def test_memories_keep_more_of_what_is_asked_than_first_sentences_do() -> None:
+    subjects = list(corpora.locomo(corpora.DEFAULT_DATA))[:1]
+    ratios = keeping.measure(subjects, 200)["ratios"]
+    assert min(ratios.values()) > 1.7
+    assert all(value > 0 for value in keeping.timed(subjects, 200).values())
 
 
 @no_corpora
