@@ -32,8 +32,8 @@ class WorkKind(StrEnum):
     THINK = "think"
 
 
-MEMORY_KINDS = (WorkKind.CREATE, WorkKind.COMPACT, WorkKind.EXTRACT, WorkKind.EMBED)
-"""Work on what is remembered, of which the share in all spending is watched."""
+MEMORY_KINDS = (WorkKind.CREATE, WorkKind.COMPACT)
+"""Work on memories, of which the share in all spending is watched. Source: seed 003, which knows no facts."""
 
 
 @dataclass(frozen=True)
