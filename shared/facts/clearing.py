@@ -18,7 +18,7 @@ from shared.facts import queries
 from shared.facts.forgetting import forget_all
 from shared.facts.history import Texts, record
 from shared.facts.models import Fact, FactChangeKind, FactClear, FactState
-from shared.facts.placing import touch
+from shared.facts.placing import lie_beneath, touch
 from shared.ids import new_id
 
 
@@ -72,12 +72,19 @@ def undo_clear(session: Session, app_id: str, cause: Cause) -> int:
         )
     back = [fact for fact in queries.cleared_by(session, clear.clear_id) if not _stays_beneath(session, fact)]
     pins = iter(range(1, len(back) + 1))
+    standing: dict[str, Fact] = {}
     for slot, fact in enumerate(back, 1):
-        _put_back(fact, slot, next(pins) if fact.was_pinned else None, cause.at)
+        pin = next(pins) if fact.was_pinned else None
+        other = standing.setdefault(fact.said_key, fact)
+        if other is not fact:
+            # A conversation was erased meanwhile, and in the words that remain it says what that one says.
+            _put_beneath(session, fact, other, pin, cause)
+            continue
+        _put_back(fact, slot, pin, cause.at)
         record(session, fact, FactChangeKind.UNDONE, cause, Texts(after=fact.statement))
     clear.settled_at = cause.at
     session.flush()
-    return len(back)
+    return len(standing)
 
 
 def make_final(session: Session, clear: FactClear, now: datetime) -> dict[str, int]:
@@ -111,6 +118,12 @@ def _put_back(fact: Fact, slot: int, pin: int | None, at: datetime) -> None:
     fact.state, fact.slot, fact.pin_slot = FactState.STANDING, slot, pin
     fact.clear_id, fact.undo_until, fact.was_pinned = None, None, False
     touch(fact, at)
+
+
+def _put_beneath(session: Session, fact: Fact, other: Fact, pin: int | None, cause: Cause) -> None:
+    fact.state, fact.clear_id, fact.undo_until, fact.was_pinned = FactState.REPLACED, None, None, False
+    lie_beneath(session, fact, other, pin)
+    record(session, fact, FactChangeKind.REPLACED, cause, Texts(before=fact.statement), other.fact_id)
 
 
 def _see_all(session: Session, clear: FactClear) -> None:

@@ -16,7 +16,7 @@ from shared.facts import queries
 from shared.facts.history import Texts, empty, record
 from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
 from shared.facts.normalising import said_key
-from shared.facts.placing import certainty, free_slots, remove_rows, subsume, touch
+from shared.facts.placing import certainty, free_slots, lie_beneath, remove_rows, subsume, touch
 
 
 def forget_all(session: Session, app_id: str) -> dict[str, int]:
@@ -127,9 +127,7 @@ def _uncover(session: Session, fact: Fact, cause: Cause) -> None:
 def _stand_again(session: Session, fact: Fact, pin: int | None, cause: Cause) -> None:
     other = queries.fact_saying(session, fact.app_id, fact.said_key)
     if other is not None:
-        lowest = [fact, *queries.chain_beneath(session, fact)][-1]
-        lowest.updates_fact_id, other.updates_fact_id = other.updates_fact_id, fact.fact_id
-        other.pin_slot = other.pin_slot or pin
+        lie_beneath(session, fact, other, pin)
         return
     slot = free_slots(session, fact.app_id)[0]
     fact.state, fact.slot, fact.pin_slot = FactState.STANDING, slot, pin

@@ -93,11 +93,16 @@ def replace(session: Session, old: Fact, said: Said, cause: Cause, why: Cause) -
 def subsume(session: Session, old: Fact, by: Fact, why: Cause) -> None:
     """Let a fact that stands already also stand for one that was contradicted; their chains are joined."""
     pin = _give_way(session, old)
-    lowest = [old, *queries.chain_beneath(session, old)][-1]
-    lowest.updates_fact_id, by.updates_fact_id = by.updates_fact_id, old.fact_id
+    lie_beneath(session, old, by, pin)
+    record(session, old, FactChangeKind.REPLACED, why, Texts(before=old.statement), by.fact_id)
+
+
+def lie_beneath(session: Session, fact: Fact, by: Fact, pin: int | None) -> None:
+    """Put a replaced fact, with all that it had replaced, beneath one that stands; it gives up its pin to that one."""
+    lowest = [fact, *queries.chain_beneath(session, fact)][-1]
+    lowest.updates_fact_id, by.updates_fact_id = by.updates_fact_id, fact.fact_id
     by.pin_slot = by.pin_slot or pin
     session.flush()
-    record(session, old, FactChangeKind.REPLACED, why, Texts(before=old.statement), by.fact_id)
 
 
 def hear_again(session: Session, fact: Fact, said: Said, cause: Cause) -> bool:

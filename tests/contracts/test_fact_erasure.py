@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from shared.apps.models import Erasure
@@ -11,7 +12,10 @@ from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, finish_fact_deletes, purge_memories
 from shared.errors import Conflict
 from shared.facts import queries
+from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind, FactState
+from shared.facts.writing import Found
+from shared.llm.embedding import to_bytes
 from tests.support.house import House
 from tests.support.notebook import Notebook, found
 
@@ -208,6 +212,22 @@ def test_a_cleared_fact_whose_conversation_is_erased_does_not_come_back_with_the
     book.erase("c1")
     book.undo_clear()
     assert book.statements() == ["User plays chess"]
+
+
+def test_cleared_facts_that_an_erasure_made_alike_come_back_as_one(book: Notebook) -> None:
+    close = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
+    said = ("User likes jazz", "User enjoys jazz")
+    (first,), _ = (
+        book.learn(f"c{i}", Found(text, Category.PREFERENCE, ("m1",), vector=close, vector_model="m")).learned
+        for i, text in enumerate(said)
+    )
+    written = book.write("User enjoys jazz", pinned=True).fact_id
+    book.clear()
+    book.erase("c0")
+    book.undo_clear()
+    (fact,) = book.facts()
+    assert (fact.fact_id, fact.statement, fact.pin_slot) == (first, "User enjoys jazz", 1)
+    assert (fact.updates_fact_id, book.in_state(FactState.REPLACED)) == (written, ["User enjoys jazz"])
 
 
 def test_erasing_an_app_leaves_nothing_of_its_facts_or_clears(book: Notebook) -> None:
