@@ -14,14 +14,16 @@ from datetime import datetime
 
 from shared.context.counting import Counting, Scale
 from shared.context.marks import RECALLED as RECALLED
+from shared.context.marks import one_line
 from shared.context.sections import without_facts
 
 _HEADER = "(memories for app: {name})"
 _LEAD = "The following are memories from previous conversations with this app:"
 _CLOSING = "Use these memories to provide context-aware responses."
-_LINE = re.compile(r"(?:\d+\.\s*)?(?:\[Created: [0-9-]+\]\s*)?" + re.escape(RECALLED) + r"[^\r\n]*")
+_LINE = re.compile(r"(?:\d{1,3}\.\s{0,8})?(?:\[Created: [0-9-]{1,16}\]\s{0,8})?" + re.escape(RECALLED) + r"[^\r\n]*")
 """From where a recalled text begins, quoted or indented as it may be, to the end of its line."""
-_HEAD = re.compile(r"\(memories for app: [^\r\n]*?\)(?=\s|\\n|$)")
+# Each part has a longest: a text of the same beginnings over and over would else be read to its end from every one.
+_HEAD = re.compile(r"\(memories for app: [^\r\n]{0,400}?\)(?=\s|\\n|$)")
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,7 @@ def without_recalled(text: str) -> str:
 
 def _write(app_name: str, memories: Sequence[Recalled]) -> str:
     lines = [
-        f"{place}. [Created: {memory.created_at:%Y-%m-%d}] {RECALLED} {_one_line(memory.content)}"
+        f"{place}. [Created: {memory.created_at:%Y-%m-%d}] {RECALLED} {one_line(memory.content)}"
         for place, memory in enumerate(memories, start=1)
     ]
-    return "\n".join([_HEADER.format(name=_one_line(app_name)), _LEAD, "", *lines, "", _CLOSING])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return "\n".join([_HEADER.format(name=one_line(app_name)), _LEAD, "", *lines, "", _CLOSING])

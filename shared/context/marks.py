@@ -10,6 +10,8 @@ END = "[end of what is recalled]"
 
 def one_line(text: str) -> str:
     """Return text on one line, without anything that could pass for one of the marks."""
-    for mark in (RECALLED, END):
-        text = text.replace(mark, "")
-    return " ".join(text.split())
+    line = " ".join(text.split())
+    while RECALLED in line or END in line:
+        # What is left can form a mark anew, and be one.
+        line = " ".join(line.replace(RECALLED, "").replace(END, "").split())
+    return line
