@@ -13,6 +13,7 @@ from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
 from loop.regulator import Regulator, Rules
+from loop.steps.ask_for_facts import AskForFacts
 from loop.steps.publish_events import PublishEvents
 from loop.steps.settle_facts import SettleFacts
 from loop.steps.upkeep import Upkeep
@@ -20,8 +21,10 @@ from loop.steps.wake_snoozed import WakeSnoozed
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
 from shared.energy.budget import Budgets
+from shared.facts.queries import count_by_category
 from shared.outbox import dispatch
 from shared.outbox.models import Deferral, JobState
+from shared.settings import Settings
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
 
@@ -85,6 +88,7 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
         PublishEvents(busy.database, busy.clock, lambda _: None, day, 3, busy.metrics),
         Upkeep(busy.database, busy.clock, busy.rule, day, busy.metrics),
         WakeSnoozed(busy.database, busy.clock),
+        AskForFacts(busy.database, busy.clock, Settings()),
         SettleFacts(busy.database, busy.clock, redis.Redis(), busy.metrics),
     )
 
@@ -98,6 +102,17 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
             ledger.affordable(session, "a", Budgets(1, 1), 5, busy.clock.now())
 
     assert Looks(busy).during(tick) == []
+
+
+def test_facts_are_counted_without_reading_their_texts_and_vectors(busy: House) -> None:
+    asked: list[str] = []
+    with busy.database.read() as session:
+        event.listen(session.connection(), "before_cursor_execute", lambda *call: asked.append(call[2]))
+        count_by_category(session)
+        [look] = asked
+        assert [step for step in _steps(session, look, ()) if "SCAN" in step] == [
+            "SCAN facts USING COVERING INDEX ix_facts_category_state_last_seen"
+        ]
 
 
 @pytest.mark.parametrize("units", [0.0, 95.0], ids=["with energy", "without energy"])

@@ -106,7 +106,12 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_facts_app_id_state", "facts", ["app_id", "state"], unique=False)
-    op.create_index("ix_facts_category_last_seen", "facts", ["category", "last_seen"], unique=False)
+    op.create_index(
+        "ix_facts_category_state_last_seen",
+        "facts",
+        ["category", "state", "pin_slot", "last_seen"],
+        unique=False,
+    )
     op.create_index(op.f("ix_facts_clear_id"), "facts", ["clear_id"], unique=False)
     op.create_index(op.f("ix_facts_undo_until"), "facts", ["undo_until"], unique=False)
     op.create_index(
