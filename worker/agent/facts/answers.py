@@ -24,10 +24,9 @@ _WORDED = {"high": 1.0, "very high": 1.0, "certain": 1.0, "medium": 0.5, "modera
 _FIRST_PERSON = re.compile(r"(?:i|i['’]\w+|my|mine|me|we|we['’]\w+|our|ich|mein|je|yo|jeg|jag|ik|io)\b", re.IGNORECASE)
 _OF_THE_MACHINE = re.compile(
     r"(?:your?\b|(?:the |this |an? )?(?:ai |language )?(?:assistant|ai|chat ?bot|bot|model|llm"
-    r"|system)(?:['’]s)?\s+(?:is|was|has"
-    r"|had|can|could|cannot|will|would|should|does|did|offer\w*|suggest\w*|recommend\w*|help\w*|provid\w*|said|says"
-    r"|told"
-    r"|gave|gives|explain\w*|answer\w*|promis\w*|know\w*|like\w*|name)\b)",
+    r"|system)(?:['’]s)?\s+(?:is|was|has|had|can|could|cannot|will|would|should|does|did|offer\w*|suggest\w*"
+    r"|recommend\w*|help\w*|provid\w*|said|says|told|gave|gives|explain\w*|answer\w*|promis\w*|know\w*|like\w*"
+    r"|name)\b)",
     re.IGNORECASE,
 )
 _PLAINLY_LIKED = re.compile(

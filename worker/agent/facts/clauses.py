@@ -23,8 +23,7 @@ _LISTED = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+.*$", re.MULTILINE)
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _RECORD = re.compile(
     r"^[ \t]*(?:[\[{}\]].*|\"[^\"]*\"\s*:.*|\d{4}-\d\d-\d\d[ T].*|\S{1,60}@\S{1,60}[:~].*|[$#%] .*|(?:user|assistant"
-    r"|system"
-    r"|human|ai|bot)\s*:.*"
+    r"|system|human|ai|bot)\s*:.*"
     r"|(?:from|to|subject|cc|sent):.*|(?:error|warning|info|debug|traceback)\b.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -145,10 +144,8 @@ def stating_clauses(content: str, said_on: date, names: frozenset[str] = frozens
 
 
 def _stating(sentence: str, said_on: date, names: frozenset[str]) -> Iterator[Said]:
-    parts, passing = (
-        clauses(_SPLICE.sub(r"\1; ", _CAUSE.sub(" because", sentence))),
-        _PASSING.search(sentence) is not None,
-    )
+    parts = clauses(_SPLICE.sub(r"\1; ", _CAUSE.sub(" because", sentence)))
+    passing = _PASSING.search(sentence) is not None
     for i, part in enumerate(parts):
         following = parts[i + 1].text if i + 1 < len(parts) else ""
         if part.asks or _LEFT_OUT.strip() in part.text or _NOT_MEANT.search(part.text) or _TAKEN_BACK.match(following):

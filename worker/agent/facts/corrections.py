@@ -28,8 +28,7 @@ _SWITCHED = re.compile(
 _PLANS = re.compile(r"(?:plans|is planning|is going|wants|aims|is looking)\b")
 _OUTING = re.compile(
     r"\b(?:walk|stroll|movie|film|dinner|lunch|breakfast|picnic|nap|shower|rest|shopping|coffee"
-    r"|drink)\b(?!.*\b20\d\d\b)"
-    r"|\bgo (?:out|home|to bed|back)\b",
+    r"|drink)\b(?!.*\b20\d\d\b)|\bgo (?:out|home|to bed|back)\b",
     re.IGNORECASE,
 )
 _SLOTS = tuple(

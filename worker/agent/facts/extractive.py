@@ -17,7 +17,7 @@ from shared.telemetry.metrics import RefusedFact
 from worker.agent.facts.clauses import stating_clauses
 from worker.agent.facts.corrections import Found, found_in, settled
 from worker.agent.facts.protocol import Extraction, FactAgent, KnownFact, Segment, Statement
-from worker.agent.facts.statements import LONGEST, once_each, without_recalled
+from worker.agent.facts.statements import LONGEST, once_each, without_known
 from worker.agent.facts.wording import name_of, stated
 from worker.agent.protocol import Turn
 
@@ -47,7 +47,7 @@ def _extracted(segment: Segment) -> Extraction:
     names = frozenset(turn.name for turn in (*segment.before, *segment.turns) if turn.name)
     for turn in segment.turns:
         if turn.role == "user":
-            content, repeated = without_recalled(turn.content, segment.known)
+            content, repeated = without_known(turn.content, segment.known)
             refused[RefusedFact.RECALLED] += repeated
             statements += _statements(replace(turn, content=content), segment.known, names)
     return Extraction(once_each(statements), len(segment.turns), +refused)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from worker.agent.facts import words as words
+from worker.agent.facts import words
 from worker.agent.facts.framing import (
     FEW,
     IDENTITY,
@@ -121,8 +121,7 @@ PREFERENCES = (
     ),
     bare(
         r"(?P<rest>[a-z][\w' -]{2,40}?) (?P<is>is|are) (?:definitely |still |also |really )?my (?P<what>(?:biggest "
-        r"|main |true )?"
-        r"(?:passion|hobby|hobbies))",
+        r"|main |true )?(?:passion|hobby|hobbies))",
         _among_favourites,
         PREFERENCE,
     ),
@@ -192,8 +191,7 @@ _WORK = (
 )
 _OF_THE_MOMENT = re.compile(
     rf"^(?:an?|the|my|our|some|two)?\s*(?:[\w-]+ ){{0,3}}?{words.MOMENTARY}(?:$|,| (?:that|which|to|for|in|with|from"
-    rf"|called"
-    r"|named|of|on|and|at|using|where|so)\b)",
+    r"|called|named|of|on|and|at|using|where|so)\b)",
     re.IGNORECASE,
 )
 """What is under way at a keyboard this minute: no project."""
@@ -232,8 +230,7 @@ PROJECTS = (
     i_state(rf"(?:aim|intend) to\s+{REST}", "aims to {rest}", PROJECT),
     i_state(
         r"want to (?P<rest>(?:become|learn (?!how|more|about)|study|lose|quit (?:smoking|drinking|my)|move to|travel"
-        r"|visit"
-        rf"|(?:open|start|launch|run|own|build|create|buy|publish|write) {_VENTURE}).+)",
+        rf"|visit|(?:open|start|launch|run|own|build|create|buy|publish|write) {_VENTURE}).+)",
         "wants to {rest}",
         PROJECT,
     ),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shared.facts.categories import Category
-from worker.agent.facts import words as words
+from worker.agent.facts import words
 from worker.agent.facts.wording import third_person
 
 Says = str | Callable[[re.Match[str], str], str]

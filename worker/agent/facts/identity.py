@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from worker.agent.facts import words as words
+from worker.agent.facts import words
 from worker.agent.facts.framing import (
     FEW,
     IDENTITY,
@@ -66,8 +66,7 @@ PERSON = (
     ),
     i_state(
         r"(?:live|reside|am living|am based|am located|have been living) (?P<at>in|near|on|at|outside|with|by"
-        r"|close to)\s+"
-        r"(?!the moment|the present|fear|hope|harmony|peace)" + REST,
+        r"|close to)\s+(?!the moment|the present|fear|hope|harmony|peace)" + REST,
         "lives {at} {rest}",
         IDENTITY,
     ),
@@ -136,8 +135,7 @@ HEALTH = (
 OCCUPATION = (
     i_state(
         r"(?P<verb>work|worked|have been working|have worked) (?P<how>as|at|for|in|with|remotely|from|part[- ]time"
-        r"|full[- ]time|night shifts|shifts)"
-        r"(?! (?:hours|days|ages|long)\b)" + MORE,
+        r"|full[- ]time|night shifts|shifts)(?! (?:hours|days|ages|long)\b)" + MORE,
         _work,
         IDENTITY,
         the=True,

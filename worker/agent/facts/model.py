@@ -23,7 +23,7 @@ from worker.agent.facts.answers import HIGH, FactAnswer, FactsAnswer, blemish, c
 from worker.agent.facts.grounding import Ground
 from worker.agent.facts.protocol import Extraction, FactAgent, Segment, Statement
 from worker.agent.facts.reading import Reading, earlier_lines, known_lines, readable
-from worker.agent.facts.statements import LONGEST, once_each, without_recalled
+from worker.agent.facts.statements import LONGEST, once_each, without_known
 from worker.agent.model_prompts import fill
 from worker.agent.model_reading import Line, written
 from worker.agent.protocol import Turn
@@ -131,7 +131,7 @@ def _own_words(segment: Segment) -> tuple[Segment, list[int]]:
 def _stripped(turn: Turn, segment: Segment) -> tuple[Turn, int]:
     if turn.role != "user":
         return turn, 0
-    content, repeated = without_recalled(turn.content, segment.known)
+    content, repeated = without_known(turn.content, segment.known)
     return replace(turn, content=content), repeated
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from shared.facts.categories import Category
 from shared.wording import clean
-from worker.agent.facts import words as words
+from worker.agent.facts import words
 from worker.agent.facts.frames import FRAMES
 from worker.agent.facts.framing import ADVERBS, Frame
 from worker.agent.facts.wording import turned
@@ -22,39 +22,34 @@ _AFTER_VERB = re.compile(rf"^((?:i|we) (?:am|have been|have|do not)) {ADVERBS}",
 _ENDING = re.compile(
     r"(?:[\s,.!;:…]+|\b(?:too|as well|though|lately|these days|right now|at the moment|a lot|so much|very much|nowadays"
     r"|currently|actually|haha\w*|you know|and all|and stuff|for now|again|anyway|honestly|though|already|now|also"
-    r"|really"
-    r"|by the way|btw|to be honest|tbh|and so on|etc|at all|recently|next|as of late|sometimes|for me|for us)\b)+$",
+    r"|really|by the way|btw|to be honest|tbh|and so on|etc|at all|recently|next|as of late|sometimes|for me"
+    r"|for us)\b)+$",
     re.IGNORECASE,
 )
 _POINTING = re.compile(
     r"\b(?:it|its|this|these|those|they|them|their|theirs|he|him|she|here|ones|one(?=\s*(?:$|[,.]|(?:for|that|with"
-    r"|too|and|or|in|on|best|better)\b))|such(?! as)|same|others?"
-    r"|another|else"
-    r"|either|neither|you|your|yours|you['’]\w+|yourself|ur|u|latter|former|things?|stuff)\b(?!['’]s day)"
-    r"|\b(?:last|past|coming|next) \w+|\blater\b|\b(?<!every )(?<!each )(?:mon|tues|wednes|thurs|fri|satur"
-    r"|sun)day\b(?! \d)"
+    r"|too|and|or|in|on|best|better)\b))|such(?! as)|same|others?|another|else|either|neither|you|your|yours|you['’]\w+"
+    r"|yourself|ur|u|latter|former|things?|stuff)\b(?!['’]s day)"
+    r"|\b(?:last|past|coming|next) \w+|\blater\b"
+    r"|\b(?<!every )(?<!each )(?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?! \d)"
     r"|\band (?:also|now|often|usually|always|never|really|then|sometimes)\b"
     r"|,\s*(?:and|or)\b.*\b(?:can|is|are|will|was|were|has|have|makes?)\b"
     r"|,\s*(?:that|and it|this)\b|\bfeel(?:s|ing)? (?:like|that)\b"
-    r"|\bthat\b(?=\s*(?:$|[,.]|and\b|or\b|way\b|kind\b|sort\b|one\b|too\b|is\b|was\b|\w+\s*$))|\bthere\b(?! (?:is|are"
-    r"|was|were)\b)"
-    r"|\b(?:her|his)\b",
+    r"|\bthat\b(?=\s*(?:$|[,.]|and\b|or\b|way\b|kind\b|sort\b|one\b|too\b|is\b|was\b|\w+\s*$))"
+    r"|\bthere\b(?! (?:is|are|was|were)\b)|\b(?:her|his)\b",
     re.IGNORECASE,
 )
 _HANGING_START = re.compile(
     r"(?:to (?:think|say|see|know|hear|be|thank|have|ask|believe)\b|the (?:idea|thought|look|fact|concept|point|rest"
-    r"|part) of|how(?! to)|what|why|when|where|who|that|if|as|so"
-    r"|more|less|any|anything|everything|everyone"
+    r"|part) of|how(?! to)|what|why|when|where|who|that|if|as|so|more|less|any|anything|everything|everyone"
     r"|something|someone|somewhere|nothing|nobody|seeing|hearing|saying|telling|than|better|not|no\b(?! longer)|and"
-    r"|or|but|like"
-    r"|out|up|down|off|back|away|over|around|along|through)\b",
+    r"|or|but|like|out|up|down|off|back|away|over|around|along|through)\b",
     re.IGNORECASE,
 )
 _HANGING_END = re.compile(
     r"\b(?:to|of|in|for|with|and|or|the|an?|my|our|about|at|on|than|as|from|by|very|so|into|like|because"
-    r"|(?<!\ba )while|when|where"
-    r"|which|who|what|how|that|is|are|was|were|be|am|not|if|more|some|any|every|his|her|no|i|we|few|lot|lots|ton|tons"
-    r"|bit|much|many|new)$",
+    r"|(?<!\ba )while|when|where|which|who|what|how|that|is|are|was|were|be|am|not|if|more|some|any|every|his|her|no"
+    r"|i|we|few|lot|lots|ton|tons|bit|much|many|new)$",
     re.IGNORECASE,
 )
 _SHARED = re.compile(words.LIKED_WITH_THE + r"(?:$|,| (?:and|or|of|in|at|on|with)\b)", re.IGNORECASE)

@@ -16,7 +16,7 @@ LONGEST = 200
 _MARKER = re.compile(r"^[ \t]*(?:[-*•+>]|\d{1,2}[.)])?[ \t]*")
 
 
-def without_recalled(content: str, known: Sequence[KnownFact]) -> tuple[str, int]:
+def without_known(content: str, known: Sequence[KnownFact]) -> tuple[str, int]:
     """Leave out the lines that a known fact says word for word, and count them."""
     recalled = {normal(fact.statement) for fact in known}
     lines = content.splitlines()
