@@ -85,6 +85,14 @@ class Transient(AfterthoughtError):
     code = "transient"
 
 
+class NotYet(Transient):
+    """What is to be done has to wait ``until`` something is over; nothing has failed."""
+
+    def __init__(self, message: str, until: datetime) -> None:
+        super().__init__(message)
+        self.until = until
+
+
 class ModelOutput(AfterthoughtError):
     """The model answered, but with nothing that may be used, even after one repair."""
 

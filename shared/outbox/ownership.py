@@ -23,6 +23,7 @@ from shared.outbox.retry import RetryRule
 
 SWEEP_LIMIT = 500
 HORIZON = timedelta(days=1)
+_LEAST_WAIT = timedelta(seconds=1)
 Swept = Counter[tuple[str, JobState]]
 """Jobs that were taken back, by kind and the state they went to."""
 
@@ -135,6 +136,14 @@ def fail(
     return state
 
 
+def wait(session: Session, held: Claim, why: str, until: datetime, now: datetime) -> None:
+    """Try a job again from ``until`` on, in a second at the earliest; the attempt does not count. Raises: LeaseLost."""
+    job = _held(session, held)
+    _give_back(job, why, max(until, now + _LEAST_WAIT))
+    job.attempts = max(0, job.attempts - 1)
+    lanes.refresh(session, job.app_id, job.track, now)
+
+
 def sweep(
     session: Session,
     now: datetime,
@@ -192,12 +201,16 @@ def _try_again(job: Job, reason: str, now: datetime, rule: RetryRule) -> JobStat
     if job.attempts >= job.max_attempts:
         _end(job, JobState.DEAD, f"{reason} (attempt {job.attempts} of {job.max_attempts})", now)
         return JobState.DEAD
+    _give_back(job, reason, now + rule.wait(max(1, job.attempts)))
+    return JobState.RETRYING
+
+
+def _give_back(job: Job, reason: str, due_at: datetime) -> None:
     job.state = JobState.RETRYING
     job.fence += 1
     job.reason = reason
     job.lease_owner = job.leased_until = None
-    job.due_at = now + rule.wait(max(1, job.attempts))
-    return JobState.RETRYING
+    job.due_at = due_at
 
 
 def _end(job: Job, state: JobState, reason: str | None, now: datetime) -> None:

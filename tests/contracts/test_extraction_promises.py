@@ -10,24 +10,28 @@ import numpy as np
 import pytest
 
 from loop.steps.ask_for_facts import AskForFacts
-from shared.apps.queries import get_app
+from shared.apps.queries import get_app, lock_app
+from shared.causes import Cause
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
-from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
+from shared.erasure.erasing import clear_facts, erase_app, erase_conversation, purge_memories, settle_clear
 from shared.errors import ModelOutput, Transient
 from shared.facts.categories import Category
+from shared.facts.clearing import undo_clear
 from shared.facts.models import FactSource
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.outbox.dispatch import take_due
 from shared.outbox.models import JobState
+from shared.outbox.ownership import Claim
 from shared.settings import Settings
 from shared.telemetry.metrics import RefusedFact
 from tests.support.house import House
 from worker.agent.facts.protocol import Extraction, Statement
+from worker.pipelines.extract_facts import ExtractFacts, Seen
 
 PACE = Pace()
 APP = "notes"
@@ -392,6 +396,71 @@ def test_a_clock_set_back_does_not_leave_a_conversation_unread(house: House) -> 
     assert tick(house)
     house.work_off()
     assert conversation_of(house).facts_seen == 5
+
+
+def clear(house: House, seconds: float) -> None:
+    with house.database.write() as session:
+        clear_facts(session, APP, Cause("admin", "cleared", house.clock.now()), seconds)
+
+
+def test_an_extraction_waits_for_a_clear_that_is_open_without_using_up_its_attempts(house: House) -> None:
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(2)
+    tick(house)
+    for _ in range(6):
+        clear(house, 60)
+        deliver(house)
+        assert extractions(house) == ["retrying"] and house.jobs()[0].attempts == 0
+        house.clock.advance(59)
+        deliver(house)
+        assert extractions(house) == ["retrying"]
+        with house.database.write() as session:
+            lock_app(session, APP)
+            undo_clear(session, APP, Cause("admin", "taken back", house.clock.now()))
+        house.clock.advance(1)
+    deliver(house)
+    assert extractions(house) == ["done"]
+    assert statements(house) == ["Builds kites", "Lives in Lyon", "Plays the oboe"]
+
+
+class Interrupted(ExtractFacts):
+    """Does something between what it reads and what it writes."""
+
+    meanwhile: Callable[[], object]
+
+    def _read(self, claim: Claim) -> Seen | None:
+        seen = super()._read(claim)
+        self.meanwhile()
+        return seen
+
+
+def test_what_is_said_while_a_job_finds_nothing_new_is_asked_for_after_it(house: House) -> None:
+    open_conversation(house)
+    speak(house, *FIVE)
+    house.clock.advance(2)
+    tick(house)
+    clear(house, 1)
+    house.clock.advance(1)
+    with house.database.write() as session:
+        assert settle_clear(session, APP, house.clock.now()) is not None
+    pipeline = Interrupted(
+        house.database, house.clock, house.fact_agent, house.embedder, house.accountant, house.metrics, 5, PACE
+    )
+
+    def go_on() -> None:
+        speak(house, *FIVE)
+        house.clock.advance(2)
+        tick(house)
+
+    pipeline.meanwhile = go_on
+    (claim,) = house.claims()
+    assert pipeline(claim) is JobState.NOTHING
+    house.clock.advance(2)
+    assert tick(house)
+    house.work_off()
+    assert conversation_of(house).facts_seen == 10
+    assert statements(house) == ["Lovely.", "Nice."]
 
 
 def test_without_a_pace_nothing_is_asked_for(house: House) -> None:

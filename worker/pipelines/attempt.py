@@ -20,7 +20,7 @@ from shared.broker import notify
 from shared.clock import Clock
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.db.engine import Database
-from shared.errors import AfterthoughtError, Configuration, LeaseLost, OverBudget, Purged, Transient
+from shared.errors import AfterthoughtError, Configuration, LeaseLost, NotYet, OverBudget, Purged, Transient
 from shared.outbox import ownership
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, Owner
@@ -94,6 +94,8 @@ class Attempts:
             return None, None
         except OverBudget as error:
             return self._put_off(held, error), None
+        except NotYet as error:
+            return self._wait(held, error), None
         except SoftTimeLimitExceeded:
             return self._fail(held, "it took longer than the task's time limit")
         except AfterthoughtError as error:
@@ -114,6 +116,16 @@ class Attempts:
         except LeaseLost as error:
             self._drop(held, error)
             return None, None
+
+    def _wait(self, held: Claim, error: NotYet) -> JobState | None:
+        self._log.info("job_waits", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
+        try:
+            with self._database.write() as session:
+                ownership.wait(session, held, error.message, error.until, self._clock.now())
+            return JobState.RETRYING
+        except LeaseLost as lost:
+            self._drop(held, lost)
+            return None
 
     def _put_off(self, held: Claim, error: OverBudget) -> JobState | None:
         """Wait until the app's budget covers the work; nothing has failed."""

@@ -25,7 +25,7 @@ from shared.conversations.queries import has_unseen_words, lock_by_key, messages
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, LeaseLost, OverBudget, Purged, Transient
+from shared.errors import Configuration, LeaseLost, NotYet, OverBudget, Purged, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.clearing import open_clear
@@ -203,7 +203,13 @@ class ExtractFacts:
 
     def _end_with_nothing(self, claim: Claim) -> JobState:
         with self._database.write() as session:
-            end(session, claim, JobState.NOTHING, self._clock.now(), NOTHING)
+            now = self._clock.now()
+            epoch = lock_app(session, claim.app_id).purge_epoch
+            conversation = lock_by_key(session, claim.conversation_key)
+            end(session, claim, JobState.NOTHING, now, NOTHING)
+            if conversation is not None:
+                # Something may have been said since it was read, and nobody asked because this job was open.
+                move_on(session, conversation, conversation.facts_seen, epoch, self._pace, now, self._max_attempts)
         return JobState.NOTHING
 
     def _tell(self, claim: Claim, seen: Seen, thought: Thought, learned: Learned, now: datetime) -> None:
@@ -230,11 +236,13 @@ class ExtractFacts:
 
 
 def _refuse(session: Session, app: App, claim: Claim) -> None:
-    """Raises: Purged, and Transient while it is open whether the app's facts were cleared for good."""
+    """Raises: Purged, and NotYet while it is open whether the app's facts were cleared for good."""
     if app.purge_epoch != claim.epoch:
         raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
-    if open_clear(session, claim.app_id) is not None:
-        raise Transient("The app's facts are being cleared, which can still be taken back; it is tried again.")
+    clear = open_clear(session, claim.app_id)
+    if clear is not None:
+        why = "The app's facts are being cleared, which can still be taken back; it is tried again."
+        raise NotYet(why, clear.undo_until)
 
 
 def _lag(turn: Turn, opened_at: datetime, now: datetime) -> float:
