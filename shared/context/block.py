@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.context.counting import Counting, Scale
-from shared.context.marks import RECALLED as RECALLED
-from shared.context.marks import one_line
+from shared.context.marks import RECALLED, one_line
 from shared.context.sections import without_facts
 
 _HEADER = "(memories for app: {name})"

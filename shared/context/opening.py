@@ -160,8 +160,8 @@ def _without_middle(said: _Said, bounds: Bounds) -> _Said:
 def _stored(session: Session, conversation: Conversation, said: _Said, bounds: Bounds) -> _Said:
     """Read what was said; of a conversation that fills the window by itself only what stays when its middle goes."""
     if conversation.message_count > FEW and _overfills(session, conversation, said.counting, bounds):
-        staying = queries.what_stays(session, conversation.key)
-        return replace(said, messages=staying, left_out=conversation.message_count - len(staying))
+        kept = queries.what_stays(session, conversation.key)
+        return replace(said, messages=kept, left_out=conversation.message_count - len(kept))
     return replace(said, messages=queries.everything_said(session, conversation.key))
 
 

@@ -24,6 +24,7 @@ there here its our ours your yours her hers his him she they them their theirs y
 please help need want like just also very much many make makes give tell show
 """
 _EMPTY_WORDS = frozenset(_SAYING_NOTHING.split())
+_ORDER = {category: place for place, category in enumerate(Category)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,6 @@ def words_of(text: str) -> set[str]:
 def _asks_who(message: str | None, facts: Sequence[KnownFact]) -> bool:
     identity = [fact.statement for fact in facts if fact.category is Category.IDENTITY]
     return bool(message) and bool(identity) and speaks_of_persons_or_places(message or "", identity)
-
-
-_ORDER = {category: place for place, category in enumerate(Category)}
 
 
 def _rank(fact: KnownFact, words: frozenset[str]) -> tuple[float, ...]:

@@ -12,9 +12,9 @@ import pytest
 
 from shared.apps.queries import get_app
 from shared.archive.exporting import export_app
-from shared.context.block import RECALLED, Recalled, memories_block, without_recalled
+from shared.context.block import Recalled, memories_block, without_recalled
 from shared.context.counting import Counting
-from shared.context.marks import END
+from shared.context.marks import END, RECALLED
 from shared.context.recalling import Material, recollect
 from shared.context.sections import facts_text
 from shared.context.selection import KnownFact

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.context.block import RECALLED
+from shared.context.marks import RECALLED
 from tests.support.api import Api
 
 
