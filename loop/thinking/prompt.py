@@ -110,8 +110,8 @@ def _state(seen: Seen, energy: Energy) -> Iterator[str]:
 
 def _material(situation: Situation, mark: str, room: int) -> str:
     head = [f"{mark} app: {_one_line(situation.app_name)}"]
-    if situation.memories:
-        head += [f"{mark} memories", situation.memories]
+    if situation.recalled:
+        head += [f"{mark} memories", situation.recalled]
     left = room - sum(most_tokens(text) + 1 for text in head)
     share = max(left // len(situation.conversations), _LEAST_ROOM // 2)
     shown = [_conversation(one, mark, share) for one in situation.conversations]

@@ -89,8 +89,8 @@ class Situation:
 
     focus: Focus
     app_name: str
-    memories: str
-    """What is recalled, memories and facts; empty until it has been."""
+    recalled: str
+    """Memories and facts as text; empty until they have been recalled."""
     energy: Energy
     now: datetime
     conversations: tuple[Seen, ...]

@@ -176,7 +176,7 @@ class Thinker:
             energy = Energy(self._level(session), self._mind.refill_per_second)
             situation = look(session, focus, energy, self._clock.now())
         # Recalled after the erasures were counted, so that nothing erased since then can be in what may be answered.
-        return None if situation is None else replace(situation, memories=self._recall(situation))
+        return None if situation is None else replace(situation, recalled=self._recall(situation))
 
     def _recall(self, situation: Situation) -> str:
         """Return what is recalled of the app and the user; without what cannot be had at the moment."""

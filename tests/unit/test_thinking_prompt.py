@@ -26,9 +26,9 @@ def seen(*texts: str, count: int | None = None, name: str | None = None) -> Seen
     return Seen(1, "c1", len(texts) if count is None else count, messages, NOON, None, False, 0)
 
 
-def situation(*conversations: Seen, kind: FocusKind = FocusKind.UNANSWERED, memories: str = "") -> Situation:
+def situation(*conversations: Seen, kind: FocusKind = FocusKind.UNANSWERED, recalled: str = "") -> Situation:
     focus = Focus(kind, "chat", None if kind is FocusKind.REVIEW else "c1")
-    return Situation(focus, "Chat", memories, Energy(to_micro(62.5), 2.0), NOON, conversations)
+    return Situation(focus, "Chat", recalled, Energy(to_micro(62.5), 2.0), NOON, conversations)
 
 
 def shown(told: Situation, tokens: int = 8192) -> str:
@@ -36,7 +36,7 @@ def shown(told: Situation, tokens: int = 8192) -> str:
 
 
 def test_everything_others_wrote_stands_between_the_marks() -> None:
-    text = shown(situation(seen("I like tea."), memories="(memories for app: Chat)\n1. The user keeps bees."))
+    text = shown(situation(seen("I like tea."), recalled="(memories for app: Chat)\n1. The user keeps bees."))
     inside = text.partition(f"BEGIN {MARK}\n")[2].partition(f"\nEND {MARK}")[0]
     for words in ("I like tea.", "The user keeps bees.", "Chat"):
         assert words in inside and words not in text.replace(inside, "")
