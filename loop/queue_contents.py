@@ -19,6 +19,8 @@ from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import EndConversation, JobMessage, Queue
 
 PRIORITIES = range(10)
+QUEUED_TEXT = "queuedText"
+"""How a receipt names what ``count_text`` counts."""
 _SCAN_LIMIT = 20_000
 _UNACKNOWLEDGED = "unacked"
 

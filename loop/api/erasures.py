@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from loop.api.dependencies import Desk
 from loop.api.schemas.erasures import Erased, Receipt
 from loop.api.writes import Done
-from loop.queue_contents import count_text, forget_past
+from loop.queue_contents import QUEUED_TEXT, count_text, forget_past
 from shared.apps.models import DATABASE_LOG, Erasure
 from shared.errors import Transient
 from shared.outbox.models import JobState
@@ -20,7 +20,6 @@ from shared.outbox.queries import count_ended_at
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval
 
-QUEUED_TEXT = "queuedText"
 _SCRUBS = 2
 _UNSCRUBBED = (
     "Everything was deleted, but a reader kept the database's log from being emptied, so deleted text may still stand "

@@ -12,7 +12,7 @@ from datetime import datetime
 import redis
 from sqlalchemy.orm import Session
 
-from loop.queue_contents import count_text
+from loop.queue_contents import QUEUED_TEXT, count_text
 from shared.apps.models import DATABASE_LOG, Erasure
 from shared.apps.queries import lock_app
 from shared.causes import Cause
@@ -26,7 +26,6 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics
 
 _APPS_AT_ONCE = 50
-QUEUED_TEXT = "queuedText"
 
 
 class SettleFacts:
