@@ -151,7 +151,8 @@ def delete_facts(call: Invocation, app: AppArgument, facts: FactsArgument) -> No
     """Delete facts, all or none; for a while that can be taken back, then they are gone for good."""
     answer = call.service.post(route("apps", app, "facts", "bulk"), {"action": "delete", "ids": facts})
     until = moment(answer["results"][0]["undoUntil"])
-    again = f"Take it back until {until} UTC: afterthought facts undo {app} FACT"
+    which = facts[0] if len(facts) == 1 else "FACT"
+    again = f"Until {until} UTC this can be taken back: afterthought facts undo {app} {which}"
     call.output.done(answer, f"{_named(facts)} deleted. {again}")
 
 
@@ -168,15 +169,15 @@ def clear_facts(call: Invocation, app: AppArgument, yes: YesOption = False) -> N
     confirm(f"Delete all facts of {app}? This can be taken back for a few seconds only.", yes)
     answer = call.service.delete(route("apps", app, "facts"))
     until = moment(answer["undoUntil"])
-    again = f"Take it back until {until} UTC: afterthought facts undo-clear {app}"
-    call.output.done(answer, f"{answer['deletedCount']} facts deleted. {again}")
+    again = f"Until {until} UTC this can be taken back: afterthought facts undo-clear {app}"
+    call.output.done(answer, f"{_counted(answer['deletedCount'])} deleted. {again}")
 
 
 @command(group, "undo-clear")
 def undo_clear(call: Invocation, app: AppArgument) -> None:
     """Bring back everything the last clear deleted."""
     answer = call.service.post(route("apps", app, "facts", "undo"))
-    call.output.done(answer, f"{answer['restoredCount']} facts are back.")
+    call.output.done(answer, f"{_counted(answer['restoredCount'])} back.")
 
 
 @command(group, "history")
@@ -214,7 +215,11 @@ def _flag(wanted: bool | None) -> str | None:
 
 
 def _named(facts: list[int]) -> str:
-    return f"Fact {facts[0]} is" if len(facts) == 1 else f"{len(facts)} facts are"
+    return f"Fact {facts[0]} is" if len(facts) == 1 else _counted(len(facts))
+
+
+def _counted(number: int) -> str:
+    return "1 fact is" if number == 1 else f"{number} facts are"
 
 
 def _card(fact: dict[str, Any]) -> RenderableType:

@@ -73,7 +73,7 @@ def test_facts_are_pinned_and_moved_all_or_none(terminal: Terminal) -> None:
 
 def test_a_deleted_fact_is_brought_back(terminal: Terminal) -> None:
     [fact] = add(terminal, "Likes jazz")
-    assert "facts undo chat" in terminal.run("facts", "delete", "chat", fact).out
+    assert f"facts undo chat {fact}" in terminal.run("facts", "delete", "chat", fact).out
     assert statements(terminal) == [] and statements(terminal, "--state", "deleted") == ["Likes jazz"]
     assert "standing" in terminal.run("facts", "undo", "chat", fact).out
     assert statements(terminal) == ["Likes jazz"]
@@ -82,7 +82,7 @@ def test_a_deleted_fact_is_brought_back(terminal: Terminal) -> None:
 def test_clearing_asks_first_and_is_taken_back_in_time(terminal: Terminal) -> None:
     add(terminal, "Likes jazz", "Plays chess")
     cleared = terminal.run("facts", "clear", "chat", "--yes")
-    assert "2 facts deleted" in cleared.out and "undo-clear chat" in cleared.out
+    assert "2 facts are deleted" in cleared.out and "undo-clear chat" in cleared.out
     assert terminal.run("facts", "undo-clear", "chat").out.strip() == "2 facts are back."
     terminal.run("facts", "clear", "chat", "--yes")
     terminal.api.clock.advance(8)
