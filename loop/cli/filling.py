@@ -32,6 +32,8 @@ class Tally:
     conversations_skipped: int = 0
     messages: int = 0
     messages_skipped: int = 0
+    undated: int = 0
+    """Messages that the file gives no time."""
     bad: list[BadLine] = field(default_factory=list)
     job_ids: list[str] = field(default_factory=list)
 
@@ -108,6 +110,7 @@ class Filling:
                 message["name"] = one.name
             if one.created_at is not None:
                 message["createdAt"] = one.created_at.isoformat()
+            self.tally.undated += one.created_at is None
             filled.waiting.append((where, message))
         self._waiting += len(said)
 

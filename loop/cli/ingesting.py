@@ -59,6 +59,7 @@ def ingest(
     answer = {"appId": app, "format": run.shape, **tally.as_json()} | ({} if states is None else {"jobs": dict(states)})
     call.output.show(answer, lambda: _summary(tally, states))
     _tell_bad(tally.bad)
+    _tell_undated(tally)
     if run.shape is None and not tally.bad:
         complain(f"{file} holds no conversations.")
         raise typer.Exit(1)
@@ -186,6 +187,11 @@ def _summary(tally: Tally, states: Counter[str] | None) -> RenderableType:
     if states is not None:
         parts += [plain(""), plain("jobs: " + (", ".join(f"{n} {state}" for state, n in states.items()) or "none"))]
     return Group(*parts)
+
+
+def _tell_undated(tally: Tally) -> None:
+    if tally.undated and tally.messages:
+        remark(f'{tally.undated} messages have no time in the file, so they count as said now: their "last year" too.')
 
 
 def _tell_bad(bad: list[BadLine]) -> None:
