@@ -163,7 +163,7 @@ def test_facts_of_the_conversations_user_and_of_nobody_are_recalled_and_of_no_ot
 def test_identity_is_recalled_for_the_last_thing_said_wherever_it_stands(house: House) -> None:
     identity = learn(house, "Lives in Oslo", category=Category.IDENTITY)
     converse(house, "c1", [Utterance("user", ABOUT)])
-    converse(house, "c2", [Utterance("user", ABOUT), Utterance("assistant", "Much.")])
+    converse(house, "c2", [Utterance("user", ABOUT), Utterance("assistant", "Where do you live?")])
     assert opened(house, conversation_id="c1").fact_ids == (identity,)
     assert opened(house, conversation_id="c2").fact_ids == ()
     assert opened(house, conversation_id="c2", now_said="Where am I?").fact_ids == (identity,)

@@ -57,6 +57,13 @@ def test_a_deleted_fact_comes_back_with_its_id_and_its_pin(book: Notebook) -> No
     assert book.kinds(fact_id)[-2:] == [FactChangeKind.DELETED, FactChangeKind.UNDONE]
 
 
+def test_what_was_not_pinned_comes_back_without_a_pin(book: Notebook) -> None:
+    fact_id = book.write("User likes jazz").fact_id
+    book.delete(fact_id)
+    book.undo(fact_id)
+    assert [fact.pin_slot for fact in book.facts()] == [None]
+
+
 def test_a_delete_whose_time_is_over_says_so_before_and_after_it_is_final(book: Notebook) -> None:
     fact_id = book.write("User likes jazz").fact_id
     book.delete(fact_id)
@@ -109,6 +116,16 @@ def test_clearing_is_taken_back_whole(book: Notebook) -> None:
     assert book.settle() is None
 
 
+def test_a_clear_is_not_taken_back_once_its_time_is_over_though_it_is_not_yet_final(book: Notebook) -> None:
+    book.write("User likes jazz")
+    book.clear(seconds=8)
+    pass_time(book, 8)
+    with pytest.raises(Conflict) as refused:
+        book.undo_clear()
+    assert refused.value.code == "undo_over"
+    assert book.settle() is not None
+
+
 def test_nothing_is_written_while_a_clear_can_be_taken_back(book: Notebook) -> None:
     book.write("User likes jazz")
     book.clear()
@@ -157,6 +174,36 @@ def test_what_was_said_before_a_clear_is_not_read_again_and_what_was_said_after_
     with book.house.database.read() as session:
         seen = {one: get_conversation(session, "notes", one).facts_seen for one in ("c1", "c2")}
     assert seen == {"c1": 2, "c2": 0}
+
+
+def test_a_clear_does_not_have_a_conversation_read_again_that_came_seen_meanwhile(book: Notebook) -> None:
+    book.write("User likes jazz")
+    book.clear()
+    book.say("c9", "I live in Oslo.", "I have a dog.")
+    with book.house.database.write() as session:
+        get_conversation(session, "notes", "c9").facts_seen = 2  # As an archive brings it.
+    pass_time(book, 8)
+    assert book.settle() is not None
+    with book.house.database.read() as session:
+        assert get_conversation(session, "notes", "c9").facts_seen == 2
+
+
+def test_erasing_a_conversation_takes_back_only_its_own_mentions(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz", "m1"))
+    book.learn("c1", found("User likes jazz", "m2"))
+    book.learn("c2", found("User likes jazz", "m3"))
+    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(3, 1.0)]
+    book.erase("c2")
+    assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(2, 0.9)]
+
+
+def test_what_only_a_hand_still_says_is_as_sure_as_a_hand_makes_it(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz"))
+    pass_time(book, 60)
+    book.write("User likes jazz")
+    assert [(fact.by_hand, fact.confidence) for fact in book.facts()] == [(False, 0.9)]
+    book.erase("c1")
+    assert [(fact.by_hand, fact.confidence) for fact in book.facts()] == [(True, 0.6)]
 
 
 def test_erasing_a_conversation_leaves_what_another_said_too(book: Notebook) -> None:

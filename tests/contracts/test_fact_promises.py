@@ -15,6 +15,7 @@ from shared.archive.importing import Bounds, Imported, import_archive
 from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.categories import Category
+from shared.facts.editing import Edit, edit
 from shared.facts.models import FactChangeKind, FactState
 from shared.facts.writing import Found, keep_vectors
 from shared.llm.embedding import to_bytes
@@ -56,6 +57,27 @@ def test_confidence_never_passes_one(book: Notebook) -> None:
     assert [(fact.confidence, fact.mention_count) for fact in book.facts()] == [(1.0, 5)]
 
 
+@pytest.mark.parametrize("again", ["by hand", "in a conversation"])
+def test_a_fact_written_by_hand_starts_lower_and_gains_more_when_it_is_said_again(book: Notebook, again: str) -> None:
+    book.write("User likes jazz")
+    assert [fact.confidence for fact in book.facts()] == [0.6]
+    if again == "by hand":
+        book.write("The user likes jazz.")
+    else:
+        book.learn("c1", found("User likes jazz"))
+    assert [(fact.confidence, fact.by_hand) for fact in book.facts()] == [(0.85, True)]
+
+
+def test_facts_of_one_kind_stand_in_order_of_certainty_and_then_of_how_lately_they_were_heard(book: Notebook) -> None:
+    for i in range(2):
+        book.learn(f"c{i}", found("User likes jazz", f"m{i}"))
+    book.house.clock.advance(60)
+    book.learn("c3", found("User plays chess", "m5"))
+    book.house.clock.advance(60)
+    book.learn("c4", found("User has a dog", "m6"))
+    assert [fact.statement for fact in book.facts()] == ["User likes jazz", "User has a dog", "User plays chess"]
+
+
 def test_messages_that_were_heard_before_change_nothing(book: Notebook) -> None:
     book.learn("c1", found("User likes jazz", "m1", "m2"))
     before = [(fact.confidence, fact.version) for fact in book.facts()]
@@ -88,6 +110,19 @@ def test_a_vector_is_kept_only_for_the_words_it_was_made_of(book: Notebook) -> N
     assert {fact.fact_id: fact.vector for fact in book.facts()} == {first.fact_id: vector, second.fact_id: None}
     with book.house.database.read() as session:
         assert [fact.fact_id for fact in queries.without_vector(session, "notes", "m", 10)] == [second.fact_id]
+
+
+def test_a_fact_that_was_reworded_loses_the_vector_of_its_old_words_and_keeps_the_new_ones(book: Notebook) -> None:
+    fact_id = book.write("User likes jazz").fact_id
+    book.learn("c1", found("User likes jazz", "m1"))
+    with book.locked() as session:
+        vector = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
+        keep_vectors(session, {fact_id: vector}, {fact_id: "User likes jazz"}, "m")
+    with book.locked() as session:
+        edit(session, queries.get_standing(session, "notes", fact_id), Edit("User likes soul"), book.hand())
+    assert (book.fact(fact_id).vector, book.fact(fact_id).vector_model) == (None, None)
+    book.erase("c1")
+    assert book.statements() == ["User likes soul"]
 
 
 def test_facts_of_two_users_neither_merge_nor_contradict_each_other(book: Notebook) -> None:
@@ -177,3 +212,16 @@ def test_more_than_120_facts_are_brought_back_to_120(book: Notebook) -> None:
     assert len(learned.evicted) == 35
     assert book.kinds(learned.evicted[0])[-1] == FactChangeKind.EVICTED
     assert not set(learned.evicted) & set(learned.learned), "the old went, not the new"
+
+
+def test_two_employers_of_one_breath_are_not_a_contradiction_and_a_later_one_is(book: Notebook) -> None:
+    book.learn("c1", found("User works at Acme"))
+    book.learn("c2", found("User works at Lego", "m7"), found("User works at Novo", "m7"))
+    assert book.statements() == ["User works at Lego", "User works at Novo"]
+    book.learn("c2", found("User works at Maersk", "m8"))
+    assert "User works at Maersk" in book.statements() and len(book.statements()) == 2
+
+
+def test_a_change_of_mind_within_a_message_is_a_contradiction(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz", "m7"), found("User does not like jazz", "m7"))
+    assert book.statements() == ["User does not like jazz"]

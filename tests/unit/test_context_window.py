@@ -51,6 +51,7 @@ def kept(letters: str) -> list[int]:
     ("letters", "left"),
     [
         pytest.param("uauauaua", list(range(8)), id="eight stay whole"),
+        pytest.param("aaaaaaaa", list(range(8)), id="eight stay whole without an exchange too"),
         pytest.param("uauauauau", [0, 1, 3, 4, 5, 6, 7, 8], id="of nine the middle one goes"),
         pytest.param("suauauauaua", [0, 1, 2, 5, 6, 7, 8, 9, 10], id="system messages stay beside the first exchange"),
         pytest.param("uauasauauauaua", [0, 1, 4, 8, 9, 10, 11, 12, 13], id="a system message in the middle stays"),
