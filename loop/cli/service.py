@@ -152,5 +152,6 @@ def _refused(response: httpx.Response, said: Any) -> Refused:
         return Refused(response.status_code, "foreign", message, {}, seconds)
     message = str(error.get("message"))
     if response.status_code == 401:
-        message += " The command line takes it from --token, AFTERTHOUGHT_ADMIN_TOKEN or the home's admin_token."
+        found = "--token, AFTERTHOUGHT_TOKEN, AFTERTHOUGHT_ADMIN_TOKEN or the home's admin_token"
+        message += f" The command line takes it from the first there is of {found}."
     return Refused(response.status_code, str(error.get("code")), message, error.get("details") or {}, seconds)
