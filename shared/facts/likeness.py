@@ -19,7 +19,7 @@ def _words(listed: str) -> frozenset[str]:
 _WORD = re.compile(r"[^\W_]+(?:[.'+#@-][^\W_]+)*[+#]*")
 _LIGHT = _words(
     "a an the this that these those is are am be been being has have had do does did of in on at to for with by as "
-    "from into about and or it its his her their they them he she him user users user's who which very really quite "
+    "from into about and or it its his her their they them he she him users user's who which very really quite "
     "also just currently now presently still kind sort there than over s"
 )
 """Words whose coming or going leaves a statement what it was."""
@@ -42,14 +42,17 @@ _KINDRED = {
 }
 _ROOTS = {form: root for root, forms in _KINDRED.items() for form in [root, *forms.split()]}
 _NEGATIONS = _words("not no never none nothing cannot without neither nor hardly refuses stopped quit former")
-_PAST = _words("used was were formerly previously former anymore longer ex stopped quit will would")
+_PAST = _words("used was were had did formerly previously former anymore longer ex stopped quit will would")
+_SIDES = _words("with from about as")
+"""Prepositions that say another thing wherever another stands: works with Google, works at Google."""
+_PREPOSITIONS = _SIDES | _words("of in on at to for by into over")
 _ORDERING = _words("to than over from before after rather instead until versus vs for by")
 _NUMBERS = _words(
     "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand "
     "first second third january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday once twice"
 )
-_ENDINGS = ("ings", "ing", "ers", "ies", "ed", "es", "er", "ly", "s")
+_ENDINGS = ("ings", "ing", "ies", "ed", "es", "ly", "s")
 _LEAST_STEM = 3
 
 
@@ -63,7 +66,9 @@ class Gist:
     ordered: tuple[str, ...]
     """The content in order, where a word of the statement makes the order matter."""
     tense: frozenset[str]
+    """What sets it in another time; of words that end in -ed, which may, the roots."""
     positive: bool
+    prepositions: frozenset[str]
 
 
 def gist(statement: str) -> Gist:
@@ -77,15 +82,16 @@ def gist(statement: str) -> Gist:
         numbers=tuple(word for word in spoken if _is_number(word)),
         content=frozenset(kept),
         ordered=tuple(kept) if _ORDERING & set(spoken) else (),
-        tense=_PAST & set(spoken),
+        tense=_PAST & set(spoken) | {_root(word) for word in spoken if _may_be_past(word)},
         positive=against % 2 == 0,
+        prepositions=_PREPOSITIONS & set(spoken),
     )
 
 
 def differ(one: str, other: str) -> bool:
     """Whether two statements differ in a name, a number, a negation, a tense, or any word that carries meaning."""
     left, right = gist(one), gist(other)
-    return replace(left, ordered=()) != replace(right, ordered=()) or _reordered(left, right)
+    return _bare(left) != _bare(right) or _reordered(left, right) or _on_other_sides(left, right)
 
 
 def oppose(one: str, other: str) -> bool:
@@ -124,12 +130,24 @@ def _reordered(left: Gist, right: Gist) -> bool:
     return bool(left.ordered and right.ordered) and left.ordered != right.ordered
 
 
+def _bare(said: Gist) -> Gist:
+    """Return what must be equal in any case."""
+    return replace(said, ordered=(), prepositions=frozenset())
+
+
+def _on_other_sides(left: Gist, right: Gist) -> bool:
+    """Whether each has a preposition the other lacks, and one of these is never just another word for the other."""
+    here, there = left.prepositions - right.prepositions, right.prepositions - left.prepositions
+    return bool(here and there and (here | there) & _SIDES)
+
+
 def _spelled_out(line: str) -> str:
     return re.sub(r"\bcan't\b|\bcannot\b", "can not", line).replace("n't", " not")
 
 
 def _plain(word: str) -> str:
-    return word.removesuffix("'s")
+    # The user as an object matters: the user likes the boss, the boss likes the user.
+    return word if word == "user's" else word.removesuffix("'s")
 
 
 def _names(statement: str) -> tuple[str, ...]:
@@ -145,6 +163,10 @@ def _is_content(word: str) -> bool:
 
 def _is_number(word: str) -> bool:
     return word in _NUMBERS or any(character.isdigit() for character in word)
+
+
+def _may_be_past(word: str) -> bool:
+    return word.endswith("ed") and len(word) - len("ed") >= _LEAST_STEM and word not in _ROOTS
 
 
 def _root(word: str) -> str:

@@ -17,10 +17,11 @@ from shared.causes import Cause
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.clearing import refuse_while_clearing
-from shared.facts.merging import RULE_CONTRADICTION, Known, New, Repeat, Replace, Stated, judge
+from shared.facts.merging import RULE_CONTRADICTION, Known, Repeat, Replace, Stated, judge
 from shared.facts.models import Fact
 from shared.facts.normalising import said_key
 from shared.facts.placing import Said, hear_again, is_counted, make_room, prune, replace, stand, subsume
+from shared.facts.single_values import single_value
 from shared.telemetry.metrics import MergedBy
 
 
@@ -103,9 +104,9 @@ def take_in(
     match judge(stated, [_known(fact) for fact in standing.values()], same_meaning):
         case Repeat() as repeat:
             return _repeat(session, standing, said, cause, tally, repeat)
-        case Replace() as contradiction:
-            return _contradict(session, standing, said, cause, tally, contradiction)
-        case New():
+        case Replace() as found if not _in_one_breath(session, standing[found.fact_id], said, found):
+            return _contradict(session, standing, said, cause, tally, found)
+        case _:
             tally.evicted += make_room(session, app_id, cause)
             fact = stand(session, app_id, said, cause)
             tally.learned.append(fact.fact_id)
@@ -142,6 +143,14 @@ def _contradict(
         tally.learned.append(by)
     tally.replaced.append((old.fact_id, by))
     return by
+
+
+def _in_one_breath(session: Session, old: Fact, said: Said, found: Replace) -> bool:
+    """Whether the very message gave both values of what there is only one of by rule: "I work at Lego and at Novo"."""
+    if not found.by_rule or single_value(said.statement) is None:
+        return False
+    source = queries.source_in(session, old.fact_id, said.conversation_key)
+    return source is not None and not set(said.message_ids).isdisjoint(source.message_ids)
 
 
 def _was_taken_back(session: Session, app_id: str, said: Said) -> bool:

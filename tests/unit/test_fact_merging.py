@@ -78,6 +78,14 @@ APART = [
     ("User is allergic to peanuts", "User is allergic to shellfish"),
     ("User's brother is called Tom", "User's brother is called Tim"),
     ("User has a meeting on Monday", "User has a meeting on Tuesday"),
+    ("User works with Google", "User works at Google"),
+    ("User flies to Rome", "User flies from Rome"),
+    ("User reads to the child", "User reads with the child"),
+    ("User worked at Lego", "User works at Lego"),
+    ("User played the piano", "User plays the piano"),
+    ("User had a dog", "User has a dog"),
+    ("User is a singer", "User is singing"),
+    ("User likes her boss", "Her boss likes the user"),
 ]
 
 
