@@ -362,6 +362,19 @@ def test_a_contradiction_the_agent_names_replaces_that_fact(house: House) -> Non
     assert house.counted("fact_conflicts_total") == 1
 
 
+def test_what_became_of_statements_is_counted(house: House) -> None:
+    texts = [f"Owns item number {number}" for number in range(125)]
+    found = (Statement(text, Category.PROJECT, ("c1-m0",)) for text in texts)
+    house.fact_agent.says = [Extraction(tuple(found), 2)]
+    for conversation_id, said in (("c1", "I own many things"), ("c2", texts[-1])):
+        house.converse(APP, conversation_id, said, "Nice.")
+        house.work_off()
+    assert house.counted("facts_learned_total", agent="model") == 125
+    assert house.counted("facts_removed_total", reason="evicted") == 5
+    assert house.counted("fact_merges_total", by="text") == 1
+    assert house.counted("fact_conflicts_total") == 0
+
+
 def test_what_is_refused_is_counted_by_reason(house: House) -> None:
     house.fact_agent.says = [Extraction((), 2, Counter({RefusedFact.UNSURE: 2, RefusedFact.MALFORMED: 1}))]
     house.converse(APP, "c1", "Maybe", "Hm.")

@@ -13,7 +13,7 @@ from shared.causes import Cause
 from shared.conversations.queries import get_conversation
 from shared.facts.categories import Category
 from shared.facts.writing import Found, Heard, Learned, learn
-from shared.telemetry.metrics import FactRemoval
+from shared.telemetry.metrics import AgentKind, FactRemoval
 from tests.support.api import Api, metric_of
 
 
@@ -78,6 +78,20 @@ def test_what_is_no_fact_is_refused(sqlite_api: Api, body: dict[str, object]) ->
     path = sqlite_api.install()
     sqlite_api.refused(422, "POST", f"{path}/facts", json=body)
     assert listed(sqlite_api, path) == []
+
+
+def test_what_a_hand_writes_is_counted(sqlite_api: Api) -> None:
+    api = sqlite_api
+    path = api.install()
+    write(api, path, "Lives in Oslo", "Lives in Rome")
+    api.ask("POST", f"{path}/facts", 200, json={"fact": "The user lives in Rome."})
+    metrics = api.loop.metrics
+    counted = [
+        metrics.facts_learned.labels(AgentKind.BY_HAND),
+        metrics.fact_conflicts,
+        metrics.fact_merges.labels("text"),
+    ]
+    assert [series._value.get() for series in counted] == [2, 1, 1]
 
 
 def test_facts_are_listed_the_most_pressing_first_and_page_by_page(api: Api) -> None:

@@ -184,3 +184,9 @@ def test_half_is_promised_to_memories_and_to_facts_and_what_one_leaves_goes_to_t
     assert 2 <= len(both.memory_ids) < len(few_facts.memory_ids) <= len(only_memories.memory_ids)
     assert 5 <= len(both.fact_ids) < len(only_facts.fact_ids)
     assert both.text.startswith("(memories for app: Notes)") and both.text.endswith(END)
+
+
+def test_the_margin_below_which_nothing_is_looked_for_is_that_of_the_whole_budget_and_not_of_half() -> None:
+    memories = tuple(Recalled(number, "m" * 60, NOON) for number in range(20))
+    facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 100) for number in range(30))
+    assert recollect(Material("Notes", memories, facts), 240, Counting()).fact_ids == (0, 1)

@@ -10,7 +10,7 @@ import pytest
 from shared.llm import minilm
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 from shared.llm.embedders import make_embedder
-from shared.llm.embedding import Embedder, from_bytes, to_bytes
+from shared.llm.embedding import Embedder, book_local, from_bytes, to_bytes
 from shared.llm.minilm import MiniLmEmbedder
 from shared.llm.ngrams import NgramEmbedder
 from tests.support.meters import Calls
@@ -62,6 +62,18 @@ def test_what_is_spelt_alike_is_alike_to_letters() -> None:
     assert one @ other < 0.3
 
 
+def test_a_word_counts_beside_its_letters() -> None:
+    whole, longer = NgramEmbedder().embed(["report", "reporter"], Calls())
+    assert whole @ longer == pytest.approx(4 / math.sqrt(6 * 8), abs=1e-5), "four runs of six and eight features"
+
+
+def test_work_that_failed_is_booked_as_not_answered() -> None:
+    calls = Calls()
+    with pytest.raises(LookupError), book_local(["Lives in Lyon"], calls, iter((1.0, 3.5)).__next__):
+        raise LookupError
+    assert [(call.outcome, call.seconds) for call in calls] == [(CallOutcome.REFUSED, 2.5)]
+
+
 @needs_model
 def test_what_means_the_same_is_alike_to_the_model() -> None:
     vectors = MiniLmEmbedder().embed(
@@ -71,6 +83,21 @@ def test_what_means_the_same_is_alike_to_the_model() -> None:
     assert cosines[0, 1] > 0.9
     assert cosines[2, 3] > 0.8
     assert cosines[0, 2] < 0.2
+
+
+@needs_model
+def test_what_is_stored_can_be_compared_with_what_a_later_release_makes() -> None:
+    [vector] = MiniLmEmbedder().embed(["Lives in Lyon"], Calls())
+    assert vector[:6] == pytest.approx([0.02958, -0.02787, -0.06186, -0.01644, 0.04255, 0.04681], abs=2e-5)
+
+
+@needs_model
+def test_the_first_256_tokens_of_a_text_are_read() -> None:
+    same, in_time, too_late = MiniLmEmbedder().embed(
+        ["word " * 400, "word " * 240 + "harp " * 160, "word " * 300 + "harp " * 100], Calls()
+    )
+    assert same @ in_time < 0.999
+    assert same @ too_late == pytest.approx(1, abs=1e-5)
 
 
 def test_its_activation_is_the_exact_one() -> None:
