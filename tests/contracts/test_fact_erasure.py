@@ -197,6 +197,13 @@ def test_erasing_a_conversation_takes_back_only_its_own_mentions(book: Notebook)
     assert [(fact.mention_count, fact.confidence) for fact in book.facts()] == [(2, 0.9)]
 
 
+def test_erasing_a_conversation_leaves_the_history_of_what_another_said(book: Notebook) -> None:
+    (gone,) = book.learn("c1", found("User likes jazz")).learned
+    (other,) = book.learn("c2", found("User plays chess")).learned
+    book.erase("c1")
+    assert (texts_left(book, gone), texts_left(book, other)) == ({None}, {None, "User plays chess"})
+
+
 def test_what_only_a_hand_still_says_is_as_sure_as_a_hand_makes_it(book: Notebook) -> None:
     book.learn("c1", found("User likes jazz"))
     pass_time(book, 60)

@@ -249,6 +249,16 @@ def test_a_name_that_names_nobody_is_left_out(name: str) -> None:
     assert said("I live in Aarhus.", name=name) == ["Lives in Aarhus"]
 
 
+def test_what_is_asked_is_not_stated_though_its_question_mark_stands_behind_a_phrase() -> None:
+    assert (said("I have a dog, you know."), said("I have a dog, you know?")) == (["Has a dog"], [])
+
+
+def test_a_clause_of_very_many_words_states_nothing() -> None:
+    novel = "I am working on a novel about " + " ".join(["rain"] * 17)
+    assert len(said(novel)) == 1 and len(novel.split()) == 24
+    assert said(f"{novel} rain") == []
+
+
 def test_two_things_in_one_sentence_are_two_statements() -> None:
     assert said("I live in Aarhus and work as a nurse, and I love tea.") == [
         "Lives in Aarhus", "Works as a nurse", "Loves tea",

@@ -75,12 +75,18 @@ def test_nothing_is_an_answer() -> None:
 
 
 def test_the_model_is_shown_numbered_turns_what_was_before_and_what_is_known() -> None:
-    given = segment(known=KNOWN, before=turns(("user", "Good day, Porto fan here."), start=90))
+    before = turns(("user", "Good day, Porto fan here."), ("assistant", "Good day to you."), start=90)
+    given = segment(known=KNOWN, before=before)
     _, chat, _ = extract(facts(), given=given)
     shown = chat.questions[0].user.splitlines()
     assert "[1] user: I moved to Porto last month and work as a nurse. I might get a dog." in shown
     assert "[2] assistant: Are you allergic to anything?" in shown and "11: Lives in Aarhus" in shown
-    assert shown.index("user: Good day, Porto fan here.") < shown.index("[2] assistant: Are you allergic to anything?")
+    in_order = [
+        "user: Good day, Porto fan here.",
+        "assistant: Good day to you.",
+        "[2] assistant: Are you allergic to anything?",
+    ]
+    assert [line for line in shown if line in in_order] == in_order
 
 
 def test_a_message_cannot_pass_for_two_nor_end_the_material() -> None:
@@ -117,7 +123,7 @@ WHOLE = f'{{"facts": [{GOOD}]}}'
     ],
 )  # fmt: skip
 def test_what_small_models_really_return_is_read(line: Line) -> None:
-    found, _, calls = extract(line)
+    found, _, calls = extract(line, given=segment(known=KNOWN))
     assert found.statements == (Statement("Lives in Porto", Category.IDENTITY, ("msg_1",)),)
     assert len(calls) == 1
 
@@ -196,11 +202,24 @@ def test_a_correction_names_the_known_fact() -> None:
     assert [one.updates for one in found.statements] == [11]
 
 
+def test_a_fact_that_stays_too_long_costs_itself_and_not_the_conversation() -> None:
+    endless = facts(fact("Lives in Porto " + "and then in Porto again " * 20))
+    found, _, calls = extract(endless, endless)
+    assert (found.statements, found.turns_read, len(calls)) == ((), 3, 2)
+    assert found.refused == {RefusedFact.MALFORMED: 1}
+
+
 def test_of_two_that_contradict_each_other_the_later_stands() -> None:
     said = segment(("user", "I live in Porto. Sorry, I live in Lisbon. I love tea. No, I do not love tea."))
     answer = facts(*(fact(text) for text in ("Lives in Porto", "Loves tea", "Lives in Lisbon", "Does not love tea")))
     found, _, _ = extract(answer, given=said)
     assert [one.text for one in found.statements] == ["Lives in Lisbon", "Does not love tea"]
+
+
+def test_of_two_that_set_the_same_known_fact_right_the_later_does() -> None:
+    both = (fact(text, updates=11, updates_previous=True) for text in ("Moved to Porto", "Lives in Porto"))
+    found, _, _ = extract(facts(*both), given=segment(known=KNOWN))
+    assert [(one.text, one.updates) for one in found.statements] == [("Lives in Porto", 11)]
 
 
 def test_lines_that_only_repeat_known_facts_are_not_shown() -> None:
