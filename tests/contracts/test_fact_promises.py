@@ -17,11 +17,11 @@ from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.editing import Edit, edit
 from shared.facts.models import FactChangeKind, FactState
-from shared.facts.writing import Found, keep_vectors
+from shared.facts.writing import Found, Heard, keep_vectors, learn
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
 from tests.support.house import House
-from tests.support.notebook import AGENT, Notebook, found
+from tests.support.notebook import AGENT, SAME, Notebook, found
 
 
 @pytest.fixture
@@ -76,6 +76,15 @@ def test_facts_of_one_kind_stand_in_order_of_certainty_and_then_of_how_lately_th
     book.house.clock.advance(60)
     book.learn("c4", found("User has a dog", "m6"))
     assert [fact.statement for fact in book.facts()] == ["User likes jazz", "User has a dog", "User plays chess"]
+
+
+def test_what_was_said_before_and_is_read_after_makes_a_fact_older_and_not_less_lately_heard(book: Notebook) -> None:
+    book.learn("c1", found("User likes jazz"))
+    now, day = book.house.clock.now(), timedelta(days=1)
+    heard = Heard(book.key("c2"), "c2", None, now - day, AGENT)
+    with book.locked() as session:
+        learn(session, "notes", heard, [found("User likes jazz", "m2")], book.cause(), SAME)
+    assert [(fact.first_seen, fact.last_seen) for fact in book.facts()] == [(now - day, now)]
 
 
 def test_messages_that_were_heard_before_change_nothing(book: Notebook) -> None:
