@@ -18,9 +18,9 @@ from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.history import Texts, record
-from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState
+from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState
 from shared.facts.normalising import said_key
-from shared.facts.placing import free_slots
+from shared.facts.placing import free_pins, free_slots
 
 
 @dataclass
@@ -89,7 +89,7 @@ class ArrivingFacts:
         fact = _in_fact(self.app_id, archived, updates)
         if stands:
             fact.state, fact.slot = FactState.STANDING, free_slots(self.session, self.app_id)[0]
-            fact.pin_slot = self._free_pin() if archived.pinned else None
+            fact.pin_slot = next(iter(free_pins(self.session, self.app_id)), None) if archived.pinned else None
         self.session.add(fact)
         self.session.flush()
         self.session.add_all(_in_source(fact.fact_id, one, self._key(one)) for one in archived.sources)
@@ -97,10 +97,6 @@ class ArrivingFacts:
         self._arrived.append(fact)
         self._ids[archived.fact_id] = fact.fact_id
         return fact.fact_id
-
-    def _free_pin(self) -> int | None:
-        _, taken = queries.taken_places(self.session, self.app_id)
-        return next((place for place in range(1, PIN_SLOTS + 1) if place not in taken), None)
 
     def _key(self, source: ArchivedFactSource) -> int | None:
         if source.conversation_id is None:

@@ -13,8 +13,8 @@ from shared.errors import Conflict, NotFound
 from shared.facts import queries
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.history import Texts, empty, record
-from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChangeKind, FactState
-from shared.facts.placing import free_slots, remove_rows, touch
+from shared.facts.models import SLOTS, Fact, FactChangeKind, FactState
+from shared.facts.placing import free_pins, free_slots, remove_rows, touch
 
 RULE_UNDO_OVER = "rule:undo_over"
 """Makes a deletion final; who asked for it stands in the fact's history."""
@@ -36,9 +36,7 @@ def undo(session: Session, app_id: str, fact_id: int, cause: Cause) -> Fact:
     refuse_while_clearing(session, app_id)
     fact = _deleted(session, app_id, fact_id, cause.at)
     slot = _free_place(session, fact)
-    _, pins = queries.taken_places(session, app_id)
-    free_pins = [place for place in range(1, PIN_SLOTS + 1) if place not in pins]
-    pin = free_pins[0] if fact.was_pinned and free_pins else None
+    pin = next(iter(free_pins(session, app_id)), None) if fact.was_pinned else None
     fact.state, fact.slot, fact.pin_slot, fact.undo_until, fact.was_pinned = FactState.STANDING, slot, pin, None, False
     touch(fact, cause.at)
     record(session, fact, FactChangeKind.UNDONE, cause, Texts(after=fact.statement))

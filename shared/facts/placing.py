@@ -168,10 +168,15 @@ def free_slots(session: Session, app_id: str) -> list[int]:
     return [slot for slot in range(1, SLOTS + 1) if slot not in taken]
 
 
+def free_pins(session: Session, app_id: str) -> list[int]:
+    """Return the places among the pinned facts of an app that are free, the lowest first."""
+    _, taken = queries.taken_places(session, app_id)
+    return [slot for slot in range(1, PIN_SLOTS + 1) if slot not in taken]
+
+
 def free_pin(session: Session, app_id: str) -> int:
     """Return a free place among the pinned facts of an app. Raises: Conflict."""
-    _, taken = queries.taken_places(session, app_id)
-    free = [slot for slot in range(1, PIN_SLOTS + 1) if slot not in taken]
+    free = free_pins(session, app_id)
     if not free:
         raise Conflict(
             f"App {app_id} has {PIN_SLOTS} pinned facts, which is the most; unpin one first.",
