@@ -44,6 +44,8 @@ class Wanted:
     said: Sequence[Utterance] | None = None
     """The messages so far; None takes those stored under ``conversation_id``."""
     conversation_id: str | None = None
+    user_id: str | None = None
+    """Who speaks, where the conversation does not say it."""
     now_said: str | None = None
     model: str | None = None
     """Whose tokens are meant, as ``ollama:NAME`` or ``NAME``."""
@@ -139,10 +141,10 @@ def open_context(transactions: Transactions, app_id: str, wanted: Wanted, metric
 def _said(session: Session, app_id: str, wanted: Wanted) -> _Said:
     app = get_app(session, app_id)
     counting = Counting(None if wanted.model is None else rate_of(session, wanted.model))
-    said = _Said(app.name, None, counting, list(wanted.said or ()))
+    said = _Said(app.name, wanted.user_id, counting, list(wanted.said or ()))
     if wanted.conversation_id is not None:
         conversation = get_conversation(session, app_id, wanted.conversation_id)
-        said = replace(said, user_id=conversation.user_id)
+        said = replace(said, user_id=conversation.user_id or wanted.user_id)
         if wanted.said is None:
             said = _stored(session, conversation, said, wanted.bounds)
     now = [] if wanted.now_said is None else [Utterance(_USER, wanted.now_said)]

@@ -28,9 +28,9 @@ _APP: BindParameter[str] = bindparam("app_id")
 _MEMORIES = (
     select(Memory.memory_id, Memory.content, Memory.created_at).where(Memory.app_id == _APP).order_by(*NEWEST_FIRST)
 )
-_ALL_FACTS = select(Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot).where(
-    Fact.app_id == _APP, Fact.slot.is_not(None)
-)
+_ALL_FACTS = select(
+    Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot, Fact.user_id
+).where(Fact.app_id == _APP, Fact.slot.is_not(None))
 _FACTS_OF_USER = _ALL_FACTS.where(or_(Fact.user_id == bindparam("user_id"), Fact.user_id.is_(None)))
 
 _MINE = Message.conversation_key == bindparam("key")
@@ -63,12 +63,18 @@ def memories_to_recall(session: Session, app_id: str) -> tuple[Recalled, ...]:
 
 
 def facts_to_recall(session: Session, app_id: str, user_id: str | None) -> tuple[KnownFact, ...]:
-    """Return the facts that stand about a user, with those that name no user; without a user all of the app's."""
+    """Return the facts that stand about a user, with those that name no user.
+
+    Where it is not known who speaks, all of an app that knows one user; of one that knows several, none of theirs.
+    """
     query = _ALL_FACTS if user_id is None else _FACTS_OF_USER
-    rows = session.execute(query, {"app_id": app_id} if user_id is None else {"app_id": app_id, "user_id": user_id})
+    values = {"app_id": app_id} if user_id is None else {"app_id": app_id, "user_id": user_id}
+    rows = session.execute(query, values).all()
+    users = {row.user_id for row in rows if row.user_id is not None}
     return tuple(
         KnownFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
-        for fact_id, statement, category, confidence, last_seen, pin in rows
+        for fact_id, statement, category, confidence, last_seen, pin, whose in rows
+        if whose is None or len(users) == 1
     )
 
 

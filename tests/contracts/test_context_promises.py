@@ -156,8 +156,16 @@ def test_facts_of_the_conversations_user_and_of_nobody_are_recalled_and_of_no_ot
     converse(house, "of ann", [], "ann")
     converse(house, "of nobody", [])
     assert set(opened(house, conversation_id="of ann").fact_ids) == {mine, everybodys}
-    assert set(opened(house, conversation_id="of nobody").fact_ids) == {mine, everybodys, others}
-    assert set(opened(house).fact_ids) == {mine, everybodys, others}
+    assert set(opened(house, conversation_id="of nobody", user_id="bob").fact_ids) == {others, everybodys}
+    assert set(opened(house, conversation_id="of ann", user_id="bob").fact_ids) == {mine, everybodys}
+    assert set(opened(house, user_id="carl").fact_ids) == {everybodys}
+    for asked in (opened(house), opened(house, conversation_id="of nobody")):
+        assert set(asked.fact_ids) == {everybodys}, "of two users, neither is shown what the other said"
+
+
+def test_an_app_that_knows_one_user_need_not_name_him(house: House) -> None:
+    mine, everybodys = learn(house, "Builds a boat", "ann"), learn(house, "Sails in May")
+    assert set(opened(house).fact_ids) == {mine, everybodys}
 
 
 def test_identity_is_recalled_for_the_last_thing_said_wherever_it_stands(house: House) -> None:

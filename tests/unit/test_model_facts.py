@@ -138,9 +138,6 @@ def test_what_small_models_really_return_is_read(line: Line) -> None:
         pytest.param(f'[{GOOD}, {{"fact": "Works as', id="truncated array"),
         pytest.param('{"facts": "none"}', id="no list"),
         pytest.param(facts(fact("I'm sorry, I cannot extract facts.")), id="apology as a fact"),
-        pytest.param(facts(fact("I live in Porto")), id="first person"),
-        pytest.param(facts(fact("The assistant is helpful in Porto")), id="about the assistant"),
-        pytest.param(facts(fact("Porto " * 40)), id="too long"),
         pytest.param(facts(fact("...")), id="no words"),
         pytest.param(facts("Lives in Porto"), id="text instead of an object"),
         pytest.param(facts(fact("Moved to Porto, nurse", category="misc", confidence=None)), id="no confidence"),
@@ -202,11 +199,21 @@ def test_a_correction_names_the_known_fact() -> None:
     assert [one.updates for one in found.statements] == [11]
 
 
-def test_a_fact_that_stays_too_long_costs_itself_and_not_the_conversation() -> None:
-    endless = facts(fact("Lives in Porto " + "and then in Porto again " * 20))
-    found, _, calls = extract(endless, endless)
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(fact("I live in Porto"), id="first person"),
+        pytest.param(fact("The assistant is helpful in Porto"), id="about the assistant"),
+        pytest.param(fact("Porto " * 40), id="too long"),
+    ],
+)
+def test_what_is_read_and_is_no_fact_costs_itself_after_the_repair_and_not_the_conversation(
+    given: dict[str, Any],
+) -> None:
+    found, chat, calls = extract(facts(given), facts(given))
     assert (found.statements, found.turns_read, len(calls)) == ((), 3, 2)
-    assert found.refused == {RefusedFact.MALFORMED: 1}
+    assert found.refused == Counter({RefusedFact.MALFORMED: 1})
+    assert (chat.questions[1].complaint or "").startswith("This answer cannot be used")
 
 
 def test_of_two_that_contradict_each_other_the_later_stands() -> None:

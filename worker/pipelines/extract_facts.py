@@ -195,7 +195,8 @@ class ExtractFacts:
             conversation_key=claim.conversation_key or 0,
             conversation_id=seen.segment.conversation_id,
             user_id=seen.user_id,
-            at=min(now, max((turn.created_at for turn in read), default=now)),
+            # An old chat that is brought in now is heard now: its facts begin their life here.
+            at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)),
             agent=self._agent.name,
         )
         cause = Cause(self._agent.name, "said in a conversation", now, claim.job_id)

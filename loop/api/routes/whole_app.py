@@ -41,7 +41,16 @@ def compose_context(desk: Reads, app_id: AppInPath, body: AskContext | None = No
 def _wanted(desk: Desk, body: AskContext) -> Wanted:
     budget = desk.loop.settings.context_token_budget if body.token_budget is None else body.token_budget
     said = None if body.messages is None else [message.as_said() for message in body.messages]
-    return Wanted(budget, said, body.conversation_id, body.message, body.model, body.context_window, body.reserve)
+    return Wanted(
+        token_budget=budget,
+        said=said,
+        conversation_id=body.conversation_id,
+        user_id=body.user_id,
+        now_said=body.message,
+        model=body.model,
+        context_window=body.context_window,
+        reserve=body.reserve,
+    )
 
 
 @router.get("/energy", response_model=AppEnergy, tags=["Energy"], summary="Show what an app has spent")

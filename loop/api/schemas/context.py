@@ -12,7 +12,7 @@ from shared.context.composing import Stage
 from shared.context.counting import TokenSource
 from shared.context.opening import Opening
 from shared.context.window import Utterance
-from shared.contracts.values import Id
+from shared.contracts.values import Id, Words
 from shared.conversations.lifecycle import Role
 
 
@@ -33,6 +33,9 @@ class AskContext(Body):
     """Asks for the context of a conversation. ``messages`` stand for those stored under ``conversationId``."""
 
     conversation_id: Id | None = None
+    user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Who speaks, where the conversation does not say it; facts of other users stay out."
+    )
     message: str | None = Field(None, description="What the user says now; comes last.")
     messages: Annotated[list[ContextMessage], Field(max_length=10_000)] | None = None
     model: Annotated[str, Field(max_length=200)] | None = Field(

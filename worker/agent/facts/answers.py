@@ -123,6 +123,12 @@ class FactsAnswer(Listed):
     facts: list[FactAnswer]
 
 
+def is_readable(one: FactAnswer) -> bool:
+    """Whether an entry says what it takes to judge it, whatever it says."""
+    has_words = any(character.isalnum() for character in one.statement)
+    return has_words and not is_apology(one.fact) and category_of(one) is not None and one.confidence is not None
+
+
 def blemish(one: FactAnswer) -> str | None:
     """Say why an entry is no fact at all, in words a model can be told; None where it is one."""
     if not any(character.isalnum() for character in one.statement):

@@ -19,7 +19,7 @@ from shared.llm.repair import REPAIR_TOKENS, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.telemetry.metrics import RefusedFact
 from shared.wording import clean
-from worker.agent.facts.answers import HIGH, FactAnswer, FactsAnswer, blemish, category_of
+from worker.agent.facts.answers import HIGH, FactAnswer, FactsAnswer, blemish, category_of, is_readable
 from worker.agent.facts.grounding import Ground
 from worker.agent.facts.protocol import Extraction, FactAgent, Segment, Statement
 from worker.agent.facts.reading import Reading, earlier_lines, known_lines, readable
@@ -148,8 +148,8 @@ def _complaint(answer: FactsAnswer) -> str | None:
 
 
 def _hopeless(answer: FactsAnswer) -> str | None:
-    """Complain of a second answer only where nothing in it can be used."""
-    return _complaint(answer) if all(blemish(one) for one in answer.facts) else None
+    """Complain of a second answer only where nothing in it can be read; what is no fact is dropped by itself."""
+    return None if any(map(is_readable, answer.facts)) else _complaint(answer)
 
 
 def _verdict(one: FactAnswer, segment: Segment, shown: set[str], known: Mapping[int, str]) -> Verdict:
