@@ -206,8 +206,10 @@ def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
         ("User likes kids", "User detests children"),
         ("User loves Anna", "User does not like Anna"),
         ("User hates coffee", "User does not hate coffee"),
+        ("User enjoys movies", "User does not love films"),
+        ("User likes it", "User hates it"),
     ],
-    ids=["not", "hates", "never", "other-words", "a-name", "twice-against"],
+    ids=["not", "hates", "never", "other-words", "a-name", "twice-against", "no-word-shared", "nothing-else-said"],
 )
 def test_the_same_said_with_the_opposite_sign_replaces_it(one: str, other: str) -> None:
     assert oppose(one, other) and oppose(other, one)
