@@ -112,6 +112,7 @@ WHOLE = f'{{"facts": [{GOOD}]}}'
         pytest.param(facts(fact(), fact("lives in porto.")), id="doubles"),
         pytest.param(facts(fact("The user lives in Porto.")), id="with its subject"),
         pytest.param(facts(fact(confidence=0.95)), id="confidence 0.95"),
+        pytest.param(facts(fact(confidence=0.75)), id="confidence of exactly 0.75"),
         pytest.param(facts(fact(confidence="0.9")), id="confidence as text"),
         pytest.param(facts(fact(updates_previous="false", colour="blue")), id="truth as text and a key too many"),
         pytest.param(facts(fact(category=None)), id="category missing but clear"),
