@@ -151,9 +151,9 @@ def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure
         return None
     lock_all(session, app_id)
     drafts = _withdraw_drafts(session, app, now)
-    erased = deleting.finish(session, due) | {"drafts": drafts}
-    erased["idempotencyKeys"] = _forget_answers(session, app_id)
-    left = fact_forgetting.left_of_facts(session, [fact.fact_id for fact in due])
+    erased, gone = deleting.finish(session, due)
+    erased |= {"drafts": drafts, "idempotencyKeys": _forget_answers(session, app_id)}
+    left = fact_forgetting.left_of_facts(session, gone)
     return _receipt(session, app, "fact", RULE_UNDO_OVER, erased, left, now)
 
 

@@ -48,21 +48,20 @@ def due(session: Session, app_id: str, now: datetime) -> Sequence[Fact]:
     return queries.due_deletes(session, app_id, now)
 
 
-def finish(session: Session, deleted: Sequence[Fact]) -> dict[str, int]:
-    """Make deletions in a locked app final, with what those facts had replaced; return how much of what.
+def finish(session: Session, deleted: Sequence[Fact]) -> tuple[dict[str, int], list[int]]:
+    """Make deletions in a locked app final, with what those facts had replaced; return how much went, and which facts.
 
     The text of their history goes too.
     """
+    going = [one for fact in deleted for one in (fact, *queries.chain_beneath(session, fact))]
     changes = 0
-    for fact in deleted:
-        going = [fact, *queries.chain_beneath(session, fact)]
-        for one in going:
-            history = queries.history_of(session, one.fact_id)
-            changes += len(history)
-            empty(history)
-        remove_rows(session, going)
+    for one in going:
+        history = queries.history_of(session, one.fact_id)
+        changes += len(history)
+        empty(history)
+    remove_rows(session, going)
     session.flush()
-    return {"facts": len(deleted), "factHistory": changes}
+    return {"facts": len(going), "factHistory": changes}, [one.fact_id for one in going]
 
 
 def _deleted(session: Session, app_id: str, fact_id: int, now: datetime) -> Fact:

@@ -92,7 +92,7 @@ def test_what_a_deleted_fact_had_replaced_goes_with_it(book: Notebook) -> None:
     pass_time(book, 61)
     receipt = finish(book)
     assert receipt is not None
-    assert (receipt.scope, receipt.erased["facts"], set(receipt.left.values())) == ("fact", 1, {0})
+    assert (receipt.scope, receipt.erased["facts"], set(receipt.left.values())) == ("fact", 2, {0})
     assert book.in_state(FactState.REPLACED) == []
     assert texts_left(book, old) | texts_left(book, new) == {None}
 

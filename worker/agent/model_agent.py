@@ -9,10 +9,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 
-from shared.errors import Configuration
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import FRAME_TOKENS, AnswerT, Chat, Question
-from shared.llm.repair import REPAIR_TOKENS, ask_repairing
+from shared.llm.chat import AnswerT, Chat, Question
+from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import Action, Candidate, Decision, refusal
 from shared.wording import clean, shorten
@@ -20,6 +19,7 @@ from worker.agent.model_answers import CompactionAnswer, CreationAnswer, NotesAn
 from worker.agent.model_prompts import Prompt, bullets, fill, listed
 from worker.agent.model_reading import Line, fitting_parts, message_ids, spoken_lines, written
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
+from worker.agent.room import room_beside
 
 _ANSWER_TOKENS = 160
 """What an answer takes beside its text: keys, reason, tags. The text may take one token per character."""
@@ -65,7 +65,9 @@ class ModelAgent(MemoryAgent):
         lines, what = spoken_lines(transcript.turns), "conversation"
         if not lines:
             return NothingToRemember("Neither the user nor the assistant said anything.")
-        room = self._room(self._creation(transcript, (), "notes on the conversation", limit), _LEAST_ROOM)
+        room = room_beside(
+            self._creation(transcript, (), "notes on the conversation", limit), self._context_tokens, _LEAST_ROOM
+        )
         while len(parts := fitting_parts(lines, room)) > 1:
             lines, what = self._note(transcript, lines, what, meter), "notes on the conversation"
             if not lines:
@@ -116,7 +118,7 @@ class ModelAgent(MemoryAgent):
     def _note(self, transcript: Transcript, lines: Sequence[Line], what: str, meter: Meter) -> tuple[Line, ...]:
         """Return notes on the lines; those on a part fill at most a third of one, so notes on notes come to an end."""
         most = max(1, min(_MOST_NOTES, self._context_tokens // _TOKENS_FOR_A_NOTE))
-        room = self._room(self._notes(transcript, (), what, (0, 0), most), _LEAST_ROOM_FOR_NOTES)
+        room = room_beside(self._notes(transcript, (), what, (0, 0), most), self._context_tokens, _LEAST_ROOM_FOR_NOTES)
         parts = fitting_parts(lines, room)
         taken: list[Line] = []
         for number, part in enumerate(parts, 1):
@@ -140,21 +142,6 @@ class ModelAgent(MemoryAgent):
             limit=_NOTE_CHARS,
         )
         return _question(WorkKind.CREATE, prompt, NotesAnswer, most * _NOTE_TOKENS)
-
-    def _room(self, empty: Question[AnswerT], least: int) -> int:
-        """Return how many tokens of conversation fit beside an otherwise complete question and its repair.
-
-        Raises:
-            Configuration: fewer than ``least``.
-        """
-        used = sum(map(most_tokens, empty.texts)) + FRAME_TOKENS + REPAIR_TOKENS + empty.max_completion_tokens
-        room = self._context_tokens - used
-        if room < least:
-            raise Configuration(
-                f"A window of {self._context_tokens} tokens leaves no room for a conversation; "
-                f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS must be at least {used + least}."
-            )
-        return room
 
 
 def _question(kind: WorkKind, prompt: Prompt, answer: type[AnswerT], tokens: int) -> Question[AnswerT]:

@@ -11,12 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from shared.errors import Configuration
 from shared.facts.normalising import normal
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import FRAME_TOKENS, Chat, Question
-from shared.llm.repair import REPAIR_TOKENS, ask_repairing
-from shared.llm.tokens import most_tokens
+from shared.llm.chat import Chat, Question
+from shared.llm.repair import ask_repairing
 from shared.telemetry.metrics import RefusedFact
 from shared.wording import clean
 from worker.agent.facts.answers import HIGH, FactAnswer, FactsAnswer, blemish, category_of, is_readable
@@ -27,6 +25,7 @@ from worker.agent.facts.statements import LONGEST, once_each, without_known
 from worker.agent.model_prompts import fill
 from worker.agent.model_reading import Line, written
 from worker.agent.protocol import Turn
+from worker.agent.room import room_beside
 
 _FACT_TOKENS = 110
 """What one fact takes in an answer, with its keys."""
@@ -66,10 +65,12 @@ class ModelFactAgent(FactAgent):
 
     def extract(self, segment: Segment, meter: Meter) -> Extraction:
         own, recalled = _own_words(segment)
-        room = self._room(self._question(own, (), {}, ()))
+        room = room_beside(self._question(own, (), {}, ()), self._context_tokens, _LEAST_ROOM)
         known = known_lines(segment.known, room // _KNOWN_SHARE)
         before = earlier_lines(segment.before, room // _BEFORE_SHARE)
-        reading = readable(own.turns, self._room(self._question(own, (), known, before), _LEAST_ROOM // 2))
+        reading = readable(
+            own.turns, room_beside(self._question(own, (), known, before), self._context_tokens, _LEAST_ROOM // 2)
+        )
         asked = _asked(own, reading)
         verdicts = [verdict for part in asked for verdict in self._judged(own, part, known, before, meter)]
         refused = Counter(verdict for verdict in verdicts if isinstance(verdict, RefusedFact))
@@ -105,21 +106,6 @@ class ModelFactAgent(FactAgent):
         # The first line of what is shown holds the mark, so no server has cached anything behind it.
         tokens = self._most * _FACT_TOKENS
         return Question(WorkKind.EXTRACT, prompt.system, prompt.user, FactsAnswer, tokens, fresh=prompt.user)
-
-    def _room(self, empty: Question[FactsAnswer], least: int = _LEAST_ROOM) -> int:
-        """Return how many tokens of conversation fit beside an otherwise complete question and its repair.
-
-        Raises:
-            Configuration: fewer than ``least``.
-        """
-        used = sum(map(most_tokens, empty.texts)) + FRAME_TOKENS + REPAIR_TOKENS + empty.max_completion_tokens
-        room = self._context_tokens - used
-        if room < least:
-            raise Configuration(
-                f"A window of {self._context_tokens} tokens leaves no room for a conversation; "
-                f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS must be at least {used + least}."
-            )
-        return room
 
 
 def _own_words(segment: Segment) -> tuple[Segment, list[int]]:
