@@ -105,12 +105,12 @@ def take_in(
         case Repeat() as repeat:
             return _repeat(session, standing, said, cause, tally, repeat)
         case Replace() as found if not _in_one_breath(session, standing[found.fact_id], said, found):
+            newer = standing[found.fact_id]
+            if said.at < newer.last_seen:
+                return _come_late(session, newer, said, cause, tally)
             return _contradict(session, standing, said, cause, tally, found)
         case _:
-            tally.evicted += make_room(session, app_id, cause)
-            fact = stand(session, app_id, said, cause)
-            tally.learned.append(fact.fact_id)
-            return fact.fact_id
+            return _stand(session, said, app_id, cause, tally).fact_id
 
 
 def keep_vectors(session: Session, vectors: Mapping[int, bytes], statements: Mapping[int, str], model: str) -> None:
@@ -128,6 +128,21 @@ def _repeat(
     if hear_again(session, standing[repeat.fact_id], said, cause):
         tally.merged[repeat.by] += 1
     return repeat.fact_id
+
+
+def _stand(session: Session, said: Said, app_id: str, cause: Cause, tally: Tally) -> Fact:
+    tally.evicted += make_room(session, app_id, cause)
+    fact = stand(session, app_id, said, cause)
+    tally.learned.append(fact.fact_id)
+    return fact
+
+
+def _come_late(session: Session, newer: Fact, said: Said, cause: Cause, tally: Tally) -> int:
+    """Keep what was said before the fact that contradicts it, and is only read now, beneath that fact."""
+    fact = _stand(session, said, newer.app_id, cause, tally)
+    subsume(session, fact, newer, cause.by(RULE_CONTRADICTION, "something said later stands already"))
+    tally.replaced.append((fact.fact_id, newer.fact_id))
+    return newer.fact_id
 
 
 def _contradict(

@@ -46,6 +46,20 @@ def texts_left(book: Notebook, fact_id: int) -> set[str | None]:
     return {text for change in book.history(fact_id) for text in (change.before, change.after)}
 
 
+def test_old_words_that_are_read_late_lie_beneath_what_was_said_since(book: Notebook) -> None:
+    (new,) = book.learn("c2", found("User lives in London")).learned
+    pass_time(book, -60)
+    late = book.learn("c1", found("User lives in Copenhagen"))
+    pass_time(book, 60)
+    assert (book.statements(), book.in_state(FactState.REPLACED)) == (
+        ["User lives in London"],
+        ["User lives in Copenhagen"],
+    )
+    assert late.replaced == ((late.learned[0], new),)
+    book.erase("c2")
+    assert book.statements() == ["User lives in Copenhagen"]
+
+
 def test_a_deleted_fact_comes_back_with_its_id_and_its_pin(book: Notebook) -> None:
     fact_id = book.write("User likes jazz", pinned=True).fact_id
     book.delete(fact_id)
