@@ -293,6 +293,22 @@ def test_saying_again_what_is_known_is_stated_again() -> None:
     assert extract(turn("I live in Aarhus."), known=known).statements[0].text == "Lives in Aarhus"
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(
+            "I moved to Bruges in May and adopted a parrot.",
+            ["Moved to Bruges in May", "Adopted a parrot"],
+            id="the month of May guesses nothing",
+        ),
+        pytest.param("I may move to Bruges and adopt a parrot.", [], id="what may be does"),
+        pytest.param("I used to live in Lille but now I live in Bruges.", ["Lives in Bruges"], id="how it is now"),
+    ],
+)
+def test_of_a_long_sentence_what_is_stated_is_kept(content: str, expected: list[str]) -> None:
+    assert said(content) == expected
+
+
 KNOWN = (
     KnownFact(1, "Lives in Aarhus", IDENTITY),
     KnownFact(2, "Works at Lego", IDENTITY),

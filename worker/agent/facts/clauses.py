@@ -50,7 +50,8 @@ _INTRODUCED = re.compile(
 )
 """Only behind a greeting is a name behind ``I'm`` sure to be one."""
 _NOT_MEANT = re.compile(
-    r"\b(?:maybe|perhaps|possibly|probably|presumably|might|may(?! \d|\b\W*$)|could|would|should|shall"
+    r"\b(?:maybe|perhaps|possibly|probably|presumably|might"
+    r"|(?<!\bin )(?<!\bsince )(?<!\blast )(?<!\bnext )(?<!\bof )may(?! \d|\b\W*$)|could|would|should|shall"
     r"|i (?:\w+ )?(?:think|guess|suppose|believe"
     r"|assume|doubt|feel like|wish|hope|wonder|bet|heard|dreamed|dreamt)|not sure|unsure|hopefully|if|unless|whether"
     r"|used to|pretend(?:ing|ed)?|imagin\w+|hypothetical\w*|as if|suppose(?:d|dly)?|yeah right|in theory|considering"
@@ -108,6 +109,10 @@ _RELATIVE = re.compile(
     r"^(?:which|who|whom|that|where|when|than|as (?!an? )|like|what|until|till|while|after|before)\b", re.IGNORECASE
 )
 _ANOTHER_AND_I = re.compile(r"^my (?:\w+ ){1,2}and i\b", re.IGNORECASE)
+_NOW = re.compile(
+    r"^(?:and |but |so )?(?:now|nowadays|these days|currently|at present),? (?=(?:i|we|my|our)\b)", re.IGNORECASE
+)
+"""What stands before a statement of how things are now says nothing that it does not."""
 _PICTOGRAM = re.compile(r"[\u2190-\u2bff\u2e80\ufe0f\U0001f000-\U0001faff]|[:;]-?[)(DPp](?!\w)")
 
 
@@ -153,7 +158,7 @@ def _stating(sentence: str, said_on: date, names: frozenset[str]) -> Iterator[Sa
         if _RELATIVE.match(part.text):
             continue
         corrects = _CORRECTING.match(part.text) is not None
-        text = _ANOTHER_AND_I.sub("we", expand(_dated(part.text, said_on, names)))
+        text = _NOW.sub("", _ANOTHER_AND_I.sub("we", expand(_dated(part.text, said_on, names))))
         yield from (Said(one, corrects, passing) for one in _with_subject(text))
 
 
