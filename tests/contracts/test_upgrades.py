@@ -1,0 +1,159 @@
+"""Upgrading an installation that holds something: each revision from the one before it, and both releases at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from loop.steps.ask_for_facts import AskForFacts
+from shared.apps.models import AnsweredBy
+from shared.apps.queries import get_app
+from shared.conversations.extraction import Pace
+from shared.conversations.lifecycle import NewMessage, Role, say
+from shared.conversations.queries import get_conversation, lock_conversation
+from shared.db.engine import Database
+from shared.db.schema import current_revision, migrate, newest_revision
+from shared.outbox.lanes import mend
+from shared.outbox.models import JobState
+from shared.settings import Settings
+from tests.support.house import House
+
+AT = datetime(2026, 3, 1, 11, tzinfo=UTC)
+SAID = ("Lives in Lyon", "Nice.", "Plays the oboe", "Lovely.", "Builds kites", "I see.")
+REVISIONS = ("0001", "0002")
+
+
+class Installation:
+    """A database at some revision, written to as the release of that revision writes."""
+
+    def __init__(self, url: str) -> None:
+        self.database = Database(url)
+
+    def insert(self, table: str, **values: Any) -> None:
+        found = sa.Table(table, sa.MetaData(), autoload_with=self.database.engine)
+        times = {name: value.replace(tzinfo=None) for name, value in values.items() if isinstance(value, datetime)}
+        values = values | times if self.database.is_sqlite else values
+        with self.database.engine.begin() as connection:
+            connection.execute(found.insert().values(values))
+
+    def app(self, app_id: str) -> None:
+        self.insert("apps", app_id=app_id, name=app_id, config={}, purge_epoch=0, created_at=AT, updated_at=AT)
+
+    def conversation(self, app_id: str, key: int, ended_at: datetime | None = None) -> None:
+        self.insert(
+            "conversations",
+            key=key,
+            app_id=app_id,
+            conversation_id=f"c{key}",
+            metadata={},
+            message_count=len(SAID),
+            created_at=AT,
+            updated_at=AT,
+            ended_at=ended_at,
+        )
+        for position, content in enumerate(SAID):
+            self.insert(
+                "messages",
+                key=100 * key + position,
+                conversation_key=key,
+                app_id=app_id,
+                position=position,
+                message_id=f"c{key}-m{position}",
+                role=("user", "assistant")[position % 2],
+                content=content,
+                created_at=AT,
+            )
+
+    def job(self, app_id: str, key: int, **more: Any) -> None:
+        self.insert(
+            "jobs",
+            job_id=f"job_{key}",
+            kind="create_memory",
+            app_id=app_id,
+            conversation_key=key,
+            conversation_id=f"c{key}",
+            epoch=0,
+            dedupe=f"create_memory:{key}:0",
+            payload={},
+            priority=7,
+            state="pending",
+            attempts=0,
+            max_attempts=5,
+            fence=0,
+            created_at=AT,
+            due_at=AT,
+            **more,
+        )
+
+
+def serve(url: str, installation: Installation) -> House:
+    """Upgrade to this release, and run it on what is there."""
+    migrate(url)
+    assert current_revision(installation.database) == newest_revision()
+    house = House(url)
+    house.pace = Pace()
+    house.clock.advance(1)
+    with house.database.write() as session:
+        mend(session, house.clock.now())
+    return house
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_what_was_there_is_there_and_served_after_an_upgrade(empty_database_url: str, revision: str) -> None:
+    migrate(empty_database_url, revision)
+    old = Installation(empty_database_url)
+    old.app("notes")
+    old.conversation("notes", 1)
+    old.conversation("notes", 2, ended_at=AT)
+    old.job("notes", 2)
+    old.insert("job_turns", app_id="notes", served_at=AT)
+    house = serve(empty_database_url, old)
+    assert house.work_off() == [JobState.DONE]
+    assert [memory.content for memory in house.memories()] == [SAID[0]]
+    with house.database.read() as session:
+        assert get_app(session, "notes").answered_by == AnsweredBy.APP, "it answers by itself, as before"
+        assert get_conversation(session, "notes", "c1").unanswered_since is None
+    house.database.dispose()
+    old.database.dispose()
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_conversations_from_before_facts_are_read_when_something_is_said_and_not_before(
+    empty_database_url: str, revision: str
+) -> None:
+    migrate(empty_database_url, revision)
+    old = Installation(empty_database_url)
+    old.app("notes")
+    old.conversation("notes", 1)
+    old.conversation("notes", 2, ended_at=AT)
+    house = serve(empty_database_url, old)
+    step = AskForFacts(house.database, house.clock, Settings())
+    house.clock.advance(timedelta(days=1).total_seconds())
+    assert not step.run(), "an upgrade by itself asks for nothing"
+    with house.database.write() as session:
+        conversation = lock_conversation(session, "notes", "c1")
+        say(session, conversation, [NewMessage(Role.USER, "Speaks Welsh")], house.clock.now(), pace=house.pace)
+    house.clock.advance(5)
+    assert step.run()
+    house.work_off()
+    assert sorted(fact.statement for fact in house.facts()) == [*sorted((*SAID[::2], "Speaks Welsh"))]
+    house.database.dispose()
+    old.database.dispose()
+
+
+def test_the_release_before_goes_on_writing_beside_this_one(empty_database_url: str) -> None:
+    migrate(empty_database_url)
+    old = Installation(empty_database_url)
+    old.app("notes")
+    old.conversation("notes", 1)
+    old.conversation("notes", 2, ended_at=AT)
+    old.job("notes", 2, track="thought")
+    house = serve(empty_database_url, old)
+    assert house.work_off() == [JobState.DONE]
+    with house.database.read() as session:
+        assert get_conversation(session, "notes", "c1").facts_seen == 0
+    house.database.dispose()
+    old.database.dispose()
