@@ -68,8 +68,8 @@ class Included(Answer):
 
     memories: list[int]
     facts: list[int]
-    summary: str | None
-    retrieved: list[str]
+    summary: str | None = Field(None, description="Always null: this release makes no summaries.")
+    retrieved: list[str] = Field(default_factory=list, description="Always empty: this release retrieves no messages.")
 
 
 class ContextAnswer(Answer):
