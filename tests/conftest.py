@@ -31,13 +31,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what is marked long unless it was asked for; begin with what takes long, so that no process ends alone."""
-    items.sort(key=lambda item: "tests/faults/" not in item.nodeid)
+    items.sort(key=_haste)
     if config.getoption("--long"):
         return
     skip = pytest.mark.skip(reason="long; run with --long")
     for item in items:
         if "long" in item.keywords:
             item.add_marker(skip)
+
+
+def _haste(item: pytest.Item) -> int:
+    slow = ("test_random_faults", "tests/faults/", "tests/integration/")
+    return next((place for place, name in enumerate(slow) if name in item.nodeid), len(slow))
 
 
 @pytest.fixture(scope="session", autouse=True)
