@@ -164,6 +164,8 @@ def _postgres_engine(url: str, pool_size: int) -> Engine:
         pool_use_lifo=True,
         connect_args={
             "connect_timeout": 5,
-            "options": "-c lock_timeout=15s -c idle_in_transaction_session_timeout=60s",
+            # No transaction waits for anything outside the database, so one that idles belongs to a frozen process, and
+            # others wait for its locks.
+            "options": "-c lock_timeout=15s -c idle_in_transaction_session_timeout=15s",
         },
     )
