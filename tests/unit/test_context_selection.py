@@ -80,6 +80,12 @@ def test_words_shared_with_the_message_lift_a_fact_within_its_category_only() ->
     assert ids(in_order(facts, "Which should be bought?")) == [3, 2, 1]
 
 
+def test_words_that_say_nothing_lift_nothing() -> None:
+    older = known(1, PROJECT, days=9, says="Would like this done with that")
+    newer = known(2, PROJECT, says="Builds a boat")
+    assert ids(in_order((older, newer), "Would you like this with that?")) == [2, 1]
+
+
 @pytest.mark.parametrize(
     ("message", "asks"),
     [

@@ -75,6 +75,11 @@ def test_work_that_failed_is_booked_as_not_answered() -> None:
     assert [(call.outcome, call.seconds) for call in calls] == [(CallOutcome.REFUSED, 2.5)]
 
 
+def test_a_word_said_often_does_not_drown_the_others() -> None:
+    often, once, other = NgramEmbedder().embed(["tea tea tea tea tea tea oboe", "tea oboe", "tea"], Calls())
+    assert often @ once > often @ other
+
+
 @needs_model
 def test_what_means_the_same_is_alike_to_the_model() -> None:
     vectors = MiniLmEmbedder().embed(
