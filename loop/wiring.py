@@ -187,7 +187,7 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
     fenced, clock, regulator = base.fenced, base.clock, base.regulator
     steps: list[Step] = [
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
-        FinishErasures(fenced), MendLanes(fenced, clock), AskForFacts(fenced, clock, base.settings),
+        FinishErasures(fenced), MendLanes(fenced, clock), AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.redis, base.metrics),
     ]  # fmt: skip
     if thinker is not None:

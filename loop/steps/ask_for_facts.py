@@ -11,7 +11,6 @@ from shared.clock import Clock
 from shared.conversations import extraction
 from shared.conversations.queries import facts_due, lock_some
 from shared.db.transactions import Transactions
-from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 
 _LIMIT = 200
@@ -23,10 +22,10 @@ class AskForFacts:
     name = "ask_for_facts"
     every_seconds = 0.5
 
-    def __init__(self, database: Transactions, clock: Clock, settings: Settings) -> None:
+    def __init__(self, database: Transactions, clock: Clock, max_attempts: int) -> None:
         self._database = database
         self._clock = clock
-        self._max_attempts = settings.job_max_attempts
+        self._max_attempts = max_attempts
         self._log = get_logger()
 
     def run(self) -> bool:

@@ -23,6 +23,7 @@ from shared.conversations.answers import supersede_all
 from shared.conversations.focus import show_all
 from shared.conversations.models import Answer, Conversation, Message
 from shared.conversations.queries import lock_all, lock_conversation
+from shared.db.counting import rows_changed
 from shared.erasure import queries
 from shared.events.placing import erase_of_app, erase_of_conversation
 from shared.events.queries import count_events, count_webhooks
@@ -31,6 +32,7 @@ from shared.facts import clearing, deleting
 from shared.facts import forgetting as fact_forgetting
 from shared.facts.deleting import RULE_UNDO_OVER
 from shared.facts.models import FactClear
+from shared.facts.queries import due_deletes
 from shared.ids import new_id
 from shared.memories import forgetting
 from shared.memories.models import Memory, Origin
@@ -63,9 +65,9 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     erased |= fact_forgetting.forget_all(session, app_id)
     fact_forgetting.forget_clears(session, app_id)
     forgetting.part_from(session, Origin.app_id == app_id)
-    erased["answers"] = _count(session, delete(Answer).where(Answer.app_id == app_id))
-    erased["messages"] = _count(session, delete(Message).where(Message.app_id == app_id))
-    erased["conversations"] = _count(session, delete(Conversation).where(Conversation.app_id == app_id))
+    erased["answers"] = rows_changed(session, delete(Answer).where(Answer.app_id == app_id))
+    erased["messages"] = rows_changed(session, delete(Message).where(Message.app_id == app_id))
+    erased["conversations"] = rows_changed(session, delete(Conversation).where(Conversation.app_id == app_id))
     app.config = {}
     left = (
         left_of_app(session, app_id)
@@ -89,8 +91,8 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     erased |= forgetting.forget_conversation(session, app_id, conversation.key, cause)
     erased |= fact_forgetting.forget_conversation(session, app_id, conversation.key, cause)
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
-    erased["answers"] = _count(session, delete(Answer).where(Answer.conversation_key == conversation.key))
-    erased["messages"] = _count(session, delete(Message).where(Message.conversation_key == conversation.key))
+    erased["answers"] = rows_changed(session, delete(Answer).where(Answer.conversation_key == conversation.key))
+    erased["messages"] = rows_changed(session, delete(Message).where(Message.conversation_key == conversation.key))
     session.delete(conversation)
     session.flush()
     left = forgetting.left_of_conversation(session, app_id, conversation.key)
@@ -146,7 +148,7 @@ def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure
     Raises: NotFound.
     """
     app = lock_app(session, app_id)
-    due = deleting.due(session, app_id, now)
+    due = due_deletes(session, app_id, now)
     if not due:
         return None
     lock_all(session, app_id)
@@ -189,16 +191,12 @@ def _withdraw_drafts(session: Session, app: App, now: datetime) -> int:
 
 def _forget_answers(session: Session, app_id: str) -> int:
     """Empty the remembered answers of an app; the keys stay, so that a late retry does not bring back what is gone."""
-    return _count(
+    return rows_changed(
         session,
         update(IdempotencyKey)
         .where(IdempotencyKey.app_id == app_id)
         .values(answer={}, request_digest=NO_DIGEST, app_id=None),
     )
-
-
-def _count(session: Session, statement: object) -> int:
-    return int(session.execute(statement).rowcount)  # type: ignore[call-overload]
 
 
 def _receipt(

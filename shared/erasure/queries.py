@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from shared.apps.models import IdempotencyKey
 from shared.contracts.jobs import Track
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers
+from shared.db.counting import count
 from shared.outbox.models import OPEN, Job
 
 
 def count_idempotency_keys(session: Session, app_id: str) -> int:
     """Return how many remembered answers hold something of an app."""
     query = select(func.count()).select_from(IdempotencyKey)
-    return _count(session, query.where(IdempotencyKey.app_id == app_id))
+    return count(session, query.where(IdempotencyKey.app_id == app_id))
 
 
 def count_unfinished_jobs(session: Session, app_id: str, tracks: Collection[Track]) -> int:
     """Return how many jobs of an app on some tracks could still write."""
     query = select(func.count()).select_from(Job)
-    return _count(session, query.where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks)))
+    return count(session, query.where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks)))
 
 
 def rows_of_app(session: Session, app_id: str) -> dict[str, int]:
@@ -31,8 +32,8 @@ def rows_of_app(session: Session, app_id: str) -> dict[str, int]:
     conversations = select(func.count()).select_from(Conversation).where(Conversation.app_id == app_id)
     messages = select(func.count()).select_from(Message).where(Message.app_id == app_id)
     return {
-        "conversations": _count(session, conversations),
-        "messages": _count(session, messages),
+        "conversations": count(session, conversations),
+        "messages": count(session, messages),
         "answers": count_answers(session, app_id),
     }
 
@@ -40,8 +41,4 @@ def rows_of_app(session: Session, app_id: str) -> dict[str, int]:
 def rows_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Return how many messages and answers of the loop's one conversation has."""
     messages = select(func.count()).select_from(Message).where(Message.conversation_key == conversation_key)
-    return {"messages": _count(session, messages), "answers": count_answers(session, app_id, conversation_key)}
-
-
-def _count(session: Session, query: Select[int]) -> int:
-    return session.scalar(query) or 0
+    return {"messages": count(session, messages), "answers": count_answers(session, app_id, conversation_key)}

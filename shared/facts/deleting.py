@@ -43,11 +43,6 @@ def undo(session: Session, app_id: str, fact_id: int, cause: Cause) -> Fact:
     return fact
 
 
-def due(session: Session, app_id: str, now: datetime) -> Sequence[Fact]:
-    """Return the deleted facts of an app that can no longer be taken back, but for a clear's."""
-    return queries.due_deletes(session, app_id, now)
-
-
 def finish(session: Session, deleted: Sequence[Fact]) -> tuple[dict[str, int], list[int]]:
     """Make deletions in a locked app final, with what those facts had replaced; return how much went, and which facts.
 

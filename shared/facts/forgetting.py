@@ -12,6 +12,7 @@ from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.causes import ERASED, Cause
+from shared.db.counting import rows_changed
 from shared.facts import queries
 from shared.facts.history import Texts, empty, record
 from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
@@ -24,9 +25,9 @@ def forget_all(session: Session, app_id: str) -> dict[str, int]:
     mine = queries.ids_of_app(session, app_id)
     history = update(FactChange).where(FactChange.app_id == app_id)
     return {
-        "factSources": _count(session, delete(FactSource).where(FactSource.fact_id.in_(mine))),
-        "facts": _count(session, delete(Fact).where(Fact.app_id == app_id)),
-        "factHistory": _count(session, history.values(before=None, after=None, reason=ERASED, source_keys=[])),
+        "factSources": rows_changed(session, delete(FactSource).where(FactSource.fact_id.in_(mine))),
+        "facts": rows_changed(session, delete(Fact).where(Fact.app_id == app_id)),
+        "factHistory": rows_changed(session, history.values(before=None, after=None, reason=ERASED, source_keys=[])),
     }
 
 
@@ -38,7 +39,7 @@ def forget_clears(session: Session, app_id: str) -> None:
 def forget_conversation(session: Session, app_id: str, conversation_key: int, cause: Cause) -> dict[str, int]:
     """Take a conversation's words out of every fact of a locked app and their history; return how much of what."""
     touched = queries.facts_said_in(session, conversation_key)
-    sources = _count(session, delete(FactSource).where(FactSource.conversation_key == conversation_key))
+    sources = rows_changed(session, delete(FactSource).where(FactSource.conversation_key == conversation_key))
     gone = [fact for fact in touched if not queries.sources_of(session, fact.fact_id)]
     derived = [one for one in queries.changes_with_text(session, app_id) if conversation_key in one.source_keys]
     history = empty(derived)
@@ -138,7 +139,3 @@ def _stand_again(session: Session, fact: Fact, pin: int | None, cause: Cause) ->
 def _erase(session: Session, fact: Fact, cause: Cause) -> None:
     record(session, fact, FactChangeKind.ERASED, cause)
     remove_rows(session, [fact])
-
-
-def _count(session: Session, statement: object) -> int:
-    return int(session.execute(statement).rowcount)  # type: ignore[call-overload]

@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from shared.conversations.models import Conversation, Message
+from shared.db.counting import count
 from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
 from shared.facts.eviction import Held
@@ -263,30 +264,30 @@ def count_by_category(session: Session) -> dict[tuple[str, str, bool], int]:
 
 def count_facts(session: Session, app_id: str) -> int:
     """Return how many facts an app holds in whatever state."""
-    return _count(session, select(func.count()).select_from(Fact).where(Fact.app_id == app_id))
+    return count(session, select(func.count()).select_from(Fact).where(Fact.app_id == app_id))
 
 
 def count_standing(session: Session, app_id: str) -> int:
     """Return how many facts of an app stand."""
-    return _count(session, select(func.count()).select_from(Fact).where(Fact.app_id == app_id, _STANDS))
+    return count(session, select(func.count()).select_from(Fact).where(Fact.app_id == app_id, _STANDS))
 
 
 def count_sources(session: Session, app_id: str) -> int:
     """Return how many places an app's facts were said in."""
     query = select(func.count()).select_from(FactSource).join(Fact, Fact.fact_id == FactSource.fact_id)
-    return _count(session, query.where(Fact.app_id == app_id))
+    return count(session, query.where(Fact.app_id == app_id))
 
 
 def count_changes_with_text(session: Session, app_id: str) -> int:
     """Return how many changes of an app still hold text."""
-    return _count(session, select(func.count()).select_from(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT))
+    return count(session, select(func.count()).select_from(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT))
 
 
 def count_left(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:
     """Return what still holds words of single facts."""
     facts = select(func.count()).select_from(Fact).where(Fact.fact_id.in_(fact_ids))
     changes = select(func.count()).select_from(FactChange).where(FactChange.fact_id.in_(fact_ids), _HAS_TEXT)
-    return {"facts": _count(session, facts), "factHistory": _count(session, changes)}
+    return {"facts": count(session, facts), "factHistory": count(session, changes)}
 
 
 def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
@@ -295,8 +296,8 @@ def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[
     changes = [one for one in changes_with_text(session, app_id) if conversation_key in one.source_keys]
     facts = select(func.count()).select_from(Fact).where(Fact.app_id == app_id, ~_has_source())
     return {
-        "facts": _count(session, facts),
-        "factSources": _count(session, sources),
+        "facts": count(session, facts),
+        "factSources": count(session, sources),
         "factHistory": len(changes),
     }
 
@@ -313,7 +314,3 @@ def _expired(now: datetime) -> ColumnElement[bool]:
 def _has_source() -> ColumnElement[bool]:
     source = aliased(FactSource)
     return exists().where(source.fact_id == Fact.fact_id)
-
-
-def _count(session: Session, query: Select[int]) -> int:
-    return session.scalar(query) or 0

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, delete, update
 from sqlalchemy.orm import Session
 
 from shared.causes import ERASED, Cause
+from shared.db.counting import rows_changed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
 from shared.memories.history import OLDEST_GOES, looks_in, sources, sources_in
@@ -27,9 +28,9 @@ def forget_all(session: Session, app_id: str) -> dict[str, int]:
     """Remove all memories of a locked app with the text of their history; return how much of what."""
     mine = queries.ids_of_standing(session, app_id)
     return {
-        "memorySources": _count(session, delete(MemorySource).where(MemorySource.memory_id.in_(mine))),
-        "memories": _count(session, delete(Memory).where(Memory.app_id == app_id)),
-        "memoryHistory": _count(
+        "memorySources": rows_changed(session, delete(MemorySource).where(MemorySource.memory_id.in_(mine))),
+        "memories": rows_changed(session, delete(Memory).where(Memory.app_id == app_id)),
+        "memoryHistory": rows_changed(
             session,
             update(Change)
             .where(Change.app_id == app_id)
@@ -126,7 +127,3 @@ def _empty(changes: Sequence[Change]) -> None:
         change.reason = ERASED
         change.standing = {}
         change.source_keys = []
-
-
-def _count(session: Session, statement: object) -> int:
-    return int(session.execute(statement).rowcount)  # type: ignore[call-overload]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.conversations.models import Conversation
+from shared.db.counting import count
 from shared.errors import NotFound
 from shared.memories.compaction import Candidate
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
@@ -100,7 +101,7 @@ def count_standing(session: Session, app_id: str) -> int:
 
 def count_all(session: Session) -> int:
     """Return how many memories stand in all."""
-    return _count(session, select(func.count()).select_from(Memory))
+    return count(session, select(func.count()).select_from(Memory))
 
 
 def count_remembering(session: Session) -> int:
@@ -140,21 +141,17 @@ def changes_since(session: Session, app_id: str, since: int, kinds: Sequence[Cha
 
 def count_changes_with_text(session: Session, app_id: str) -> int:
     """Return how many changes of an app still hold text."""
-    return _count(session, select(func.count()).select_from(Change).where(Change.app_id == app_id, _HAS_TEXT))
+    return count(session, select(func.count()).select_from(Change).where(Change.app_id == app_id, _HAS_TEXT))
 
 
 def count_sources(session: Session, app_id: str) -> int:
     """Return how many links from memories to conversations an app has."""
     query = select(func.count()).select_from(MemorySource).join(Origin, Origin.memory_id == MemorySource.memory_id)
-    return _count(session, query.where(Origin.app_id == app_id))
+    return count(session, query.where(Origin.app_id == app_id))
 
 
 def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Return what of an app's memories still holds words of one conversation."""
     sources = select(func.count()).select_from(MemorySource).where(MemorySource.conversation_key == conversation_key)
     changes = [c for c in changes_with_text(session, app_id) if conversation_key in c.source_keys]
-    return {"memorySources": _count(session, sources), "memoryHistory": len(changes)}
-
-
-def _count(session: Session, query: Select[int]) -> int:
-    return session.scalar(query) or 0
+    return {"memorySources": count(session, sources), "memoryHistory": len(changes)}

@@ -27,7 +27,6 @@ from shared.llm.embedding import Vectors
 from shared.outbox.dispatch import take_due
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
-from shared.settings import Settings
 from shared.telemetry.metrics import RefusedFact
 from tests.support.house import House
 from worker.agent.facts.protocol import Extraction, Statement
@@ -68,7 +67,7 @@ def finish(house: House, conversation_id: str = "c1") -> None:
 
 
 def tick(house: House) -> bool:
-    return AskForFacts(house.database, house.clock, Settings()).run()
+    return AskForFacts(house.database, house.clock, 5).run()
 
 
 def conversation_of(house: House, conversation_id: str = "c1") -> Conversation:

@@ -24,7 +24,6 @@ from shared.energy.budget import Budgets
 from shared.facts.queries import count_by_category
 from shared.outbox import dispatch
 from shared.outbox.models import Deferral, JobState
-from shared.settings import Settings
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
 
@@ -88,7 +87,7 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
         PublishEvents(busy.database, busy.clock, lambda _: None, day, 3, busy.metrics),
         Upkeep(busy.database, busy.clock, busy.rule, day, busy.metrics),
         WakeSnoozed(busy.database, busy.clock),
-        AskForFacts(busy.database, busy.clock, Settings()),
+        AskForFacts(busy.database, busy.clock, 5),
         SettleFacts(busy.database, busy.clock, redis.Redis(), busy.metrics),
     )
 

@@ -18,7 +18,6 @@ from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision
 from shared.outbox.lanes import mend
 from shared.outbox.models import JobState
-from shared.settings import Settings
 from tests.support.house import House
 
 AT = datetime(2026, 3, 1, 11, tzinfo=UTC)
@@ -130,7 +129,7 @@ def test_conversations_from_before_facts_are_read_when_something_is_said_and_not
     old.conversation("notes", 1)
     old.conversation("notes", 2, ended_at=AT)
     house = serve(empty_database_url, old)
-    step = AskForFacts(house.database, house.clock, Settings())
+    step = AskForFacts(house.database, house.clock, 5)
     house.clock.advance(timedelta(days=1).total_seconds())
     assert not step.run(), "an upgrade by itself asks for nothing"
     with house.database.write() as session:
