@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from sqlalchemy import select
 
 from shared.conversations.models import Conversation
 from shared.facts.models import Fact, FactChange, FactSource
-from tests.faults.fleet import Fleet, launch
+from tests.faults.fleet import Fleet
 from tests.support.faultpoints import Deed, Point
 from tests.support.waiting import wait_until
 
 POINTS = [Point.BEFORE_EXTRACTION, Point.AFTER_EXTRACTION, Point.AFTER_FACTS]
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    folder = tmp_path_factory.mktemp("fleet")
-    with launch(folder, f"sqlite:///{folder / 'afterthought.db'}") as fleet:
-        yield fleet
-
-
-@pytest.fixture(autouse=True)
-def whole(fleet: Fleet) -> Iterator[None]:
-    yield
-    fleet.points.disarm()
-    fleet.make_whole()
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240), pytest.mark.usefixtures("whole")]
 
 
 def known(fleet: Fleet, app_id: str) -> dict[str, int]:

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.faults.fleet import Fleet, launch
+from tests.faults.fleet import Fleet
 from tests.support.faultpoints import Deed, Point
 from tests.support.waiting import wait_until
 
 WORKER_POINTS = [Point.BEFORE_CALL, Point.AFTER_CALL, Point.AFTER_COMMIT, Point.BEFORE_ACK]
 LOOP_POINTS = [Point.BEFORE_SEND, Point.AFTER_SEND]
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    folder = tmp_path_factory.mktemp("fleet")
-    with launch(folder, f"sqlite:///{folder / 'afterthought.db'}") as fleet:
-        yield fleet
-
-
-@pytest.fixture(autouse=True)
-def whole(fleet: Fleet) -> Iterator[None]:
-    """Leave the fleet whole for the next test."""
-    yield
-    fleet.points.disarm()
-    fleet.make_whole()
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240), pytest.mark.usefixtures("whole")]
 
 
 def has_exactly(fleet: Fleet, app_id: str, *words: str) -> None:

@@ -10,7 +10,7 @@ import random
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -80,13 +80,6 @@ def lock_database(fleet: Fleet, chance: random.Random) -> None:
 FAULTS: list[Callable[[Fleet, random.Random], None]] = [
     kill_pool_child, kill_worker, kill_loop, lose_redis, kill_redis, lock_database,
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    folder = tmp_path_factory.mktemp("fleet")
-    with launch(folder, f"sqlite:///{folder / 'afterthought.db'}") as fleet:
-        yield fleet
 
 
 def play(fleet: Fleet, chance: random.Random) -> None:

@@ -11,18 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.fleet import Fleet, launch
+from tests.faults.fleet import Fleet
 from tests.support.receiver import Receiver, receiving
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    folder = tmp_path_factory.mktemp("fleet")
-    with launch(folder, f"sqlite:///{folder / 'afterthought.db'}") as fleet:
-        yield fleet
 
 
 @pytest.fixture

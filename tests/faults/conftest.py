@@ -1,0 +1,25 @@
+"""The whole Afterthought that the tests of a file break, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.fleet import Fleet, launch
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Real processes over SQLite, shared by the tests of a file."""
+    folder = tmp_path_factory.mktemp("fleet")
+    with launch(folder, f"sqlite:///{folder / 'afterthought.db'}") as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def whole(fleet: Fleet) -> Iterator[None]:
+    """Leave the fleet whole for the next test."""
+    yield
+    fleet.points.disarm()
+    fleet.make_whole()
