@@ -21,6 +21,10 @@ class JobKind(StrEnum):
 
     CREATE_MEMORY = "create_memory"
     EXTRACT_FACTS = "extract_facts"
+    SUMMARISE = "summarise"
+    EMBED_MESSAGES = "embed_messages"
+    INDEX_MESSAGES = "index_messages"
+    """Brings messages into the indexes that were said before there were any, or whose index was lost."""
     END_CONVERSATION = "end_conversation"
     """Only ever seen as a dead letter: an intake message that could not be carried out."""
     DELIVER_WEBHOOK = "deliver_webhook"
@@ -45,6 +49,9 @@ class Track(StrEnum):
 
 CREATE_MEMORY_TASK = "afterthought.create_memory"
 EXTRACT_FACTS_TASK = "afterthought.extract_facts"
+SUMMARISE_TASK = "afterthought.summarise"
+EMBED_MESSAGES_TASK = "afterthought.embed_messages"
+INDEX_MESSAGES_TASK = "afterthought.index_messages"
 END_CONVERSATION_TASK = "afterthought.end_conversation"
 DELIVER_WEBHOOK_TASK = "afterthought.deliver_webhook"
 CANARY_TASK = "afterthought.canary"
@@ -52,6 +59,9 @@ CANARY_TASK = "afterthought.canary"
 ROUTES: dict[JobKind, tuple[str, Queue]] = {
     JobKind.CREATE_MEMORY: (CREATE_MEMORY_TASK, Queue.MEMORY),
     JobKind.EXTRACT_FACTS: (EXTRACT_FACTS_TASK, Queue.MEMORY),
+    JobKind.SUMMARISE: (SUMMARISE_TASK, Queue.MEMORY),
+    JobKind.EMBED_MESSAGES: (EMBED_MESSAGES_TASK, Queue.MEMORY),
+    JobKind.INDEX_MESSAGES: (INDEX_MESSAGES_TASK, Queue.MEMORY),
     JobKind.DELIVER_WEBHOOK: (DELIVER_WEBHOOK_TASK, Queue.DELIVERY),
 }
 """The task and the queue of each kind that is dispatched."""

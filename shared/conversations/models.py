@@ -27,6 +27,12 @@ class Conversation(Base):
             postgresql_where=text("facts_due_at IS NOT NULL"),
             sqlite_where=text("facts_due_at IS NOT NULL"),
         ),
+        Index(
+            "ix_conversations_summary_due_at",
+            "summary_due_at",
+            postgresql_where=text("summary_due_at IS NOT NULL"),
+            sqlite_where=text("summary_due_at IS NOT NULL"),
+        ),
         {"sqlite_autoincrement": True},
     )
 
@@ -54,6 +60,12 @@ class Conversation(Base):
     """Messages from the beginning of which the facts have been extracted; moves in the transaction of those facts."""
     facts_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """When facts are to be extracted of what was said since; None when nothing waits, or a job is on its way."""
+    summarised: Mapped[int] = mapped_column(default=0)
+    """Messages from the beginning that summaries have covered."""
+    turns_since_summary: Mapped[int] = mapped_column(default=0)
+    """Messages of the assistant since the last summary."""
+    summary_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When a summary is to be made; None when none is due, or a job is on its way."""
     ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     end_reason: Mapped[str | None] = mapped_column(String(500))
 
@@ -65,6 +77,7 @@ class Message(Base):
     __table_args__ = (
         UniqueConstraint("conversation_key", "position"),
         UniqueConstraint("conversation_key", "message_id"),
+        Index("ix_messages_app_id_key", "app_id", "key"),
         Index(
             "ix_messages_system",
             "conversation_key",
@@ -76,7 +89,7 @@ class Message(Base):
 
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     conversation_key: Mapped[int] = mapped_column(ForeignKey("conversations.key"))
-    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
     position: Mapped[int]
     message_id: Mapped[str] = mapped_column(String(200))
     role: Mapped[str] = mapped_column(String(20))

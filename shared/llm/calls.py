@@ -29,6 +29,7 @@ class WorkKind(StrEnum):
     COMPACT = "compact_memories"
     EXTRACT = "extract_facts"
     EMBED = "embed"
+    SUMMARISE = "summarise"
     THINK = "think"
 
 

@@ -71,7 +71,10 @@ class RefusedFact(StrEnum):
 
 
 STAGES = ("none", "stage1", "stage2")
-CONTEXT_PARTS = ("memories", "facts", "summary", "retrieved")
+CONTEXT_PARTS = ("memories", "facts", "summary", "profile", "retrieved")
+ASKERS = ("search", "context")
+SEARCH_STAGES = ("total", "embed", "words", "dense", "rank")
+DEGRADED_PARTS = ("words", "vectors", "embedding")
 
 
 class Takeover(StrEnum):
@@ -97,7 +100,7 @@ TOOL_OUTCOMES = (
 ANSWER_STATES = ("pending", "sent", "rejected")
 OUTCOMES = ("deleted", "merged", "oldest_went", "new_gave_way")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
-ERASURE_SCOPES = ("memories", "data", "conversation", "memory", "facts", "fact")
+ERASURE_SCOPES = ("memories", "data", "conversation", "memory", "facts", "fact", "profile")
 KEEP_MANDATE = "keep_mandate"
 TICK_STEPS = (
     "publish_events",
@@ -109,6 +112,9 @@ TICK_STEPS = (
     "finish_erasures",
     "ask_for_facts",
     "settle_facts",
+    "ask_for_vectors",
+    "ask_for_summaries",
+    "record_retrievals",
     "mend_lanes",
     "think",
 )
@@ -121,6 +127,7 @@ class Metrics:
         self._registry = registry
         self._make_memories()
         self._make_facts()
+        self._make_retrieval()
         self._make_energy()
         self._make_jobs()
         self._make_events()
@@ -171,6 +178,33 @@ class Metrics:
         )
         self.context_parts_missing = self._counter(
             "context_parts_missing", "Parts that could not be had when a context was composed.", {"part": CONTEXT_PARTS}
+        )
+
+    def _make_retrieval(self) -> None:
+        self.searches = self._counter(
+            "searches", "Retrievals, by what they were for and whether they found anything.",
+            {"asker": ASKERS, "found": ("true", "false")},
+        )  # fmt: skip
+        self.searches_degraded = self._counter(
+            "searches_degraded", "Retrievals that had to do without a part.", {"part": DEGRADED_PARTS}
+        )
+        self.search_duration = self._histogram(
+            "search_duration_seconds", "Duration of retrievals, by stage.", {"stage": SEARCH_STAGES}, _SHORT
+        )
+        self.messages_embedded = self._counter("messages_embedded", "Messages whose vectors were made.", {})
+        self.messages_filled_in = self._counter(
+            "messages_filled_in", "Messages that a back-fill brought into the indexes.", {"index": ("words", "vectors")}
+        )
+        self.index_failures = self._counter(
+            "index_failures", "Messages that were kept without words, because the word index is missing.", {}
+        )
+        self.summaries_made = self._counter(
+            "summaries_made", "Summaries made, by who wrote them.", {"agent": AgentKind}
+        )
+        self.profile_gate = self._counter(
+            "profile_gate",
+            "Times a profile was asked for, by whether its user agrees.",
+            {"outcome": ("used", "withheld")},
         )
 
     def _make_energy(self) -> None:

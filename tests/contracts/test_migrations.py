@@ -15,8 +15,13 @@ import shared.conversations.models
 import shared.energy.models
 import shared.events.models
 import shared.facts.models
+import shared.indexing.models
 import shared.memories.models
-import shared.outbox.models  # noqa: F401  (fills the metadata)
+import shared.outbox.models
+import shared.profiles.models
+import shared.retrieval.models
+import shared.summaries.models
+import shared.tuning.models  # noqa: F401  (fills the metadata)
 from shared.db.base import Base
 from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision
@@ -27,11 +32,16 @@ RETIRED: set[str] = set()
 """Tables that only the previous release uses; the next migration drops them."""
 
 
+def _is_a_models(name: str | None, *_: object) -> bool:
+    """Whether a table is a model's: the words lie in one of each database's own kind."""
+    return name not in RETIRED and not (name or "").startswith("message_words")
+
+
 def test_a_migrated_database_is_what_the_models_say(empty_database_url: str) -> None:
     migrate(empty_database_url)
     database = Database(empty_database_url)
     with database.engine.connect() as connection:
-        opts = {"compare_type": False, "include_name": lambda name, *_: name not in RETIRED}
+        opts = {"compare_type": False, "include_name": _is_a_models}
         context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, Base.metadata) == []
     database.dispose()

@@ -1,0 +1,140 @@
+"""What is kept beside the messages so that they can be found: their words, their passages, their vectors.
+
+The words themselves lie in ``message_words``, a table of each database's own kind that only ``word_index`` touches.
+Vectors belong to a set: those of one app by one model. A place (see ``places``) has no foreign key, because checking
+one would take an index as large as the vectors' own; who writes a vector holds the app's lock and looks whether its
+message still stands.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, String, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shared.db.base import Base, BigKey
+from shared.db.types import UtcDateTime
+
+
+class AppIndex(Base):
+    """An app's part of the word index; erasing the row makes everything in it unreachable and meaningless.
+
+    ``key`` begins each of its words, so that one app's words never meet another's; ``salt`` is hashed into them.
+    """
+
+    __tablename__ = "app_indexes"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), unique=True)
+    salt: Mapped[bytes] = mapped_column(LargeBinary)
+    filled_to: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Key of the last message that a back-fill has indexed."""
+    fill_until: Mapped[int | None] = mapped_column(BigInteger)
+    """Key of the last message it is to index; None when no back-fill is under way."""
+    fill_total: Mapped[int] = mapped_column(default=0)
+    """Messages it is about."""
+    fill_done: Mapped[int] = mapped_column(default=0)
+    fill_asked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    fill_ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class PassageKind(StrEnum):
+    """What a passage is made of."""
+
+    PROSE = "prose"
+    CODE = "code"
+
+
+class Passage(Base):
+    """A part of a message that has more than one: ``start`` and ``length`` are characters of its content.
+
+    ``part`` counts from 1; part 0 of any message is the whole of it, and has no row.
+    """
+
+    __tablename__ = "passages"
+
+    message_key: Mapped[int] = mapped_column(ForeignKey("messages.key"), primary_key=True, autoincrement=False)
+    part: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
+    place: Mapped[int] = mapped_column(BigInteger, index=True)
+    kind: Mapped[str] = mapped_column(String(5))
+    language: Mapped[str | None] = mapped_column(String(40))
+    start: Mapped[int]
+    length: Mapped[int]
+    tokens: Mapped[int]
+
+
+class SetState(StrEnum):
+    """Where a set of vectors stands."""
+
+    SERVING = "serving"
+    """Searches look in it."""
+    FILLING = "filling"
+    """It is made beside the one that serves, and takes its place once it is complete."""
+    RETIRED = "retired"
+    """Its vectors are being removed."""
+
+
+class VectorSet(Base):
+    """The vectors of one app by one model."""
+
+    __tablename__ = "vector_sets"
+    __table_args__ = (
+        UniqueConstraint("app_id", "model"),
+        Index(
+            "uq_vector_sets_serving",
+            "app_id",
+            unique=True,
+            postgresql_where=text("state = 'serving'"),
+            sqlite_where=text("state = 'serving'"),
+        ),
+        {"sqlite_autoincrement": True},
+    )
+
+    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    model: Mapped[str] = mapped_column(String(200))
+    dimensions: Mapped[int]
+    state: Mapped[str] = mapped_column(String(10))
+    erasures: Mapped[int] = mapped_column(default=0)
+    """Raised whenever vectors were removed, so that who holds copies reads anew."""
+    filled_to: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Key of the last message whose vectors a fill has made."""
+    fill_until: Mapped[int | None] = mapped_column(BigInteger)
+    """Key of the last message it is to see to; None when no fill is under way."""
+    fill_total: Mapped[int] = mapped_column(default=0)
+    fill_done: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class MessageVector(Base):
+    """The vector of a message, or of a passage of it; keys of one set ascend in the order of commits.
+
+    ``vector``: one float32 scale, then one signed byte a dimension.
+    """
+
+    __tablename__ = "message_vectors"
+    __table_args__ = (
+        UniqueConstraint("set_key", "place", "part"),
+        Index("ix_message_vectors_set_key_key", "set_key", "key"),
+    )
+
+    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    set_key: Mapped[int] = mapped_column(ForeignKey("vector_sets.key"))
+    place: Mapped[int] = mapped_column(BigInteger)
+    part: Mapped[int]
+    vector: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class Unembedded(Base):
+    """A message whose vectors are still to be made."""
+
+    __tablename__ = "unembedded"
+    __table_args__ = (Index("ix_unembedded_app_id_place", "app_id", "place"),)
+
+    place: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=False)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))

@@ -1,0 +1,1 @@
+"""Finding old messages again, and choosing which of them fit a token budget."""

@@ -1,0 +1,1 @@
+"""Summaries: bullets over what was said lately in one conversation."""
