@@ -21,6 +21,7 @@ class Conversation(Base):
         UniqueConstraint("app_id", "conversation_id"),
         Index("ix_conversations_app_id_key", "app_id", "key"),
         Index("ix_conversations_app_id_updated_at", "app_id", "updated_at"),
+        Index("ix_conversations_app_id_user_id", "app_id", "user_id"),
         Index(
             "ix_conversations_facts_due_at",
             "facts_due_at",

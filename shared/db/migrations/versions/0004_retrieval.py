@@ -205,6 +205,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("summary_due_at IS NOT NULL"),
         sqlite_where=sa.text("summary_due_at IS NOT NULL"),
     )
+    op.create_index("ix_conversations_app_id_user_id", "conversations", ["app_id", "user_id"], unique=False)
     op.drop_index(op.f("ix_messages_app_id"), table_name="messages")
     op.create_index("ix_messages_app_id_key", "messages", ["app_id", "key"], unique=False)
 
