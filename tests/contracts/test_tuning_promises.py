@@ -1,0 +1,108 @@
+"""Tuning over each database: an app's own values lie above those of all apps, and those above the settings."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+from structlog.testing import capture_logs
+
+from shared.errors import Invalid
+from shared.tuning import changing
+from shared.tuning.changing import Changed
+from shared.tuning.models import EVERYWHERE
+from shared.tuning.queries import in_force, standing
+from shared.tuning.values import NAMES, Source, Tuning
+from tests.support.house import House
+
+DEFAULTS = Tuning(token_budget=900)
+APP = "notes"
+
+
+def change(house: House, scope: str, **wanted: object) -> Changed:
+    with house.database.write() as session:
+        return changing.change(session, DEFAULTS, scope, wanted, "admin", house.clock.now())
+
+
+def tuning(house: House, app_id: str | None = APP) -> Tuning:
+    with house.database.read() as session:
+        return in_force(session, DEFAULTS, app_id)
+
+
+def test_the_nearest_value_is_in_force(house: House) -> None:
+    assert tuning(house) == tuning(house, None) == DEFAULTS
+    change(house, EVERYWHERE, token_budget=2000, hybrid=False)
+    change(house, APP, token_budget=300)
+    assert (tuning(house).token_budget, tuning(house).hybrid) == (300, False)
+    assert tuning(house, "email").token_budget == tuning(house, None).token_budget == 2000
+    with house.database.read() as session:
+        sources = standing(session, DEFAULTS, APP).sources
+    assert (sources["token_budget"], sources["hybrid"], sources["alpha"]) == (Source.APP, "everywhere", "setting")
+
+
+def test_null_takes_a_change_back_and_leaves_the_others(house: House) -> None:
+    change(house, APP, token_budget=300, hybrid=False)
+    done = change(house, APP, token_budget=None)
+    assert (done.in_force.tuning.token_budget, done.in_force.tuning.hybrid) == (900, False)
+    assert done.in_force.sources["token_budget"] is Source.SETTING
+
+
+def test_a_change_says_what_it_clamped(house: House) -> None:
+    done = change(house, EVERYWHERE, token_budget=50, summary_frequency=100, metrics_days=9999)
+    assert set(done.clamped) == {"token_budget", "metrics_days"}
+    assert (done.in_force.tuning.token_budget, done.in_force.tuning.metrics_days) == (100, 365)
+
+
+def test_weights_are_judged_together_and_kept_together(house: House) -> None:
+    with pytest.raises(Invalid, match="add up"):
+        change(house, APP, alpha=0.2)
+    change(house, APP, alpha=0.5, beta=0.4)
+    change(house, EVERYWHERE, alpha=0.0, beta=0.0, gamma=1.0)
+    assert (tuning(house).alpha, tuning(house).beta, tuning(house).gamma) == (0.5, 0.4, 0.1)
+    change(house, APP, alpha=None)
+    assert (tuning(house).alpha, tuning(house).beta, tuning(house).gamma) == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("scope", "wanted", "why"),
+    [
+        pytest.param(APP, {"metrics_days": 10}, "all apps", id="how long figures are kept, for one app"),
+        pytest.param(APP, {"colour": 1}, "cannot be tuned", id="unknown"),
+        pytest.param(EVERYWHERE, {"formula": "best"}, "formula", id="no formula"),
+    ],
+)
+def test_a_refused_change_changes_nothing(house: House, scope: str, wanted: dict[str, object], why: str) -> None:
+    with pytest.raises(Invalid, match=why):
+        change(house, scope, hybrid=False, **wanted)
+    assert tuning(house) == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    ["[1]", '{"token_budget": "many"}', '{"alpha": 0.9, "beta": 0.9, "gamma": 0.9}', "null"],
+    ids=["a list", "a word for a number", "weights that do not add up", "null"],
+)
+def test_a_damaged_row_counts_for_nothing_and_can_be_mended(house: House, damaged: str) -> None:
+    change(house, EVERYWHERE, hybrid=False)
+    change(house, APP, token_budget=300)
+    with house.database.write() as session:
+        values = {"damaged": damaged, "app": APP}
+        session.execute(text('UPDATE tuning_overrides SET "values" = :damaged WHERE scope = :app'), values)
+    with capture_logs() as logs:
+        left = tuning(house)
+    assert (left.hybrid, left.token_budget) == (False, 900)
+    assert [(one["event"], one["scope"]) for one in logs] == [("tuning_ignored", APP)]
+    mended = dict.fromkeys(NAMES) | {"token_budget": 400}
+    mended.pop("metrics_days")
+    change(house, APP, **mended)
+    assert (tuning(house).token_budget, tuning(house).alpha) == (400, 0.6)
+
+
+def test_a_row_that_is_no_json_at_all_counts_for_nothing(house: House) -> None:
+    if not house.database.is_sqlite:
+        pytest.skip("PostgreSQL keeps no such row")
+    change(house, APP, hybrid=False)
+    with house.database.write() as session:
+        session.execute(text("""UPDATE tuning_overrides SET "values" = '{"hyb' """))
+    assert tuning(house) == DEFAULTS
+    change(house, APP, token_budget=300)
+    assert (tuning(house).token_budget, tuning(house).hybrid) == (300, True)
