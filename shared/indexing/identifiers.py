@@ -1,0 +1,36 @@
+"""Names out of program code that stand in a text. Source: seed 002; oracles, "Retrieval".
+
+In running text a name is known by its form (``renderChart``, ``parse_json``), by being called (``parse(``) or by being
+a file; between back-ticks and in fenced code a name that is defined counts too, and one that is quoted alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST = 100
+_SUFFIXES = (
+    "py|pyi|js|jsx|ts|tsx|mjs|go|rs|rb|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|sql|html|css|json|ya?ml|toml|md|ini|cfg"
+)
+_COMPOUND = re.compile(
+    r"\b(?:[a-z][a-z0-9]*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z][a-z]\w*|[A-Za-z][A-Za-z0-9]*_\w*[A-Za-z0-9]_*|_+[A-Za-z]\w*)"
+)
+_CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
+_FILE = re.compile(rf"\b[\w-]+\.(?:{_SUFFIXES})\b")
+_DEFINED = re.compile(r"\b(?:def|class|function|func|fn|interface|struct|enum|trait|const|let|var)\s+([A-Za-z_]\w+)")
+_QUOTED = re.compile(r"(?<!`)`([A-Za-z_][\w.:-]+)(?:\(\))?`(?!`)")
+_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+_KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "if for while switch catch return elif with print and or not in function def class func fn except assert",
+    )
+)
+
+
+def identifiers_of(text: str) -> frozenset[str]:
+    """Return the identifiers of a text, lower case."""
+    found = {*_COMPOUND.findall(text), *_CALLED.findall(text), *_FILE.findall(text), *_QUOTED.findall(text)}
+    if _FENCE.search(text) or "`" in text:
+        found.update(_DEFINED.findall(text))
+    return frozenset(name.lower() for name in found if len(name) <= _LONGEST) - _KEYWORDS

@@ -1,0 +1,148 @@
+"""When a question asks about: the date words in it as stretches of time, and how well a moment fits them.
+
+English date words only. A date without a year means its last occurrence, and a relative one ("last week") counts from
+now. What a match is worth is left to the ranking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+_DAY = timedelta(days=1)
+_AFTER = timedelta(days=14)
+"""How long after something happened it is still talked about as news."""
+_BEFORE = timedelta(days=7)
+"""How long before it happens it is spoken of as a plan."""
+_MONTH_NAMES = re.findall(
+    r"\w+", "january february march april may june july august september october november december"
+)
+_MONTHS = {name[:3]: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_MONTH = rf"(?P<month>{'|'.join(_MONTH_NAMES)}|sept|{'|'.join(_MONTHS)})"
+_YEAR = r"(?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d))?"
+_DATE = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_BY_DAY_FIRST = re.compile(rf"\b{_DATE}\s+(?:of\s+)?{_MONTH}\b\.?{_YEAR}\b", re.IGNORECASE)
+_BY_MONTH_FIRST = re.compile(rf"\b{_MONTH}\b\.?\s+(?:the\s+)?{_DATE}\b(?!\d){_YEAR}", re.IGNORECASE)
+_BY_MONTH = re.compile(
+    rf"\b(?:in|of|during|since|until|by|around|early|late|mid|last|this|from)[\s-]+(?:the\s+)?{_MONTH}\b{_YEAR}"
+    rf"|\b(?P<month2>{'|'.join(_MONTH_NAMES)}),?\s+(?P<year2>(?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+_BY_SEASON = re.compile(
+    rf"\b(?:(?P<last>last)|this|in(?:\s+the)?|during(?:\s+the)?|the)\s+(?P<season>spring|summer|autumn|fall|winter)\b{_YEAR}",
+    re.IGNORECASE,
+)
+_BY_YEAR = re.compile(r"\b(?:in|of|during|since|around|for)\s+(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
+_BY_ISO = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)\b")
+_AGO = re.compile(
+    r"\b(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|few)\s+(?P<unit>day|week|month|year)s?\s+ago\b",
+    re.IGNORECASE,
+)
+_NEAR = re.compile(r"\b(?P<word>today|yesterday|(?:last|this|past)\s+(?:week|weekend|month|year))\b", re.IGNORECASE)
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "few": 3}
+_UNIT_DAYS = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Time from ``start`` until before ``end``, aware."""
+
+    start: datetime
+    end: datetime
+
+
+def stretches_of(text: str, now: datetime) -> tuple[Stretch, ...]:
+    """Return when a text speaks of, each once; a date that does not exist is passed over."""
+    found: list[Stretch] = []
+    rest = text
+    for pattern, read in _READERS:
+        for match in pattern.finditer(rest):
+            found.extend(read(match, now))
+        # What was read as a day is not read as a month again.
+        rest = pattern.sub(" ; ", rest)
+    return tuple(dict.fromkeys(found))
+
+
+def fit(moment: datetime, stretches: Sequence[Stretch]) -> float:
+    """Return how well something said at ``moment`` fits, 0..1: 1 within a stretch, less the further away."""
+    return max((_fit(moment, one) for one in stretches), default=0.0)
+
+
+def _fit(moment: datetime, stretch: Stretch) -> float:
+    if moment >= stretch.end:
+        return max(0.0, 1 - (moment - stretch.end) / _AFTER)
+    return max(0.0, 1 - max(stretch.start - moment, timedelta()) / _BEFORE)
+
+
+def _day(match: re.Match[str], now: datetime) -> Iterator[Stretch]:
+    month, day = _month_number(match["month"]), int(match["day"])
+    for year in _years(match["year"], month, day, now):
+        try:
+            start = datetime(year, month, day, tzinfo=UTC)
+        except ValueError:
+            continue
+        yield Stretch(start, start + _DAY)
+
+
+def _month(match: re.Match[str], now: datetime) -> Iterator[Stretch]:
+    month = _month_number(match["month"] or match["month2"])
+    for year in _years(match["year"] or match["year2"], month, 1, now):
+        yield _months(year, month, 1)
+
+
+def _season(match: re.Match[str], now: datetime) -> Iterator[Stretch]:
+    month = _SEASONS[match["season"].lower()]
+    for year in _years(match["year"], month, 1, now):
+        yield _months(year, month, 3)
+
+
+def _year(match: re.Match[str], now: datetime) -> Iterator[Stretch]:
+    yield _months(int(match["year"]), 1, 12)
+
+
+def _ago(match: re.Match[str], now: datetime) -> Iterator[Stretch]:
+    count, days = match["count"].lower(), _UNIT_DAYS[match["unit"].lower()]
+    middle = now - timedelta(days=days * (_COUNTS.get(count) or int(count)))
+    # Nobody counts exactly: "two weeks ago" is half a week more or less.
+    yield Stretch(middle - timedelta(days=days) / 2, middle + timedelta(days=days) / 2)
+
+
+def _near(match: re.Match[str], now: datetime) -> Iterator[Stretch]:
+    words = match["word"].lower().split()
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if len(words) == 1:
+        yield Stretch(today, today + _DAY) if words == ["today"] else Stretch(today - _DAY, today)
+        return
+    length = timedelta(days=_UNIT_DAYS[words[1]])
+    yield Stretch(now - 2 * length, now) if words[0] == "last" else Stretch(now - length, now + _DAY)
+
+
+def _month_number(word: str) -> int:
+    return int(word) if word.isdigit() else _MONTHS[word[:3].lower()]
+
+
+def _years(written: str | None, month: int, day: int, now: datetime) -> tuple[int, ...]:
+    """Return the year that is written, else that of the last such date before now."""
+    if written:
+        return (int(written),)
+    return (now.year if (month, day) <= (now.month, now.day) else now.year - 1,)
+
+
+def _months(year: int, month: int, count: int) -> Stretch:
+    last = month - 1 + count
+    return Stretch(datetime(year, month, 1, tzinfo=UTC), datetime(year + last // 12, last % 12 + 1, 1, tzinfo=UTC))
+
+
+_READERS = (
+    (_BY_ISO, _day),
+    (_BY_DAY_FIRST, _day),
+    (_BY_MONTH_FIRST, _day),
+    (_BY_MONTH, _month),
+    (_BY_SEASON, _season),
+    (_BY_YEAR, _year),
+    (_AGO, _ago),
+    (_NEAR, _near),
+)
