@@ -37,6 +37,7 @@ from shared.db.transactions import Transactions
 from shared.energy.budget import seconds_until_open
 from shared.errors import NotFound
 from shared.llm.chat import ToolCall
+from shared.tuning.values import Tuning
 
 NEVER_THERE = timedelta(minutes=10)
 """How long a conversation that awaits energy is left alone when energy never comes back by itself."""
@@ -92,6 +93,7 @@ class Rules:
     message_chars: int
     job_attempts: int
     pace: Pace | None = None
+    tuning: Tuning | None = None
 
 
 class _Refused(Exception):
@@ -156,7 +158,8 @@ class Hands:
             app, conversation = self._unchanged(session, seen, now)
             waited = conversation.unanswered_since
             thought = Thought(wanted.text, self._positions[seen.conversation_id], self._model)
-            answer = answers.give(session, conversation, thought, app.approves_answers, now, self._rules.pace)
+            pace, tuning = self._rules.pace, self._rules.tuning
+            answer = answers.give(session, conversation, thought, app.approves_answers, now, pace, tuning)
         self._answered.add(seen.conversation_id)
         over = self._is_focused(seen)
         if answer.state == AnswerState.PENDING:

@@ -13,12 +13,13 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
-from shared.conversations import queries
+from shared.conversations import queries, summarising
 from shared.conversations.extraction import Pace, plan
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
 from shared.errors import Conflict
 from shared.events.recording import record
 from shared.ids import new_id
+from shared.tuning.values import Tuning
 
 ASSISTANT = "assistant"
 
@@ -61,6 +62,7 @@ def give(
     approves: bool,
     now: datetime,
     pace: Pace | None = None,
+    tuning: Tuning | None = None,
 ) -> Answer:
     """Answer a conversation; ``approves``: a person approves answers first. Raises: Stale, Duplicate."""
     check_unchanged(session, conversation, thought.position)
@@ -81,7 +83,7 @@ def give(
         conversation.focus_since = None
         _tell(session, EventKind.ANSWER_PENDING, answer, answer.answer_id, now)
     else:
-        _send(session, conversation, answer, now, pace)
+        _send(session, conversation, answer, now, pace, tuning)
     session.flush()
     return answer
 
@@ -94,6 +96,7 @@ def approve(
     actor: str,
     now: datetime,
     pace: Pace | None = None,
+    tuning: Tuning | None = None,
 ) -> Answer:
     """Send a pending answer, in other words where ``content`` is given; again, do nothing. Raises: Conflict."""
     if answer.state == AnswerState.SENT and answer.decided_by is not None:
@@ -101,7 +104,7 @@ def approve(
     _refuse_decided(answer, "approved")
     answer.content = answer.content if content is None else content
     answer.decided_by, answer.decided_at = actor, now
-    _send(session, conversation, answer, now, pace)
+    _send(session, conversation, answer, now, pace, tuning)
     session.flush()
     return answer
 
@@ -134,7 +137,14 @@ def supersede_all(session: Session, app_id: str, now: datetime) -> int:
     return int(done.rowcount)  # type: ignore[attr-defined]
 
 
-def _send(session: Session, conversation: Conversation, answer: Answer, now: datetime, pace: Pace | None) -> None:
+def _send(
+    session: Session,
+    conversation: Conversation,
+    answer: Answer,
+    now: datetime,
+    pace: Pace | None,
+    tuning: Tuning | None,
+) -> None:
     message = Message(
         conversation_key=conversation.key,
         app_id=conversation.app_id,
@@ -150,6 +160,7 @@ def _send(session: Session, conversation: Conversation, answer: Answer, now: dat
     conversation.updated_at = now
     conversation.unanswered_since = conversation.focus_since = conversation.woken_at = None
     plan(conversation, pace, now)
+    summarising.count(session, conversation, 1, tuning, now)
     _tell(session, EventKind.ANSWER_SENT, answer, answer.message_id, now)
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
-from shared.conversations import answers, extraction, queries
+from shared.conversations import answers, extraction, queries, summarising
 from shared.conversations.extraction import Pace
 from shared.conversations.focus import LoopAnswers, refresh, refresh_all
 from shared.conversations.models import Conversation, Message
@@ -27,6 +27,7 @@ from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
 from shared.outbox.queries import jobs_of_conversation
+from shared.tuning.values import Tuning
 
 SNOOZE_MINUTES = (1, 1440)
 WAKE_LIMIT = 500
@@ -95,10 +96,12 @@ def say(
     *,
     by_loop: bool = False,
     pace: Pace | None = None,
+    tuning: Tuning | None = None,
 ) -> list[Message]:
     """Add messages in order to a locked conversation; return the stored ones, one for each given.
 
-    ``by_loop``: its app lets the loop answer. ``pace``: how often facts are extracted.
+    ``by_loop``: its app lets the loop answer. ``pace``: how often facts are extracted. ``tuning``: how often it is
+    summarised, unless that was changed; without it, never.
 
     Raises: Conflict when the conversation has ended.
     """
@@ -118,6 +121,8 @@ def say(
         conversation.think_attempts = 0
         answers.supersede(session, conversation, now)
         extraction.plan(conversation, pace, now)
+        turns = {one.position for one in stored if one.role == Role.ASSISTANT and one.position >= before}
+        summarising.count(session, conversation, len(turns), tuning, now)
     session.flush()
     refresh(session, conversation, by_loop, now)
     return stored
@@ -170,7 +175,7 @@ def end(
         conversation.unanswered_since = conversation.focus_since = None
         answers.supersede(session, conversation, now)
         enqueue(session, _memory_job(conversation, epoch, max_attempts), now)
-        conversation.facts_due_at = None
+        conversation.facts_due_at = conversation.summary_due_at = None
         if pace is not None:
             extraction.ask(session, conversation, epoch, now, max_attempts)
         _record(session, EventKind.CONVERSATION_ENDED, conversation, now)

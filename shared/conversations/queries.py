@@ -16,6 +16,7 @@ from shared.errors import NotFound
 
 _FRESH = {"populate_existing": True}
 _USER = "user"
+_ASSISTANT = "assistant"
 _SPOKEN = ("user", "assistant")
 LONGEST_UNREAD = timedelta(days=70)
 """No pace leaves what was said unread for longer."""
@@ -109,6 +110,25 @@ def has_unseen_words(session: Session, conversation: Conversation, least: int) -
     if session.scalar(unseen.limit(1)) is None:
         return False
     return len(session.scalars(select(Message.key).where(mine, Message.role.in_(_SPOKEN)).limit(least)).all()) == least
+
+
+def has_words_from(session: Session, conversation_key: int, position: int) -> bool:
+    """Whether a user or an assistant said anything in a conversation from a position on."""
+    spoken = (Message.conversation_key == conversation_key, Message.position >= position, Message.role.in_(_SPOKEN))
+    return session.scalar(select(Message.key).where(*spoken).limit(1)) is not None
+
+
+def count_turns_from(session: Session, conversation_key: int, position: int) -> int:
+    """Return how many messages the assistant said in a conversation from a position on."""
+    said = (Message.conversation_key == conversation_key, Message.position >= position, Message.role == _ASSISTANT)
+    return session.scalar(select(func.count()).select_from(Message).where(*said)) or 0
+
+
+def summaries_due(session: Session, limit: int) -> Sequence[tuple[int, str]]:
+    """Return key and app of conversations of which a summary is due, longest due first."""
+    due = Conversation.summary_due_at
+    query = select(Conversation.key, Conversation.app_id).where(due.is_not(None)).order_by(due).limit(limit)
+    return [(key, app_id) for key, app_id in session.execute(query)]
 
 
 def facts_due(session: Session, at: datetime, limit: int) -> Sequence[tuple[int, str]]:

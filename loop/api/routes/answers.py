@@ -20,6 +20,7 @@ from shared.conversations.extraction import pace_of
 from shared.conversations.focus import refresh
 from shared.conversations.models import Answer, AnswerState, Conversation
 from shared.errors import Limit
+from shared.tuning.values import tuning_of
 
 router = APIRouter(prefix="/apps/{appId}/answers", tags=["Answers"])
 _ANSWERS = "answers"
@@ -59,7 +60,14 @@ def approve_answer(
         waited = desk.now() - (conversation.unanswered_since or desk.now())
         was_pending = answer.state == AnswerState.PENDING
         answers.approve(
-            session, conversation, answer, content, desk.caller.name, desk.now(), pace_of(desk.loop.settings)
+            session,
+            conversation,
+            answer,
+            content,
+            desk.caller.name,
+            desk.now(),
+            pace_of(desk.loop.settings),
+            tuning_of(desk.loop.settings),
         )
 
         def count() -> None:

@@ -40,6 +40,7 @@ from shared.energy.ledger import spent_by_conversation
 from shared.erasure.erasing import erase_conversation
 from shared.errors import Limit
 from shared.outbox.queries import jobs_of_conversation
+from shared.tuning.values import tuning_of
 
 router = APIRouter(prefix="/apps/{appId}/conversations", tags=["Conversations"])
 _CONVERSATIONS, _MESSAGES = "conversations", "messages"
@@ -104,8 +105,8 @@ def add_messages(desk: Writes, app_id: AppInPath, conversation_id: ConversationI
     def work(session: Session) -> Done:
         by_loop = get_installed_app(session, app_id).answered_by == AnsweredBy.LOOP
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        new, pace = [one.as_new() for one in said], pace_of(desk.loop.settings)
-        stored = lifecycle.say(session, conversation, new, desk.now(), by_loop=by_loop, pace=pace)
+        new, pace, tuning = [one.as_new() for one in said], pace_of(desk.loop.settings), tuning_of(desk.loop.settings)
+        stored = lifecycle.say(session, conversation, new, desk.now(), by_loop=by_loop, pace=pace, tuning=tuning)
         answer = StoredMessages(conversation_id=conversation_id, messages=[StoredMessage.at(one) for one in stored])
         return Done(answer, 202, about=app_id)
 

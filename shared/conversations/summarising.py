@@ -1,0 +1,79 @@
+"""When a conversation is summarised: after so many messages of the assistant, and whenever somebody asks for it.
+
+A conversation counts the assistant's messages itself, in the transaction in which they are said; the loop asks for the
+job once there are enough, and only one job of a conversation is open at a time. What has been summarised is the job's
+to move.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
+from shared.conversations import queries
+from shared.conversations.models import Conversation
+from shared.ids import new_id
+from shared.outbox.dispatch import NewJob, enqueue
+from shared.outbox.models import Job
+from shared.outbox.queries import has_open
+from shared.tuning.queries import in_force
+from shared.tuning.values import Tuning
+
+
+def count(session: Session, conversation: Conversation, turns: int, defaults: Tuning | None, now: datetime) -> None:
+    """Count messages of the assistant that were just said; without ``defaults`` they make nothing due."""
+    if not turns:
+        return
+    conversation.turns_since_summary += turns
+    if defaults is not None:
+        plan(conversation, in_force(session, defaults, conversation.app_id).summary_frequency, now)
+
+
+def plan(conversation: Conversation, frequency: int, now: datetime) -> None:
+    """Say whether a summary of an open conversation is due at a frequency; 0 is never."""
+    if is_due(conversation, frequency):
+        conversation.summary_due_at = conversation.summary_due_at or now
+    else:
+        conversation.summary_due_at = None
+
+
+def is_due(conversation: Conversation, frequency: int) -> bool:
+    """Whether the assistant has said enough in an open conversation since it was last summarised."""
+    return bool(frequency) and conversation.turns_since_summary >= frequency and conversation.ended_at is None
+
+
+def ask(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int = 5) -> Job | None:
+    """Ask for a summary of what was said since the last; None where one is asked for, or nobody said anything."""
+    conversation.summary_due_at = None
+    if has_open(session, conversation.key, JobKind.SUMMARISE):
+        return None
+    if not queries.has_words_from(session, conversation.key, conversation.summarised):
+        return None
+    return enqueue(session, _job(conversation, epoch, now, max_attempts), now)
+
+
+def move_on(session: Session, conversation: Conversation, seen: int, frequency: int, now: datetime) -> None:
+    """Note how far a locked conversation has been summarised, and whether the next summary is due already.
+
+    Call it in the transaction that writes the summary.
+    """
+    conversation.summarised = seen
+    conversation.turns_since_summary = queries.count_turns_from(session, conversation.key, seen)
+    conversation.summary_due_at = None
+    plan(conversation, frequency, now)
+
+
+def _job(conversation: Conversation, epoch: int, now: datetime, max_attempts: int) -> NewJob:
+    return NewJob(
+        kind=JobKind.SUMMARISE,
+        app_id=conversation.app_id,
+        # Not by what is to be read: where a job ended as a dead letter, that may be asked for once more.
+        dedupe=f"{JobKind.SUMMARISE}:{conversation.key}:{new_id('ask', now)}",
+        conversation_key=conversation.key,
+        conversation_id=conversation.conversation_id,
+        epoch=epoch,
+        priority=MEMORY_PRIORITY,
+        max_attempts=max_attempts,
+    )
