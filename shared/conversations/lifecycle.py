@@ -24,6 +24,7 @@ from shared.conversations.models import Conversation, Message
 from shared.errors import Conflict, Invalid
 from shared.events.recording import record
 from shared.ids import new_id
+from shared.indexing import writing
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
 from shared.outbox.queries import jobs_of_conversation
@@ -124,6 +125,8 @@ def say(
         turns = {one.position for one in stored if one.role == Role.ASSISTANT and one.position >= before}
         summarising.count(session, conversation, len(turns), tuning, now)
     session.flush()
+    new = {message.position: message for message in stored if message.position >= before}
+    writing.index(session, conversation.app_id, list(new.values()))
     refresh(session, conversation, by_loop, now)
     return stored
 

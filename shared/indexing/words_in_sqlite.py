@@ -1,0 +1,89 @@
+"""The word index as a contentless FTS5 table: no text, no positions; a row's tokens must be known to delete it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+_CREATE = "CREATE VIRTUAL TABLE message_words USING fts5(words, content='', detail='none', tokenize='ascii')"
+_IS_PRESENT = "EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'message_words')"
+_LOOK = f"SELECT mine.key, mine.salt, {_IS_PRESENT} FROM (SELECT 1) LEFT JOIN app_indexes mine ON mine.app_id = ?"  # noqa: S608
+_SIZE = (
+    "SELECT (SELECT coalesce(sum(length(block)), 0) FROM message_words_data)"
+    " + (SELECT coalesce(sum(length(sz) + 8), 0) FROM message_words_docsize)"
+)
+_OF_APP = (
+    "SELECT count(*) FROM messages said JOIN message_words_docsize kept"
+    " ON kept.id = (said.conversation_key << 20 | said.position) WHERE said.app_id = ?"
+)
+
+
+class SqliteWords:
+    """The table in one transaction. ``message_words_docsize`` has a row for each of its rows, by place."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def look(self, app_id: str) -> tuple[int | None, bytes, bool]:
+        """Return key and salt of an app's index, and whether the table is there."""
+        key, salt, is_present = self._connection.exec_driver_sql(_LOOK, (app_id,)).one()
+        return key, salt or b"", bool(is_present)
+
+    def is_present(self) -> bool:
+        """Whether the table is there."""
+        return bool(self._connection.exec_driver_sql(f"SELECT {_IS_PRESENT}").scalar_one())
+
+    def add(self, rows: Sequence[tuple[int, list[str]]]) -> None:
+        """Insert rows at places that have none."""
+        statement = "INSERT INTO message_words (rowid, words) VALUES (?, ?)"
+        self._connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
+
+    def remove(self, rows: Sequence[tuple[int, list[str]]]) -> None:
+        """Delete rows that are there, with the tokens they were inserted with."""
+        statement = "INSERT INTO message_words (message_words, rowid, words) VALUES ('delete', ?, ?)"
+        self._connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
+
+    def places_with(self, tokens: Sequence[str], most: int) -> list[NDArray[np.int64]]:
+        """Return for each token up to so many places, sorted."""
+        # The driver's own cursor: rows of one number each are thousands, and wrapping them costs more than reading.
+        cursor = self._connection.connection.cursor()
+        try:
+            statement = "SELECT rowid FROM message_words WHERE message_words MATCH ? LIMIT ?"
+            found = []
+            for token in tokens:
+                rows = cursor.execute(statement, (f'"{token}"', most)).fetchall()
+                found.append(np.fromiter(chain.from_iterable(rows), np.int64, len(rows)))
+            return found
+        finally:
+            cursor.close()
+
+    def present(self, places: Sequence[int]) -> list[int]:
+        """Return which places have a row."""
+        marks = ", ".join("?" * len(places))
+        statement = f"SELECT id FROM message_words_docsize WHERE id IN ({marks})"  # noqa: S608
+        return list(self._connection.exec_driver_sql(statement, tuple(places)).scalars())
+
+    def count_between(self, first: int, last: int) -> int:
+        """Return how many rows a range of places has."""
+        statement = "SELECT count(*) FROM message_words_docsize WHERE id BETWEEN ? AND ?"
+        return int(self._connection.exec_driver_sql(statement, (first, last)).scalar_one())
+
+    def count_of_app(self, app_id: str) -> int:
+        """Return how many messages of an app have a row."""
+        return int(self._connection.exec_driver_sql(_OF_APP, (app_id,)).scalar_one())
+
+    def remove_conversations_of(self, app_id: str) -> None:
+        """Leave the rows where they are: their tokens mean nothing any more."""
+
+    def size_bytes(self) -> int:
+        """Return the bytes of its segments and sizes."""
+        return int(self._connection.exec_driver_sql(_SIZE).scalar_one())
+
+    def make_anew(self) -> None:
+        """Drop the table if it is there, and create it."""
+        self._connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
+        self._connection.exec_driver_sql(_CREATE)
