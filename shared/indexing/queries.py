@@ -5,7 +5,7 @@ Messages are read here through their table alone: the room of conversations lies
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import column, func, select, table
@@ -82,3 +82,105 @@ def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[
 def count_vectors(session: Session, set_key: int) -> int:
     """Return how many vectors a set has."""
     return count(session, select(func.count()).select_from(MessageVector).where(MessageVector.set_key == set_key))
+
+
+def first_vectors(session: Session, set_key: int, limit: int) -> Sequence[int]:
+    """Return the keys of the oldest vectors of a set."""
+    query = select(MessageVector.key).where(MessageVector.set_key == set_key).order_by(MessageVector.key).limit(limit)
+    return session.scalars(query).all()
+
+
+def newest_message(session: Session, app_id: str) -> int:
+    """Return the key of an app's last message; 0 when it has none."""
+    return count(session, select(func.max(_SAID.c.key)).where(_SAID.c.app_id == app_id))
+
+
+def count_messages(session: Session, app_id: str, after: int, until: int) -> int:
+    """Return how many messages of an app have a key above ``after`` and up to ``until``."""
+    query = select(func.count()).select_from(_SAID)
+    return count(session, query.where(_SAID.c.app_id == app_id, _SAID.c.key > after, _SAID.c.key <= until))
+
+
+def messages_between(session: Session, app_id: str, after: int, until: int, limit: int) -> list[SaidMessage]:
+    """Return an app's messages by key, whoever said them."""
+    query = _said().where(_SAID.c.app_id == app_id, _SAID.c.key > after, _SAID.c.key <= until)
+    return [SaidMessage(*row) for row in session.execute(query.order_by(_SAID.c.key).limit(limit))]
+
+
+def messages_of_conversation(session: Session, key: int, after: int, limit: int) -> list[SaidMessage]:
+    """Return a conversation's messages by position, those after position ``after``."""
+    query = _said().where(_SAID.c.conversation_key == key, _SAID.c.position > after)
+    return [SaidMessage(*row) for row in session.execute(query.order_by(_SAID.c.position).limit(limit))]
+
+
+def _said() -> Select[int, int, int, str, str]:
+    return select(_SAID.c.key, _SAID.c.conversation_key, _SAID.c.position, _SAID.c.role, _SAID.c.content)
+
+
+def standing_messages(session: Session, keys: Collection[int]) -> set[int]:
+    """Return which of some messages still stand."""
+    return set(session.scalars(select(_SAID.c.key).where(_SAID.c.key.in_(keys))))
+
+
+def unembedded(session: Session, app_id: str, limit: int) -> dict[int, SaidMessage | None]:
+    """Return places of an app whose vectors are to be made, with what was said there; the newest conversations first.
+
+    None for one whose message is gone.
+    """
+    of_place = and_(
+        _SAID.c.conversation_key == Unembedded.place.bitwise_rshift(POSITION_BITS),
+        _SAID.c.position == Unembedded.place.bitwise_and(LAST_POSITION),
+    )
+    first = select(Unembedded.place).where(Unembedded.app_id == app_id).order_by(Unembedded.place.desc()).limit(limit)
+    query = _said().add_columns(Unembedded.place).select_from(Unembedded).outerjoin(_SAID, of_place)
+    rows = session.execute(query.where(Unembedded.place.in_(first.scalar_subquery())))
+    return {place: None if said[0] is None else SaidMessage(*said) for *said, place in rows}
+
+
+def still_unembedded(session: Session, places: Collection[int]) -> set[int]:
+    """Return which of some places still wait for their vectors."""
+    return set(session.scalars(select(Unembedded.place).where(Unembedded.place.in_(places))))
+
+
+def count_unembedded(session: Session, app_id: str) -> int:
+    """Return how many messages of an app wait for their vectors."""
+    return count(session, select(func.count()).select_from(Unembedded).where(Unembedded.app_id == app_id))
+
+
+def passages_of_messages(session: Session, keys: Collection[int]) -> dict[int, list[Passage]]:
+    """Return the passages of some messages by message, in order."""
+    found: dict[int, list[Passage]] = {}
+    query = select(Passage).where(Passage.message_key.in_(keys)).order_by(Passage.message_key, Passage.part)
+    for one in session.scalars(query):
+        found.setdefault(one.message_key, []).append(one)
+    return found
+
+
+def parts_kept(session: Session, set_key: int, places: Collection[int]) -> dict[int, set[int]]:
+    """Return which parts of some places have a vector in a set."""
+    found: dict[int, set[int]] = {}
+    one = MessageVector
+    for place, part in session.execute(
+        select(one.place, one.part).where(one.set_key == set_key, one.place.in_(places))
+    ):
+        found.setdefault(place, set()).add(part)
+    return found
+
+
+def places_without_vectors(session: Session, kept: VectorSet, after: int) -> Sequence[int]:
+    """Return the places of an app's messages above a key that have no vector in a set."""
+    place = _SAID.c.conversation_key.bitwise_lshift(POSITION_BITS).bitwise_or(_SAID.c.position)
+    one = MessageVector
+    has = select(one.key).where(one.set_key == kept.key, one.place == place, one.part == 0).exists()
+    said = (_SAID.c.app_id == kept.app_id, _SAID.c.key > after, _SAID.c.role.in_(_SPOKEN), _is_placed(), ~has)
+    blank = func.trim(_SAID.c.content) == ""
+    return session.scalars(select(place).where(*said, ~blank)).all()
+
+
+def _is_placed() -> ColumnElement[bool]:
+    return and_(_SAID.c.position <= LAST_POSITION, _SAID.c.conversation_key <= LAST_CONVERSATION)
+
+
+def has_passages(session: Session, keys: Collection[int]) -> set[int]:
+    """Return which of some messages have passages."""
+    return set(session.scalars(select(Passage.message_key).where(Passage.message_key.in_(keys)).distinct()))

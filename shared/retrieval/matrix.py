@@ -113,7 +113,7 @@ class Matrices:
     def of(self, session: Session, app_id: str) -> Matrix | None:
         """Return an app's vectors as the session sees them, or newer; None when it has none."""
         serving = serving_set(session, app_id)
-        if serving is None:
+        if serving is None or not serving.dimensions:
             with self._lock:
                 self._places.pop(app_id, None)
             return None
