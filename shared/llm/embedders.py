@@ -8,6 +8,7 @@ from shared.llm.ngrams import NgramEmbedder
 from shared.llm.providers import model_name
 
 NGRAMS = "ngrams"
+OLLAMA = "ollama:"
 
 
 def make_embedder(setting: str | None, host: str, seconds: float) -> Embedder:
@@ -23,3 +24,12 @@ def make_embedder(setting: str | None, host: str, seconds: float) -> Embedder:
     from shared.llm.ollama_embedding import OllamaEmbedder
 
     return OllamaEmbedder(model_name(setting), host, seconds)
+
+
+def make_embedder_by_name(name: str, host: str, seconds: float) -> Embedder | None:
+    """Build the embedder that calls itself ``name``, whose vectors are kept; None where it cannot be had here."""
+    if name == MiniLmEmbedder.name:
+        return MiniLmEmbedder() if is_installed() else None
+    if name == NgramEmbedder.name:
+        return NgramEmbedder()
+    return make_embedder(name, host, seconds) if name.startswith(OLLAMA) else None

@@ -114,7 +114,6 @@ TICK_STEPS = (
     "settle_facts",
     "ask_for_vectors",
     "ask_for_summaries",
-    "record_retrievals",
     "mend_lanes",
     "think",
 )

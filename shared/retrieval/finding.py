@@ -1,0 +1,348 @@
+"""A search from beginning to end: words first, then the query's vector, then the ranking of what both brought.
+
+Words are looked up before the query is embedded, because names of speakers are left out of what is embedded and are
+known only from what the words found. No transaction is open while the query is embedded. A part that is missing is
+named and done without. A conversation that is named is looked in first, and the rest of the app only where it has too
+few results; nothing leads out of the app.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from shared.apps.queries import get_app
+from shared.clock import Clock
+from shared.conversations.queries import get_conversation
+from shared.db.transactions import Transactions
+from shared.errors import Configuration, OverBudget, Transient
+from shared.indexing.places import conversation_of
+from shared.indexing.queries import serving_set
+from shared.indexing.word_index import is_present, postings
+from shared.llm.calls import Meter
+from shared.llm.embedding import Embedder
+from shared.retrieval import search
+from shared.retrieval.filters import Filters
+from shared.retrieval.gathering import Asked, Hit, gather
+from shared.retrieval.lexical import Posting
+from shared.retrieval.matrix import Matrices, Matrix
+from shared.retrieval.models import Asker
+from shared.retrieval.questions import Question, read_question, without_names
+from shared.retrieval.ranking import SIGNALS, Recipe, Weighted
+from shared.retrieval.recording import Figures, QueryMeter, Recorder
+from shared.retrieval.scope import Scope
+from shared.retrieval.view import Sources
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+from shared.tuning.queries import in_force
+from shared.tuning.values import Formula, Tuning
+
+LEAST_RESULTS = 3
+"""A conversation with fewer results is not looked in alone. Source: seed 002."""
+COMMON = 20_000
+"""A word that stands in more messages of an app than this is not looked for, unless no other is left."""
+_SAMPLED = 10
+MOST_WORDS = 12
+"""Of a long question only so many words are looked for."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is searched for."""
+
+    text: str
+    limit: int = 10
+    conversation_id: str | None = None
+    """Looked in first."""
+    user_id: str | None = None
+    """Only conversations of this user, and those that name none."""
+    is_guarded: bool = False
+    """Whether conversations of users stay out where it is not known who asks."""
+    filters: Filters = field(default_factory=Filters)
+    asker: Asker = Asker.SEARCH
+    hidden: tuple[int, ...] = ()
+    """Places that are not looked at."""
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The vector of a query, of unit length, and the model it was made by."""
+
+    model: str
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found, best first, and how that went; durations in milliseconds."""
+
+    hits: tuple[Hit, ...]
+    question: Question
+    degraded: tuple[str, ...]
+    widened: bool
+    tuning: Tuning
+    query: Embedded | None
+    conversation_key: int | None
+    durations: dict[str, float]
+    sources: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What is known before the query is embedded."""
+
+    tuning: Tuning
+    conversation_key: int | None
+    conversations: NDArray[np.int64] | None
+    model: str | None
+    postings: tuple[Posting, ...]
+    messages: int
+    names: frozenset[str]
+    degraded: tuple[str, ...]
+
+
+class Embedders:
+    """The embedders of queries, each made when it is first needed; for any number of threads."""
+
+    def __init__(self, make: Callable[[str], Embedder | None]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: dict[str, Embedder | None] = {}
+
+    def of(self, model: str) -> Embedder | None:
+        """Return the embedder of a model, by its name; None where it cannot be had."""
+        with self._lock:
+            if model not in self._made:
+                self._made[model] = self._make(model)
+            return self._made[model]
+
+
+class _Watch:
+    """Times the stages of one search, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._begun = perf_counter()
+        self.taken: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        begun = perf_counter()
+        try:
+            yield
+        finally:
+            self.taken[name] = self.taken.get(name, 0.0) + 1000 * (perf_counter() - begun)
+
+    def stop(self) -> dict[str, float]:
+        return self.taken | {"total": 1000 * (perf_counter() - self._begun)}
+
+
+class Finder:
+    """Searches the messages of one app at a time."""
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        clock: Clock,
+        embedders: Embedders,
+        matrices: Matrices,
+        recorder: Recorder,
+        meter: Callable[[str], Meter],
+        defaults: Tuning,
+        metrics: Metrics,
+    ) -> None:
+        """``meter``: who pays for the calls of a model for an app."""
+        self._transactions = transactions
+        self._clock = clock
+        self._embedders = embedders
+        self._matrices = matrices
+        self._recorder = recorder
+        self._meter = meter
+        self._defaults = defaults
+        self._metrics = metrics
+
+    def find(self, app_id: str, wanted: Wanted) -> Findings:
+        """Search, and note how it went.
+
+        Raises: NotFound for an app that is not there or a conversation it does not have; Transient.
+        """
+        watch = _Watch()
+        question = read_question(wanted.text, self._clock.now())
+        with watch.stage("words"), self._transactions.read() as session:
+            scene = self._scene(session, app_id, wanted, question)
+        with watch.stage("embed"):
+            query, missing = self._embedded(app_id, question, scene)
+        with self._transactions.read() as session:
+            with watch.stage("dense"):
+                matrix = self._matrices.of(session, app_id) if query is not None else None
+            with watch.stage("rank"):
+                hits, widened = self._hits(session, app_id, wanted, question, scene, matrix, query)
+        degraded = tuple(dict.fromkeys((*scene.degraded, *missing)))
+        findings = Findings(
+            hits=tuple(hits),
+            question=question,
+            degraded=degraded,
+            widened=widened,
+            tuning=scene.tuning,
+            query=query,
+            conversation_key=scene.conversation_key,
+            durations=watch.stop(),
+            sources=_sources(hits, scene.conversation_key),
+        )
+        self._count(findings, wanted.asker)
+        return findings
+
+    def note(self, app_id: str, findings: Findings, asker: Asker, used: int | None = None) -> None:
+        """Have it written down how a retrieval went; ``used``: tokens of what was found that were handed out."""
+        self._recorder.note(
+            Figures(
+                app_id=app_id,
+                conversation_key=findings.conversation_key,
+                asker=asker,
+                at=self._clock.now(),
+                results=len(findings.hits),
+                top_score=findings.hits[0].ranked.score if findings.hits else None,
+                sources=findings.sources,
+                durations=findings.durations,
+                flags=_flags(findings),
+                tokens_used=used,
+                token_budget=None if used is None else findings.tuning.token_budget,
+            )
+        )
+
+    def _scene(self, session: Session, app_id: str, wanted: Wanted, question: Question) -> _Scene:
+        get_app(session, app_id)
+        tuning = in_force(session, self._defaults, app_id)
+        conversation_key = None
+        if wanted.conversation_id is not None:
+            conversation_key = get_conversation(session, app_id, wanted.conversation_id).key
+        serving = serving_set(session, app_id)
+        found, degraded = self._words(session, app_id, question) if tuning.hybrid else ((), ())
+        return _Scene(
+            tuning=tuning,
+            conversation_key=conversation_key,
+            conversations=_conversations(session, app_id, wanted),
+            model=None if serving is None else serving.model,
+            postings=found,
+            messages=search.count_messages(session, app_id),
+            names=_speakers(session, app_id, found) if question.names else frozenset(),
+            degraded=degraded,
+        )
+
+    def _words(self, session: Session, app_id: str, question: Question) -> tuple[tuple[Posting, ...], tuple[str, ...]]:
+        if not is_present(session):
+            return (), ("words",)
+        found = postings(session, app_id, question.words, COMMON)
+        known = [Posting(word, places) for word, places in found.items() if places is not None and len(places)]
+        known.sort(key=lambda one: 0 if one.places is None else len(one.places))
+        return tuple(known[:MOST_WORDS]), ()
+
+    def _embedded(self, app_id: str, question: Question, scene: _Scene) -> tuple[Embedded | None, tuple[str, ...]]:
+        """Return the query's vector; None, and what is missing, where it cannot be had."""
+        if scene.model is None:
+            return None, ("vectors",) if scene.messages else ()
+        embedder = self._embedders.of(scene.model)
+        if embedder is None:
+            return None, ("embedding",)
+        meter = QueryMeter(app_id, self._recorder, lambda: self._meter(app_id))
+        try:
+            [vector] = embedder.embed([without_names(question.text, scene.names)], meter)
+        except (Transient, Configuration, OverBudget) as error:
+            get_logger().warning("query_not_embedded", app_id=app_id, embedder=scene.model, why=error.code)
+            return None, ("embedding",)
+        return Embedded(scene.model, vector), ()
+
+    def _hits(
+        self,
+        session: Session,
+        app_id: str,
+        wanted: Wanted,
+        question: Question,
+        scene: _Scene,
+        matrix: Matrix | None,
+        query: Embedded | None,
+    ) -> tuple[list[Hit], bool]:
+        if matrix is not None and query is not None and matrix.model != query.model:
+            # The app changed its model between the two transactions; words alone serve this once.
+            matrix = None
+        vector = None if query is None else query.vector
+        sources = Sources(scene.postings, scene.messages, matrix, vector)
+        asked = Asked(app_id, question, recipe_of(scene.tuning), wanted.filters, wanted.limit, scene.tuning.chunking)
+        hidden = np.sort(np.array(wanted.hidden, np.int64))
+        if scene.conversation_key is None:
+            return gather(session, sources, asked, Scope(conversations=scene.conversations, hidden=hidden)), False
+        inside = gather(session, sources, asked, Scope(within=scene.conversation_key, hidden=hidden))
+        if len(inside) >= min(LEAST_RESULTS, wanted.limit):
+            return inside, False
+        beyond = Scope(beyond=scene.conversation_key, conversations=scene.conversations, hidden=hidden)
+        return [*inside, *gather(session, sources, asked, beyond)][: wanted.limit], True
+
+    def _count(self, findings: Findings, asker: Asker) -> None:
+        self._metrics.searches.labels(asker, "true" if findings.hits else "false").inc()
+        for part in findings.degraded:
+            self._metrics.searches_degraded.labels(part).inc()
+        for stage, taken in findings.durations.items():
+            self._metrics.search_duration.labels(stage).observe(taken / 1000)
+
+
+def recipe_of(tuning: Tuning) -> Recipe:
+    """Return how results are ranked under a tuning."""
+    return Weighted(tuning.alpha, tuning.beta, tuning.gamma) if tuning.formula is Formula.WEIGHTED else SIGNALS
+
+
+def _speakers(session: Session, app_id: str, found: Sequence[Posting]) -> frozenset[str]:
+    """Return who speaks where the question's words stand, and next to it, as words in lower case.
+
+    Of each word a few places are enough: those who speak there are those a question names.
+    """
+    some = [place for one in found if one.places is not None for place in _few(one.places)]
+    names = search.names_at(session, app_id, sorted({place + step for place in some for step in (0, 1)}))
+    return frozenset(word for name in names for word in name.lower().split())
+
+
+def _few(places: NDArray[np.int64]) -> list[int]:
+    half = _SAMPLED // 2
+    chosen: list[int] = (
+        places if len(places) <= _SAMPLED else np.concatenate([places[:half], places[-half:]])
+    ).tolist()
+    return chosen
+
+
+def _conversations(session: Session, app_id: str, wanted: Wanted) -> NDArray[np.int64] | None:
+    """Return the keys of the conversations that may be looked in, ascending; None for all of the app's."""
+    allowed = None
+    if wanted.is_guarded or wanted.user_id is not None:
+        allowed = search.conversations_for(session, app_id, wanted.user_id)
+    if not wanted.filters.conversation_ids:
+        return allowed
+    named = search.keys_of(session, app_id, wanted.filters.conversation_ids)
+    return named if allowed is None else np.intersect1d(named, allowed)
+
+
+def _sources(hits: list[Hit], conversation_key: int | None) -> dict[str, int]:
+    near = [hit for hit in hits if conversation_of(hit.ranked.candidate.place) == conversation_key]
+    return {
+        "conversationDense": sum(hit.by_vector for hit in near),
+        "appDense": sum(hit.by_vector for hit in hits) - sum(hit.by_vector for hit in near),
+        "words": sum(hit.by_words for hit in hits),
+        "summaries": 0,
+        "profile": 0,
+    }
+
+
+def _flags(findings: Findings) -> dict[str, object]:
+    tuning = findings.tuning
+    return {
+        "hybrid": tuning.hybrid,
+        "chunking": tuning.chunking,
+        "tokenBudget": tuning.token_budget,
+        "formula": tuning.formula.value,
+        "degraded": list(findings.degraded),
+        "widened": findings.widened,
+    }

@@ -1,0 +1,203 @@
+"""Candidates of one search within a scope: taken from what words and vectors bring first, read, filtered and ranked.
+
+Where filters turn many away, more are taken, up to a bound. Long messages give way to their passages once it is known
+that they are among the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from shared.indexing.models import PassageKind
+from shared.indexing.words import words_of
+from shared.retrieval import search
+from shared.retrieval.filters import Filters, HitKind
+from shared.retrieval.questions import Question
+from shared.retrieval.ranking import LEAST_LIKENESS, Candidate, Ranked, Recipe, is_found, rank
+from shared.retrieval.scope import Scope
+from shared.retrieval.search import MessageRow, PassageRow
+from shared.retrieval.view import Sources, View
+
+FIRST = 40
+"""So many of the best by words, by the words around and by vectors are read at first."""
+ROUNDS = 4
+_MORE = 5
+"""Each further round reads so many times more."""
+_LEAST = 40
+"""So many candidates are wanted at least: ranking weighs them against each other."""
+_OPENED = 40
+"""So many of the best messages are opened into their passages."""
+_PER_MESSAGE = 2
+"""Passages of one message among the results."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is wanted of them."""
+
+    app_id: str
+    question: Question
+    recipe: Recipe
+    filters: Filters
+    limit: int
+    in_passages: bool
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A result; ``ranked.candidate.content`` may be cut, ``content`` is not."""
+
+    ranked: Ranked
+    message_id: str
+    conversation_id: str
+    content: str
+    kind: HitKind
+    language: str | None
+
+    @property
+    def by_words(self) -> bool:
+        """Whether a word of the question stands in it."""
+        return (self.ranked.candidate.turn or 0) > 0
+
+    @property
+    def by_vector(self) -> bool:
+        """Whether its vector is like the question's."""
+        return (self.ranked.candidate.dense or 0) >= LEAST_LIKENESS
+
+
+def gather(session: Session, sources: Sources, asked: Asked, scope: Scope) -> list[Hit]:
+    """Return what is found within a scope, the best first."""
+    view = View(session, sources, scope)
+    rows = _rows(session, view, asked, scope)
+    if not rows:
+        return []
+    messages = [_of_message(rows[place], view) for place in sorted(rows)]
+    ranked = [one for one in rank(asked.question, messages, asked.recipe) if is_found(asked.question, one.candidate)]
+    passages = _opened(session, view, asked, ranked, rows) if asked.in_passages else {}
+    if passages:
+        ranked = rank(asked.question, _instead(messages, passages), asked.recipe)
+        ranked = [one for one in ranked if is_found(asked.question, one.candidate)]
+    languages = {(one.place, one.part): one.language for parts in passages.values() for one, _ in parts}
+    return _hits(session, asked, ranked, rows, languages)
+
+
+def _rows(session: Session, view: View, asked: Asked, scope: Scope) -> dict[int, MessageRow]:
+    """Read the best messages that pass the filters; what is found is looked at in ``view``."""
+    passing: dict[int, MessageRow] = {}
+    seen: set[int] = set()
+    wanted = max(_LEAST, 2 * asked.limit)
+    for nth in range(ROUNDS):
+        new = [place for place in view.best(max(FIRST, asked.limit) * _MORE**nth).tolist() if place not in seen]
+        if not new:
+            break
+        seen.update(new)
+        passing |= _passing(session, asked, search.messages_at(session, asked.app_id, new))
+        if len(passing) >= wanted or not asked.filters.looks_at_messages:
+            break
+    view.look(np.array(sorted(passing), np.int64))
+    return passing
+
+
+def _passing(session: Session, asked: Asked, rows: dict[int, MessageRow]) -> dict[int, MessageRow]:
+    filters = asked.filters
+    conversations = {row.conversation_id for row in rows.values()} if filters.tags else set()
+    tags = search.tags_of(session, conversations, asked.app_id) if conversations else {}
+    return {place: row for place, row in rows.items() if filters.passes(row, tags)}
+
+
+def _of_message(row: MessageRow, view: View) -> Candidate:
+    return Candidate(
+        place=row.place,
+        part=0,
+        role=row.role,
+        name=row.name,
+        content=row.content,
+        created_at=row.created_at,
+        dense=view.best_cosine(row.place),
+        around=view.around(row.place),
+        turn=view.turn(row.place),
+        window=view.window(row.place),
+    )
+
+
+_Passages = dict[int, list[tuple[PassageRow, Candidate]]]
+
+
+def _opened(
+    session: Session, view: View, asked: Asked, ranked: Sequence[Ranked], rows: dict[int, MessageRow]
+) -> _Passages:
+    """Return the passages of the best messages that have any."""
+    places = [one.candidate.place for one in ranked[: max(_OPENED, 2 * asked.limit)]]
+    found = search.passages_at(session, asked.app_id, places)
+    words = set(asked.question.words)
+    return {
+        place: [(one, _of_passage(one, rows[place], view, words)) for one in parts] for place, parts in found.items()
+    }
+
+
+def _of_passage(passage: PassageRow, row: MessageRow, view: View, words: set[str]) -> Candidate:
+    whole = _of_message(row, view)
+    here = words.intersection(words_of(passage.content))
+    cosine = view.cosine(passage.place, passage.part)
+    return replace(
+        whole,
+        part=passage.part,
+        content=passage.content,
+        kind=PassageKind(passage.kind),
+        dense=whole.dense if cosine is None else cosine,
+        turn=None if whole.turn is None else sum(view.worth.get(word, 0.0) for word in here),
+    )
+
+
+def _instead(messages: Sequence[Candidate], passages: _Passages) -> list[Candidate]:
+    """Return the candidates with passages in place of the messages they are parts of."""
+    kept = [one for one in messages if one.place not in passages]
+    return kept + [candidate for parts in passages.values() for _, candidate in parts]
+
+
+def _hits(
+    session: Session,
+    asked: Asked,
+    ranked: Sequence[Ranked],
+    rows: dict[int, MessageRow],
+    languages: dict[tuple[int, int], str | None],
+) -> list[Hit]:
+    chosen = list(_at_most(ranked, asked))
+    messages = [rows[one.candidate.place] for one in chosen if not one.candidate.part]
+    cut = [row.key for row in messages if row.chars > search.MOST_CHARS]
+    whole = search.whole_contents(session, cut) if cut else {}
+    return [
+        Hit(
+            ranked=one,
+            message_id=rows[one.candidate.place].message_id,
+            conversation_id=rows[one.candidate.place].conversation_id,
+            content=_content(one, rows[one.candidate.place], whole),
+            kind=_kind(one.candidate),
+            language=languages.get((one.candidate.place, one.candidate.part)),
+        )
+        for one in chosen
+    ]
+
+
+def _at_most(ranked: Iterable[Ranked], asked: Asked) -> Iterable[Ranked]:
+    """Yield so many of the best as are wanted, few of one message."""
+    times: dict[int, int] = {}
+    left = asked.limit
+    for one in ranked:
+        place = one.candidate.place
+        if left and asked.filters.allows(_kind(one.candidate)) and times.get(place, 0) < _PER_MESSAGE:
+            times[place] = times.get(place, 0) + 1
+            left -= 1
+            yield one
+
+
+def _kind(candidate: Candidate) -> HitKind:
+    return HitKind.MESSAGE if candidate.kind is None else HitKind(candidate.kind.value)
+
+
+def _content(one: Ranked, row: MessageRow, whole: dict[int, str]) -> str:
+    return one.candidate.content if one.candidate.part else whole.get(row.key, row.content)

@@ -1,0 +1,205 @@
+"""Reads for a search: who may be searched, and the messages and passages at the places that were found.
+
+Every statement names the app, so that whatever an index says, only the app's own messages are ever read. Places go in
+as one value, because a statement with hundreds of parameters takes longer to build than to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Select,
+    TableValuedAlias,
+    and_,
+    bindparam,
+    cast,
+    exists,
+    func,
+    or_,
+    select,
+)
+from sqlalchemy.orm import Session
+
+from shared.conversations.models import Conversation, Message
+from shared.indexing.models import Passage
+from shared.indexing.places import LAST_POSITION, POSITION_BITS
+
+MOST_CHARS = 8_000
+"""So much of a message is read to rank it; what lies beyond is found through its passages."""
+
+_APP: BindParameter[str] = bindparam("app_id")
+_PLACES: BindParameter[object] = bindparam("places")
+_OF_SQLITE = func.json_each(_PLACES).table_valued("value", name="found")
+_OF_POSTGRES = func.unnest(cast(_PLACES, ARRAY(BigInteger))).table_valued("value", name="found")
+
+
+def _stands_at(found: TableValuedAlias) -> ColumnElement[bool]:
+    place = cast(found.c.value, BigInteger)
+    conversation, position = place.bitwise_rshift(POSITION_BITS), place.bitwise_and(LAST_POSITION)
+    return and_(Message.conversation_key == conversation, Message.position == position)
+
+
+def _messages_at(found: TableValuedAlias) -> Select[Any]:
+    content, chars = func.substr(Message.content, 1, MOST_CHARS), func.length(Message.content)
+    return (
+        select(
+            cast(found.c.value, BigInteger),
+            Message.key,
+            Message.message_id,
+            Message.role,
+            Message.name,
+            content,
+            chars,
+            Message.created_at,
+        )
+        .add_columns(Conversation.conversation_id)
+        .select_from(found)
+        .join(Message, _stands_at(found))
+        .join(Conversation, Conversation.key == Message.conversation_key)
+        # Written so that no index on it is used: an app has many messages, and few places are asked for.
+        .where(func.coalesce(Message.app_id, "") == _APP)
+    )
+
+
+def _names_at(found: TableValuedAlias) -> Select[Any]:
+    mine = and_(func.coalesce(Message.app_id, "") == _APP, Message.name.is_not(None))
+    return select(Message.name).distinct().select_from(found).join(Message, _stands_at(found)).where(mine)
+
+
+def _passages_at(found: TableValuedAlias) -> Select[Any]:
+    content = func.substr(Message.content, Passage.start + 1, Passage.length)
+    return (
+        select(Passage.place, Passage.part, Passage.kind, Passage.language, content)
+        .select_from(found)
+        .join(Passage, and_(Passage.place == found.c.value, Passage.app_id == _APP))
+        .join(Message, Message.key == Passage.message_key)
+        .order_by(Passage.place, Passage.part)
+    )
+
+
+# Written once for each database: building a statement takes longer than most of these take to run.
+_MESSAGES_AT = {"sqlite": _messages_at(_OF_SQLITE), "postgresql": _messages_at(_OF_POSTGRES)}
+_PASSAGES_AT = {"sqlite": _passages_at(_OF_SQLITE), "postgresql": _passages_at(_OF_POSTGRES)}
+_NAMES_AT = {"sqlite": _names_at(_OF_SQLITE), "postgresql": _names_at(_OF_POSTGRES)}
+_OF_APP = Conversation.app_id == _APP
+_HAS_USERS = select(exists().where(_OF_APP, Conversation.user_id.is_not(None)))
+_NAMES_NOBODY = Conversation.user_id.is_(None)
+_OF_USER = select(Conversation.key).where(_OF_APP, or_(Conversation.user_id == bindparam("user_id"), _NAMES_NOBODY))
+_OF_NOBODY = select(Conversation.key).where(_OF_APP, _NAMES_NOBODY)
+_USERS = select(func.count(func.distinct(Conversation.user_id))).where(_OF_APP)
+_TOTAL = select(func.count()).select_from(Message).where(Message.app_id == _APP)
+
+
+@dataclass(frozen=True)
+class MessageRow:
+    """A message that was found; ``content`` is cut at ``MOST_CHARS``."""
+
+    place: int
+    key: int
+    message_id: str
+    role: str
+    name: str | None
+    content: str
+    chars: int
+    created_at: datetime
+    conversation_id: str
+
+
+@dataclass(frozen=True)
+class PassageRow:
+    """A passage of a message that was found."""
+
+    place: int
+    part: int
+    kind: str
+    language: str | None
+    content: str
+
+
+def messages_at(session: Session, app_id: str, places: Sequence[int]) -> dict[int, MessageRow]:
+    """Return the messages of an app that stand at these places; what is another app's, or gone, is not among them."""
+    rows = session.execute(_MESSAGES_AT[_dialect(session)], _values(session, app_id, places))
+    return {row[0]: MessageRow(*row) for row in rows}
+
+
+def passages_at(session: Session, app_id: str, places: Sequence[int]) -> dict[int, list[PassageRow]]:
+    """Return the passages of those messages of an app at these places that have any, in order."""
+    found: dict[int, list[PassageRow]] = {}
+    for row in session.execute(_PASSAGES_AT[_dialect(session)], _values(session, app_id, places)):
+        found.setdefault(row[0], []).append(PassageRow(*row))
+    return found
+
+
+def names_at(session: Session, app_id: str, places: Sequence[int]) -> set[str]:
+    """Return the names of who speaks at these places of an app."""
+    return set(session.scalars(_NAMES_AT[_dialect(session)], _values(session, app_id, places)))
+
+
+def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
+    """Return the contents of messages by their keys."""
+    return dict(session.execute(select(Message.key, Message.content).where(Message.key.in_(keys))).tuples().all())
+
+
+def conversations_for(session: Session, app_id: str, user_id: str | None) -> NDArray[np.int64] | None:
+    """Return the keys of the conversations in which a context about a user may look; None for all of the app's.
+
+    Those of the user and those that name none. Where it is not known who asks, all of an app that knows one user; of
+    one that knows several, none of theirs.
+    """
+    if not session.scalar(_HAS_USERS, {"app_id": app_id}):
+        return None
+    if user_id is not None:
+        keys = session.scalars(_OF_USER, {"app_id": app_id, "user_id": user_id})
+    elif session.scalar(_USERS, {"app_id": app_id}) == 1:
+        return None
+    else:
+        keys = session.scalars(_OF_NOBODY, {"app_id": app_id})
+    return np.sort(np.fromiter(keys, np.int64))
+
+
+def tags_of(session: Session, conversation_ids: Collection[str], app_id: str) -> dict[str, frozenset[str]]:
+    """Return the tags of conversations of an app: the texts under ``tags`` in the metadata it gave them."""
+    query = select(Conversation.conversation_id, Conversation.details)
+    rows = session.execute(
+        query.where(Conversation.app_id == app_id, Conversation.conversation_id.in_(conversation_ids))
+    )
+    return {conversation_id: _tags(details) for conversation_id, details in rows}
+
+
+def keys_of(session: Session, app_id: str, conversation_ids: Collection[str]) -> NDArray[np.int64]:
+    """Return the keys of an app's conversations by their ids, ascending; an id that is not known has none."""
+    query = select(Conversation.key).where(Conversation.app_id == app_id)
+    keys = session.scalars(query.where(Conversation.conversation_id.in_(conversation_ids)))
+    return np.sort(np.fromiter(keys, np.int64))
+
+
+def count_messages(session: Session, app_id: str) -> int:
+    """Return how many messages an app has."""
+    return int(session.scalar(_TOTAL, {"app_id": app_id}) or 0)
+
+
+def _dialect(session: Session) -> str:
+    return session.get_bind().dialect.name
+
+
+def _values(session: Session, app_id: str, places: Sequence[int]) -> dict[str, object]:
+    listed: object = list(places)
+    if _dialect(session) == "sqlite":
+        listed = orjson.dumps(listed).decode()
+    return {"app_id": app_id, "places": listed}
+
+
+def _tags(details: dict[str, Any]) -> frozenset[str]:
+    tags = details.get("tags")
+    return frozenset(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else frozenset()

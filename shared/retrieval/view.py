@@ -1,0 +1,132 @@
+"""What the indexes know of an app's places, seen within the scope of one search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from shared.retrieval.lexical import REACH, Posting, WordTable, rarity, word_table
+from shared.retrieval.matrix import Matrix, exact
+from shared.retrieval.scope import Places, Scope
+
+BEYOND = np.float32(-2)
+"""Stands for the likeness of what lies outside the scope; no cosine is as low."""
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What the indexes brought for a question."""
+
+    postings: Sequence[Posting]
+    """Of each looked-for word; none where words are not searched."""
+    messages: int
+    """How many the app has."""
+    matrix: Matrix | None
+    vector: Vector | None
+    """Of the query; None where vectors are not searched."""
+
+
+class View:
+    """The indexes as seen within a scope, for one search."""
+
+    def __init__(self, session: Session, sources: Sources, scope: Scope) -> None:
+        self._session = session
+        self._sources = sources
+        self._scope = scope
+        self._turn: dict[int, float] = {}
+        self._window: dict[int, float] = {}
+        self._around: dict[int, float] = {}
+        self._cosines: dict[tuple[int, int], float] = {}
+        self._best: dict[int, float] = {}
+        self.worth = {
+            one.word: rarity(len(one.places), sources.messages) for one in sources.postings if one.places is not None
+        }
+
+    @cached_property
+    def table(self) -> WordTable:
+        """Which words stand where."""
+        within = [
+            Posting(one.word, None if one.places is None else one.places[self._scope.holds(one.places)])
+            for one in self._sources.postings
+        ]
+        return word_table(within, self._sources.messages)
+
+    @cached_property
+    def likeness(self) -> Vector | None:
+        """The estimated cosine of each row, ``BEYOND`` outside the scope; None where vectors are not searched."""
+        matrix, vector = self._sources.matrix, self._sources.vector
+        if matrix is None or vector is None:
+            return None
+        estimated = matrix.likeness(vector)
+        if not self._scope.is_everything:
+            estimated[~self._scope.holds(matrix.places)] = BEYOND
+        return estimated
+
+    def best(self, count: int) -> Places:
+        """Return the places that words and vectors bring first; they ascend."""
+        found = [self.table.best(count)]
+        if self.likeness is not None and self._sources.matrix is not None and len(self.likeness):
+            rows = np.argpartition(self.likeness, -min(count, len(self.likeness)))[-count:]
+            found.append(self._sources.matrix.places[rows[self.likeness[rows] > BEYOND]])
+        places = np.unique(np.concatenate(found))
+        return places[self._scope.holds(places)]
+
+    def look(self, places: Places) -> None:
+        """Reckon what is to be known of places, which ascend; they are then asked for one by one."""
+        scores = self.table.scores(places)
+        self._turn = dict(zip(places.tolist(), scores.turn.tolist(), strict=True))
+        self._window = dict(zip(places.tolist(), scores.window.tolist(), strict=True))
+        self._around = self._likeness_around(places)
+        self._cosines = self._exact(places)
+
+    def turn(self, place: int) -> float | None:
+        """Return the score of a message's words; None where words are not searched."""
+        return self._turn[place] if self._sources.postings else None
+
+    def window(self, place: int) -> float | None:
+        """Return the score of the words within reach of a message."""
+        return self._window[place] if self._sources.postings else None
+
+    def around(self, place: int) -> float | None:
+        """Return the mean likeness of the messages within reach."""
+        return self._around.get(place)
+
+    def cosine(self, place: int, part: int) -> float | None:
+        """Return the cosine of a message or a passage with the question."""
+        return self._cosines.get((place, part))
+
+    def best_cosine(self, place: int) -> float | None:
+        """Return the cosine of a message, or of that passage of it which is most like the question."""
+        return self._best.get(place)
+
+    def _exact(self, places: Places) -> dict[tuple[int, int], float]:
+        matrix, vector = self._sources.matrix, self._sources.vector
+        if matrix is None or vector is None or not len(matrix.places):
+            return {}
+        first, last = (np.searchsorted(matrix.places, places, side=side) for side in ("left", "right"))
+        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)] or [np.zeros(0)]).astype(int)
+        cosines = exact(self._session, matrix, rows, vector).tolist() if len(rows) else []
+        found = zip(matrix.places[rows].tolist(), matrix.parts[rows].tolist(), cosines, strict=True)
+        known = {(place, part): cosine for place, part, cosine in found}
+        for (place, _), cosine in known.items():
+            self._best[place] = max(cosine, self._best.get(place, -1.0))
+        return known
+
+    def _likeness_around(self, places: Places) -> dict[int, float]:
+        matrix, estimated = self._sources.matrix, self.likeness
+        if matrix is None or estimated is None or not len(estimated):
+            return {}
+        total, times = np.zeros(len(places)), np.zeros(len(places))
+        for step in range(-REACH, REACH + 1):
+            row = np.searchsorted(matrix.places, places + step).clip(max=len(matrix.places) - 1)
+            stands = (matrix.places[row] == places + step) & (estimated[row] > BEYOND)
+            total += np.where(stands, estimated[row], 0)
+            times += stands
+        known = times > 0
+        return dict(zip(places[known].tolist(), (total[known] / times[known]).tolist(), strict=True))
