@@ -26,18 +26,23 @@ from shared.outbox.retry import RetryRule
 from shared.presence import is_gone
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
+from shared.tuning.values import tuning_of
 from worker.agent.extractive import ExtractiveAgent
 from worker.agent.facts.extractive import ExtractiveFactAgent
 from worker.agent.facts.model import ModelFactAgent
 from worker.agent.facts.protocol import FactAgent
 from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import MemoryAgent
+from worker.agent.summaries.extractive import ExtractiveSummaryAgent
+from worker.agent.summaries.model import ModelSummaryAgent
+from worker.agent.summaries.protocol import SummaryAgent
 from worker.courier import Courier
 from worker.pipelines.attempt import Attempts, Pipeline, Timing
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.deliver_webhook import DeliverWebhook
 from worker.pipelines.end_conversation import EndConversationByMessage
 from worker.pipelines.extract_facts import ExtractFacts
+from worker.pipelines.summarise import Summarise
 
 
 @dataclass(frozen=True)
@@ -67,12 +72,16 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     extract = ExtractFacts(
         database, clock, agents.facts, agents.embedder, accountant, metrics, attempts, pace_of(settings)
     )
+    summarise = Summarise(
+        database, clock, agents.summaries, agents.embedder, accountant, metrics, attempts, tuning_of(settings)
+    )
     return Wired(
         database=database,
         attempts=Attempts(database, clock, owner, rule, timing, metrics, news),
         pipelines={
             JobKind.CREATE_MEMORY: create,
             JobKind.EXTRACT_FACTS: extract,
+            JobKind.SUMMARISE: summarise,
             JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, _courier(settings), metrics),
         },
         end_conversation=EndConversationByMessage(
@@ -88,10 +97,11 @@ def _courier(settings: Settings) -> Courier:
 
 @dataclass(frozen=True)
 class Agents:
-    """Who thinks: of memories, of facts, and of what means the same."""
+    """Who thinks: of memories, of facts, of summaries, and of what means the same."""
 
     memories: MemoryAgent
     facts: FactAgent
+    summaries: SummaryAgent
     embedder: Embedder
 
 
@@ -99,10 +109,10 @@ def build_agents(settings: Settings) -> Agents:
     """Return the agents of the settings: a model when one is named, else the extractive ones."""
     embedder = make_embedder(settings.embedding, settings.ollama_host, settings.model_timeout_seconds)
     if settings.model is None:
-        return Agents(ExtractiveAgent(), ExtractiveFactAgent(), embedder)
+        return Agents(ExtractiveAgent(), ExtractiveFactAgent(), ExtractiveSummaryAgent(), embedder)
     chat = make_chat(settings.model, settings.ollama_host, settings.model_context_tokens)
     how = (chat, settings.model, settings.model_context_tokens, settings.model_timeout_seconds)
-    return Agents(ModelAgent(*how), ModelFactAgent(*how), embedder)
+    return Agents(ModelAgent(*how), ModelFactAgent(*how), ModelSummaryAgent(*how), embedder)
 
 
 def retry_rule(settings: Settings) -> RetryRule:

@@ -38,12 +38,15 @@ from shared.outbox.ownership import Claim, Owner
 from shared.outbox.queries import JobFilter, get_job, list_jobs
 from shared.outbox.retry import RetryRule
 from shared.telemetry.metrics import Metrics
+from shared.tuning.values import Tuning
 from tests.support.clock import FrozenClock
 from worker.agent.facts.protocol import Extraction, Segment, Statement
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript, Turn
+from worker.agent.summaries.protocol import Digest, Span
 from worker.pipelines.attempt import Attempts, JobFailed, Pipeline, Timing
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.extract_facts import ExtractFacts
+from worker.pipelines.summarise import Summarise
 
 PRICES = Prices(0.01, 0.05, 1.5, 0.01)
 Says = str | BaseException | NothingToRemember
@@ -119,6 +122,31 @@ def _as_statement(turn: Turn) -> Statement:
     return Statement(text if named else turn.content, category, (turn.message_id,))
 
 
+@dataclass
+class ScriptedSummaryAgent:
+    """An agent whose points are the turns, unless it is told what to say."""
+
+    database: Database
+    name: str = "ollama:scripted"
+    says: list[Digest | BaseException] = field(default_factory=list)
+    reads: int | None = None
+    """Most turns it reads at once."""
+    while_thinking: Callable[[], None] = lambda: None
+    seen: list[Span] = field(default_factory=list)
+
+    def summarise(self, span: Span, meter: Meter) -> Digest:
+        assert not self.database.is_held_here, "a transaction is open while the agent thinks"
+        meter.reserve(Prospect(WorkKind.SUMMARISE, self.name, 900, 100))
+        meter(ModelCall(WorkKind.SUMMARISE, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
+        self.while_thinking()
+        self.seen.append(span)
+        said = self.says.pop(0) if self.says else None
+        if isinstance(said, BaseException):
+            raise said
+        read = span.turns[: self.reads]
+        return said or Digest(tuple(turn.content for turn in read), len(read))
+
+
 class House:
     """The installation. Facts are extracted where a ``pace`` is set."""
 
@@ -138,10 +166,15 @@ class House:
         )
 
         self.fact_agent = ScriptedFactAgent(self.database)
+        self.summary_agent = ScriptedSummaryAgent(self.database)
+        self.tuning = Tuning()
         self.embedder = embedder or NgramEmbedder()
 
     def pipeline_of(self, kind: str) -> Pipeline:
         """Return what carries out jobs of a kind."""
+        if kind == JobKind.SUMMARISE:
+            how = (self.summary_agent, self.embedder, self.accountant)
+            return Summarise(self.database, self.clock, *how, self.metrics, 5, self.tuning)
         if kind != JobKind.EXTRACT_FACTS:
             return self.pipeline
         thinks = (self.fact_agent, self.embedder, self.accountant)

@@ -1,0 +1,95 @@
+"""Consent, and what it guards: given, withdrawn, a profile written under it, and everything forgotten again.
+
+The caller has locked the app in every function that writes, so that no profile is written while its consent is
+withdrawn. What else a withdrawal erases, and its receipt, are left to ``shared.erasure``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from shared.db.counting import rows_changed
+from shared.errors import Conflict
+from shared.profiles import queries
+from shared.profiles.audit import note
+from shared.profiles.content import Content
+from shared.profiles.gate import agrees
+from shared.profiles.models import AuditEntry, AuditKind, Consent, Profile
+
+
+def grant(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> Consent:
+    """Let a user agree to having a profile, which begins empty; again, do nothing."""
+    consent = queries.consent_of(session, app_id, user_id)
+    if consent is not None and consent.given:
+        return consent
+    return _set(session, consent, app_id, user_id, True, actor, now)
+
+
+def withdraw(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> None:
+    """Take a user's consent back, and erase what it guarded."""
+    _set(session, queries.consent_of(session, app_id, user_id), app_id, user_id, False, actor, now)
+
+
+def write(session: Session, app_id: str, user_id: str, content: Content, actor: str, now: datetime) -> Profile:
+    """Put content in the place of a user's profile. Raises: Conflict, without their consent."""
+    if not agrees(session, app_id, user_id):
+        raise Conflict(
+            "This user has not agreed to having a profile. Ask them, then PUT /api/memory/consent with "
+            f'{{"appId": "{app_id}", "userId": ..., "consent": true}}.',
+            code="consent_missing",
+        )
+    profile = queries.agreed_profile(session, app_id, user_id)
+    if profile is None:
+        profile = Profile(app_id=app_id, user_id=user_id, version=0, created_at=now)
+        session.add(profile)
+    profile.fields, profile.notes = content.fields, content.freeform_notes
+    profile.version, profile.updated_at = profile.version + 1, now
+    profile.vector = profile.vector_model = None
+    session.flush()
+    note(session, app_id, user_id, AuditKind.WRITTEN, actor, now)
+    return profile
+
+
+def forget_profile(session: Session, app_id: str, user_id: str) -> dict[str, int]:
+    """Remove a user's profile with its vector."""
+    mine = (Profile.app_id == app_id, Profile.user_id == user_id)
+    return {"profiles": rows_changed(session, delete(Profile).where(*mine))}
+
+
+def forget_all(session: Session, app_id: str) -> dict[str, int]:
+    """Remove all profiles and consents of an app, and their audit."""
+    return {
+        "profiles": rows_changed(session, delete(Profile).where(Profile.app_id == app_id)),
+        "consents": rows_changed(session, delete(Consent).where(Consent.app_id == app_id)),
+        "profileAudit": rows_changed(session, delete(AuditEntry).where(AuditEntry.app_id == app_id)),
+    }
+
+
+def left_of_profile(session: Session, app_id: str, user_id: str) -> dict[str, int]:
+    """Count what is left of a user's profile."""
+    session.flush()
+    return {"profiles": queries.count_profiles(session, app_id, user_id)}
+
+
+def left_of_app(session: Session, app_id: str) -> dict[str, int]:
+    """Count, store by store, what is left of an app's profiles."""
+    return {
+        "profiles": queries.count_profiles(session, app_id),
+        "consents": queries.count_consents(session, app_id),
+        "profileAudit": queries.count_audit(session, app_id),
+    }
+
+
+def _set(
+    session: Session, consent: Consent | None, app_id: str, user_id: str, given: bool, actor: str, now: datetime
+) -> Consent:
+    if consent is None:
+        consent = Consent(app_id=app_id, user_id=user_id)
+        session.add(consent)
+    consent.given, consent.changed_at, consent.changed_by = given, now, actor
+    session.flush()
+    note(session, app_id, user_id, AuditKind.GRANTED if given else AuditKind.REVOKED, actor, now)
+    return consent

@@ -1,0 +1,97 @@
+"""The only way to a profile for whoever composes contexts, searches or embeds: none without its user's consent.
+
+Giving and withdrawing consent, and writing a profile, are left to ``consent``; what a context or a search does with a
+profile to whoever asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from shared.db.engine import Database
+from shared.profiles import queries
+from shared.profiles.audit import note
+from shared.profiles.content import content_of, lines_of
+from shared.profiles.models import ONLY_USER, AuditKind, Profile
+from shared.telemetry.metrics import Metrics
+
+Version = tuple[str, int]
+"""A user of an app, and which version of their profile."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What came of asking for a profile."""
+
+    consent: bool
+    profile: Profile | None
+
+
+def user_of(user_id: str | None) -> str:
+    """Return a user as profiles name them; of an app that names none there is one."""
+    return user_id or ONLY_USER
+
+
+def agrees(session: Session, app_id: str, user_id: str | None) -> bool:
+    """Whether a user agrees to having a profile; without a word from them, they do not."""
+    consent = queries.consent_of(session, app_id, user_of(user_id))
+    return consent is not None and consent.given
+
+
+def profile_of(session: Session, app_id: str, user_id: str | None) -> Profile | None:
+    """Return a user's profile; None without one, and without their consent."""
+    return queries.agreed_profile(session, app_id, user_of(user_id))
+
+
+def text_of(profile: Profile) -> str:
+    """Return what a profile says, one short line for each field."""
+    return "\n".join(lines_of(content_of(profile.fields, profile.notes)))
+
+
+def ask_for(database: Database, app_id: str, user_id: str | None, actor: str, now: datetime, metrics: Metrics) -> Shown:
+    """Return a user's profile for use, and put into audit and figures that it was used, or withheld.
+
+    With consent but no profile there is nothing to use, and nothing is written. Call it outside of any transaction.
+    """
+    with database.read() as session:
+        shown = Shown(agrees(session, app_id, user_id), profile_of(session, app_id, user_id))
+    if shown.consent and shown.profile is None:
+        return shown
+    kind = AuditKind.USED if shown.profile is not None else AuditKind.WITHHELD
+    with database.write() as session:
+        note(session, app_id, user_of(user_id), kind, actor, now)
+    metrics.profile_gate.labels(kind.value).inc()
+    return shown
+
+
+def to_embed(session: Session, app_id: str, model: str, limit: int) -> dict[Version, str]:
+    """Return the texts of an app's profiles that have no vector by a model."""
+    found = queries.unembedded(session, app_id, model, limit)
+    texts = {(one.user_id, one.version): text_of(one) for one in found}
+    return {version: text for version, text in texts.items() if text}
+
+
+def keep_vectors(session: Session, app_id: str, vectors: Mapping[Version, bytes], model: str) -> None:
+    """Give profiles their vectors, unless they were changed or erased since they were read."""
+    for (user_id, version), vector in vectors.items():
+        same = (Profile.app_id == app_id, Profile.user_id == user_id, Profile.version == version)
+        session.execute(update(Profile).where(*same).values(vector=vector, vector_model=model))
+
+
+__all__ = [
+    "Shown",
+    "Version",
+    "agrees",
+    "ask_for",
+    "keep_vectors",
+    "note",
+    "profile_of",
+    "text_of",
+    "to_embed",
+    "user_of",
+]

@@ -1,0 +1,72 @@
+"""Reads of profiles, consents and the audit. Outside this room a profile is had only through ``gate``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from shared.db.counting import count
+from shared.profiles.models import AuditEntry, Consent, Profile
+
+_AGREES = and_(Consent.app_id == Profile.app_id, Consent.user_id == Profile.user_id, Consent.given)
+
+
+def consent_of(session: Session, app_id: str, user_id: str) -> Consent | None:
+    """Return what a user said about having a profile, or None."""
+    return session.get(Consent, (app_id, user_id), populate_existing=True)
+
+
+def agreed_profile(session: Session, app_id: str, user_id: str) -> Profile | None:
+    """Return the profile of a user who agrees to having one."""
+    query = select(Profile).join(Consent, _AGREES).where(Profile.app_id == app_id, Profile.user_id == user_id)
+    return session.scalar(query, execution_options={"populate_existing": True})
+
+
+def agreed_profiles(session: Session, app_id: str) -> Sequence[tuple[Profile, Consent]]:
+    """Return an app's profiles, each with the consent it stands on."""
+    query = select(Profile, Consent).join(Consent, _AGREES).where(Profile.app_id == app_id)
+    return [(profile, consent) for profile, consent in session.execute(query.order_by(Profile.user_id))]
+
+
+def unembedded(session: Session, app_id: str, model: str, limit: int) -> Sequence[Profile]:
+    """Return an app's profiles that have no vector by a model."""
+    lacks = or_(Profile.vector_model.is_(None), Profile.vector_model != model)
+    query = select(Profile).join(Consent, _AGREES).where(Profile.app_id == app_id, lacks)
+    return session.scalars(query.order_by(Profile.user_id).limit(limit)).all()
+
+
+def audit_of(
+    session: Session, app_id: str, user_id: str | None, limit: int, before: int | None = None
+) -> Sequence[AuditEntry]:
+    """Return the lines of an app's audit, or of one user's, newest first; ``before`` is the key to go on below."""
+    query = select(AuditEntry).where(AuditEntry.app_id == app_id).order_by(AuditEntry.key.desc()).limit(limit)
+    query = query if user_id is None else query.where(AuditEntry.user_id == user_id)
+    return session.scalars(query if before is None else query.where(AuditEntry.key < before)).all()
+
+
+def line_since(
+    session: Session, app_id: str, user_id: str, kind: str, actor: str, since: datetime, until: datetime
+) -> int | None:
+    """Return the key of the last line of a kind and an actor that was begun after ``since``, by ``until``."""
+    mine = (AuditEntry.app_id == app_id, AuditEntry.user_id == user_id)
+    same = (AuditEntry.kind == kind, AuditEntry.actor == actor, AuditEntry.at > since, AuditEntry.at <= until)
+    return session.scalar(select(AuditEntry.key).where(*mine, *same).order_by(AuditEntry.key.desc()).limit(1))
+
+
+def count_profiles(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many profiles an app has, or one of its users."""
+    query = select(func.count()).select_from(Profile).where(Profile.app_id == app_id)
+    return count(session, query if user_id is None else query.where(Profile.user_id == user_id))
+
+
+def count_consents(session: Session, app_id: str) -> int:
+    """Return of how many users of an app it is known whether they agree."""
+    return count(session, select(func.count()).select_from(Consent).where(Consent.app_id == app_id))
+
+
+def count_audit(session: Session, app_id: str) -> int:
+    """Return how many lines an app's audit has."""
+    return count(session, select(func.count()).select_from(AuditEntry).where(AuditEntry.app_id == app_id))

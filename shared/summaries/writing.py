@@ -1,0 +1,82 @@
+"""Keeping a summary and its vector, and forgetting summaries for good.
+
+What is summarised when is left to ``shared.conversations.summarising``, what it says to the agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, update
+from sqlalchemy.orm import Session
+
+from shared.conversations.models import Conversation
+from shared.db.counting import rows_changed
+from shared.ids import new_id
+from shared.llm.tokens import estimate_tokens
+from shared.summaries import queries
+from shared.summaries.models import Summary
+
+
+@dataclass(frozen=True)
+class NewSummary:
+    """What was made of a part of a conversation, from one position to another, both included."""
+
+    content: str
+    agent: str
+    from_position: int
+    to_position: int
+    vector: bytes | None = None
+    vector_model: str | None = None
+    job_id: str | None = None
+
+
+def keep(session: Session, conversation: Conversation, new: NewSummary, now: datetime) -> Summary:
+    """Keep a summary of a locked conversation."""
+    summary = Summary(
+        summary_id=new_id("sum", now),
+        app_id=conversation.app_id,
+        conversation_key=conversation.key,
+        conversation_id=conversation.conversation_id,
+        content=new.content,
+        agent=new.agent,
+        from_position=new.from_position,
+        to_position=new.to_position,
+        tokens=estimate_tokens(new.content),
+        vector=new.vector,
+        vector_model=new.vector_model,
+        job_id=new.job_id,
+        created_at=now,
+    )
+    session.add(summary)
+    session.flush()
+    return summary
+
+
+def keep_vectors(session: Session, vectors: Mapping[int, bytes], model: str) -> None:
+    """Give summaries their vectors; those that are gone by now stay gone."""
+    for key, vector in vectors.items():
+        session.execute(update(Summary).where(Summary.key == key).values(vector=vector, vector_model=model))
+
+
+def forget_all(session: Session, app_id: str) -> dict[str, int]:
+    """Remove all summaries of a locked app; how far its conversations were summarised stays, so none comes back."""
+    return {"summaries": rows_changed(session, delete(Summary).where(Summary.app_id == app_id))}
+
+
+def forget_conversation(session: Session, conversation_key: int) -> dict[str, int]:
+    """Remove all summaries of a conversation of a locked app."""
+    mine = Summary.conversation_key == conversation_key
+    return {"summaries": rows_changed(session, delete(Summary).where(mine))}
+
+
+def left_of_app(session: Session, app_id: str) -> dict[str, int]:
+    """Count what is left of an app's summaries."""
+    return {"summaries": queries.count_of_app(session, app_id)}
+
+
+def left_of_conversation(session: Session, conversation_key: int) -> dict[str, int]:
+    """Count what is left of a conversation's summaries."""
+    return {"summaries": queries.count_of_conversation(session, conversation_key)}

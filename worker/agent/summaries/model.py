@@ -1,0 +1,150 @@
+"""The Memory Sub-Agent's part that summarises by asking a language model.
+
+It decides what the model is shown and which of its points are proposed. How a model is reached is the chat's.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import ConfigDict, model_validator
+
+from shared.llm.answers import Listed
+from shared.llm.calls import Meter, WorkKind
+from shared.llm.chat import Chat, Question
+from shared.llm.repair import ask_repairing
+from shared.llm.tokens import most_tokens
+from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
+from shared.wording import clean, shorten
+from worker.agent.facts.reading import readable
+from worker.agent.model_answers import is_apology
+from worker.agent.model_prompts import fill
+from worker.agent.model_reading import Line, fitting_parts, written
+from worker.agent.room import room_beside
+from worker.agent.summaries.protocol import Digest, Span, SummaryAgent
+
+_MOST_POINTS = 10
+_ANSWER_TOKENS = 160
+"""What an answer takes beside its text. The text may take one token per character."""
+_LEAST_ROOM = 200
+"""Tokens of conversation below which a window is of no use."""
+_PREVIOUS_SHARE = 4
+"""The summary before is shown in at most this fraction (a quarter) of what is free in the window."""
+_NOTES_SHARE = 3
+"""What is noted of a part takes at most a third of one, so that notes on notes come to an end."""
+_SAID = "Said since then, to be summarised"
+_NOTED = "Notes on a single long message, to be summarised"
+
+
+class SummaryAnswer(Listed):
+    """The points of a summary; an empty list is an answer, and so is the list without the object."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    listed_as: ClassVar[str] = "points"
+
+    points: list[str]
+
+    @model_validator(mode="after")
+    def _says_something(self) -> SummaryAnswer:
+        for point in self.points:
+            if not distinct([point]):
+                raise ValueError("a point has no words")
+            if is_apology(clean(point)):
+                raise ValueError("a point is an apology and not what was asked for")
+        return self
+
+
+def _mark() -> str:
+    return secrets.token_hex(4)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One span under way."""
+
+    span: Span
+    previous: str
+    code: frozenset[str]
+    room: int
+    meter: Meter
+
+    def complaint(self, answer: SummaryAnswer) -> str | None:
+        if any(repeats_code(point, self.code) for point in answer.points):
+            return "a point copies code; say in words what it does"
+        length = tokens_of(answer.points)
+        if length > MOST_TOKENS:
+            return f"the points take {length} tokens together and may take at most {MOST_TOKENS}"
+        return None
+
+
+class ModelSummaryAgent(SummaryAgent):
+    """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
+
+    def __init__(
+        self, chat: Chat, name: str, context_tokens: int, timeout_seconds: float, mark: Callable[[], str] = _mark
+    ) -> None:
+        """``mark`` gives an unforeseeable word, so that no message can pretend to end the material."""
+        self._chat = chat
+        self._name = name
+        self._context_tokens = context_tokens
+        self._timeout_seconds = timeout_seconds
+        self._mark = mark
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def summarise(self, span: Span, meter: Meter) -> Digest:
+        previous = _fitting(span.previous or "", self._room(span, "") // _PREVIOUS_SHARE)
+        room = self._room(span, previous)
+        task = _Task(span, previous, code_lines(turn.content for turn in span.turns), room, meter)
+        reading = readable(span.turns, room)
+        parts, what = list(reading.parts), _SAID
+        while len(parts) > 1:
+            notes = [line for part in parts for line in self._notes(task, part, what)]
+            parts, what = fitting_parts(notes, room), _NOTED
+        return Digest(self._ask(task, parts[0], what) if parts else (), reading.turns)
+
+    def _notes(self, task: _Task, part: Sequence[Line], what: str) -> list[Line]:
+        """Return what a part of a message too long for the window comes to, as lines to be read once more."""
+        kept, left = [], task.room // _NOTES_SHARE
+        for point in self._ask(task, part, what):
+            line = Line(f"- {point}", ())
+            left -= line.tokens
+            if left < 0:
+                break
+            kept.append(line)
+        return kept
+
+    def _ask(self, task: _Task, part: Sequence[Line], what: str) -> tuple[str, ...]:
+        question = self._question(task.span, part, what, task.previous)
+        answer = ask_repairing(self._chat, question, self._timeout_seconds, task.meter, task.complaint, lambda _: None)
+        return tuple(point for point in distinct(answer.points) if not repeats_code(point, task.code))
+
+    def _room(self, span: Span, previous: str) -> int:
+        return room_beside(self._question(span, (), _NOTED, previous), self._context_tokens, _LEAST_ROOM)
+
+    def _question(self, span: Span, part: Sequence[Line], what: str, previous: str) -> Question[SummaryAnswer]:
+        prompt = fill(
+            "summary",
+            mark=self._mark(),
+            app=clean(span.app_name),
+            previous=previous or "(none)",
+            what=what,
+            conversation=written(part),
+            most=_MOST_POINTS,
+            limit=MOST_CHARS,
+        )
+        tokens = min(MOST_CHARS + _ANSWER_TOKENS, self._context_tokens // 4)
+        # The first line of what is shown holds the mark, so no server has cached anything behind it.
+        return Question(WorkKind.SUMMARISE, prompt.system, prompt.user, SummaryAnswer, tokens, fresh=prompt.user)
+
+
+def _fitting(text: str, room: int) -> str:
+    """Return the beginning of a text that takes at most ``room`` tokens."""
+    short = shorten(text, room) if text else ""
+    # Three tokens is the most one character takes.
+    return short if most_tokens(short) <= room else shorten(text, max(1, room // 3))

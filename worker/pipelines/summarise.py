@@ -1,0 +1,212 @@
+"""Summarises what was said in a conversation since the last time.
+
+Read, then think and embed with no transaction open, then write in one: the summary, how far the conversation has been
+summarised, and the end of the job. An embedder that is away costs only the vector, which a later job makes up for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App
+from shared.apps.queries import get_app, lock_app
+from shared.clock import Clock
+from shared.context.block import without_recalled
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import has_words_from, lock_by_key, messages_of
+from shared.conversations.summarising import ask, move_on
+from shared.db.engine import Database
+from shared.energy.accounting import Accountant
+from shared.energy.ledger import Booking
+from shared.errors import Configuration, LeaseLost, OverBudget, Purged, Transient
+from shared.llm.calls import Meter
+from shared.llm.embedding import Embedder, to_bytes
+from shared.outbox.models import JobState
+from shared.outbox.ownership import Claim
+from shared.summaries.bullets import written
+from shared.summaries.queries import newest
+from shared.summaries.writing import NewSummary, keep
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics, agent_kind
+from shared.tuning.queries import in_force
+from shared.tuning.values import Tuning
+from worker.agent.protocol import SPOKEN_ROLES, Turn
+from worker.agent.summaries.protocol import Span, SummaryAgent
+from worker.pipelines import missing_vectors
+from worker.pipelines.ending import end
+from worker.pipelines.missing_vectors import Missing
+
+BATCH = 200
+"""Messages looked at in one job; what is left is asked for again."""
+NOTHING = "nothing worth a summary"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was read: the turns to think about, and where they lie in the conversation."""
+
+    span: Span
+    start: int
+    """Position of the first message looked at."""
+    positions: tuple[int, ...]
+    """Of the span's turns."""
+    end: int
+    """Position after the last message looked at."""
+    until: int
+    """Position after the last message there was."""
+    missing: Missing
+
+    def seen_after(self, turns_read: int) -> int:
+        """Return how far the conversation has been summarised once so many turns were read."""
+        return self.end if turns_read >= len(self.positions) else self.positions[turns_read]
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What is to be written."""
+
+    content: str
+    turns_read: int
+    vectors: tuple[bytes, ...]
+    """That of the content, where it says anything, then those that were missing; none while the embedder is away."""
+
+
+class Summarise:
+    """The pipeline of ``summarise`` jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        agent: SummaryAgent,
+        embedder: Embedder,
+        accountant: Accountant,
+        metrics: Metrics,
+        max_attempts: int,
+        defaults: Tuning,
+    ) -> None:
+        """``defaults``: the settings' values, in force where nothing was changed."""
+        self._database = database
+        self._clock = clock
+        self._agent = agent
+        self._embedder = embedder
+        self._accountant = accountant
+        self._metrics = metrics
+        self._max_attempts = max_attempts
+        self._defaults = defaults
+        self._log = get_logger()
+
+    def __call__(self, claim: Claim) -> JobState:
+        """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
+        seen = self._read(claim)
+        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
+        return self._write(claim, seen, self._think(seen, meter))
+
+    def _read(self, claim: Claim) -> Seen:
+        with self._database.read() as session:
+            app = get_app(session, claim.app_id)
+            _refuse(app, claim)
+            conversation = session.get(Conversation, claim.conversation_key)
+            if conversation is None:
+                raise _erased(claim)
+            return self._look(session, app, conversation)
+
+    def _look(self, session: Session, app: App, conversation: Conversation) -> Seen:
+        start = conversation.summarised
+        batch = messages_of(session, conversation.key, BATCH, start - 1)
+        new = [(message.position, turn) for message in batch if (turn := _turn(message)) is not None]
+        previous = newest(session, conversation.key)
+        span = Span(
+            app_name=app.name,
+            conversation_id=conversation.conversation_id,
+            turns=tuple(turn for _, turn in new),
+            previous=None if previous is None else previous.content,
+        )
+        return Seen(
+            span=span,
+            start=start,
+            positions=tuple(position for position, _ in new),
+            end=batch[-1].position + 1 if batch else start,
+            until=conversation.message_count,
+            missing=missing_vectors.missing(session, app.app_id, self._embedder.name),
+        )
+
+    def _think(self, seen: Seen, meter: Meter) -> Thought:
+        if not seen.span.turns:
+            return Thought("", 0, ())
+        digest = self._agent.summarise(seen.span, meter)
+        content = written(digest.points)
+        texts = [*([content] if content else []), *seen.missing.texts]
+        return Thought(content, digest.turns_read, self._embed(texts, meter))
+
+    def _embed(self, texts: Sequence[str], meter: Meter) -> tuple[bytes, ...]:
+        """Return a vector for each text, or none at all while the embedder is away."""
+        if not texts:
+            return ()
+        try:
+            return tuple(to_bytes(vector) for vector in self._embedder.embed(texts, meter))
+        except (Transient, Configuration, OverBudget) as error:
+            self._log.warning("summary_not_embedded", embedder=self._embedder.name, why=error.code)
+            self._metrics.embedding_failures.inc()
+            return ()
+
+    def _write(self, claim: Claim, seen: Seen, thought: Thought) -> JobState:
+        state = JobState.DONE if thought.content else JobState.NOTHING
+        after = seen.seen_after(thought.turns_read)
+        with self._database.write() as session:
+            now = self._clock.now()
+            app = lock_app(session, claim.app_id)
+            _refuse(app, claim)
+            conversation = self._unmoved(session, claim, seen.start)
+            end(session, claim, state, now, None if thought.content else NOTHING)
+            self._keep(session, conversation, seen, thought, after, claim.job_id)
+            frequency = in_force(session, self._defaults, claim.app_id).summary_frequency
+            move_on(session, conversation, after, frequency, now)
+            if after < seen.until and has_words_from(session, conversation.key, after):
+                ask(session, conversation, app.purge_epoch, now, self._max_attempts)
+        self._tell(claim, state, after - seen.start)
+        return state
+
+    def _unmoved(self, session: Session, claim: Claim, start: int) -> Conversation:
+        conversation = lock_by_key(session, claim.conversation_key)
+        if conversation is None:
+            raise _erased(claim)
+        if conversation.summarised != start:
+            raise Transient("How far the conversation was summarised has changed meanwhile; it is read again.")
+        return conversation
+
+    def _keep(
+        self, session: Session, conversation: Conversation, seen: Seen, thought: Thought, after: int, job_id: str
+    ) -> None:
+        model, vectors = self._embedder.name, thought.vectors
+        if thought.content:
+            own, vectors = (vectors[0], vectors[1:]) if vectors else (None, ())
+            by = None if own is None else model
+            new = NewSummary(thought.content, self._agent.name, seen.start, after - 1, own, by, job_id)
+            keep(session, conversation, new, self._clock.now())
+        missing_vectors.keep(session, conversation.app_id, seen.missing, vectors, model)
+
+    def _tell(self, claim: Claim, state: JobState, messages: int) -> None:
+        if state is JobState.DONE:
+            self._metrics.summaries_made.labels(agent_kind(self._agent.name)).inc()
+        self._log.info("summarised", job_id=claim.job_id, app_id=claim.app_id, state=state, messages=messages)
+
+
+def _refuse(app: App, claim: Claim) -> None:
+    if app.purge_epoch != claim.epoch:
+        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+
+
+def _erased(claim: Claim) -> LeaseLost:
+    return LeaseLost(f"The conversation of job {claim.job_id} was erased.")
+
+
+def _turn(message: Message) -> Turn | None:
+    """Return what a person or the assistant said, without what was recalled into it; None when nothing is left."""
+    if message.role not in SPOKEN_ROLES:
+        return None
+    content = without_recalled(message.content).strip()
+    return Turn(message.message_id, message.role, message.name, content, message.created_at) if content else None
