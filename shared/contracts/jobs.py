@@ -68,6 +68,8 @@ ROUTES: dict[JobKind, tuple[str, Queue]] = {
 
 MEMORY_PRIORITY = 7
 """Memory work is of low priority: 0 is first, 9 is last."""
+INDEX_PRIORITY = 8
+"""Work on the indexes comes after it: words find what has no vector yet. No other work has this priority."""
 
 
 class JobMessage(BaseModel):

@@ -20,4 +20,4 @@ def insert_all_if_absent(session: Session, table: type[Base], rows: Sequence[Map
     """Insert rows; those whose key stands already stay as they are."""
     if rows:
         dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
-        session.execute(dialect.insert(table.__table__).on_conflict_do_nothing(), list(rows))  # type: ignore[arg-type]
+        session.execute(dialect.insert(table.__table__).on_conflict_do_nothing(), list(rows))

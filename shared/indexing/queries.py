@@ -8,21 +8,26 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import column, func, select, table
+from sqlalchemy import BigInteger, ColumnElement, Integer, Select, String, Text, and_, column, func, or_, select, table
 from sqlalchemy.orm import Session
 
+from shared.contracts.jobs import JobKind
+from shared.contracts.values import LARGEST_INTEGER
 from shared.db.counting import count
-from shared.indexing.models import AppIndex, MessageVector, SetState, VectorSet
+from shared.indexing.models import AppIndex, MessageVector, Passage, SetState, Unembedded, VectorSet
+from shared.indexing.places import LAST_CONVERSATION, LAST_POSITION, POSITION_BITS
+from shared.outbox.queries import is_open_in_lane as has_open
 
 _SAID = table(
     "messages",
-    column("key"),
-    column("app_id"),
-    column("conversation_key"),
-    column("position"),
-    column("role"),
-    column("content"),
+    column("key", BigInteger),
+    column("app_id", String),
+    column("conversation_key", BigInteger),
+    column("position", BigInteger),
+    column("role", String),
+    column("content", Text),
 )
+_APPS = table("apps", column("app_id", String), column("purge_epoch", Integer))
 _FRESH = {"populate_existing": True}
 _SPOKEN = ("user", "assistant")
 
@@ -133,7 +138,7 @@ def unembedded(session: Session, app_id: str, limit: int) -> dict[int, SaidMessa
     )
     first = select(Unembedded.place).where(Unembedded.app_id == app_id).order_by(Unembedded.place.desc()).limit(limit)
     query = _said().add_columns(Unembedded.place).select_from(Unembedded).outerjoin(_SAID, of_place)
-    rows = session.execute(query.where(Unembedded.place.in_(first.scalar_subquery())))
+    rows = session.execute(query.where(Unembedded.place.in_(first)).order_by(Unembedded.place.desc()))
     return {place: None if said[0] is None else SaidMessage(*said) for *said, place in rows}
 
 
@@ -172,9 +177,8 @@ def places_without_vectors(session: Session, kept: VectorSet, after: int) -> Seq
     place = _SAID.c.conversation_key.bitwise_lshift(POSITION_BITS).bitwise_or(_SAID.c.position)
     one = MessageVector
     has = select(one.key).where(one.set_key == kept.key, one.place == place, one.part == 0).exists()
-    said = (_SAID.c.app_id == kept.app_id, _SAID.c.key > after, _SAID.c.role.in_(_SPOKEN), _is_placed(), ~has)
-    blank = func.trim(_SAID.c.content) == ""
-    return session.scalars(select(place).where(*said, ~blank)).all()
+    said = (_SAID.c.app_id == kept.app_id, _SAID.c.key > after, _SAID.c.role.in_(_SPOKEN), _is_placed())
+    return session.scalars(select(place).where(*said, ~has)).all()
 
 
 def _is_placed() -> ColumnElement[bool]:
@@ -184,3 +188,46 @@ def _is_placed() -> ColumnElement[bool]:
 def has_passages(session: Session, keys: Collection[int]) -> set[int]:
     """Return which of some messages have passages."""
     return set(session.scalars(select(Passage.message_key).where(Passage.message_key.in_(keys)).distinct()))
+
+
+def epochs_of_apps_with_messages(session: Session) -> dict[str, int]:
+    """Return the purge epochs of the apps that have messages."""
+    has_some = select(_SAID.c.key).where(_SAID.c.app_id == _APPS.c.app_id).exists()
+    rows = session.execute(select(_APPS.c.app_id, _APPS.c.purge_epoch).where(has_some).order_by(_APPS.c.app_id))
+    return {app_id: epoch for app_id, epoch in rows}  # noqa: C416
+
+
+def count_spoken(session: Session, app_id: str) -> int:
+    """Return how many messages an app has that belong into the indexes; blank ones are counted although they do not."""
+    spoken = (_SAID.c.app_id == app_id, _SAID.c.role.in_(_SPOKEN), _is_placed())
+    return count(session, select(func.count()).select_from(_SAID).where(*spoken))
+
+
+def count_passages(session: Session, app_id: str, first: int = 0, last: int = LARGEST_INTEGER) -> int:
+    """Return how many passages an app has, between two places."""
+    mine = (Passage.app_id == app_id, Passage.place.between(first, last))
+    return count(session, select(func.count()).select_from(Passage).where(*mine))
+
+
+def count_vectors_between(session: Session, app_id: str, first: int, last: int) -> int:
+    """Return how many vectors an app has between two places, in all of its sets."""
+    sets = [one.key for one in sets_of(session, app_id)]
+    mine = (MessageVector.set_key.in_(sets), MessageVector.place.between(first, last))
+    return count(session, select(func.count()).select_from(MessageVector).where(*mine))
+
+
+def apps_to_embed(session: Session, model: str, limit: int) -> list[str]:
+    """Return apps that have messages without vectors or sets to see to, and no unfinished job for it."""
+    waiting = _apps_unembedded(limit)
+    unsettled = or_(VectorSet.state != SetState.SERVING, VectorSet.model != model)
+    of_sets = select(VectorSet.app_id).where(unsettled, ~has_open(VectorSet.app_id, JobKind.EMBED_MESSAGES))
+    return sorted({*session.scalars(waiting), *session.scalars(of_sets.distinct().limit(limit))})
+
+
+def _apps_unembedded(limit: int) -> Select[str]:
+    """Return apps that have messages without vectors, by looking once for each app and not at each message."""
+    first = select(func.min(Unembedded.app_id).label("app_id")).cte("waiting", recursive=True)
+    after = select(func.min(Unembedded.app_id)).where(Unembedded.app_id > first.c.app_id).scalar_subquery()
+    waiting = first.union_all(select(after).where(first.c.app_id.is_not(None)))
+    has_none = ~has_open(waiting.c.app_id, JobKind.EMBED_MESSAGES)
+    return select(waiting.c.app_id).where(waiting.c.app_id.is_not(None), has_none).limit(limit)

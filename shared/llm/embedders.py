@@ -33,3 +33,10 @@ def make_embedder_by_name(name: str, host: str, seconds: float) -> Embedder | No
     if name == NgramEmbedder.name:
         return NgramEmbedder()
     return make_embedder(name, host, seconds) if name.startswith(OLLAMA) else None
+
+
+def embedder_name(setting: str | None) -> str:
+    """Return what the embedder for ``setting`` is called, without building it."""
+    if setting is None:
+        return MiniLmEmbedder.name if is_installed() else NgramEmbedder.name
+    return NgramEmbedder.name if setting == NGRAMS else setting

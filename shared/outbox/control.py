@@ -35,7 +35,7 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
         return _run_again(session, job, now)
     if job.epoch != epoch:
         raise Conflict(f"Job {job_id} was asked for before the app's memories were purged; it cannot be replayed.")
-    if job.conversation_key is None:
+    if job.conversation_key is None and job.conversation_id is not None:
         raise Conflict(f"What job {job_id} was about has been erased; it cannot be replayed.")
     return _run_again(session, job, now)
 

@@ -101,6 +101,11 @@ def finish(session: Session, held: Claim, state: JobState, now: datetime, reason
     lanes.refresh(session, job.app_id, job.track, now)
 
 
+def confirm(session: Session, held: Claim) -> None:
+    """Make sure of a job before part of its result is written. Raises: LeaseLost."""
+    _held(session, held)
+
+
 def put_off(
     session: Session, held: Claim, why: str, until: datetime, now: datetime, changed_at: datetime | None = None
 ) -> None:

@@ -6,10 +6,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, func, literal_column, or_, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    SQLColumnExpression,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+)
 from sqlalchemy.orm import Session
 
-from shared.contracts.jobs import Track
+from shared.contracts.jobs import INDEX_PRIORITY, JobKind, Track
 from shared.errors import NotFound
 from shared.outbox.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, Lane
 
@@ -69,6 +80,19 @@ def has_open(session: Session, conversation_key: int, kind: str) -> bool:
     """Whether a job of a kind of a conversation is unfinished."""
     query = select(Job.seq).where(Job.conversation_key == conversation_key, Job.kind == kind, Job.state.in_(OPEN))
     return session.scalar(query.limit(1)) is not None
+
+
+def is_open_in_lane(app_id: SQLColumnExpression[str], kind: JobKind) -> ColumnElement[bool]:
+    """Say of an app that a job of a kind about its indexes is unfinished; by the indexes of its lane."""
+    mine = (Job.app_id == app_id, Job.track == Track.THOUGHT, Job.kind == kind)
+    waits = select(Job.seq).where(*mine, Job.priority == INDEX_PRIORITY, _is_one_of(WAITING)).exists()
+    return or_(waits, select(Job.seq).where(*mine, _is_one_of(IN_FLIGHT)).exists())
+
+
+def last_of_kind(session: Session, app_id: str, kind: JobKind) -> Job | None:
+    """Return the job of a kind that an app asked for last."""
+    query = select(Job).where(Job.app_id == app_id, Job.kind == kind).order_by(Job.seq.desc()).limit(1)
+    return session.scalar(query, execution_options={"populate_existing": True})
 
 
 def conversations_with_open(session: Session, app_id: str, kind: str) -> Sequence[int]:
