@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from prometheus_client import CollectorRegistry
 
@@ -18,7 +19,7 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of
 from shared.events.addresses import guard_of
-from shared.llm.embedders import make_embedder
+from shared.llm.embedders import make_embedder, make_embedder_by_name
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_chat
 from shared.outbox.ownership import Owner
@@ -40,8 +41,10 @@ from worker.courier import Courier
 from worker.pipelines.attempt import Attempts, Pipeline, Timing
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.deliver_webhook import DeliverWebhook
+from worker.pipelines.embed_messages import EmbedMessages
 from worker.pipelines.end_conversation import EndConversationByMessage
 from worker.pipelines.extract_facts import ExtractFacts
+from worker.pipelines.index_messages import IndexMessages
 from worker.pipelines.summarise import Summarise
 
 
@@ -82,6 +85,8 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.CREATE_MEMORY: create,
             JobKind.EXTRACT_FACTS: extract,
             JobKind.SUMMARISE: summarise,
+            JobKind.EMBED_MESSAGES: _embed_messages(settings, database, clock, agents.embedder, accountant),
+            JobKind.INDEX_MESSAGES: IndexMessages(database, clock, metrics),
             JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, _courier(settings), metrics),
         },
         end_conversation=EndConversationByMessage(
@@ -89,6 +94,16 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
         ),
         metrics=metrics,
     )
+
+
+def _embed_messages(
+    settings: Settings, database: Database, clock: Clock, embedder: Embedder, accountant: Accountant
+) -> EmbedMessages:
+    @cache
+    def former(name: str) -> Embedder | None:
+        return make_embedder_by_name(name, settings.ollama_host, settings.model_timeout_seconds)
+
+    return EmbedMessages(database, clock, embedder, accountant, accountant.metrics, settings.embed_batch, former)
 
 
 def _courier(settings: Settings) -> Courier:

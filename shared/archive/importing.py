@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
+from shared.archive.derived import in_profiles, in_summaries
 from shared.archive.document import (
     Archive,
     ArchivedChange,
@@ -29,6 +30,7 @@ from shared.archive.importing_facts import ArrivingFacts, import_cause
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
 from shared.errors import Conflict, Limit
+from shared.indexing import writing
 from shared.memories import queries
 from shared.memories.history import Sources, Texts, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin
@@ -52,6 +54,9 @@ class Imported:
     facts_skipped: int = 0
     fact_changes: int = 0
     fact_changes_skipped: int = 0
+    summaries: int = 0
+    profiles: int = 0
+    profiles_skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,7 @@ class _Arrival:
         for memory in arriving:
             self._take_memory(memory, cap)
         self._take_facts()
+        self._take_profiles()
         return self.done
 
     def _take_facts(self) -> None:
@@ -113,6 +119,10 @@ class _Arrival:
         arriving.carry_out(self.archive.facts, self.archive.fact_history)
         self.done.facts, self.done.facts_skipped = arriving.facts, arriving.skipped
         self.done.fact_changes, self.done.fact_changes_skipped = arriving.changes, arriving.changes_skipped
+
+    def _take_profiles(self) -> None:
+        taken = in_profiles(self.session, self.app.app_id, self.archive.profiles, IMPORT, self.now)
+        self.done.profiles, self.done.profiles_skipped = taken
 
     def _take_conversation(self, archived: ArchivedConversation) -> None:
         present = find_conversation(self.session, self.app.app_id, archived.conversation_id)
@@ -126,7 +136,12 @@ class _Arrival:
         self.keys[archived.conversation_id] = conversation.key
         if conversation.ended_at is not None:
             self.arrived_ended[archived.conversation_id] = conversation.key
-        self.session.add_all(_in_messages(conversation, archived.messages))
+        messages = _in_messages(conversation, archived.messages)
+        self.session.add_all(messages)
+        self.session.flush()
+        writing.index(self.session, self.app.app_id, messages)
+        in_summaries(self.session, conversation, archived.summaries)
+        self.done.summaries += len(archived.summaries)
         self.done.conversations += 1
         self.done.messages += len(archived.messages)
 
@@ -261,6 +276,8 @@ def _in_conversation(app_id: str, archived: ArchivedConversation) -> Conversatio
         ended_at=archived.ended_at,
         end_reason=archived.end_reason,
         facts_seen=min(archived.facts_seen, len(archived.messages)),
+        summarised=min(archived.summarised, len(archived.messages)),
+        turns_since_summary=min(archived.turns_since_summary, len(archived.messages)),
     )
 
 

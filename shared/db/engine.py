@@ -92,9 +92,10 @@ class Database:
                 _truncate_log(connection, min(patience_seconds, BUSY_TIMEOUT_SECONDS))
         else:
             # Ours alone: the server's catalogues hold no text, and are most of the work.
-            ours = ", ".join(table.name for table in Base.metadata.sorted_tables)
+            ours = [table.name for table in Base.metadata.sorted_tables]
             with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                connection.execute(sa.text(f"VACUUM {ours}"))
+                words = connection.scalar(sa.text("SELECT to_regclass('message_words')::text"))
+                connection.execute(sa.text(f"VACUUM {', '.join([*ours, *([words] if words else [])])}"))
 
     def dispose(self) -> None:
         """Close this process's connections."""

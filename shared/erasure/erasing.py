@@ -1,4 +1,5 @@
-"""Purging memories, clearing facts, erasing a conversation or an app; each leaves counts, times and ids, and no text.
+"""Purging memories, clearing facts, withdrawing a consent, erasing a conversation or an app; each leaves counts, times
+and ids, and no text.
 
 A purge raises the app's epoch and cancels unfinished jobs in the same transaction, so work already in flight can
 no longer write; drafts of answers, which may quote what is erased, are withdrawn. Scrubbing the database's files comes
@@ -34,12 +35,18 @@ from shared.facts.deleting import RULE_UNDO_OVER
 from shared.facts.models import FactClear
 from shared.facts.queries import due_deletes
 from shared.ids import new_id
+from shared.indexing import forgetting as index_forgetting
 from shared.memories import forgetting
 from shared.memories.models import Memory, Origin
 from shared.outbox.control import abandon_all
 from shared.outbox.models import OPEN
 from shared.outbox.ownership import abandon
 from shared.outbox.queries import jobs_of_conversation
+from shared.profiles import consent
+from shared.profiles.gate import agrees, note
+from shared.profiles.models import AuditKind
+from shared.summaries import writing as summaries
+from shared.tuning.changing import forget as forget_tuning
 
 _MEMORY_WORK = (Track.THOUGHT,)
 """What a purge stops. Deliveries to webhooks go on: they carry what still stands when they are made."""
@@ -65,6 +72,9 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     erased |= fact_forgetting.forget_all(session, app_id)
     fact_forgetting.forget_clears(session, app_id)
     forgetting.part_from(session, Origin.app_id == app_id)
+    erased |= consent.forget_all(session, app_id)
+    forget_tuning(session, app_id)
+    erased |= index_forgetting.forget_app(session, app_id)
     erased["answers"] = rows_changed(session, delete(Answer).where(Answer.app_id == app_id))
     erased["messages"] = rows_changed(session, delete(Message).where(Message.app_id == app_id))
     erased["conversations"] = rows_changed(session, delete(Conversation).where(Conversation.app_id == app_id))
@@ -73,6 +83,8 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
         left_of_app(session, app_id)
         | queries.rows_of_app(session, app_id)
         | fact_forgetting.left_of_app(session, app_id)
+        | consent.left_of_app(session, app_id)
+        | index_forgetting.left_of_app(session, app_id)
     )
     left |= {"events": count_events(session, app_id), "webhooks": count_webhooks(session, app_id)}
     return _receipt(session, app, "data", actor, erased, left, now)
@@ -90,6 +102,8 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     erased = {"events": told, "drafts": drafts}
     erased |= forgetting.forget_conversation(session, app_id, conversation.key, cause)
     erased |= fact_forgetting.forget_conversation(session, app_id, conversation.key, cause)
+    erased |= index_forgetting.forget_conversation(session, app_id, conversation.key)
+    erased |= summaries.forget_conversation(session, conversation.key)
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
     erased["answers"] = rows_changed(session, delete(Answer).where(Answer.conversation_key == conversation.key))
     erased["messages"] = rows_changed(session, delete(Message).where(Message.conversation_key == conversation.key))
@@ -97,6 +111,8 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     session.flush()
     left = forgetting.left_of_conversation(session, app_id, conversation.key)
     left |= fact_forgetting.left_of_conversation(session, app_id, conversation.key)
+    left |= index_forgetting.left_of_conversation(session, app_id, conversation.key)
+    left |= summaries.left_of_conversation(session, conversation.key)
     left |= queries.rows_of_conversation(session, app_id, conversation.key)
     left["events"] = count_events(session, app_id, conversation_id)
     return _receipt(session, app, "conversation", actor, erased, left, now)
@@ -159,13 +175,33 @@ def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure
     return _receipt(session, app, "fact", RULE_UNDO_OVER, erased, left, now)
 
 
+def withdraw_consent(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> Erasure | None:
+    """Take a user's consent back and erase their profile; None where they had not given it. Raises: NotFound."""
+    app = lock_app(session, app_id)
+    if not agrees(session, app_id, user_id):
+        return None
+    consent.withdraw(session, app_id, user_id, actor, now)
+    return _erase_profile(session, app, user_id, actor, now)
+
+
+def erase_profile(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> Erasure:
+    """Erase a user's profile; the consent stays as it is. Raises: NotFound."""
+    app = lock_app(session, app_id)
+    note(session, app_id, user_id, AuditKind.ERASED, actor, now)
+    return _erase_profile(session, app, user_id, actor, now)
+
+
 def left_of_app(session: Session, app_id: str) -> dict[str, int]:
     """Count, store by store, what is left of an app's memories after a purge."""
     session.flush()
-    return forgetting.left_of_app(session, app_id) | {
-        "idempotencyKeys": queries.count_idempotency_keys(session, app_id),
-        "unfinishedJobs": queries.count_unfinished_jobs(session, app_id, _MEMORY_WORK),
-    }
+    return (
+        forgetting.left_of_app(session, app_id)
+        | summaries.left_of_app(session, app_id)
+        | {
+            "idempotencyKeys": queries.count_idempotency_keys(session, app_id),
+            "unfinishedJobs": queries.count_unfinished_jobs(session, app_id, _MEMORY_WORK),
+        }
+    )
 
 
 def _forget_memories(session: Session, app: App, now: datetime, work: Collection[Track]) -> dict[str, int]:
@@ -177,8 +213,18 @@ def _forget_memories(session: Session, app: App, now: datetime, work: Collection
         record_end_of_job(session, app.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
     erased = {"unfinishedJobs": len(stopped)}
     erased |= forgetting.forget_all(session, app.app_id)
+    erased |= summaries.forget_all(session, app.app_id)
     erased["idempotencyKeys"] = _forget_answers(session, app.app_id)
     return erased
+
+
+def _erase_profile(session: Session, app: App, user_id: str, actor: str, now: datetime) -> Erasure:
+    """Erase a profile, and what may quote it: drafts of answers, and remembered answers of the interface."""
+    erased = consent.forget_profile(session, app.app_id, user_id) | {"drafts": _withdraw_drafts(session, app, now)}
+    erased["idempotencyKeys"] = _forget_answers(session, app.app_id)
+    left = consent.left_of_profile(session, app.app_id, user_id)
+    left["idempotencyKeys"] = queries.count_idempotency_keys(session, app.app_id)
+    return _receipt(session, app, "profile", actor, erased, left, now)
 
 
 def _withdraw_drafts(session: Session, app: App, now: datetime) -> int:

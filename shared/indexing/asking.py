@@ -31,11 +31,16 @@ def may_ask(last: Job | None, now: datetime) -> bool:
     return not last.finished_at <= now < last.finished_at + rest.get(JobState(last.state), timedelta())
 
 
+def may_ask_for_vectors(session: Session, app_id: str, now: datetime) -> bool:
+    """Whether a job for the vectors of an app's messages may be asked for now."""
+    last = last_of_kind(session, app_id, JobKind.EMBED_MESSAGES)
+    said_since = last is not None and last.state == JobState.NOTHING and queries.has_unembedded(session, app_id)
+    return said_since or may_ask(last, now)
+
+
 def ask_for_vectors(session: Session, app_id: str, epoch: int, now: datetime, max_attempts: int) -> Job | None:
     """Ask for the vectors of a locked app's messages; None while a job is under way, or it is too early for another."""
-    last = last_of_kind(session, app_id, JobKind.EMBED_MESSAGES)
-    fresh = last is not None and last.state == JobState.NOTHING and queries.count_unembedded(session, app_id) > 0
-    if not fresh and not may_ask(last, now):
+    if not may_ask_for_vectors(session, app_id, now):
         return None
     return _enqueue(session, JobKind.EMBED_MESSAGES, app_id, epoch, now, max_attempts)
 

@@ -15,8 +15,8 @@ from shared.contracts.jobs import JobKind
 from shared.contracts.values import LARGEST_INTEGER
 from shared.db.counting import count
 from shared.indexing.models import AppIndex, MessageVector, Passage, SetState, Unembedded, VectorSet
-from shared.indexing.places import LAST_CONVERSATION, LAST_POSITION, POSITION_BITS
-from shared.outbox.queries import is_open_in_lane as has_open
+from shared.indexing.places import LAST_CONVERSATION, LAST_POSITION
+from shared.outbox.queries import is_open_in_lane
 
 _SAID = table(
     "messages",
@@ -29,6 +29,8 @@ _SAID = table(
 )
 _APPS = table("apps", column("app_id", String), column("purge_epoch", Integer))
 _FRESH = {"populate_existing": True}
+_POSITIONS = LAST_POSITION + 1
+"""Shifting bits is written otherwise on each database; multiplying is not."""
 _SPOKEN = ("user", "assistant")
 
 
@@ -133,8 +135,8 @@ def unembedded(session: Session, app_id: str, limit: int) -> dict[int, SaidMessa
     None for one whose message is gone.
     """
     of_place = and_(
-        _SAID.c.conversation_key == Unembedded.place.bitwise_rshift(POSITION_BITS),
-        _SAID.c.position == Unembedded.place.bitwise_and(LAST_POSITION),
+        _SAID.c.conversation_key == Unembedded.place // _POSITIONS,
+        _SAID.c.position == Unembedded.place % _POSITIONS,
     )
     first = select(Unembedded.place).where(Unembedded.app_id == app_id).order_by(Unembedded.place.desc()).limit(limit)
     query = _said().add_columns(Unembedded.place).select_from(Unembedded).outerjoin(_SAID, of_place)
@@ -145,6 +147,11 @@ def unembedded(session: Session, app_id: str, limit: int) -> dict[int, SaidMessa
 def still_unembedded(session: Session, places: Collection[int]) -> set[int]:
     """Return which of some places still wait for their vectors."""
     return set(session.scalars(select(Unembedded.place).where(Unembedded.place.in_(places))))
+
+
+def has_unembedded(session: Session, app_id: str) -> bool:
+    """Whether any message of an app waits for its vectors."""
+    return session.scalar(select(Unembedded.place).where(Unembedded.app_id == app_id).limit(1)) is not None
 
 
 def count_unembedded(session: Session, app_id: str) -> int:
@@ -174,7 +181,7 @@ def parts_kept(session: Session, set_key: int, places: Collection[int]) -> dict[
 
 def places_without_vectors(session: Session, kept: VectorSet, after: int) -> Sequence[int]:
     """Return the places of an app's messages above a key that have no vector in a set."""
-    place = _SAID.c.conversation_key.bitwise_lshift(POSITION_BITS).bitwise_or(_SAID.c.position)
+    place = _SAID.c.conversation_key * _POSITIONS + _SAID.c.position
     one = MessageVector
     has = select(one.key).where(one.set_key == kept.key, one.place == place, one.part == 0).exists()
     said = (_SAID.c.app_id == kept.app_id, _SAID.c.key > after, _SAID.c.role.in_(_SPOKEN), _is_placed())
@@ -216,18 +223,21 @@ def count_vectors_between(session: Session, app_id: str, first: int, last: int) 
     return count(session, select(func.count()).select_from(MessageVector).where(*mine))
 
 
-def apps_to_embed(session: Session, model: str, limit: int) -> list[str]:
-    """Return apps that have messages without vectors or sets to see to, and no unfinished job for it."""
-    waiting = _apps_unembedded(limit)
+def apps_to_embed(session: Session, model: str, after: str, limit: int) -> list[str]:
+    """Return apps that have messages without vectors or sets to see to, and no unfinished job for it; by id."""
+    waiting = session.scalars(_apps_unembedded(after, limit))
     unsettled = or_(VectorSet.state != SetState.SERVING, VectorSet.model != model)
-    of_sets = select(VectorSet.app_id).where(unsettled, ~has_open(VectorSet.app_id, JobKind.EMBED_MESSAGES))
-    return sorted({*session.scalars(waiting), *session.scalars(of_sets.distinct().limit(limit))})
+    of_sets = select(VectorSet.app_id).where(unsettled, VectorSet.app_id > after)
+    idle = of_sets.where(~is_open_in_lane(VectorSet.app_id, JobKind.EMBED_MESSAGES)).distinct()
+    settling = session.scalars(idle.order_by(VectorSet.app_id).limit(limit))
+    return sorted({*waiting, *settling})[:limit]
 
 
-def _apps_unembedded(limit: int) -> Select[str]:
-    """Return apps that have messages without vectors, by looking once for each app and not at each message."""
-    first = select(func.min(Unembedded.app_id).label("app_id")).cte("waiting", recursive=True)
-    after = select(func.min(Unembedded.app_id)).where(Unembedded.app_id > first.c.app_id).scalar_subquery()
-    waiting = first.union_all(select(after).where(first.c.app_id.is_not(None)))
-    has_none = ~has_open(waiting.c.app_id, JobKind.EMBED_MESSAGES)
-    return select(waiting.c.app_id).where(waiting.c.app_id.is_not(None), has_none).limit(limit)
+def _apps_unembedded(after: str, limit: int) -> Select[str]:
+    """Find apps that have messages without vectors, by looking once for each app and not at each message."""
+    least = select(func.min(Unembedded.app_id).label("app_id"))
+    first = least.where(Unembedded.app_id > after).cte("waiting", recursive=True)
+    following = least.where(Unembedded.app_id > first.c.app_id).scalar_subquery()
+    waiting = first.union_all(select(following).where(first.c.app_id.is_not(None)))
+    idle = ~is_open_in_lane(waiting.c.app_id, JobKind.EMBED_MESSAGES)
+    return select(waiting.c.app_id).where(waiting.c.app_id.is_not(None), idle).limit(limit)

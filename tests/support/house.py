@@ -13,6 +13,7 @@ from datetime import timedelta
 import redis
 from prometheus_client import CollectorRegistry
 
+from loop.steps.ask_for_vectors import AskForVectors
 from shared.apps.models import App
 from shared.apps.queries import get_app, lock_budgets
 from shared.apps.registry import install
@@ -45,7 +46,9 @@ from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcr
 from worker.agent.summaries.protocol import Digest, Span
 from worker.pipelines.attempt import Attempts, JobFailed, Pipeline, Timing
 from worker.pipelines.create_memory import CreateMemory
+from worker.pipelines.embed_messages import EmbedMessages
 from worker.pipelines.extract_facts import ExtractFacts
+from worker.pipelines.index_messages import IndexMessages
 from worker.pipelines.summarise import Summarise
 
 PRICES = Prices(0.01, 0.05, 1.5, 0.01)
@@ -169,12 +172,20 @@ class House:
         self.summary_agent = ScriptedSummaryAgent(self.database)
         self.tuning = Tuning()
         self.embedder = embedder or NgramEmbedder()
+        self.former_embedders: dict[str, Embedder] = {}
+        """By name, those that can still be had beside the one in force."""
+        self.embed_batch = 8
 
     def pipeline_of(self, kind: str) -> Pipeline:
         """Return what carries out jobs of a kind."""
         if kind == JobKind.SUMMARISE:
             how = (self.summary_agent, self.embedder, self.accountant)
             return Summarise(self.database, self.clock, *how, self.metrics, 5, self.tuning)
+        if kind == JobKind.EMBED_MESSAGES:
+            how = (self.embedder, self.accountant, self.metrics, self.embed_batch)
+            return EmbedMessages(self.database, self.clock, *how, self.former_embedders.get)
+        if kind == JobKind.INDEX_MESSAGES:
+            return IndexMessages(self.database, self.clock, self.metrics)
         if kind != JobKind.EXTRACT_FACTS:
             return self.pipeline
         thinks = (self.fact_agent, self.embedder, self.accountant)
@@ -218,6 +229,17 @@ class House:
                 with self.database.read() as session:
                     kind = JobKind(get_job(session, message.job_id).kind)
                 attempts.run(message, kind, self.pipeline_of(kind))
+
+    def ask_for_vectors(self) -> bool:
+        """Have the loop's step ask for vectors that are missing."""
+        return AskForVectors(self.database, self.clock, self.embedder.name, 5).run()
+
+    def embed(self) -> list[JobState]:
+        """Ask for vectors and carry out every job, as often as there is anything to ask for."""
+        states: list[JobState] = []
+        while self.ask_for_vectors():
+            states += self.work_off()
+        return states
 
     def work_off(self) -> list[JobState]:
         """Carry out every due job, app by app in turn."""

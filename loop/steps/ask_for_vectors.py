@@ -1,0 +1,45 @@
+"""Asks for the vectors of messages that have none yet, and for what is left to do of a change of model."""
+
+from __future__ import annotations
+
+from shared.apps.queries import lock_app
+from shared.clock import Clock
+from shared.db.transactions import Transactions
+from shared.indexing.asking import ask_for_vectors, may_ask_for_vectors
+from shared.indexing.queries import apps_to_embed
+from shared.telemetry.logging import get_logger
+
+_LIMIT = 200
+
+
+class AskForVectors:
+    """A tick step. ``model``: what the embedder in force calls itself."""
+
+    name = "ask_for_vectors"
+    every_seconds = 0.5
+
+    def __init__(self, database: Transactions, clock: Clock, model: str, max_attempts: int) -> None:
+        self._database = database
+        self._clock = clock
+        self._model = model
+        self._max_attempts = max_attempts
+        self._after = ""
+        """The last app that was looked at: those that rest must not keep the others from their turn."""
+        self._log = get_logger()
+
+    def run(self) -> bool:
+        """Ask for one job an app; True when any was written or there may be more."""
+        with self._database.read() as session:
+            now = self._clock.now()
+            found = apps_to_embed(session, self._model, self._after, _LIMIT)
+            ready = [one for one in found if may_ask_for_vectors(session, one, now)]
+        self._after = found[-1] if len(found) == _LIMIT else ""
+        asked = sum(map(self._ask, ready))
+        if asked:
+            self._log.info("vectors_asked_for", count=asked)
+        return bool(asked)
+
+    def _ask(self, app_id: str) -> bool:
+        with self._database.write() as session:
+            epoch, now = lock_app(session, app_id).purge_epoch, self._clock.now()
+            return ask_for_vectors(session, app_id, epoch, now, self._max_attempts) is not None

@@ -1,0 +1,247 @@
+"""Makes the vectors of an app's messages: of those said lately, and of all while another model is to take over.
+
+Round after round: read, embed with no transaction open, write. The write keeps the vectors of messages that still
+stand and still wait, and strikes them off in the same transaction, so that a message erased meanwhile leaves no vector
+and a job that is killed leaves nothing undone that the next does not do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from shared.apps.queries import lock_app
+from shared.clock import Clock
+from shared.db.engine import Database
+from shared.energy.accounting import Accountant
+from shared.energy.ledger import Booking
+from shared.errors import Configuration, Transient
+from shared.indexing import queries, vector_sets
+from shared.indexing.models import SetState, Unembedded, VectorSet
+from shared.indexing.queries import SaidMessage
+from shared.indexing.vector_sets import PartVectors
+from shared.indexing.writing import with_places
+from shared.llm.calls import Meter
+from shared.llm.embedding import Embedder
+from shared.outbox.models import JobState
+from shared.outbox.ownership import Claim, confirm
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+from worker.pipelines.ending import end
+
+LONGEST_SECONDS = 20.0
+"""After this a job gives way to the other work of its app."""
+TEXTS_PER_MESSAGE = 4
+"""Texts embedded in one round, for each message of a batch: a long message has many passages."""
+NOTHING = "every message has its vectors"
+EmbedderOf = Callable[[str], Embedder | None]
+"""Returns the embedder that calls itself so; None where it cannot be had here."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text to embed: a message as a whole (part 0), or one of its passages."""
+
+    place: int
+    part: int
+    content: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one round is about: messages by place, and the texts of those that can be embedded."""
+
+    places: tuple[int, ...]
+    texts: tuple[Text, ...]
+
+
+@dataclass(frozen=True)
+class FillBatch:
+    """The messages a fill sees to next."""
+
+    set_key: int
+    filled_to: int
+    up_to: int
+    messages: int
+    keys: dict[int, int]
+    """The key of each message by its place."""
+    texts: tuple[Text, ...]
+    is_last: bool
+
+
+class EmbedMessages:
+    """The pipeline of ``embed_messages`` jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        embedder: Embedder,
+        accountant: Accountant,
+        metrics: Metrics,
+        batch: int,
+        embedder_of: EmbedderOf = lambda _: None,
+        elapsed: Callable[[], float] = perf_counter,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._embedder = embedder
+        self._accountant = accountant
+        self._metrics = metrics
+        self._batch = batch
+        self._embedder_of = embedder_of
+        self._elapsed = elapsed
+        self._log = get_logger()
+
+    def __call__(self, claim: Claim) -> JobState:
+        """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
+        until, did, rounds = self._elapsed() + LONGEST_SECONDS, True, 0
+        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, None))
+        while did and (rounds == 0 or self._elapsed() < until):
+            did = self._round(claim, meter)
+            rounds += did
+        return self._end(claim, JobState.DONE if rounds else JobState.NOTHING)
+
+    def _round(self, claim: Claim, meter: Meter) -> bool:
+        """See to some of what was said lately, to some of a fill, and to some of what is retired."""
+        self._arrange(claim)
+        return any([self._embed_new(claim, meter), self._fill(claim, meter), self._clear(claim)])
+
+    def _arrange(self, claim: Claim) -> None:
+        with self._database.read() as session:
+            change = vector_sets.wanted_change(session, claim.app_id, self._embedder.name)
+        if change:
+            with self._database.write() as session:
+                self._lock(session, claim)
+                vector_sets.arrange(session, claim.app_id, self._embedder.name, self._clock.now())
+
+    def _lock(self, session: Session, claim: Claim) -> None:
+        """Raises: LeaseLost."""
+        lock_app(session, claim.app_id)
+        confirm(session, claim)
+
+    def _embed_new(self, claim: Claim, meter: Meter) -> bool:
+        with self._database.read() as session:
+            batch = self._next_batch(session, claim.app_id)
+            models = {one.model: one.key for one in vector_sets.live_sets(session, claim.app_id)}
+        if not batch.places:
+            return False
+        vectors = {key: self._vectors(model, batch.texts, meter) for model, key in models.items()}
+        with self._database.write() as session:
+            self._lock(session, claim)
+            waiting = queries.still_unembedded(session, batch.places)
+            for one in vector_sets.live_sets(session, claim.app_id):
+                vector_sets.keep(session, one, _of_places(vectors.get(one.key, {}), waiting))
+            session.execute(delete(Unembedded).where(Unembedded.place.in_(batch.places)))
+        self._metrics.messages_embedded.inc(len(waiting))
+        return True
+
+    def _next_batch(self, session: Session, app_id: str) -> Batch:
+        waiting = queries.unembedded(session, app_id, self._batch)
+        said = [one for one in waiting.values() if one is not None]
+        texts = _texts(session, said)
+        taken: list[Text] = []
+        left_out: set[int] = set()
+        for place in waiting:
+            mine = texts.get(place, [])
+            if taken and len(taken) + len(mine) > self._batch * TEXTS_PER_MESSAGE:
+                left_out.add(place)
+            else:
+                taken += mine
+        return Batch(tuple(place for place in waiting if place not in left_out), tuple(taken))
+
+    def _vectors(self, model: str, texts: Sequence[Text], meter: Meter) -> PartVectors:
+        """Return the vectors of texts by one model; none while a model is away that is about to be replaced."""
+        if model == self._embedder.name:
+            return _embed(self._embedder, texts, meter)
+        former = self._embedder_of(model)
+        try:
+            return {} if former is None else _embed(former, texts, meter)
+        except (Transient, Configuration) as error:
+            self._log.warning("former_embedder_away", embedder=model, why=error.code)
+            self._metrics.embedding_failures.inc()
+            return {}
+
+    def _fill(self, claim: Claim, meter: Meter) -> bool:
+        with self._database.read() as session:
+            batch = self._next_of_fill(session, claim.app_id)
+        if batch is None:
+            return False
+        vectors = _embed(self._embedder, batch.texts, meter)
+        with self._database.write() as session:
+            self._lock(session, claim)
+            filling = _filling(session, claim.app_id, self._embedder.name)
+            if filling is None or (filling.key, filling.filled_to) != (batch.set_key, batch.filled_to):
+                return True
+            standing = queries.standing_messages(session, list(batch.keys.values()))
+            places = {place for place, key in batch.keys.items() if key in standing}
+            vector_sets.keep(session, filling, _of_places(vectors, places))
+            vector_sets.move_on(session, filling, batch.up_to, batch.messages)
+            if batch.is_last:
+                vector_sets.take_over(session, filling, self._clock.now())
+        self._metrics.messages_filled_in.labels("vectors").inc(len(places))
+        return True
+
+    def _next_of_fill(self, session: Session, app_id: str) -> FillBatch | None:
+        filling = _filling(session, app_id, self._embedder.name)
+        if filling is None:
+            return None
+        until = filling.fill_until or 0
+        found = queries.messages_between(session, app_id, filling.filled_to, until, self._batch)
+        texts = _texts(session, found)
+        kept = queries.parts_kept(session, filling.key, list(texts))
+        lacking = {place: [one for one in all_ if one.part not in kept.get(place, ())] for place, all_ in texts.items()}
+        return FillBatch(
+            set_key=filling.key,
+            filled_to=filling.filled_to,
+            up_to=found[-1].key if found else filling.filled_to,
+            messages=len(found),
+            keys={place: one.key for place, one in with_places(found)},
+            texts=tuple(one for all_ in lacking.values() for one in all_),
+            is_last=len(found) < self._batch,
+        )
+
+    def _clear(self, claim: Claim) -> bool:
+        with self._database.read() as session:
+            if all(one.state != SetState.RETIRED for one in queries.sets_of(session, claim.app_id)):
+                return False
+        with self._database.write() as session:
+            self._lock(session, claim)
+            return vector_sets.clear_some(session, claim.app_id)
+
+    def _end(self, claim: Claim, state: JobState) -> JobState:
+        with self._database.write() as session:
+            end(session, claim, state, self._clock.now(), None if state is JobState.DONE else NOTHING)
+        self._log.info("messages_embedded", job_id=claim.job_id, app_id=claim.app_id, state=state)
+        return state
+
+
+def _filling(session: Session, app_id: str, model: str) -> VectorSet | None:
+    sets = vector_sets.live_sets(session, app_id)
+    return next((one for one in sets if one.model == model and one.state == SetState.FILLING), None)
+
+
+def _texts(session: Session, said: Sequence[SaidMessage]) -> dict[int, list[Text]]:
+    """Return the texts of messages by place: each as a whole, then its passages. Blank ones have none."""
+    passages = queries.passages_of_messages(session, [one.key for one in said])
+    found: dict[int, list[Text]] = {}
+    for place, one in with_places(said):
+        parts = passages.get(one.key, ())
+        spans = [Text(place, part.part, one.content[part.start : part.start + part.length]) for part in parts]
+        found[place] = [Text(place, 0, one.content), *spans]
+    return found
+
+
+def _embed(embedder: Embedder, texts: Sequence[Text], meter: Meter) -> PartVectors:
+    if not texts:
+        return {}
+    rows = embedder.embed([one.content for one in texts], meter)
+    return {(one.place, one.part): row for one, row in zip(texts, rows, strict=True)}
+
+
+def _of_places(vectors: PartVectors, places: set[int]) -> PartVectors:
+    return {(place, part): row for (place, part), row in vectors.items() if place in places}

@@ -1,0 +1,65 @@
+"""Brings messages into the indexes that were said before there were any, or whose index was lost.
+
+Each step is one transaction that adds what is absent and notes how far it has come, so a job that is killed goes on
+where it was. No model is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+from shared.apps.queries import lock_app
+from shared.clock import Clock
+from shared.db.engine import Database
+from shared.errors import NotYet
+from shared.indexing.filling import Filled, fill_some
+from shared.outbox.models import JobState
+from shared.outbox.ownership import Claim, confirm
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+from worker.pipelines.ending import end
+
+LONGEST_SECONDS = 20.0
+"""After this a job gives way to the other work of its app."""
+NOTHING = "no back-fill is under way"
+
+
+class IndexMessages:
+    """The pipeline of ``index_messages`` jobs."""
+
+    def __init__(
+        self, database: Database, clock: Clock, metrics: Metrics, elapsed: Callable[[], float] = perf_counter
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._metrics = metrics
+        self._elapsed = elapsed
+        self._log = get_logger()
+
+    def __call__(self, claim: Claim) -> JobState:
+        """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, and NotYet when more is left."""
+        until, filled = self._elapsed() + LONGEST_SECONDS, self._step(claim)
+        if filled is None:
+            return self._end(claim, JobState.NOTHING, NOTHING)
+        while filled is not None and not filled.is_over:
+            if self._elapsed() > until:
+                raise NotYet("Messages are left to be indexed; other work of the app comes first.", self._clock.now())
+            filled = self._step(claim)
+        return self._end(claim, JobState.DONE)
+
+    def _step(self, claim: Claim) -> Filled | None:
+        with self._database.write() as session:
+            lock_app(session, claim.app_id)
+            confirm(session, claim)
+            filled = fill_some(session, claim.app_id, self._clock.now())
+        if filled is not None:
+            self._metrics.messages_filled_in.labels("words").inc(filled.words)
+            self._metrics.index_failures.inc(filled.without_words)
+        return filled
+
+    def _end(self, claim: Claim, state: JobState, reason: str | None = None) -> JobState:
+        with self._database.write() as session:
+            end(session, claim, state, self._clock.now(), reason)
+        self._log.info("messages_indexed", job_id=claim.job_id, app_id=claim.app_id, state=state)
+        return state
