@@ -15,7 +15,10 @@ from prometheus_client import CollectorRegistry
 from loop.mandate import MandateKeeper
 from loop.notices import Notices
 from loop.regulator import Regulator, Rules
+from loop.searching import Searching, make_searching
 from loop.steps.ask_for_facts import AskForFacts
+from loop.steps.ask_for_summaries import AskForSummaries
+from loop.steps.ask_for_vectors import AskForVectors
 from loop.steps.finish_erasures import FinishErasures
 from loop.steps.mend_lanes import MendLanes
 from loop.steps.publish_events import PublishEvents
@@ -43,11 +46,13 @@ from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of, to_micro
 from shared.events.addresses import Resolve, resolve
+from shared.llm.embedders import embedder_name
 from shared.llm.providers import make_tool_chat
 from shared.outbox.retry import RetryRule
 from shared.presence import my_name
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
+from shared.tuning.values import tuning_of
 
 Drain = Callable[[float], object]
 """Finishes or lets go of what was begun, within so many seconds."""
@@ -74,6 +79,7 @@ class Loop:
     ticker: Ticker
     notices: Notices
     hub: Hub
+    searching: Searching
     admin_token: str
     draining: Event = field(default_factory=Event)
     """Set once the process was asked to stop; readiness is false from then on."""
@@ -85,6 +91,7 @@ class Loop:
     def start(self) -> None:
         """Begin to tick and to listen for news."""
         self.notices.start()
+        self.searching.records.start()
         self.ticker.start()
         self.mandate.start(self.ticker.look)
 
@@ -137,7 +144,8 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     base = _base(settings, clock or SystemClock())
     thinker = _thinker(base, lambda: ticker.wake())
     ticker = Ticker(_steps(base, thinker), settings.tick_seconds, base.metrics, base.mandate)
-    drains: list[Drain] = [lambda _: base.hub.close()]
+    searching = make_searching(settings, base.database, base.clock, base.metrics)
+    drains: list[Drain] = [lambda _: base.hub.close(), searching.records.drain]
     return Loop(
         settings=settings,
         clock=base.clock,
@@ -150,6 +158,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         ticker=ticker,
         notices=_notices(base, ticker),
         hub=base.hub,
+        searching=searching,
         admin_token=read_or_make_admin_token(settings),
         draining=base.draining,
         drains=drains if thinker is None else [*drains, thinker.drain],
@@ -189,6 +198,8 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
         FinishErasures(fenced), MendLanes(fenced, clock), AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.redis, base.metrics),
+        AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
+        AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
     ]  # fmt: skip
     if thinker is not None:
         steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(base.settings), regulator.level), thinker))
@@ -249,7 +260,7 @@ def _thinker(base: _Base, on_free: Callable[[], None]) -> Thinker | None:
         large=settings.model,
         small=settings.small_model,
         limits=Limits(settings.thinking_rounds, settings.thinking_timeout_seconds, window),
-        rules=HandRules(settings.max_message_chars, settings.job_max_attempts, pace_of(settings)),
+        rules=HandRules(settings.max_message_chars, settings.job_max_attempts, pace_of(settings), tuning_of(settings)),
         memory_tokens=settings.context_token_budget,
         refill_per_second=settings.energy_refill_per_second,
     )

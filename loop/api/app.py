@@ -11,7 +11,19 @@ from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
 from loop.api.guard import OPEN_PATHS, Guard
 from loop.api.observing import Observing
-from loop.api.routes import answers, apps, conversations, events, facts, jobs, memories, system, webhooks, whole_app
+from loop.api.routes import (
+    answers,
+    apps,
+    conversations,
+    events,
+    facts,
+    jobs,
+    memories,
+    search,
+    system,
+    webhooks,
+    whole_app,
+)  # fmt: skip
 from loop.release import release
 from loop.wiring import Loop
 from shared.settings import Settings
@@ -26,6 +38,7 @@ _ROUTERS = (
     memories.router,
     facts.router,
     whole_app.router,
+    search.router,
     conversations.router,
     events.router,
     webhooks.router,

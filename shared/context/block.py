@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.context.counting import Counting, Scale
+from shared.context.excerpts import without_excerpts
 from shared.context.marks import RECALLED, one_line
 from shared.context.sections import without_facts
 
@@ -57,10 +58,10 @@ def memories_block(app_name: str, memories: Sequence[Recalled], token_budget: in
 
 
 def without_recalled(text: str) -> str:
-    """Return text without the recalled memories and facts that were put into it, so that they are not learnt again."""
+    """Return text without what was recalled into it, so that it is not learnt again."""
     if RECALLED not in text:
         return text
-    kept = _LINE.sub("", without_facts(text))
+    kept = _LINE.sub("", without_facts(without_excerpts(text)))
     kept = kept.replace(_LEAD, "").replace(_CLOSING, "")
     return _HEAD.sub("", kept).strip()
 

@@ -79,10 +79,10 @@ def overfills(tokens: int, bounds: Bounds) -> bool:
     return bounds.window is not None and (is_full(tokens, bounds.window) or tokens > bounds.room)
 
 
-def source_of(composed: Composed, counting: Counting) -> TokenSource:
-    """Return the least certain source of the figures of a context."""
+def source_of(composed: Composed, counting: Counting, is_extended: bool = False) -> TokenSource:
+    """Return the least certain source of the figures of a context; ``is_extended``: more is recalled beside it."""
     sources = {message.source for message in composed.messages}
-    if composed.recalled.text:
+    if composed.recalled.text or is_extended:
         sources.add(counting.source)
     return weakest(sources) or counting.source
 

@@ -1,8 +1,8 @@
 """What a conversation starts with: what is recalled for its app, then what was said, with their size in tokens.
 
-Composed from the database alone; no model is called. Each part is read in a short transaction of its own, and one that
-cannot be had is left out and named, because a conversation with less to go on is better than none; only what was said
-must be had. Summaries and retrieved messages are left to their own rooms.
+No model is called but the embedder, for what is said now. Each part is read in a short transaction of its own, and one
+that cannot be had is left out and named, because a conversation with less to go on is better than none; only what was
+said must be had. What else is recalled (a profile, summaries, earlier messages) is looked up by ``reaching``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from shared.context import queries
 from shared.context.budgets import DEFAULT_RESERVE
 from shared.context.composing import Bounds, Composed, Stage, compose, overfills, source_of
 from shared.context.counting import Counting, TokenSource
+from shared.context.excerpts import joined
+from shared.context.extending import extend, room_for_more
+from shared.context.reaching import Now, Reach
 from shared.context.recalling import Material
 from shared.context.selection import in_order
 from shared.context.window import FEW, Utterance, counted, length_of, staying
@@ -41,6 +44,8 @@ class Wanted:
     """What is asked for; sizes in tokens."""
 
     token_budget: int
+    is_capped: bool = False
+    """Whether the budget was asked for, and so holds for everything that is recalled."""
     said: Sequence[Utterance] | None = None
     """The messages so far; None takes those stored under ``conversation_id``."""
     conversation_id: str | None = None
@@ -76,6 +81,9 @@ class Opening:
     trimmed: int
     token_source: TokenSource
     cut: bool
+    summary_id: str | None = None
+    profile: bool = False
+    retrieved_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,7 @@ class _Said:
     user_id: str | None
     counting: Counting
     messages: list[Utterance]
+    conversation_key: int | None = None
     left_out: int = 0
 
     @property
@@ -121,8 +130,15 @@ class Parts:
             return ()
 
 
-def open_context(transactions: Transactions, app_id: str, wanted: Wanted, metrics: Metrics) -> Opening:
-    """Compose the context of a conversation.
+def open_context(
+    transactions: Transactions,
+    app_id: str,
+    wanted: Wanted,
+    metrics: Metrics,
+    reach: Reach | None = None,
+    actor: str = "",
+) -> Opening:
+    """Compose the context of a conversation; with ``reach``, of more than memories and facts.
 
     Raises: NotFound for an app that is not there or a conversation it does not have; Transient where what was said
     cannot be had.
@@ -134,6 +150,8 @@ def open_context(transactions: Transactions, app_id: str, wanted: Wanted, metric
     messages = [counted(one, said.counting) for one in said.messages]
     composed = compose(messages, material, wanted.bounds, said.counting, said.left_out)
     opening = _opening(composed, wanted, said.counting, tuple(parts.missing))
+    if reach is not None:
+        opening = _extended(opening, composed, app_id, wanted, said, reach, actor)
     _count(metrics, opening, wanted)
     return opening
 
@@ -144,7 +162,7 @@ def _said(session: Session, app_id: str, wanted: Wanted) -> _Said:
     said = _Said(app.name, wanted.user_id, counting, list(wanted.said or ()))
     if wanted.conversation_id is not None:
         conversation = get_conversation(session, app_id, wanted.conversation_id)
-        said = replace(said, user_id=conversation.user_id or wanted.user_id)
+        said = replace(said, user_id=conversation.user_id or wanted.user_id, conversation_key=conversation.key)
         if wanted.said is None:
             said = _stored(session, conversation, said, wanted.bounds)
     now = [] if wanted.now_said is None else [Utterance(_USER, wanted.now_said)]
@@ -178,9 +196,53 @@ def _overfills(session: Session, conversation: Conversation, counting: Counting,
     )
 
 
+def _extended(
+    opening: Opening, composed: Composed, app_id: str, wanted: Wanted, said: _Said, reach: Reach, actor: str
+) -> Opening:
+    room = room_for_more(composed, wanted.bounds, reach.budget(app_id), wanted.is_capped)
+    if room <= 0:
+        return opening
+    extra, findings, missing = reach.extra(_now(composed, app_id, wanted, said), actor)
+    added = extend(opening.system_prompt, extra, room, said.counting)
+    if findings is not None:
+        reach.note(app_id, findings, added.retrieved_tokens)
+    text = joined([opening.system_prompt, added.text])
+    first = (Utterance("system", text),) if text else ()
+    total = opening.total_tokens + added.tokens
+    return replace(
+        opening,
+        messages=first + tuple(message.said for message in composed.messages),
+        system_prompt=text,
+        memory_tokens=opening.memory_tokens + added.tokens,
+        total_tokens=total,
+        percent_used=_percent(total, wanted.context_window),
+        missing=(*opening.missing, *missing),
+        token_source=source_of(composed, said.counting, bool(added.text)),
+        summary_id=added.summary_id,
+        profile=added.profile,
+        retrieved_ids=tuple(dict.fromkeys(hit.message_id for hit in added.hits)),
+    )
+
+
+def _now(composed: Composed, app_id: str, wanted: Wanted, said: _Said) -> Now:
+    users = [one.content for one in said.messages if one.role == _USER]
+    return Now(
+        app_id=app_id,
+        user_id=said.user_id,
+        conversation_id=wanted.conversation_id,
+        conversation_key=said.conversation_key,
+        said=users[-1] if users else None,
+        shown=frozenset(message.said.content.strip() for message in composed.messages),
+        is_whole=wanted.said is None and not composed.trimmed,
+    )
+
+
+def _percent(tokens: int, window: int | None) -> float | None:
+    return None if window is None else round(100 * tokens / window, 2)
+
+
 def _opening(composed: Composed, wanted: Wanted, counting: Counting, missing: tuple[str, ...]) -> Opening:
     recalled = composed.recalled
-    window = wanted.context_window
     first = (Utterance("system", recalled.text),) if recalled.text else ()
     return Opening(
         messages=first + tuple(message.said for message in composed.messages),
@@ -189,7 +251,7 @@ def _opening(composed: Composed, wanted: Wanted, counting: Counting, missing: tu
         fact_ids=recalled.fact_ids,
         memory_tokens=recalled.tokens,
         total_tokens=composed.tokens,
-        percent_used=None if window is None else round(100 * composed.tokens / window, 2),
+        percent_used=_percent(composed.tokens, wanted.context_window),
         stage=composed.stage,
         missing=missing,
         trimmed=composed.trimmed,

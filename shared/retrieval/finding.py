@@ -61,14 +61,14 @@ class Wanted:
     limit: int = 10
     conversation_id: str | None = None
     """Looked in first."""
+    is_elsewhere: bool = False
+    """Whether that conversation is left out instead, because all of it is shown."""
     user_id: str | None = None
     """Only conversations of this user, and those that name none."""
     is_guarded: bool = False
     """Whether conversations of users stay out where it is not known who asks."""
     filters: Filters = field(default_factory=Filters)
     asker: Asker = Asker.SEARCH
-    hidden: tuple[int, ...] = ()
-    """Places that are not looked at."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +198,10 @@ class Finder:
         self._count(findings, wanted.asker)
         return findings
 
+    def tuning(self, session: Session, app_id: str) -> Tuning:
+        """Return the values in force for an app."""
+        return in_force(session, self._defaults, app_id)
+
     def note(self, app_id: str, findings: Findings, asker: Asker, used: int | None = None) -> None:
         """Have it written down how a retrieval went; ``used``: tokens of what was found that were handed out."""
         self._recorder.note(
@@ -274,13 +278,12 @@ class Finder:
         vector = None if query is None else query.vector
         sources = Sources(scene.postings, scene.messages, matrix, vector)
         asked = Asked(app_id, question, recipe_of(scene.tuning), wanted.filters, wanted.limit, scene.tuning.chunking)
-        hidden = np.sort(np.array(wanted.hidden, np.int64))
-        if scene.conversation_key is None:
-            return gather(session, sources, asked, Scope(conversations=scene.conversations, hidden=hidden)), False
-        inside = gather(session, sources, asked, Scope(within=scene.conversation_key, hidden=hidden))
+        beyond = Scope(beyond=scene.conversation_key, conversations=scene.conversations)
+        if scene.conversation_key is None or wanted.is_elsewhere:
+            return gather(session, sources, asked, beyond), False
+        inside = gather(session, sources, asked, Scope(within=scene.conversation_key))
         if len(inside) >= min(LEAST_RESULTS, wanted.limit):
             return inside, False
-        beyond = Scope(beyond=scene.conversation_key, conversations=scene.conversations, hidden=hidden)
         return [*inside, *gather(session, sources, asked, beyond)][: wanted.limit], True
 
     def _count(self, findings: Findings, asker: Asker) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from shared.indexing.places import POSITION_BITS
 
 Places = NDArray[np.int64]
-_NOWHERE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """A part of one app's places; ``conversations`` and ``hidden`` ascend."""
+    """A part of one app's places; ``conversations`` ascend."""
 
     within: int | None = None
     """Only this conversation."""
@@ -23,13 +22,11 @@ class Scope:
     """Not this conversation."""
     conversations: Places | None = None
     """Only these conversations; None for all of the app's."""
-    hidden: Places = field(default_factory=lambda: _NOWHERE)
-    """Not these places."""
 
     @property
     def is_everything(self) -> bool:
         """Whether nothing of the app is left out."""
-        return self.within is None and self.beyond is None and self.conversations is None and not len(self.hidden)
+        return self.within is None and self.beyond is None and self.conversations is None
 
     def holds(self, places: Places) -> NDArray[np.bool_]:
         """Return for each place whether it lies within."""
@@ -43,8 +40,6 @@ class Scope:
             inside &= conversations != self.beyond
         if self.conversations is not None:
             inside &= _among(conversations, self.conversations)
-        if len(self.hidden):
-            inside &= ~_among(places, self.hidden)
         return inside
 
 

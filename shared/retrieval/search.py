@@ -33,21 +33,22 @@ from sqlalchemy.orm import Session
 
 from shared.conversations.models import Conversation, Message
 from shared.indexing.models import Passage
-from shared.indexing.places import LAST_POSITION, POSITION_BITS
+from shared.indexing.places import LAST_POSITION
 
 MOST_CHARS = 8_000
 """So much of a message is read to rank it; what lies beyond is found through its passages."""
 
+_POSITIONS = LAST_POSITION + 1
 _APP: BindParameter[str] = bindparam("app_id")
 _PLACES: BindParameter[object] = bindparam("places")
 _OF_SQLITE = func.json_each(_PLACES).table_valued("value", name="found")
-_OF_POSTGRES = func.unnest(cast(_PLACES, ARRAY(BigInteger))).table_valued("value", name="found")
+_OF_POSTGRES = func.unnest(cast(_PLACES, ARRAY(BigInteger))).table_valued("value", name="found").render_derived()
 
 
 def _stands_at(found: TableValuedAlias) -> ColumnElement[bool]:
     place = cast(found.c.value, BigInteger)
-    conversation, position = place.bitwise_rshift(POSITION_BITS), place.bitwise_and(LAST_POSITION)
-    return and_(Message.conversation_key == conversation, Message.position == position)
+    # PostgreSQL shifts by narrower numbers only; a place is never negative, so dividing is the same.
+    return and_(Message.conversation_key == place // _POSITIONS, Message.position == place % _POSITIONS)
 
 
 def _messages_at(found: TableValuedAlias) -> Select[Any]:

@@ -32,9 +32,13 @@ router = APIRouter(prefix="/apps/{appId}")
 
 @router.post("/context", response_model=ContextAnswer, tags=["Context"], summary="Compose a context")
 def compose_context(desk: Reads, app_id: AppInPath, body: AskContext | None = None) -> Response:
-    """Compose the messages to send to a model: what is recalled, then what was said, as fits. Costs no energy."""
+    """Compose the messages to send to a model: what is recalled, then what was said, as fits.
+
+    Costs no energy but for the vector of what is said now.
+    """
     wanted = _wanted(desk, body or AskContext())
-    opening = open_context(desk.loop.database, app_id, wanted, desk.loop.metrics)
+    loop = desk.loop
+    opening = open_context(loop.database, app_id, wanted, loop.metrics, loop.searching.reach, desk.caller.name)
     return answer(ContextAnswer.of(opening))
 
 
@@ -43,6 +47,7 @@ def _wanted(desk: Desk, body: AskContext) -> Wanted:
     said = None if body.messages is None else [message.as_said() for message in body.messages]
     return Wanted(
         token_budget=budget,
+        is_capped=body.token_budget is not None,
         said=said,
         conversation_id=body.conversation_id,
         user_id=body.user_id,

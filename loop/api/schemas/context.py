@@ -68,8 +68,9 @@ class Included(Answer):
 
     memories: list[int]
     facts: list[int]
-    summary: str | None = Field(None, description="Always null: this release makes no summaries.")
-    retrieved: list[str] = Field(default_factory=list, description="Always empty: this release retrieves no messages.")
+    summary: str | None = Field(description="The newest summary that is in it; null where all it covers is shown.")
+    profile: bool = Field(description="Whether the user's profile is in it; never without their consent.")
+    retrieved: list[str] = Field(description="Ids of earlier messages, the most to the point first.")
 
 
 class ContextAnswer(Answer):
@@ -92,7 +93,13 @@ class ContextAnswer(Answer):
     @classmethod
     def of(cls, opening: Opening) -> ContextAnswer:
         """Return a context as it goes over the wire."""
-        included = Included(memories=list(opening.memory_ids), facts=list(opening.fact_ids), summary=None, retrieved=[])
+        included = Included(
+            memories=list(opening.memory_ids),
+            facts=list(opening.fact_ids),
+            summary=opening.summary_id,
+            profile=opening.profile,
+            retrieved=list(opening.retrieved_ids),
+        )
         return cls(
             messages=[ContextLine.of(said) for said in opening.messages],
             system_prompt=opening.system_prompt,

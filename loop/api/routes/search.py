@@ -1,0 +1,29 @@
+"""Searching what was said in an app."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from loop.api.dependencies import AppInPath, Reads
+from loop.api.schemas.search import AskSearch, SearchAnswer
+from loop.api.writes import answer
+from shared.retrieval.finding import Wanted
+from shared.retrieval.models import Asker
+
+router = APIRouter(prefix="/apps/{appId}", tags=["Search"])
+
+
+@router.post("/search", response_model=SearchAnswer, summary="Search old messages")
+def search_messages(desk: Reads, app_id: AppInPath, body: AskSearch) -> Response:
+    """Find messages, and passages of long ones, by their words and their meaning; never any of another app."""
+    wanted = Wanted(
+        text=body.query,
+        limit=body.limit,
+        conversation_id=body.conversation_id,
+        user_id=body.user_id,
+        filters=body.filters.as_filters(),
+    )
+    finder = desk.loop.searching.finder
+    findings = finder.find(app_id, wanted)
+    finder.note(app_id, findings, Asker.SEARCH)
+    return answer(SearchAnswer.of(findings, body.explain))

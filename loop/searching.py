@@ -1,0 +1,60 @@
+"""Builds what searches in the loop: the finder, and what writes down how its retrievals went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loop.records import Records
+from shared.apps.queries import lock_budgets
+from shared.clock import Clock
+from shared.context.reaching import Reach
+from shared.db.engine import Database
+from shared.energy.accounting import Accountant
+from shared.energy.budget import prices_of
+from shared.energy.ledger import Booking
+from shared.llm.embedders import make_embedder_by_name
+from shared.llm.embedding import Embedder
+from shared.retrieval.finding import Embedders, Finder
+from shared.retrieval.matrix import Matrices
+from shared.retrieval.recording import Recorder
+from shared.settings import Settings
+from shared.telemetry.metrics import Metrics
+from shared.tuning.values import tuning_of
+
+_MEGABYTE = 1_000_000
+_BOOKING_SECONDS = 10.0
+"""Beside the longest call; then what was set aside for it is free again."""
+
+
+@dataclass(frozen=True)
+class Searching:
+    """What searches, and what writes that down."""
+
+    finder: Finder
+    reach: Reach
+    records: Records
+    matrices: Matrices
+
+
+def make_searching(settings: Settings, database: Database, clock: Clock, metrics: Metrics) -> Searching:
+    """Build it for an installation."""
+    recorder = Recorder()
+    matrices = Matrices(settings.search_cache_mb * _MEGABYTE)
+    longest = settings.search_embed_seconds + _BOOKING_SECONDS
+    accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
+
+    def make(model: str) -> Embedder | None:
+        return make_embedder_by_name(model, settings.ollama_host, settings.search_embed_seconds)
+
+    finder = Finder(
+        database,
+        clock,
+        Embedders(make),
+        matrices,
+        recorder,
+        lambda app_id: accountant.meter(Booking(app_id, None, None)),
+        tuning_of(settings),
+        metrics,
+    )
+    reach = Reach(database, finder, clock, metrics)
+    return Searching(finder, reach, Records(recorder, database, accountant), matrices)

@@ -1,0 +1,135 @@
+"""Looks up what else a context may recall: a profile its user agreed to, summaries, and earlier messages.
+
+Each is read in short transactions of its own; one that cannot be had is named, and the others are served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from sqlalchemy.exc import SQLAlchemyError
+
+from shared.clock import Clock
+from shared.context.extending import MOST_HITS, Extra
+from shared.db.engine import Database
+from shared.errors import Transient
+from shared.llm.embedding import from_bytes
+from shared.profiles import gate
+from shared.retrieval.finding import Embedded, Finder, Findings, Wanted
+from shared.retrieval.models import Asker
+from shared.summaries.models import Summary
+from shared.summaries.queries import of_conversation
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+
+_LATEST_SUMMARIES = 20
+_LEAST_LIKENESS = 0.3
+"""From which an older summary is shown beside the newest."""
+PartT = TypeVar("PartT")
+
+
+@dataclass(frozen=True)
+class Now:
+    """What is said at the moment, and where."""
+
+    app_id: str
+    user_id: str | None
+    conversation_id: str | None
+    conversation_key: int | None
+    said: str | None
+    shown: Collection[str]
+    """Contents of the messages that are shown anyway."""
+    is_whole: bool
+    """Whether all of the conversation is shown."""
+
+
+class Reach:
+    """Reaches for what else there is; for any number of threads."""
+
+    def __init__(self, database: Database, finder: Finder, clock: Clock, metrics: Metrics) -> None:
+        self._database = database
+        self._finder = finder
+        self._clock = clock
+        self._metrics = metrics
+
+    def budget(self, app_id: str) -> int:
+        """Return the tokens that retrieved messages may take, as tuned for an app."""
+        with self._database.read() as session:
+            return self._finder.tuning(session, app_id).token_budget
+
+    def extra(self, now: Now, actor: str) -> tuple[Extra, Findings | None, list[str]]:
+        """Return what there is, how the retrieval went, and the names of parts that could not be had."""
+        missing: list[str] = []
+        findings = self._try("retrieved", missing, lambda: self._found(now))
+        profile = self._try("profile", missing, lambda: self._profile(now, actor)) or ""
+        query = None if findings is None else findings.query
+        summaries = self._try("summary", missing, lambda: self._summaries(now, query)) or ()
+        hits = () if findings is None else tuple(hit for hit in findings.hits if hit.content.strip() not in now.shown)
+        extra = Extra(
+            profile=profile,
+            summary_id=summaries[0].summary_id if summaries else None,
+            summary="\n".join(one.content for one in reversed(summaries)),
+            hits=hits,
+            about_code=findings is not None and findings.question.about_code,
+        )
+        return extra, findings, missing
+
+    def note(self, app_id: str, findings: Findings, used: int) -> None:
+        """Have it written down how the retrieval for a context went."""
+        self._finder.note(app_id, findings, Asker.CONTEXT, used)
+
+    def _found(self, now: Now) -> Findings | None:
+        if not (now.said or "").strip():
+            return None
+        return self._finder.find(
+            now.app_id,
+            Wanted(
+                text=now.said or "",
+                limit=MOST_HITS,
+                conversation_id=now.conversation_id,
+                is_elsewhere=now.is_whole,
+                user_id=now.user_id,
+                is_guarded=True,
+                asker=Asker.CONTEXT,
+            ),
+        )
+
+    def _profile(self, now: Now, actor: str) -> str:
+        with self._database.read() as session:
+            agrees = gate.agrees(session, now.app_id, now.user_id)
+        if not agrees:
+            return ""
+        shown = gate.ask_for(self._database, now.app_id, now.user_id, actor, self._clock.now(), self._metrics)
+        return "" if shown.profile is None else gate.text_of(shown.profile)
+
+    def _summaries(self, now: Now, query: Embedded | None) -> tuple[Summary, ...]:
+        if now.conversation_key is None or now.is_whole:
+            return ()
+        with self._database.read() as session:
+            found = of_conversation(session, now.conversation_key, _LATEST_SUMMARIES)
+        return tuple(found[:1]) + _most_alike(found[1:], query)
+
+    def _try(self, part: str, missing: list[str], read: Callable[[], PartT]) -> PartT | None:
+        try:
+            return read()
+        except (Transient, SQLAlchemyError) as error:
+            missing.append(part)
+            self._metrics.context_parts_missing.labels(part).inc()
+            get_logger().warning("context_part_missing", part=part, error=type(error).__name__)
+            return None
+
+
+def _most_alike(summaries: Collection[Summary], query: Embedded | None) -> tuple[Summary, ...]:
+    """Return the summary most like what is said, if one is."""
+    if query is None:
+        return ()
+    alike = [
+        (float(np.dot(from_bytes(one.vector), query.vector)), one)
+        for one in summaries
+        if one.vector is not None and one.vector_model == query.model
+    ]
+    best = max(alike, key=lambda one: one[0], default=None)
+    return () if best is None or best[0] < _LEAST_LIKENESS else (best[1],)
