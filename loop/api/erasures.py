@@ -25,7 +25,7 @@ _UNSCRUBBED = (
     "Everything was deleted, but a reader kept the database's log from being emptied, so deleted text may still stand "
     "in that file. It is tried again every few seconds; the receipt under /apps/{app_id}/erasures says when it is done."
 )
-_COUNTED = ("memories", "facts", "messages", "conversations")
+_COUNTED = ("memories", "facts", "messages", "conversations", "profiles")
 
 
 def erased(desk: Desk, session: Session, erasure: Erasure) -> Done:

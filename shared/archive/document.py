@@ -16,11 +16,13 @@ from shared.conversations.lifecycle import Role
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
 from shared.memories.models import ChangeKind
+from shared.profiles.content import Content
 
 _Archived = TypeVar("_Archived", bound=BaseModel)
 
 _OwnId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]
 _Label = Annotated[str, Field(min_length=1, max_length=200)]
+_Position = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 _Count = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
 _Statement = Annotated[str, Field(min_length=1, max_length=4000)]
 _Micro = Annotated[int, Field(strict=True, ge=0, le=10**18)]
@@ -51,6 +53,16 @@ class ArchivedMessage(_Part):
     created_at: Moment
 
 
+class ArchivedSummary(_Part):
+    """A summary of a part of a conversation, from one position to another, both included."""
+
+    content: Annotated[str, Field(min_length=1, max_length=4000)]
+    agent: _Label
+    from_position: _Position
+    to_position: _Position
+    created_at: Moment
+
+
 class ArchivedConversation(_Part):
     """A conversation with its messages."""
 
@@ -63,7 +75,10 @@ class ArchivedConversation(_Part):
     snoozed_until: Moment | None = None
     ended_at: Moment | None = None
     end_reason: Annotated[str, Field(max_length=500)] | None = None
-    facts_seen: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] = 0
+    facts_seen: _Position = 0
+    summarised: _Position = 0
+    turns_since_summary: _Position = 0
+    summaries: list[ArchivedSummary] = []
     messages: list[ArchivedMessage] = []
 
     @model_validator(mode="after")
@@ -178,6 +193,16 @@ class ArchivedFactChange(_Part):
     at: Moment
 
 
+class ArchivedProfile(_Part):
+    """What a user agreed to have kept; that they agreed is said by its being here."""
+
+    user_id: Annotated[str, Field(max_length=200)] = ""
+    content: Content
+    agreed_at: Moment
+    created_at: Moment
+    updated_at: Moment
+
+
 class Archive(_Part):
     """Everything of an app but its tokens, jobs and spending."""
 
@@ -191,10 +216,12 @@ class Archive(_Part):
     history: list[ArchivedChange] = []
     facts: list[ArchivedFact] = []
     fact_history: list[ArchivedFactChange] = []
+    profiles: list[ArchivedProfile] = []
 
     @model_validator(mode="after")
     def _names_each_once(self) -> Self:
         _once(self, "conversationId", [one.conversation_id for one in self.conversations])
+        _once(self, "userId", [one.user_id for one in self.profiles])
         _once(self, "factId", [one.fact_id for one in self.facts])
         _once(self, "updatesFactId", [one.updates_fact_id for one in self.facts if one.updates_fact_id is not None])
         return _once(self, "memoryId", [one.memory_id for one in self.memories])

@@ -1,4 +1,4 @@
-"""Takes an app out whole: its conversations, its memories, its facts, and what happened to them.
+"""Takes an app out whole: its conversations, memories, facts, what happened to them, and profiles agreed to.
 
 Tokens, jobs and spending stay behind; they belong to the installation.
 """
@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
+from shared.archive.derived import out_profiles, out_summaries
 from shared.archive.document import (
     Archive,
     ArchivedApp,
@@ -59,6 +60,7 @@ def export_app(session: Session, app: App, now: datetime) -> Archive:
         history=[_out_change(one, ids) for one in changes],
         facts=facts,
         fact_history=out_history(session, facts, ids),
+        profiles=out_profiles(session, app.app_id),
     )
 
 
@@ -74,6 +76,9 @@ def _out_conversation(session: Session, one: Conversation) -> ArchivedConversati
         ended_at=one.ended_at,
         end_reason=one.end_reason,
         facts_seen=one.facts_seen,
+        summarised=one.summarised,
+        turns_since_summary=one.turns_since_summary,
+        summaries=out_summaries(session, one.key),
         messages=[_out_message(message) for message in messages_of(session, one.key)],
     )
 

@@ -20,8 +20,8 @@ from shared.profiles.content import content_of, lines_of
 from shared.profiles.models import ONLY_USER, AuditKind, Profile
 from shared.telemetry.metrics import Metrics
 
-Version = tuple[str, int]
-"""A user of an app, and which version of their profile."""
+Version = tuple[str, int, datetime]
+"""A user of an app, and which version of their profile, from when: a new one begins to count anew."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,16 @@ def ask_for(database: Database, app_id: str, user_id: str | None, actor: str, no
 def to_embed(session: Session, app_id: str, model: str, limit: int) -> dict[Version, str]:
     """Return the texts of an app's profiles that have no vector by a model."""
     found = queries.unembedded(session, app_id, model, limit)
-    texts = {(one.user_id, one.version): text_of(one) for one in found}
+    texts = {(one.user_id, one.version, one.updated_at): text_of(one) for one in found}
     return {version: text for version, text in texts.items() if text}
 
 
 def keep_vectors(session: Session, app_id: str, vectors: Mapping[Version, bytes], model: str) -> None:
     """Give profiles their vectors, unless they were changed or erased since they were read."""
-    for (user_id, version), vector in vectors.items():
-        same = (Profile.app_id == app_id, Profile.user_id == user_id, Profile.version == version)
-        session.execute(update(Profile).where(*same).values(vector=vector, vector_model=model))
+    for (user_id, version, at), vector in vectors.items():
+        mine = (Profile.app_id == app_id, Profile.user_id == user_id)
+        same = (Profile.version == version, Profile.updated_at == at)
+        session.execute(update(Profile).where(*mine, *same).values(vector=vector, vector_model=model))
 
 
 __all__ = [

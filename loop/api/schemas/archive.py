@@ -22,6 +22,8 @@ class ImportedAnswer(Success):
     history: Arrived
     facts: Arrived
     fact_history: Arrived
+    summaries: int
+    profiles: Arrived
 
     @classmethod
     def of(cls, done: Imported) -> ImportedAnswer:
@@ -33,4 +35,6 @@ class ImportedAnswer(Success):
             history=Arrived(imported=done.changes, skipped=done.changes_skipped),
             facts=Arrived(imported=done.facts, skipped=done.facts_skipped),
             fact_history=Arrived(imported=done.fact_changes, skipped=done.fact_changes_skipped),
+            summaries=done.summaries,
+            profiles=Arrived(imported=done.profiles, skipped=done.profiles_skipped),
         )
