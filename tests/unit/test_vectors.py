@@ -1,0 +1,138 @@
+"""Vectors as they are stored, what is kept of them in memory, and which model's set is to serve."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from shared.contracts.jobs import JobKind
+from shared.indexing.asking import may_ask
+from shared.indexing.models import SetState
+from shared.indexing.vector_sets import Change, change_for
+from shared.indexing.vectors import as_words, likeness_of, pack, signs, signs_of_stored, unpack, unpack_all
+from shared.indexing.word_index import WordKey
+from shared.llm.embedding import normalised
+from shared.outbox.models import Job, JobState
+
+DIMENSIONS = [3, 8, 63, 64, 65, 384, 512]
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def some_rows(count: int, dimensions: int, seed: int = 7) -> NDArray[np.float32]:
+    """Return unit vectors that look like an embedder's."""
+    drawn = np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    return normalised(drawn)
+
+
+@pytest.mark.parametrize("dimensions", DIMENSIONS)
+def test_a_stored_vector_takes_a_byte_a_dimension_and_points_where_it_did(dimensions: int) -> None:
+    row = some_rows(1, dimensions)[0]
+    stored = pack(row)
+    assert len(stored) == 4 + dimensions
+    back = unpack(stored)
+    assert np.abs(back - row).max() <= np.abs(row).max() / 127
+    assert float(back @ row) / float(np.linalg.norm(back)) > 0.999
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=20))
+@settings(max_examples=100, deadline=None)
+def test_whatever_a_vector_holds_no_dimension_is_off_by_more_than_a_step(values: list[float]) -> None:
+    row = np.array(values, np.float32)
+    step = float(np.abs(row).max()) / 127
+    assert np.abs(unpack(pack(row)) - row).max() <= 0.51 * step + 1e-30
+
+
+def test_a_vector_of_zeros_stays_one_and_is_like_nothing() -> None:
+    stored = pack(np.zeros(5, np.float32))
+    assert unpack(stored).tolist() == [0.0] * 5
+    assert likeness_of([stored], np.ones(5, np.float32)).tolist() == [0.0]
+
+
+def test_the_likeness_of_stored_vectors_is_their_cosine() -> None:
+    rows = some_rows(50, 384)
+    stored = [pack(row) for row in rows]
+    assert np.allclose(likeness_of(stored, rows[0]), rows @ rows[0], atol=0.01)
+    assert np.array_equal(unpack_all(stored)[3], unpack(stored[3]))
+    assert likeness_of([], rows[0]).shape == (0,)
+
+
+@pytest.mark.parametrize("dimensions", DIMENSIONS)
+def test_the_signs_of_stored_vectors_are_those_of_the_vectors(dimensions: int) -> None:
+    rows = some_rows(20, dimensions)
+    rows[np.abs(rows) < 0.02 * np.abs(rows).max()] = 0.0  # What rounds to nothing has no sign.
+    words = signs_of_stored([pack(row) for row in rows])
+    assert words.shape == (-(-dimensions // 64), 20)
+    assert np.array_equal(words, as_words(signs(rows)))
+    bits = np.unpackbits(words.T.copy().view(np.uint8), axis=1)[:, :dimensions]
+    assert np.array_equal(bits.astype(bool), rows > 0)
+
+
+WORDS = st.lists(st.text(min_size=1, max_size=12), max_size=30, unique=True)
+
+
+@given(WORDS, st.integers(1, 2**40), st.binary(min_size=16, max_size=16))
+@settings(max_examples=100, deadline=None)
+def test_tokens_are_one_a_word_and_hold_nothing_but_letters_and_digits(words: list[str], key: int, salt: bytes) -> None:
+    tokens = WordKey(key, salt).tokens_of(words)
+    assert len(tokens) == len(words)
+    assert all(token.isascii() and token.isalnum() and token == token.lower() for token in tokens)
+    assert all(token.startswith(f"{key:x}x") and len(token) == len(f"{key:x}x") + 8 for token in tokens)
+    assert WordKey(key, salt).tokens_of(words) == tokens
+
+
+def test_the_same_word_has_another_token_under_another_key_or_salt() -> None:
+    words = [f"word{n}" for n in range(200)]
+    found = [WordKey(1, b"a" * 16), WordKey(2, b"a" * 16), WordKey(1, b"b" * 16)]
+    first, other_key, other_salt = (set(key.tokens_of(words)) for key in found)
+    assert len(first) == 200
+    assert not first & other_key
+    assert not first & other_salt
+
+
+SERVING, FILLING, RETIRED = SetState.SERVING, SetState.FILLING, SetState.RETIRED
+CASES = [
+    ("the first model serves at once", "a", {}, Change(serve=True)),
+    ("the model in force serves", "a", {"a": SERVING}, Change()),
+    ("another is filled beside it", "b", {"a": SERVING}, Change(fill=True)),
+    ("the fill goes on", "b", {"a": SERVING, "b": FILLING}, Change()),
+    ("a third gives the second up", "c", {"a": SERVING, "b": FILLING}, Change(fill=True, retire=frozenset("b"))),
+    ("going back gives the fill up", "a", {"a": SERVING, "b": FILLING}, Change(retire=frozenset("b"))),
+    ("what was retired is filled again", "b", {"a": SERVING, "b": RETIRED}, Change(fill=True)),
+    ("what is retired is left to go", "a", {"a": SERVING, "b": RETIRED}, Change()),
+]
+
+
+@pytest.mark.parametrize(("model", "states", "change"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_which_set_is_made_or_given_up(model: str, states: dict[str, SetState], change: Change) -> None:
+    assert change_for(model, states) == change
+
+
+def ended(state: JobState, attempts: int = 5, ago: float = 0) -> Job:
+    at = AT - timedelta(seconds=ago)
+    finished = None if state is JobState.RUNNING else at
+    return Job(kind=JobKind.EMBED_MESSAGES, state=state, attempts=attempts, finished_at=finished)
+
+
+ASKING = [
+    ("nothing was asked for yet", None, True),
+    ("one is under way", ended(JobState.RUNNING), False),
+    ("one is done", ended(JobState.DONE), True),
+    ("one was cancelled", ended(JobState.CANCELLED), True),
+    ("one has just failed for good", ended(JobState.DEAD, ago=1), False),
+    ("one failed for good and rests", ended(JobState.DEAD, ago=299), False),
+    ("one failed for good and has rested", ended(JobState.DEAD, ago=300), True),
+    ("one failed for good after one attempt", ended(JobState.DEAD, 1, ago=60), True),
+    ("one found nothing", ended(JobState.NOTHING, ago=59), False),
+    ("one found nothing a while ago", ended(JobState.NOTHING, ago=60), True),
+    ("one failed before the clock was set back", ended(JobState.DEAD, ago=-3600), True),
+]
+
+
+@pytest.mark.parametrize(("last", "may"), [case[1:] for case in ASKING], ids=[case[0] for case in ASKING])
+def test_when_another_job_may_be_asked_for(last: Job | None, may: bool) -> None:
+    assert may_ask(last, AT) is may
