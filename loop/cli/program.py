@@ -25,6 +25,8 @@ from loop.cli.jobs import group as jobs
 from loop.cli.memories import group as memories
 from loop.cli.output import complain
 from loop.cli.processes import add_to as add_processes
+from loop.cli.search import add_search
+from loop.cli.search import group as index
 from loop.cli.webhooks import group as webhooks
 from loop.release import release
 from shared.errors import AfterthoughtError, Configuration
@@ -40,11 +42,11 @@ program = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, add_ingesting):
+for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, add_ingesting, add_search):
     add(program)
 for name, group in (
     ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("facts", facts),
-    ("jobs", jobs), ("events", events), ("webhooks", webhooks),
+    ("jobs", jobs), ("events", events), ("webhooks", webhooks), ("index", index),
 ):  # fmt: skip
     program.add_typer(group, name=name)
 

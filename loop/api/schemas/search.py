@@ -97,7 +97,7 @@ class SearchResult(Answer):
             kind=hit.kind,
             part=one.part,
             language=hit.language,
-            explanation={name: round(value, 6) for name, value in parts.items()} if explain else None,
+            explanation={name: round(value, 6) + 0.0 for name, value in parts.items()} if explain else None,
         )
 
 

@@ -1,0 +1,194 @@
+"""How retrieval works and how well: its figures, a retrieval taken apart, its stock, and the state of the indexes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Query, Response
+from sqlalchemy.orm import Session
+
+from loop.api.dependencies import AppInPath, Desk, Reads, Writes
+from loop.api.schemas.jobs import JobAnswer
+from loop.api.schemas.retrieval import IndexAnswer, IndexSizes, Rebuilt, RetrievalMetrics, RetrievalStats
+from loop.api.schemas.search import MOST_QUERY_CHARS, DebugAnswer, DebugResult
+from loop.api.schemas.wire import APP_ID_PATTERN
+from loop.api.writes import Done, answer
+from shared.apps.queries import get_app, lock_app
+from shared.contracts.values import ID_PATTERN, Words
+from shared.indexing import filling
+from shared.llm.embedding import from_bytes
+from shared.profiles import gate
+from shared.retrieval import queries
+from shared.retrieval.figures import judge, reckon
+from shared.retrieval.finding import Embedded, Findings, Wanted
+from shared.retrieval.gathering import Hit
+from shared.retrieval.models import Asker
+from shared.summaries.queries import of_conversation
+
+router = APIRouter(tags=["Retrieval"])
+_AppInQuery = Annotated[str | None, Query(alias="appId", pattern=APP_ID_PATTERN, description="Only this app.")]
+_NeededApp = Annotated[str, Query(alias="appId", pattern=APP_ID_PATTERN)]
+_UserInQuery = Annotated[Words | None, Query(alias="userId", min_length=1, max_length=200)]
+_ConversationInQuery = Annotated[str | None, Query(alias="conversationId", pattern=ID_PATTERN)]
+_SUMMARIES = 20
+
+
+@router.get("/api/memory/metrics", response_model=RetrievalMetrics, summary="Show how retrievals went")
+def show_retrieval_metrics(
+    desk: Reads, app_id: _AppInQuery = None, hours: Annotated[float, Query(gt=0, le=24 * 365)] = 24
+) -> Response:
+    """Add up the retrievals of the last hours: how often they found something, how long they took, from where."""
+    desk.require_admin("read how retrievals went")
+    since = desk.now() - timedelta(hours=hours)
+    desk.loop.searching.records.flush()
+    with desk.read() as session:
+        if app_id is not None:
+            get_app(session, app_id)
+        rows = queries.retrievals_since(session, since, app_id)
+        asked, made = queries.summaries_since(session, since, app_id)
+    return answer(RetrievalMetrics.of(app_id, since, reckon(rows), judge(rows, asked, made)))
+
+
+@router.get("/api/memory/debug/retrieval", response_model=DebugAnswer, summary="Take a retrieval apart")
+def debug_retrieval(
+    desk: Reads,
+    q: Annotated[Words, Query(min_length=1, max_length=MOST_QUERY_CHARS)],
+    app_id: _NeededApp,
+    conversation_id: _ConversationInQuery = None,
+    user_id: _UserInQuery = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 10,
+) -> Response:
+    """Search as a context would, and say of each result where it came from and how its score came about."""
+    desk.require_admin("take retrievals apart")
+    wanted = Wanted(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id, is_guarded=True)
+    finder = desk.loop.searching.finder
+    findings = finder.find(app_id, wanted)
+    finder.note(app_id, findings, Asker.SEARCH)
+    summaries = _summaries(desk, findings)
+    profile = _profile(desk, app_id, user_id)
+    flags = {"hybrid": findings.tuning.hybrid, "chunking": findings.tuning.chunking,
+             "tokenBudget": findings.tuning.token_budget, "formula": findings.tuning.formula.value}  # fmt: skip
+    return answer(
+        DebugAnswer(
+            query=q,
+            results=[*map(_taken_apart, findings.hits), *summaries, *profile],
+            metrics={f"{stage}Ms": round(taken, 3) for stage, taken in findings.durations.items()},
+            sources=findings.sources | {"summaries": len(summaries), "profile": len(profile)},
+            flags=flags,
+            degraded=list(findings.degraded),
+        )
+    )
+
+
+@router.get("/api/memory/debug/stats", response_model=RetrievalStats, summary="Show how much there is to retrieve")
+def show_retrieval_stats(desk: Reads, app_id: _AppInQuery = None, user_id: _UserInQuery = None) -> Response:
+    """Count what there is of one app, or of all. Looks at each row."""
+    desk.require_admin("count what there is")
+    with desk.read() as session:
+        if app_id is not None:
+            get_app(session, app_id)
+        stock = queries.stock(session, app_id)
+        consent = None if app_id is None else gate.agrees(session, app_id, user_id)
+    return answer(
+        RetrievalStats(
+            app_id=app_id,
+            total_messages=stock.messages,
+            total_conversations=stock.conversations,
+            total_chunks=stock.passages,
+            total_summaries=stock.summaries,
+            total_vectors=stock.vectors,
+            profile_consent=consent,
+            index_sizes=IndexSizes(messages=stock.message_bytes, embeddings=stock.vector_bytes, words=stock.word_bytes),
+        )
+    )
+
+
+@router.post("/api/memory/rebuild", response_model=Rebuilt, status_code=202, summary="Make the word index anew")
+def rebuild_word_index(desk: Writes) -> Response:
+    """Make the word index of the whole installation anew; until an app is filled in, its old words are not found."""
+    desk.require_admin("make the word index anew")
+
+    def work(session: Session) -> Done:
+        apps = filling.rebuild(session, desk.now(), desk.loop.settings.job_max_attempts)
+        return Done(Rebuilt(apps=apps), 202, then=desk.loop.ticker.wake)
+
+    return desk.write(work)
+
+
+@router.get("/apps/{appId}/indexes", response_model=IndexAnswer, summary="Show how complete an app's indexes are")
+def show_indexes(desk: Reads, app_id: AppInPath) -> IndexAnswer:
+    """Show how many of an app's messages are in its indexes, and how far what is under way has come."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        return IndexAnswer.of(app_id, filling.status(session, app_id))
+
+
+@router.post(
+    "/apps/{appId}/indexes/backfill", response_model=JobAnswer, status_code=202, summary="Index an app's old messages"
+)
+def backfill(desk: Writes, app_id: AppInPath) -> Response:
+    """Bring messages into the indexes that are not there yet; again while it is under way: the same job."""
+
+    def work(session: Session) -> Done:
+        app = lock_app(session, app_id)
+        job = filling.ask(session, app_id, app.purge_epoch, desk.now(), desk.loop.settings.job_max_attempts)
+        return Done(JobAnswer.of(job), 202, about=app_id, then=desk.loop.ticker.wake)
+
+    return desk.write(work)
+
+
+def _taken_apart(hit: Hit) -> DebugResult:
+    one = hit.ranked.candidate
+    brought = {(True, True): "both", (True, False): "words"}.get((hit.by_words, hit.by_vector), "dense")
+    return DebugResult(
+        content=hit.content,
+        score=round(hit.ranked.score, 6),
+        source=brought,
+        type="chunk" if one.part else "message",
+        message_id=hit.message_id,
+        conversation_id=hit.conversation_id,
+        explanation={name: round(value, 6) + 0.0 for name, value in hit.ranked.parts.items()},
+    )
+
+
+def _summaries(desk: Desk, findings: Findings) -> list[DebugResult]:
+    """Return the summaries of the conversation that was named, and of no other, the most alike first."""
+    if findings.conversation_key is None:
+        return []
+    with desk.read() as session:
+        found = of_conversation(session, findings.conversation_key, _SUMMARIES)
+    scored = [(_likeness(one.vector, one.vector_model, findings.query), one) for one in found]
+    return [
+        DebugResult(
+            content=one.content,
+            score=round(score, 6),
+            source="dense" if score else "recency",
+            type="summary",
+            message_id=None,
+            conversation_id=one.conversation_id,
+            explanation={"dense": round(score, 6)},
+        )
+        for score, one in sorted(scored, key=lambda pair: -pair[0])
+    ]
+
+
+def _profile(desk: Desk, app_id: str, user_id: str | None) -> list[DebugResult]:
+    loop = desk.loop
+    shown = gate.ask_for(loop.database, app_id, user_id, desk.caller.name, desk.now(), loop.metrics)
+    text = "" if shown.profile is None else gate.text_of(shown.profile)
+    if not text:
+        return []
+    return [
+        DebugResult(
+            content=text, score=1.0, source="consent", type="profile", message_id=None, conversation_id=None,
+            explanation={},
+        )
+    ]  # fmt: skip
+
+
+def _likeness(vector: bytes | None, model: str | None, query: Embedded | None) -> float:
+    if vector is None or query is None or model != query.model:
+        return 0.0
+    return float(np.dot(from_bytes(vector), query.vector))
