@@ -11,22 +11,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shared.indexing.models import PassageKind
-from shared.llm.tokens import estimate_tokens
+from shared.llm.tokens import LAST_RESORT, estimate_tokens
 
 MOST_TOKENS = 500
 """Of a passage of prose. Source: seed 002."""
 MOST_CODE_TOKENS = 2000
 """Of a passage of code; a longer fence is cut between lines, because no budget would ever hold it."""
 _LONGEST_LANGUAGE = 40
+_CHARS_PER_TOKEN = LAST_RESORT.chars_in(1)
 _FENCE = re.compile(r"^[ \t]*(?P<marks>`{3,}|~{3,})[ \t]*(?P<about>[^\n]*)$", re.MULTILINE)
 _LANGUAGE = re.compile(r"[\w+#-]+(?:\.[\w+#-]+)*")
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE_END = re.compile(r"\n+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])|\n+")
 _WORD_END = re.compile(r"\s+")
-_ANYWHERE = re.compile(r"")
-_PROSE_CUTS = (_PARAGRAPH_END, _SENTENCE_END, _WORD_END, _ANYWHERE)
-_CODE_CUTS = (_PARAGRAPH_END, _LINE_END, _ANYWHERE)
+_PROSE_CUTS = (_PARAGRAPH_END, _SENTENCE_END, _WORD_END)
+_CODE_CUTS = (_PARAGRAPH_END, _LINE_END)
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,10 @@ def _pieces(
     if _fits(content, start, end, most):
         yield start, end
         return
-    if cuts[0] is _ANYWHERE:
-        step = most * 4
-        yield from ((at, min(at + step, end)) for at in range(start, end, step))
+    if not cuts:
+        # No sign to cut at: by length alone, and each part once more for the white space at its ends.
+        for at in range(start, end, most * _CHARS_PER_TOKEN):
+            yield from _pieces(content, at, min(at + most * _CHARS_PER_TOKEN, end), most, cuts)
         return
     at = start
     for cut in cuts[0].finditer(content, start, end):

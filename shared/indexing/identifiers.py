@@ -21,10 +21,8 @@ _DEFINED = re.compile(r"\b(?:def|class|function|func|fn|interface|struct|enum|tr
 _QUOTED = re.compile(r"(?<!`)`([A-Za-z_][\w.:-]+)(?:\(\))?`(?!`)")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "if for while switch catch return elif with print and or not in function def class func fn except assert",
-    )
+    {"and", "assert", "catch", "class", "def", "elif", "except", "fn", "for", "func", "function", "if", "in", "not"}
+    | {"or", "print", "return", "switch", "while", "with"}
 )
 
 

@@ -86,7 +86,7 @@ def _folded(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    if not word.isascii() or len(word) > LONGEST:
+    if not word.isascii() or not 2 < len(word) <= LONGEST:
         return word
     # One for each call: it keeps the word it works on, and searches run in several threads.
     return str(snowballstemmer.stemmer("porter").stemWord(word))

@@ -16,10 +16,15 @@ from numpy.typing import NDArray
 from shared.indexing.places import POSITION_BITS
 
 REACH = 2
-"""Turns on each side that make up a window."""
+"""Turns on each side whose likeness is averaged, and that come along with the best."""
+_TENTHS = (3, 4, 6, 8, 10, 5, 4, 3, 2)
+"""What a word counts for that stands so many turns before, here, or after, in tenths: answers follow questions."""
+_BEFORE = 4
+"""Where in it the turn itself stands."""
 _SATURATION = 1.2
 """BM25's k1: how soon a word said again adds nothing. Source: Robertson and Zaragoza, 2009."""
-_SATURATED = np.array([n * (_SATURATION + 1) / (n + _SATURATION) for n in range(2 * REACH + 2)], dtype=np.float32)
+_TIMES = np.arange(sum(_TENTHS) + 1, dtype=np.float32) / 10
+_SATURATED = _TIMES * (_SATURATION + 1) / (_TIMES + _SATURATION)
 Places = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Marks = NDArray[np.uint8]
@@ -62,7 +67,7 @@ class WordTable:
     def window(self) -> Scores:
         """The score of each place by the words within reach of it."""
         total = np.zeros(len(self.places), np.float32)
-        near = [(step, _are_near(self.places, step)) for step in range(1, REACH + 1)]
+        near = [(step, _distances(self.places, step)) for step in range(1, len(_TENTHS) - _BEFORE)]
         for worth, here in zip(self.worth, self.stands, strict=True):
             total += (worth * _SATURATED)[_around(here, near)]
         return total
@@ -76,9 +81,9 @@ class WordTable:
 
     def scores(self, wanted: Places) -> WordScores:
         """Score the places ``wanted``, which ascend, whether or not a word stands there."""
-        columns = [self._columns(wanted, step) for step in range(-REACH, REACH + 1)]
-        times = np.sum(columns, axis=0, dtype=np.intp) if columns else columns
-        turn = (self.worth[:, None] * columns[REACH]).sum(axis=0, dtype=np.float32)
+        columns = [self._columns(wanted, at - _BEFORE) for at in range(len(_TENTHS))]
+        times = sum(tenths * one for tenths, one in zip(_TENTHS, columns, strict=True))
+        turn = (self.worth[:, None] * columns[_BEFORE]).sum(axis=0, dtype=np.float32)
         window = (self.worth[:, None] * _SATURATED[times]).sum(axis=0, dtype=np.float32)
         return WordScores(wanted, turn, window)
 
@@ -111,7 +116,8 @@ def rarity(standing_in: int, messages: int) -> float:
 
 def _unique(places: Places) -> Places:
     ordered = np.sort(places)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    unique: Places = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    return unique
 
 
 def _top(scores: Scores, count: int) -> NDArray[np.intp]:
@@ -125,16 +131,19 @@ def _within_reach(places: Places) -> Places:
     return np.concatenate([one[one >> POSITION_BITS == places >> POSITION_BITS] for one in moved])
 
 
-def _are_near(places: Places, step: int) -> NDArray[np.bool_]:
-    """Return of which places the one so many columns on lies within reach of them, in the same conversation."""
+def _distances(places: Places, step: int) -> tuple[Marks, Marks]:
+    """Return what the place so many columns on, and so many back, counts for in each place's window, in tenths."""
     one, other = places[:-step], places[step:]
-    return (other - one <= REACH) & (one >> POSITION_BITS == other >> POSITION_BITS)
+    far = np.where(one >> POSITION_BITS == other >> POSITION_BITS, other - one, len(_TENTHS)).clip(max=len(_TENTHS))
+    before, after = (np.zeros(len(_TENTHS) + 1, np.uint8) for _ in range(2))
+    before[: _BEFORE + 1], after[: len(_TENTHS) - _BEFORE] = _TENTHS[_BEFORE::-1], _TENTHS[_BEFORE:]
+    return after[far], before[far]
 
 
-def _around(here: Marks, near: Sequence[tuple[int, NDArray[np.bool_]]]) -> Marks:
-    """Return how many turns of each place's window have the word."""
-    times = here.copy()
-    for step, close in near:
-        times[:-step] += here[step:] * close
-        times[step:] += here[:-step] * close
+def _around(here: Marks, near: Sequence[tuple[int, tuple[Marks, Marks]]]) -> Marks:
+    """Return how often each place's window has the word, in tenths."""
+    times = here * np.uint8(_TENTHS[_BEFORE])
+    for step, (after, before) in near:
+        times[:-step] += here[step:] * after
+        times[step:] += here[:-step] * before
     return times
