@@ -1,0 +1,161 @@
+"""Profiles of an app's users, the consent they stand on, and the audit of what became of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Depends, Query, Request, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors, erasures
+from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
+from loop.api.schemas.erasures import Erased, Receipt
+from loop.api.schemas.profiles import (
+    AuditLine,
+    AuditList,
+    ChangeConsent,
+    ConsentAnswer,
+    ProfileAnswer,
+    ProfileItem,
+    WriteProfile,
+)
+from loop.api.schemas.wire import APP_ID_PATTERN
+from loop.api.writes import Done
+from shared.apps.models import Scope
+from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.erasure.erasing import erase_profile, withdraw_consent
+from shared.errors import Denied
+from shared.profiles import consent
+from shared.profiles.gate import agrees, profile_of
+from shared.profiles.queries import audit_of, consent_of
+
+router = APIRouter(tags=["Profiles"])
+_AUDIT = "profile-audit"
+_OF_USER = "A user of the app; leave it out for an app that names none."
+UserInQuery = Annotated[str, Query(alias="userId", max_length=200, description=_OF_USER)]
+
+
+async def _only_their_own(request: Request) -> None:
+    """Let an app's token through for its own app alone. The guard leaves it to us: the app is not in the path."""
+    caller = request.state.caller
+    if caller.scope is Scope.ADMIN:
+        return
+    named = request.query_params.get("appId") if request.method == "GET" else _named(await request.body())
+    if caller.app_id is None or named != caller.app_id:
+        raise Denied(f"This token opens only /apps/{caller.app_id} and what lies under it.")
+
+
+def _named(body: bytes) -> object:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return value.get("appId") if isinstance(value, dict) else None
+
+
+@router.get(
+    "/api/memory/consent",
+    response_model=ConsentAnswer,
+    summary="Show a consent",
+    dependencies=[Depends(_only_their_own)],
+)
+def show_consent(
+    desk: Reads,
+    app_id: Annotated[str, Query(alias="appId", pattern=APP_ID_PATTERN)],
+    user_id: UserInQuery = "",
+) -> ConsentAnswer:
+    """Show whether a user agrees to having a profile."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        return ConsentAnswer.of(app_id, user_id, consent_of(session, app_id, user_id))
+
+
+@router.put(
+    "/api/memory/consent",
+    response_model=ConsentAnswer,
+    summary="Give or take back a consent",
+    dependencies=[Depends(_only_their_own)],
+)
+def change_consent(desk: Writes, body: ChangeConsent) -> Response:
+    """Say whether a user agrees to having a profile. Taking consent back erases the profile at once."""
+    app_id, user_id = body.app_id, body.user_id
+
+    def give(session: Session) -> Done:
+        lock_app(session, app_id)
+        get_installed_app(session, app_id)
+        given = consent.grant(session, app_id, user_id, desk.caller.name, desk.now())
+        return Done(ConsentAnswer.of(app_id, user_id, given))
+
+    def take_back(session: Session) -> Done:
+        erasure = withdraw_consent(session, app_id, user_id, desk.caller.name, desk.now())
+        said = ConsentAnswer.of(app_id, user_id, consent_of(session, app_id, user_id))
+        if erasure is None:
+            return Done(said)
+        erasures.open_receipt(session, erasure)
+
+        def completed() -> ConsentAnswer:
+            done = erasures.complete(desk, erasure)
+            return said.model_copy(update={"receipt": Receipt.of(done), "note": erasures.note_on(done)})
+
+        return Done(said.model_copy(update={"receipt": Receipt.of(erasure)}), then=completed)
+
+    return desk.write(give if body.consent else take_back)
+
+
+@router.get("/apps/{appId}/profile", response_model=ProfileAnswer, summary="Show a profile")
+def show_profile(desk: Reads, app_id: AppInPath, user_id: UserInQuery = "") -> ProfileAnswer:
+    """Show a user's profile; without their consent there is none."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        return _shown(session, app_id, user_id)
+
+
+@router.put("/apps/{appId}/profile", response_model=ProfileAnswer, summary="Write a profile")
+def write_profile(desk: Writes, app_id: AppInPath, body: WriteProfile, user_id: UserInQuery = "") -> Response:
+    """Write a user's profile in the place of what it said. Without their consent that is refused."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        get_installed_app(session, app_id)
+        consent.write(session, app_id, user_id, body.content, desk.caller.name, desk.now())
+        return Done(_shown(session, app_id, user_id), about=app_id)
+
+    return desk.write(work)
+
+
+@router.delete("/apps/{appId}/profile", response_model=Erased, summary="Erase a profile")
+def erase_one_profile(desk: Writes, app_id: AppInPath, user_id: UserInQuery = "") -> Response:
+    """Erase a user's profile; their consent stays as it is."""
+
+    def work(session: Session) -> Done:
+        return erasures.erased(desk, session, erase_profile(session, app_id, user_id, desk.caller.name, desk.now()))
+
+    return desk.write(work)
+
+
+@router.get("/apps/{appId}/profile/audit", response_model=AuditList, summary="Show what became of profiles")
+def list_audit(
+    desk: Reads,
+    app_id: AppInPath,
+    user_id: Annotated[str | None, Query(alias="userId", max_length=200, description="Only of this user.")] = None,
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
+) -> AuditList:
+    """List who agreed, wrote, used, was refused and erased, newest first."""
+    before = cursors.decode_number(_AUDIT, cursor)
+    with desk.read() as session:
+        get_app(session, app_id)
+        rows, more = cursors.page(audit_of(session, app_id, user_id, limit + 1, before), limit)
+        following = cursors.encode(_AUDIT, rows[-1].key) if more else None
+        return AuditList(audit=[AuditLine.of(one) for one in rows], cursor=following)
+
+
+def _shown(session: Session, app_id: str, user_id: str) -> ProfileAnswer:
+    profile = profile_of(session, app_id, user_id)
+    return ProfileAnswer(
+        app_id=app_id,
+        user_id=user_id,
+        consent=agrees(session, app_id, user_id),
+        profile=None if profile is None else ProfileItem.of(profile),
+    )
