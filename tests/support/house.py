@@ -232,7 +232,11 @@ class House:
 
     def ask_for_vectors(self) -> bool:
         """Have the loop's step ask for vectors that are missing."""
-        return AskForVectors(self.database, self.clock, self.embedder.name, 5).run()
+        return self.vector_step().run()
+
+    def vector_step(self) -> AskForVectors:
+        """Return the loop's step that asks for vectors."""
+        return AskForVectors(self.database, self.clock, self.embedder.name, 5)
 
     def embed(self) -> list[JobState]:
         """Ask for vectors and carry out every job, as often as there is anything to ask for."""

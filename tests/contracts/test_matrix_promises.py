@@ -1,0 +1,130 @@
+"""What the vectors in memory promise, over both databases: they are those of the database, within their bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from shared.erasure.erasing import erase_app, erase_conversation
+from shared.indexing.models import MessageVector, VectorSet
+from shared.indexing.vectors import unpack
+from shared.llm.embedding import normalised
+from shared.retrieval.matrix import GONE, Matrices, Matrix, exact
+from tests.contracts.test_index_promises import CODE, tell
+from tests.support.embedding import ScriptedEmbedder, change_model
+from tests.support.house import House
+
+
+@pytest.fixture
+def embedder(house: House) -> ScriptedEmbedder:
+    embedder = ScriptedEmbedder(house)
+    house.embedder = embedder
+    return embedder
+
+
+def look(house: House, matrices: Matrices, app_id: str = "notes") -> Matrix | None:
+    with house.database.read() as session:
+        return matrices.of(session, app_id)
+
+
+def check_matrix(house: House, matrix: Matrix | None, app_id: str = "notes") -> None:
+    """Assert that a matrix is what the database holds."""
+    with house.database.read() as session:
+        serving = session.scalars(
+            select(VectorSet).where(VectorSet.app_id == app_id, VectorSet.state == "serving")
+        ).one()
+        rows = session.scalars(select(MessageVector).where(MessageVector.set_key == serving.key)).all()
+    assert matrix is not None
+    kept = sorted((row.place, row.part, row.key) for row in rows)
+    read = list(zip(matrix.places.tolist(), matrix.parts.tolist(), matrix.keys.tolist(), strict=True))
+    assert read == kept
+    by_key = {row.key: unpack(row.vector) for row in rows}
+    query = next(iter(by_key.values()))
+    query = query / np.linalg.norm(query)
+    estimated = matrix.likeness(query)
+    with house.database.read() as session:
+        cosines = exact(session, matrix, np.arange(len(read)), query)
+    assert np.allclose(cosines, [by_key[key] @ query for _, _, key in read], atol=1e-4)
+    assert np.abs(estimated - cosines).max() < 0.7
+    assert int(estimated.argmax()) == int(cosines.argmax())
+
+
+def test_a_matrix_follows_what_is_said_erased_and_changed(house: House, embedder: ScriptedEmbedder) -> None:
+    matrices = Matrices(10**7)
+    assert look(house, matrices) is None
+    tell(house, "notes", "c1", "a heron", CODE)
+    tell(house, "notes", "c2", "a swan")
+    house.embed()
+    check_matrix(house, first := look(house, matrices))
+    assert look(house, matrices) is first, "nothing is new"
+    tell(house, "notes", "c1", "another heron", CODE)
+    house.embed()
+    check_matrix(house, look(house, matrices))
+    with house.database.write() as session:
+        erase_conversation(session, "notes", "c2", "test", house.clock.now())
+    check_matrix(house, look(house, matrices))
+    tell(house, "notes", "c3", "a third")
+    house.embed()
+    check_matrix(house, look(house, matrices))
+    change_model(house, "ollama:second", embedder, dimensions=96)
+    house.embed()
+    check_matrix(house, after := look(house, matrices))
+    assert after is not None
+    assert (after.model, after.dimensions) == ("ollama:second", 96)
+    with house.database.write() as session:
+        erase_app(session, "notes", "test", house.clock.now())
+    assert look(house, matrices) is None
+    assert matrices.bytes == 0
+
+
+def test_vectors_that_take_the_keys_of_erased_ones_are_seen(house: House, embedder: ScriptedEmbedder) -> None:
+    matrices = Matrices(10**7)
+    tell(house, "notes", "c1", "a heron")
+    tell(house, "notes", "c2", "a swan")
+    house.embed()
+    look(house, matrices)
+    with house.database.write() as session:
+        for conversation_id in ("c1", "c2"):
+            erase_conversation(session, "notes", conversation_id, "test", house.clock.now())
+    tell(house, "notes", "c3", "another", "and another")
+    house.embed()
+    check_matrix(house, look(house, matrices))
+
+
+def test_a_row_that_was_erased_after_a_matrix_was_read_is_like_nothing(
+    house: House, embedder: ScriptedEmbedder
+) -> None:
+    tell(house, "notes", "c1", "a heron")
+    tell(house, "notes", "c2", "a swan")
+    house.embed()
+    matrix = look(house, Matrices(10**7))
+    assert matrix is not None
+    with house.database.write() as session:
+        erase_conversation(session, "notes", "c1", "test", house.clock.now())
+    query = normalised(embedder.vector_of("a swan")[None])[0]
+    with house.database.read() as session:
+        cosines = exact(session, matrix, np.array([1, 0, 1]), query)
+    assert cosines[1] == GONE
+    assert cosines[0] == cosines[2] > 0.99
+
+
+def test_matrices_stay_within_their_memory_and_the_one_asked_for_last_stays(
+    house: House, embedder: ScriptedEmbedder
+) -> None:
+    for app_id in ("app1", "app2", "app3"):
+        house.install(app_id)
+        tell(house, app_id, "c1", *[f"heron {n}" for n in range(10)])
+    house.embed()
+    one = look(house, Matrices(10**7), "app1")
+    assert one is not None
+    matrices = Matrices(2 * one.bytes)
+    for app_id in ("app1", "app2", "app1", "app3"):
+        check_matrix(house, look(house, matrices, app_id), app_id)
+        assert matrices.bytes <= 2 * one.bytes
+    kept = look(house, matrices, "app1")
+    assert look(house, matrices, "app1") is kept, "app2 was asked for least lately"
+    tiny = Matrices(1)
+    check_matrix(house, look(house, tiny, "app2"), "app2")
+    check_matrix(house, look(house, tiny, "app3"), "app3")
+    assert tiny.bytes == one.bytes, "one that is larger than the bound is kept alone"
