@@ -8,11 +8,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from pydantic import ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from shared.llm.answers import Listed
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Chat, Question
 from shared.llm.repair import ask_repairing
@@ -39,11 +37,10 @@ _SAID = "Said since then, to be summarised"
 _NOTED = "Notes on a single long message, to be summarised"
 
 
-class SummaryAnswer(Listed):
-    """The points of a summary; an empty list is an answer, and so is the list without the object."""
+class SummaryAnswer(BaseModel):
+    """The points of a summary; an empty list is an answer."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
-    listed_as: ClassVar[str] = "points"
 
     points: list[str]
 
