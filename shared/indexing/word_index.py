@@ -60,14 +60,16 @@ class WordKey:
 class Standing:
     """What there is to write to: the app's key, if it has one yet, and whether the index is there at all."""
 
+    table: SqliteWords | PostgresWords
     key: WordKey | None
     is_present: bool
 
 
 def look(session: Session, app_id: str) -> Standing:
     """Return what there is of an app's index, in one statement."""
-    key, salt, is_present = _table(session).look(app_id)
-    return Standing(None if key is None else WordKey(key, bytes(salt)), is_present)
+    table = _table(session)
+    key, salt, is_present = table.look(app_id)
+    return Standing(table, None if key is None else WordKey(key, bytes(salt)), is_present)
 
 
 def make_key(session: Session, app_id: str) -> WordKey:
@@ -83,11 +85,12 @@ def make_key(session: Session, app_id: str) -> WordKey:
     return found
 
 
-def add(session: Session, key: WordKey, texts: Sequence[tuple[int, str]]) -> None:
-    """Put texts into the index, each at a place that has none."""
+def add(session: Session, app_id: str, standing: Standing, texts: Iterable[tuple[int, str]]) -> None:
+    """Put texts into an app's index, each at a place that has none."""
+    key = standing.key or make_key(session, app_id)
     rows = [(place, tokens) for place, text in texts if (tokens := key.row_of(text))]
     if rows:
-        _table(session).add(rows)
+        standing.table.add(rows)
 
 
 def remove(session: Session, key: WordKey, texts: Sequence[tuple[int, str]]) -> int:
