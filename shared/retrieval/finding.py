@@ -254,7 +254,7 @@ class Finder:
         embedder = self._embedders.of(scene.model)
         if embedder is None:
             return None, ("embedding",)
-        meter = QueryMeter(app_id, self._recorder, lambda: self._meter(app_id))
+        meter = QueryMeter(app_id, self._recorder, self._meter(app_id))
         try:
             [vector] = embedder.embed([without_names(question.text, scene.names)], meter)
         except (Transient, Configuration, OverBudget) as error:

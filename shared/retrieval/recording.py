@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -79,10 +79,10 @@ class Recorder:
 class QueryMeter:
     """Pays for the vector of one query: the built-in embedder's later, a model's as any other call's."""
 
-    def __init__(self, app_id: str, recorder: Recorder, of_model: Callable[[], Meter]) -> None:
+    def __init__(self, app_id: str, recorder: Recorder, of_model: Meter) -> None:
         self._app_id = app_id
         self._recorder = recorder
-        self._of_model = of_model()
+        self._of_model = of_model
 
     def reserve(self, prospect: Prospect) -> None:
         """Set aside what a model's call will likely cost. Raises: OverBudget."""

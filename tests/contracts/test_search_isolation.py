@@ -1,0 +1,62 @@
+"""No question, filter, id or cursor of one app ever brings a message of another."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shared.errors import NotFound
+from shared.retrieval.filters import Filters, HitKind
+from shared.retrieval.finding import Wanted
+from tests.support.house import House
+from tests.support.searching import Library
+
+APPS = ("notes", "email")
+_WORDS = ("paint", "yacht", "dog", "blue", "total_price", "parseJson", "Ann", "2023", "the", "é", "我们")
+_SAID = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=5).map(" ".join)
+_IDS = ("c0", "c1", "c2", "unknown")
+_FILTERS = st.builds(
+    Filters,
+    roles=st.frozensets(st.sampled_from(("user", "assistant")), max_size=2),
+    names=st.frozensets(st.sampled_from(("Ann", "Ben")), max_size=1),
+    conversation_ids=st.frozensets(st.sampled_from(_IDS), max_size=2),
+    kinds=st.frozensets(st.sampled_from(HitKind), max_size=2),
+)
+
+
+@given(
+    told=st.lists(st.tuples(st.sampled_from(APPS), st.sampled_from(_IDS[:3]), _SAID), min_size=1, max_size=12),
+    text=_SAID,
+    filters=_FILTERS,
+    conversation_id=st.none() | st.sampled_from(_IDS),
+    user_id=st.none() | st.sampled_from(("ann", "ben")),
+)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_search_of_an_app_brings_a_message_of_another(
+    house: House,
+    told: list[tuple[str, str, str]],
+    text: str,
+    filters: Filters,
+    conversation_id: str | None,
+    user_id: str | None,
+) -> None:
+    library = Library(house, pets=("dog",), boats=("yacht",))
+    apps = [_fresh(house, name) for name in APPS]
+    for name, conversation, said in told:
+        library.tell(conversation, f"{name}: {said}", app_id=apps[APPS.index(name)])
+    house.embed()
+    for name, app_id in zip(APPS, apps, strict=True):
+        wanted = Wanted(text, 20, conversation_id, user_id=user_id, filters=filters)
+        try:
+            hits = library.finder.find(app_id, wanted).hits
+        except NotFound:
+            assert conversation_id not in {one[1] for one in told if one[0] == name}
+            continue
+        assert all(hit.content.startswith(f"{name}: ") for hit in hits)
+
+
+def _fresh(house: House, name: str) -> str:
+    """Install an app of its own for each example; what former ones said stays beside it."""
+    app_id = f"{name}-{house.clock.advance(1).timestamp():.0f}"
+    house.install(app_id)
+    return app_id

@@ -1,0 +1,235 @@
+"""What a search promises, over both databases: it finds by words and by meaning, and says what it had to do without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from shared.conversations.lifecycle import NewMessage, Role
+from shared.db.counting import count
+from shared.energy.models import Spending
+from shared.erasure.erasing import erase_app, erase_conversation
+from shared.errors import Configuration, NotFound, Transient
+from shared.retrieval.figures import Way
+from shared.retrieval.filters import Filters, HitKind
+from shared.retrieval.finding import Embedders, Wanted
+from shared.retrieval.models import Asker, Retrieval
+from shared.retrieval.queries import retrievals_since
+from shared.retrieval.recording import write
+from shared.tuning.values import Formula, Tuning
+from tests.support.house import House
+from tests.support.searching import Library
+
+CODE = "Here is the function you asked for.\n\n```python\ndef total_price(rows):\n    return sum(rows)\n```\n\n" + (
+    "It adds the prices of all rows, and nothing else. " * 60
+)
+
+
+@pytest.fixture
+def library(house: House) -> Library:
+    library = Library(house, pets=("dog", "puppy", "hound"), boats=("boat", "sail", "yacht"))
+    library.tell("pets", "We bought a dog last week.", "How lovely.", "It barks at night.", "Give it time.")
+    library.tell("boats", "The yacht needs paint.", "Which colour?", "Blue, like the old one.", "I will note blue.")
+    return library
+
+
+def test_a_message_is_found_by_a_word_of_it(library: Library) -> None:
+    assert library.ids("What needs paint?")[0] == "boats-0"
+
+
+def test_a_message_is_found_by_its_meaning_alone(library: Library) -> None:
+    found = library.find("puppy")
+    assert found.hits[0].message_id == "pets-0"
+    assert (found.hits[0].by_words, found.hits[0].by_vector) == (False, True)
+
+
+def test_what_only_words_bring_can_come_first(library: Library) -> None:
+    library.tell("words", "The parcel number is ZX-4471.", "Thanks.")
+    library.tell("noise", *[f"The dog and the yacht are fine, day {n}." for n in range(30)])
+    assert library.ids("Which parcel was ZX-4471, the one for the dog?")[0] == "words-0"
+
+
+@pytest.mark.parametrize(
+    "text", ['"', "-", "paint*", "a:b", "_", "is", "😀", "NOT (paint", "' OR 1=1 --", "\x01", "de"]
+)
+def test_a_question_of_signs_neither_fails_nor_changes_its_meaning(library: Library, text: str) -> None:
+    found = [hit.message_id for hit in library.find(text).hits if hit.by_words]
+    assert found == (["boats-0"] if "paint" in text else [])
+
+
+def test_a_conversation_with_three_results_is_looked_in_alone(library: Library) -> None:
+    library.tell("mine", *[f"Paint the fence, part {n}." for n in range(3)])
+    found = library.find("paint", conversation_id="mine")
+    assert ({hit.conversation_id for hit in found.hits}, found.widened) == ({"mine"}, False)
+
+
+def test_a_conversation_with_fewer_results_comes_first_and_the_rest_of_the_app_after_it(library: Library) -> None:
+    library.tell("mine", "Paint the fence.", "Sure.")
+    found = library.find("paint", conversation_id="mine")
+    assert [hit.message_id for hit in found.hits[:2]] == ["mine-0", "boats-0"]
+    assert found.widened
+
+
+def test_a_conversation_the_app_does_not_have_is_an_error(library: Library) -> None:
+    with pytest.raises(NotFound):
+        library.find("paint", conversation_id="nowhere")
+
+
+def test_an_app_with_nothing_said_finds_nothing_and_lacks_nothing(library: Library) -> None:
+    library.house.install("empty")
+    found = library.find("paint", "empty")
+    assert (found.hits, found.degraded) == ((), ())
+
+
+def test_before_vectors_are_made_words_serve_and_that_is_said(library: Library) -> None:
+    found = library.finder.find("notes", Wanted("paint"))
+    assert (found.hits[0].message_id, found.degraded) == ("boats-0", ("vectors",))
+
+
+@pytest.mark.parametrize("error", [Transient("away"), Configuration("no such model")], ids=["away", "not installed"])
+def test_while_the_embedder_is_away_words_serve_and_that_is_said(library: Library, error: Exception) -> None:
+    library.house.embed()
+    library.embedder.fails = [error]
+    found = library.finder.find("notes", Wanted("paint"))
+    assert (found.hits[0].message_id, found.degraded) == ("boats-0", ("embedding",))
+    assert library.house.counted("searches_degraded_total", part="embedding") == 1
+
+
+def test_an_embedder_that_is_gone_is_done_without(library: Library) -> None:
+    library.house.embed()
+    finder = library.make_finder(Tuning(), Embedders(lambda _: None))
+    assert finder.find("notes", Wanted("paint")).degraded == ("embedding",)
+
+
+def test_without_the_word_index_vectors_serve_and_that_is_said(library: Library) -> None:
+    library.house.embed()
+    with library.house.database.engine.begin() as connection:
+        connection.execute(sa.text("DROP TABLE message_words"))
+    found = library.find("puppy")
+    assert (found.hits[0].message_id, found.degraded) == ("pets-0", ("words",))
+
+
+def test_without_words_only_vectors_are_asked(library: Library) -> None:
+    library.finder = library.make_finder(replace(Tuning(), hybrid=False, chunking=False))
+    found = library.find("The yacht needs paint")
+    assert all(hit.ranked.candidate.turn is None for hit in found.hits)
+    assert found.hits[0].message_id == "boats-0"
+
+
+def test_the_weighted_formula_adds_up_to_the_score(library: Library) -> None:
+    library.finder = library.make_finder(replace(Tuning(), formula=Formula.WEIGHTED))
+    best = library.find("What needs paint?").hits[0].ranked
+    assert set(best.parts) == {"dense", "words", "identifier"}
+    assert best.score == pytest.approx(sum(best.parts.values()))
+
+
+def test_names_of_speakers_are_left_out_of_what_is_embedded(library: Library) -> None:
+    library.tell("named", NewMessage(Role.USER, "I paint on Sundays.", "n-0", name="Ann"))
+    library.house.embed()
+    library.embedder.seen.clear()
+    library.finder.find("notes", Wanted("When does Ann paint?"))
+    assert library.embedder.seen == ["When does paint?"]
+
+
+def test_a_long_message_is_found_by_the_passage_that_matters(library: Library) -> None:
+    library.tell("code", "Please write it.", CODE)
+    best = library.find("total_price function", filters=Filters(kinds=frozenset({HitKind.CODE}))).hits[0]
+    assert (best.message_id, best.kind, best.language) == ("code-1", HitKind.CODE, "python")
+    assert best.content.startswith("```python") and best.content.rstrip().endswith("```")
+
+
+def test_without_chunking_a_long_message_is_found_whole(library: Library) -> None:
+    library.tell("code", "Please write it.", CODE)
+    library.finder = library.make_finder(replace(Tuning(), chunking=False))
+    best = library.find("total_price").hits[0]
+    assert (best.kind, best.content) == (HitKind.MESSAGE, CODE)
+
+
+def test_few_passages_of_one_message_are_results(library: Library) -> None:
+    library.tell("code", "Please write it.", "\n\n".join(f"{n}. Paint. " + "It dries slowly. " * 120 for n in range(6)))
+    assert library.ids("paint", limit=20).count("code-1") == 2
+
+
+FILTERED: list[tuple[Filters, set[str]]] = [
+    (Filters(roles=frozenset({"assistant"})), {"boats-3"}),
+    (Filters(conversation_ids=frozenset({"boats"})), {"boats-2", "boats-3"}),
+    (Filters(conversation_ids=frozenset({"unknown"})), set()),
+    (Filters(tags=frozenset({"home"})), {"home-0"}),
+    (Filters(tags=frozenset({"home", "garden"})), set()),
+    (Filters(names=frozenset({"ANN"})), {"home-0"}),
+    (Filters(kinds=frozenset({HitKind.CODE})), set()),
+]
+
+
+@pytest.mark.parametrize(("filters", "found"), FILTERED, ids=[str(n) for n in range(len(FILTERED))])
+def test_a_search_is_narrowed_by_filters(library: Library, filters: Filters, found: set[str]) -> None:
+    library.tell("home", NewMessage(Role.USER, "The blue door.", "home-0", name="Ann"), tags=["home"])
+    library.finder = library.make_finder(replace(Tuning(), formula=Formula.WEIGHTED))
+    assert {hit.message_id for hit in library.find("blue", filters=filters).hits if hit.by_words} == found
+
+
+def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
+    library.tell("late", "A blue car.")
+    late = library.house.clock.now()
+    ids = [library.ids("blue", filters=one) for one in (Filters(since=late), Filters(until=late))]
+    assert ids[0] == ["late-0"]
+    assert "late-0" not in ids[1] and ids[1]
+    assert library.ids("blue", filters=Filters(since=late + timedelta(seconds=1))) == []
+
+
+def test_filters_that_turn_most_away_still_find_what_is_there(library: Library) -> None:
+    library.tell("crowd", *[f"Blue thing number {n}." for n in range(400)])
+    library.tell("rare", NewMessage(Role.USER, "Something blue of mine, said in passing.", "rare-0", name="Zoe"))
+    assert library.ids("blue", filters=Filters(names=frozenset({"Zoe"}))) == ["rare-0"]
+
+
+def test_a_user_sees_their_own_conversations_and_those_that_name_none(library: Library) -> None:
+    library.tell("ann", "My boat is green.", user_id="ann")
+    library.tell("ben", "My boat is black.", user_id="ben")
+    found = {hit.conversation_id for hit in library.find("boat", user_id="ann").hits}
+    assert "ann" in found and "boats" in found and "ben" not in found
+
+
+def test_what_is_erased_is_not_found_any_more(library: Library) -> None:
+    assert "boats-0" in library.ids("yacht paint")
+    with library.house.database.write() as session:
+        erase_conversation(session, "notes", "boats", "admin", library.house.clock.now())
+    assert all(not one.startswith("boats") for one in library.ids("yacht paint"))
+    with library.house.database.write() as session:
+        erase_app(session, "notes", "admin", library.house.clock.now())
+    assert library.ids("dog") == []
+
+
+def test_what_is_said_after_a_search_is_found_by_the_next(library: Library) -> None:
+    assert library.ids("umbrella")[:1] != ["new-0"]
+    library.tell("new", "I lost my umbrella.")
+    assert library.ids("umbrella")[0] == "new-0"
+
+
+def test_a_retrieval_is_recorded_without_a_word_of_it(library: Library) -> None:
+    findings = library.find("umbrella for the canary")
+    library.finder.note("notes", findings, Asker.SEARCH)
+    figures, calls = library.recorder.take()
+    with library.house.database.write() as session:
+        write(session, figures)
+    with library.house.database.read() as session:
+        [kept] = session.scalars(sa.select(Retrieval)).all()
+        rows = retrievals_since(session, library.house.clock.now() - timedelta(hours=1), "notes")
+    assert "canary" not in repr(vars(kept))
+    assert (rows[0].way, rows[0].results) == (Way.CHUNKED, len(findings.hits))
+    assert {"total", "words", "embed", "dense", "rank"} == set(rows[0].durations)
+    assert calls["notes"].prompt_tokens == 10
+
+
+def test_the_built_in_embedder_is_booked_later_and_costs_no_row_a_search(library: Library) -> None:
+    library.house.embed()
+    with library.house.database.read() as session:
+        before = count(session, sa.select(sa.func.count()).select_from(Spending))
+    for _ in range(3):
+        library.finder.find("notes", Wanted("paint"))
+    with library.house.database.read() as session:
+        assert count(session, sa.select(sa.func.count()).select_from(Spending)) == before
+    assert library.recorder.take()[1]["notes"].prompt_tokens == 30
