@@ -20,6 +20,7 @@ from loop.steps.ask_for_facts import AskForFacts
 from loop.steps.ask_for_summaries import AskForSummaries
 from loop.steps.ask_for_vectors import AskForVectors
 from loop.steps.finish_erasures import FinishErasures
+from loop.steps.forget_retrievals import ForgetRetrievals
 from loop.steps.mend_lanes import MendLanes
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
@@ -199,6 +200,7 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
         FinishErasures(fenced), MendLanes(fenced, clock), AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.redis, base.metrics),
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
+        ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
     ]  # fmt: skip
     if thinker is not None:

@@ -25,8 +25,11 @@ from loop.cli.jobs import group as jobs
 from loop.cli.memories import group as memories
 from loop.cli.output import complain
 from loop.cli.processes import add_to as add_processes
+from loop.cli.profiles import group as profile
 from loop.cli.search import add_search
 from loop.cli.search import group as index
+from loop.cli.summaries import group as summaries
+from loop.cli.tuning import group as tuning
 from loop.cli.webhooks import group as webhooks
 from loop.release import release
 from shared.errors import AfterthoughtError, Configuration
@@ -46,6 +49,7 @@ for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, ad
     add(program)
 for name, group in (
     ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("facts", facts),
+    ("summaries", summaries), ("profile", profile), ("tuning", tuning),
     ("jobs", jobs), ("events", events), ("webhooks", webhooks), ("index", index),
 ):  # fmt: skip
     program.add_typer(group, name=name)

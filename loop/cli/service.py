@@ -55,6 +55,10 @@ class Service:
         """Return the answer to a PATCH. Raises: Refused, Unreachable."""
         return self.ask("PATCH", path, {}, body)
 
+    def put(self, path: str, body: Any, **parameters: Any) -> Any:
+        """Return the answer to a PUT. Raises: Refused, Unreachable."""
+        return self.ask("PUT", path, parameters, body)
+
     def delete(self, path: str, **parameters: Any) -> Any:
         """Return the answer to a DELETE. Raises: Refused, Unreachable."""
         return self.ask("DELETE", path, parameters)

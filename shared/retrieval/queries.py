@@ -48,6 +48,11 @@ def retrievals_since(session: Session, since: datetime, app_id: str | None) -> l
     return [Row(*row) for row in rows][::-1]
 
 
+def keys_before(session: Session, at: datetime, limit: int) -> list[int]:
+    """Return the keys of retrievals of before a time, the oldest first."""
+    return list(session.scalars(select(Retrieval.key).where(Retrieval.at < at).order_by(Retrieval.at).limit(limit)))
+
+
 def summaries_since(session: Session, since: datetime, app_id: str | None) -> tuple[int, int]:
     """Return how many summaries were asked for since a time and came to an end, and how many of them as they should."""
     ended = (Job.kind == JobKind.SUMMARISE, Job.finished_at >= since, _of(Job.app_id, app_id))

@@ -114,6 +114,7 @@ TICK_STEPS = (
     "settle_facts",
     "ask_for_vectors",
     "ask_for_summaries",
+    "forget_retrievals",
     "mend_lanes",
     "think",
 )
