@@ -10,19 +10,22 @@ import sqlalchemy as sa
 
 from loop.steps.ask_for_facts import AskForFacts
 from shared.apps.models import AnsweredBy
-from shared.apps.queries import get_app
+from shared.apps.queries import get_app, lock_app
 from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import NewMessage, Role, say
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision
+from shared.indexing import filling, word_index
+from shared.indexing.places import position_of
+from shared.indexing.words import words_of
 from shared.outbox.lanes import mend
 from shared.outbox.models import JobState
 from tests.support.house import House
 
 AT = datetime(2026, 3, 1, 11, tzinfo=UTC)
 SAID = ("Lives in Lyon", "Nice.", "Plays the oboe", "Lovely.", "Builds kites", "I see.")
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 
 
 class Installation:
@@ -108,7 +111,8 @@ def test_what_was_there_is_there_and_served_after_an_upgrade(empty_database_url:
     old.conversation("notes", 1)
     old.conversation("notes", 2, ended_at=AT)
     old.job("notes", 2)
-    old.insert("job_turns", app_id="notes", served_at=AT)
+    if revision < "0003":
+        old.insert("job_turns", app_id="notes", served_at=AT)
     house = serve(empty_database_url, old)
     assert house.work_off() == [JobState.DONE]
     assert [memory.content for memory in house.memories()] == [SAID[0]]
@@ -141,6 +145,55 @@ def test_conversations_from_before_facts_are_read_when_something_is_said_and_not
     assert sorted(fact.statement for fact in house.facts()) == [*sorted((*SAID[::2], "Speaks Welsh"))]
     house.database.dispose()
     old.database.dispose()
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_messages_from_before_the_indexes_are_found_once_they_are_filled_in(
+    empty_database_url: str, revision: str
+) -> None:
+    migrate(empty_database_url, revision)
+    old = Installation(empty_database_url)
+    old.app("notes")
+    old.conversation("notes", 1)
+    house = serve(empty_database_url, old)
+    assert not house.ask_for_vectors(), "an upgrade by itself asks for nothing"
+    with house.database.write() as session:
+        conversation = lock_conversation(session, "notes", "c1")
+        say(session, conversation, [NewMessage(Role.USER, "Kites over Lyon")], house.clock.now())
+    assert places_of(house, "lyon") == [6], "what is said from now on is indexed"
+    with house.database.write() as session:
+        filling.ask(session, "notes", lock_app(session, "notes").purge_epoch, house.clock.now())
+    house.work_off()
+    house.embed()
+    assert places_of(house, "lyon") == [0, 6]
+    with house.database.read() as session:
+        status = filling.status(session, "notes")
+    assert (status.messages, status.words, status.unembedded) == (7, 7, 0)
+    assert [one.vectors for one in status.sets] == [7]
+    house.database.dispose()
+    old.database.dispose()
+
+
+def test_what_the_release_before_writes_beside_this_one_is_filled_in_too(empty_database_url: str) -> None:
+    migrate(empty_database_url)
+    old = Installation(empty_database_url)
+    old.app("notes")
+    house = serve(empty_database_url, old)
+    old.conversation("notes", 1)
+    assert places_of(house, "lyon") == []
+    with house.database.write() as session:
+        filling.ask(session, "notes", lock_app(session, "notes").purge_epoch, house.clock.now())
+    house.work_off()
+    assert places_of(house, "lyon") == [0]
+    house.database.dispose()
+    old.database.dispose()
+
+
+def places_of(house: House, text: str) -> list[int]:
+    """Return the positions in conversation 1 of the messages that have a word."""
+    with house.database.read() as session:
+        found = word_index.postings(session, "notes", words_of(text), 100)
+    return [position_of(place) for places in found.values() for place in ([] if places is None else places.tolist())]
 
 
 def test_the_release_before_goes_on_writing_beside_this_one(empty_database_url: str) -> None:
