@@ -1,0 +1,229 @@
+"""Summaries and the tuning over HTTP and from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from loop.steps.ask_for_summaries import AskForSummaries
+from loop.steps.forget_retrievals import BATCH, ForgetRetrievals
+from shared.apps.queries import lock_app
+from shared.conversations.queries import get_conversation, lock_conversation
+from shared.conversations.summarising import move_on
+from shared.retrieval.models import Retrieval
+from shared.settings import Settings, environment_name
+from shared.summaries.writing import NewSummary, keep
+from shared.tuning.values import tuning_of
+from tests.support.api import ADMIN, Api
+from tests.support.command_line import Busy, Terminal, served
+
+
+@pytest.fixture
+def terminal(
+    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Iterator[Terminal]:
+    """A user of the interface with the admin's token, and an app."""
+    for name in map(environment_name, Settings.model_fields):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
+    monkeypatch.chdir(tmp_path)
+    busy = Busy(sqlite_api.client.app)
+    with served(busy) as url:
+        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
+        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
+        sqlite_api.install()
+        yield Terminal(sqlite_api, url, busy, capsys)
+
+
+def talk(api: Api, path: str, turns: int) -> None:
+    messages = [{"role": role, "content": f"{role} {n}"} for n in range(turns) for role in ("user", "assistant")]
+    api.ask("POST", f"{path}/messages", json={"messages": messages})
+
+
+def tick(api: Api) -> bool:
+    loop = api.loop
+    return AskForSummaries(loop.database, loop.clock, 5, tuning_of(loop.settings)).run()
+
+
+def summarised(api: Api, conversation_id: str, content: str, app_id: str = "chat") -> None:
+    """Summarise all that was said, as a worker would."""
+    with api.loop.database.write() as session:
+        lock_app(session, app_id)
+        conversation = lock_conversation(session, app_id, conversation_id)
+        start, until = conversation.summarised, conversation.message_count
+        keep(session, conversation, NewSummary(content, "extractive", start, until - 1), api.clock.now())
+        move_on(session, conversation, until, 5, api.clock.now())
+
+
+def jobs(api: Api) -> list[str]:
+    return [job["state"] for job in api.ask("GET", "/jobs", params={"kind": "summarise"})["jobs"]]
+
+
+def test_the_loop_asks_after_the_fifth_answer_and_a_change_of_the_frequency_takes_effect_at_once(api: Api) -> None:
+    path = api.install()
+    first, second = (api.converse(path, name) for name in ("c1", "c2"))
+    talk(api, first, 4)
+    assert not tick(api)
+    talk(api, first, 1)
+    assert tick(api) and jobs(api) == ["pending"]
+    api.ask("PATCH", f"{path}/retrieval-settings", json={"summaryFrequency": 2})
+    talk(api, second, 2)
+    assert tick(api) and len(jobs(api)) == 2
+
+
+def test_a_summary_on_demand_is_asked_for_once_and_only_where_something_new_was_said(api: Api) -> None:
+    conversation = api.converse(api.install(), "c1", "Hello")
+    asked = api.ask("POST", f"{conversation}/summaries", 202)
+    assert (asked["conversationId"], asked["job"]["kind"], asked["job"]["state"]) == ("c1", "summarise", "pending")
+    assert api.ask("POST", f"{conversation}/summaries", 202)["job"]["jobId"] == asked["job"]["jobId"]
+    api.ask("POST", f"/jobs/{asked['job']['jobId']}/cancel")
+    summarised(api, "c1", "- Hello")
+    error = api.refused(409, "POST", f"{conversation}/summaries")
+    assert error["code"] == "nothing_new"
+
+
+def test_a_cancelled_or_dead_job_does_not_keep_a_summary_from_being_asked_for_again(api: Api) -> None:
+    conversation = api.converse(api.install(), "c1", "Hello")
+    first = api.ask("POST", f"{conversation}/summaries")["job"]["jobId"]
+    api.ask("POST", f"/jobs/{first}/cancel")
+    assert api.ask("POST", f"{conversation}/summaries")["job"]["jobId"] != first
+
+
+def test_summaries_are_listed_newest_first_page_by_page_and_stay_in_their_conversation(api: Api) -> None:
+    path = api.install()
+    first, second = (api.converse(path, name, "Hello") for name in ("c1", "c2"))
+    for number in range(3):
+        talk(api, first, 1)
+        summarised(api, "c1", f"- Number {number}")
+    page = api.ask("GET", f"{first}/summaries", params={"limit": 2})
+    rest = api.ask("GET", f"{first}/summaries", params={"limit": 2, "cursor": page["cursor"]})
+    shown = [one["content"] for one in (*page["summaries"], *rest["summaries"])]
+    assert shown == ["- Number 2", "- Number 1", "- Number 0"] and rest["cursor"] is None
+    assert (page["summarised"], page["turnsSinceSummary"]) == (7, 0)
+    assert [one["embedded"] for one in page["summaries"]] == [False, False]
+    assert api.ask("GET", f"{second}/summaries")["summaries"] == []
+    api.refused(404, "GET", f"{path}/conversations/c3/summaries")
+    api.refused(404, "POST", f"{path}/conversations/c3/summaries")
+
+
+def test_a_purge_counts_the_summaries_it_erased(api: Api) -> None:
+    path = api.install()
+    conversation = api.converse(path, "c1", "Hello")
+    summarised(api, "c1", "- Hello")
+    receipt = api.ask("DELETE", f"{path}/memories")["receipt"]
+    assert (receipt["erased"]["summaries"], receipt["left"]["summaries"]) == (1, 0)
+    assert api.ask("GET", f"{conversation}/summaries")["summaries"] == []
+    assert api.refused(409, "POST", f"{conversation}/summaries")["code"] == "nothing_new"
+
+
+def test_summaries_travel_with_their_conversation(api: Api) -> None:
+    path = api.install()
+    api.converse(path, "c1", "Hello")
+    summarised(api, "c1", "- Hello")
+    archive = api.ask("GET", f"{path}/export")
+    assert api.ask("POST", "/apps/copy/import", json=archive)["summaries"] == 1
+    copied = api.ask("GET", "/apps/copy/conversations/c1/summaries")
+    assert [one["content"] for one in copied["summaries"]] == ["- Hello"] and copied["summarised"] == 1
+    assert api.ask("POST", "/apps/copy/import", json=archive)["summaries"] == 0
+    with api.loop.database.read() as session:
+        assert get_conversation(session, "copy", "c1").summarised == 1
+
+
+def test_the_tuning_says_what_is_in_force_and_where_it_comes_from(api: Api) -> None:
+    path = api.install()
+    everywhere = api.ask("PATCH", "/api/memory/settings", json={"tokenBudget": 99, "metricsDays": 400})
+    assert sorted(everywhere["clamped"]) == ["metricsDays", "tokenBudget"]
+    assert everywhere["tokenBudget"] == {"value": 100, "source": "everywhere"}
+    own = api.ask("PATCH", f"{path}/retrieval-settings", json={"hybrid": False, "alpha": 0.5, "beta": 0.4})
+    shown = api.ask("GET", f"{path}/retrieval-settings")
+    assert shown == {**own, "clamped": []}
+    assert [shown[name]["source"] for name in ("hybrid", "gamma", "tokenBudget", "chunking")] == [
+        "app", "app", "everywhere", "setting",
+    ]  # fmt: skip
+    assert api.ask("GET", "/api/memory/settings")["hybrid"] == {"value": True, "source": "setting"}
+    back = api.ask("PATCH", f"{path}/retrieval-settings", json={"hybrid": None, "alpha": None})
+    assert (back["hybrid"], back["alpha"]) == ({"value": True, "source": "setting"}, shown["alpha"] | back["alpha"])
+    assert back["alpha"]["source"] == "setting"
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param({"alpha": 0.9}, "weights_unbalanced", id="weights that do not add up"),
+        pytest.param({"metricsDays": 3}, None, id="how long figures are kept, for one app"),
+        pytest.param({"formula": "best"}, None, id="no formula"),
+        pytest.param({"hybrid": 1}, None, id="a number for a flag"),
+        pytest.param({"tokenBudget": "500"}, None, id="a text for a number"),
+        pytest.param({"colour": 1}, None, id="unknown"),
+    ],
+)
+def test_a_wrong_tuning_is_refused(sqlite_api: Api, body: dict[str, object], code: str | None) -> None:
+    error = sqlite_api.refused(422, "PATCH", f"{sqlite_api.install()}/retrieval-settings", json=body)
+    assert code is None or error["code"] == code
+
+
+def test_an_apps_token_tunes_its_own_app_and_nothing_else(sqlite_api: Api) -> None:
+    path, other = sqlite_api.install(), sqlite_api.install("other")
+    token = sqlite_api.token("chat")
+    sqlite_api.ask("PATCH", f"{path}/retrieval-settings", token=token, json={"hybrid": False})
+    for where in ("/api/memory/settings", f"{other}/retrieval-settings"):
+        sqlite_api.refused(403, "GET", where, token=token)
+        sqlite_api.refused(403, "PATCH", where, token=token, json={"hybrid": False})
+    sqlite_api.refused(404, "GET", "/apps/nobody/retrieval-settings")
+
+
+def retrieved(api: Api, days: list[float]) -> None:
+    with api.loop.database.write() as session:
+        for one in days:
+            at = api.clock.now() - timedelta(days=one)
+            session.add(Retrieval(app_id="chat", asker="search", at=at, results=0, sources={}, durations={}, flags={}))
+
+
+def test_figures_are_kept_for_as_many_days_as_are_tuned_for_all_apps(api: Api) -> None:
+    api.install()
+    retrieved(api, [0, 6, 8, 29, 30, 31, 400])
+
+    def left() -> int:
+        ForgetRetrievals(api.loop.database, api.clock, tuning_of(api.loop.settings)).run()
+        with api.loop.database.read() as session:
+            return session.query(Retrieval).count()
+
+    assert left() == 5
+    api.ask("PATCH", "/api/memory/settings", json={"metricsDays": 7})
+    assert left() == 2
+
+
+def test_many_old_figures_go_in_one_run(sqlite_api: Api) -> None:
+    sqlite_api.install()
+    retrieved(sqlite_api, [40.0] * (BATCH + 10))
+    assert not ForgetRetrievals(sqlite_api.loop.database, sqlite_api.clock, tuning_of(sqlite_api.loop.settings)).run()
+    with sqlite_api.loop.database.read() as session:
+        assert session.query(Retrieval).count() == 0
+
+
+def test_summaries_from_the_command_line(terminal: Terminal) -> None:
+    terminal.api.converse("/apps/chat", "c1", "Hello")
+    assert "not been summarised" in terminal.run("summaries", "list", "chat", "c1").out
+    assert terminal.json("summaries", "make", "chat", "c1")["job"]["state"] == "pending"
+    summarised(terminal.api, "c1", "- Hello")
+    assert [one["content"] for one in terminal.json("summaries", "list", "chat", "c1")] == ["- Hello"]
+    assert "0-0" in terminal.run("summaries", "list", "chat", "c1").out
+
+
+def test_the_tuning_from_the_command_line(terminal: Terminal) -> None:
+    assert terminal.json("tuning", "show")["tokenBudget"] == {"value": 1000, "source": "setting"}
+    changed = terminal.run("tuning", "set", "--token-budget", "9000", "--no-hybrid")
+    assert "tokenBudget was brought within its bounds" in changed.out
+    terminal.run("tuning", "set", "--app", "chat", "--summary-frequency", "3")
+    own = terminal.json("tuning", "show", "--app", "chat")
+    assert (own["tokenBudget"], own["summaryFrequency"]["value"]) == ({"value": 5000, "source": "everywhere"}, 3)
+    terminal.run("tuning", "reset", "--app", "chat")
+    terminal.run("tuning", "reset", "hybrid")
+    after = terminal.json("tuning", "show", "--app", "chat")
+    assert (after["summaryFrequency"]["source"], after["hybrid"]["value"], after["tokenBudget"]["value"]) == (
+        "setting", True, 5000,
+    )  # fmt: skip
+    assert "at least one value" in terminal.run("tuning", "set", status=1).err
