@@ -1,0 +1,57 @@
+"""Messages of made-up words, as often as words are used in speech, and vectors that go with them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SYLLABLES = ("ka", "lo", "mi", "ren", "tu", "sha", "vel", "do", "pri", "nu", "gor", "est", "fi", "bal", "ox", "im")
+_WORDS = 30_000
+_PLAIN = ("the", "to", "and", "of", "we", "is", "that", "it", "for", "was", "with", "you", "on", "have", "this")
+
+
+class Chatter:
+    """Makes the same message for the same number, in any order."""
+
+    DIMENSIONS = 384
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self._seed = seed
+        self._words = [*_PLAIN, *self._made(rng)]
+        worth = 1 / (np.arange(len(self._words)) + 2.7)
+        self._bounds = np.cumsum(worth / worth.sum())
+        self._vectors = rng.standard_normal((len(self._words), self.DIMENSIONS)).astype(np.float32)
+        # Words that everybody says draw a vector nowhere.
+        self._vectors[: 4 * len(_PLAIN)] *= 0.1
+        self._number = {word: n for n, word in enumerate(self._words)}
+
+    def message(self, number: int) -> str:
+        """Return a message of about twenty words."""
+        rng = np.random.default_rng((self._seed, number))
+        length = int(np.clip(rng.lognormal(2.9, 0.5), 4, 80))
+        chosen = np.searchsorted(self._bounds, rng.random(length)).clip(max=len(self._words) - 1)
+        return " ".join(self._words[n] for n in chosen) + "."
+
+    def question(self, text: str) -> str:
+        """Return a question about a message: some of its rarer words among plain ones."""
+        words = sorted(dict.fromkeys(text.rstrip(".").split()), key=lambda word: -self._number[word])
+        return " ".join(("what", "was", "that", "with", *words[:5], "and", *words[-2:])) + "?"
+
+    def vector(self, text: str) -> NDArray[np.float32]:
+        """Return the vector of a text, of unit length. Shape: ``(384,)``."""
+        known = [self._number[word] for word in text.rstrip(".?").split() if word in self._number]
+        total = self._vectors[known].sum(axis=0) if known else self._vectors[0]
+        return (total / np.linalg.norm(total)).astype(np.float32)
+
+    def _made(self, rng: np.random.Generator) -> list[str]:
+        made = (self._word(n) for n in rng.permutation(16**4)[:_WORDS])
+        return list(dict.fromkeys(made))
+
+    @staticmethod
+    @cache
+    def _word(number: int) -> str:
+        parts = [_SYLLABLES[number >> shift & 15] for shift in (12, 8, 4, 0)]
+        return "".join(parts[: 2 + number % 3])

@@ -1,0 +1,322 @@
+"""How fast old messages are found, and what that takes: ``python -m ops.bench.searching --messages 100000 --apps 100``.
+
+Messages of made-up words, as often as words are used in speech, with vectors that are sums of vectors of their words.
+Searches go through the finder as over HTTP, but for the query's own embedding, which is handed in. Beside it in the
+same run, with the same texts and vectors, where ``--rivals`` names an interpreter that has them: mem0 with its local
+store and no model, and LangGraph's store in memory. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+from prometheus_client import CollectorRegistry
+from sqlalchemy.orm import Session
+
+from ops.bench.figures import say, show, spread
+from ops.bench.made_up import Chatter
+from shared.apps.registry import install
+from shared.clock import SystemClock
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, start
+from shared.conversations.lifecycle import say as say_in
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import get_conversation
+from shared.db.engine import Database
+from shared.db.schema import migrate
+from shared.indexing import word_index
+from shared.indexing.models import MessageVector, SetState, VectorSet
+from shared.indexing.places import place_of
+from shared.indexing.vectors import pack
+from shared.llm.calls import Meter, ModelCall, Prospect
+from shared.llm.embedding import Vectors
+from shared.retrieval.finding import Embedders, Finder, Wanted
+from shared.retrieval.matrix import Matrices
+from shared.retrieval.recording import Recorder
+from shared.telemetry.metrics import Metrics
+from shared.tuning.values import Tuning
+
+_NOW = datetime(2026, 3, 1, tzinfo=UTC)
+_PER_CONVERSATION = 100
+_BATCH = 5_000
+_MODEL = "bench"
+_RIVAL = Path(__file__).with_name("rival_stores.py")
+_INDEX_TABLES = ("message_words", "message_vectors", "passages", "unembedded", "app_indexes", "vector_sets")
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=100_000)
+    parser.add_argument("--apps", type=int, default=100)
+    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--commits", type=int, default=3_000)
+    parser.add_argument("--database", help="A PostgreSQL address; else SQLite in a folder of its own.")
+    parser.add_argument("--rivals", help="An interpreter that has mem0ai and langgraph.")
+    parser.add_argument("--rival-messages", type=int, default=1_000, help="So many of one app's; mem0 is slow.")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        url = options.database or f"sqlite:///{Path(folder) / 'bench.db'}"
+        figures = measure(url, options.messages, options.apps, options.queries, options.commits)
+        if options.rivals:
+            figures["side_by_side"] = side_by_side(Path(folder), options.rivals, options.rival_messages)
+    show(figures)
+    return 0
+
+
+class HandedIn:
+    """An embedder that hands out the vector it was given for a query."""
+
+    name = _MODEL
+    same_meaning = 0.8
+
+    def __init__(self, vector_of: Callable[[str], NDArray[np.float32]]) -> None:
+        self._vector_of = vector_of
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        """Return the vectors of texts. Shape: ``(len(texts), dim)``."""
+        return np.stack([self._vector_of(text) for text in texts])
+
+
+class NoCalls:
+    """A meter that is never reported to, as no model is called."""
+
+    def reserve(self, prospect: Prospect) -> None:
+        """Raises: AssertionError."""
+        raise AssertionError(f"{prospect.model} is called")
+
+    def __call__(self, call: ModelCall) -> None:
+        raise AssertionError(f"{call.model} was called")
+
+
+def measure(url: str, messages: int, apps: int, queries: int, commits: int) -> dict[str, Any]:
+    """Fill a database, search it, and return the figures."""
+    migrate(url)
+    database = Database(url)
+    chatter = Chatter(seed=1)
+    begun = perf_counter()
+    _fill(database, chatter, messages, apps)
+    filled = perf_counter() - begun
+    say(f"filled in {filled:.0f} s")
+    before = _resident()
+    matrices = Matrices(1_000_000_000)
+    found = _search(_finder(database, chatter, matrices), chatter, apps, messages // apps, queries)
+    figures = {
+        "database": "sqlite" if database.is_sqlite else "postgresql",
+        "messages": messages,
+        "apps": apps,
+        "searches": found,
+        "vectors_in_memory_bytes_a_message": round(matrices.bytes / messages, 1),
+        "memory_grown_mb": round(_resident() - before, 1),
+        "sizes": _sizes(database, messages),
+        "bulk_fill_messages_a_second": round(messages / filled),
+        "single_commits": _commits(database, chatter, commits),
+    }
+    database.dispose()
+    return figures
+
+
+def side_by_side(folder: Path, interpreter: str, messages: int) -> dict[str, Any]:
+    """Add and search the same messages, in one app, here and with the rivals."""
+    chatter = Chatter(seed=2)
+    texts = [chatter.message(n) for n in range(messages)]
+    questions = [chatter.question(texts[n * 7 % messages]) for n in range(100)]
+    vectors = {text: chatter.vector(text).tolist() for text in {*texts, *questions}}
+    (folder / "rivals.json").write_text(json.dumps({"texts": texts, "questions": questions, "vectors": vectors}))
+    command = [interpreter, str(_RIVAL), str(folder / "rivals.json"), str(folder / "rival-data")]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
+    return {"messages": messages, "ours": _ours(folder, chatter, texts, questions), **json.loads(told.splitlines()[-1])}
+
+
+def _ours(folder: Path, chatter: Chatter, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
+    url = f"sqlite:///{folder / 'beside.db'}"
+    migrate(url)
+    database = Database(url)
+    with database.write() as session:
+        install(session, "app0", "App 0", {}, _NOW)
+        start(session, "app0", NewConversation("c0"), _NOW)
+        session.add(_vector_set("app0"))
+    begun = perf_counter()
+    for text in texts:
+        with database.write() as session:
+            conversation = get_conversation(session, "app0", "c0")
+            [message] = say_in(session, conversation, [NewMessage(Role.USER, text)], _NOW)
+            place = place_of(message.conversation_key, message.position)
+            row = {"set_key": 1, "place": place, "part": 0, "vector": pack(chatter.vector(text))}
+            session.execute(sa.insert(MessageVector), [row])
+    added = perf_counter() - begun
+    finder = _finder(database, chatter, Matrices(100_000_000))
+    finder.find("app0", Wanted(questions[0]))
+    taken = [_timed(lambda question=question: finder.find("app0", Wanted(question))) for question in questions]
+    with database.engine.connect() as connection:
+        size = connection.execute(sa.text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
+        total = int(size.scalar() or 0)
+    database.dispose()
+    return {
+        "adds_a_second": round(len(texts) / added),
+        "search": spread(taken),
+        "bytes_a_message": round(total / len(texts)),
+    }
+
+
+def _finder(database: Database, chatter: Chatter, matrices: Matrices) -> Finder:
+    embedder = HandedIn(chatter.vector)
+    metrics = Metrics(CollectorRegistry())
+    return Finder(
+        database,
+        SystemClock(),
+        Embedders(lambda _: embedder),
+        matrices,
+        Recorder(),
+        lambda _: NoCalls(),
+        Tuning(),
+        metrics,
+    )
+
+
+def _vector_set(app_id: str) -> VectorSet:
+    return VectorSet(
+        app_id=app_id, model=_MODEL, dimensions=Chatter.DIMENSIONS, state=SetState.SERVING, erasures=0, filled_to=0,
+        fill_total=0, fill_done=0, created_at=_NOW, completed_at=_NOW,
+    )  # fmt: skip
+
+
+def _fill(database: Database, chatter: Chatter, messages: int, apps: int) -> None:
+    each = messages // apps
+    for app in range(apps):
+        app_id = f"app{app}"
+        with database.write() as session:
+            install(session, app_id, f"App {app}", {}, _NOW)
+            wanted = [_conversation(app_id, n) for n in range(-(-each // _PER_CONVERSATION))]
+            session.add_all(wanted)
+            session.add(vectors := _vector_set(app_id))
+            session.flush()
+            keys, set_key = [one.key for one in wanted], vectors.key
+        for first in range(0, each, _BATCH):
+            numbers = range(first, min(first + _BATCH, each))
+            with database.write() as session:
+                _insert(session, chatter, app_id, keys, set_key, numbers, app * each)
+
+
+def _conversation(app_id: str, number: int) -> Conversation:
+    return Conversation(app_id=app_id, conversation_id=f"c{number}", details={}, created_at=_NOW, updated_at=_NOW)
+
+
+def _insert(
+    session: Session,
+    chatter: Chatter,
+    app_id: str,
+    keys: Sequence[int],
+    set_key: int,
+    numbers: range,
+    offset: int,
+) -> None:
+    texts = [chatter.message(offset + n) for n in numbers]
+    where = [(keys[n // _PER_CONVERSATION], n % _PER_CONVERSATION) for n in numbers]
+    rows = [
+        {
+            "conversation_key": key, "app_id": app_id, "position": position, "message_id": f"m{offset + n:09d}",
+            "role": "assistant" if position % 2 else "user", "name": None, "content": text, "tokens": None,
+            "created_at": _NOW + timedelta(seconds=n),
+        }
+        for n, (key, position), text in zip(numbers, where, texts, strict=True)
+    ]  # fmt: skip
+    session.execute(sa.insert(Message), rows)
+    places = [place_of(*one) or 0 for one in where]
+    word_index.add(session, word_index.make_key(session, app_id), list(zip(places, texts, strict=True)))
+    vectors = [
+        {"set_key": set_key, "place": place, "part": 0, "vector": pack(chatter.vector(text))}
+        for place, text in zip(places, texts, strict=True)
+    ]
+    session.execute(sa.insert(MessageVector), vectors)
+
+
+def _search(finder: Finder, chatter: Chatter, apps: int, each: int, queries: int) -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+    asked = [(int(rng.integers(apps)), int(rng.integers(each))) for _ in range(queries)]
+    first = {app: _timed(lambda app=app: finder.find(f"app{app}", Wanted("warm up"))) for app in {a for a, _ in asked}}
+    taken, stages, right = [], [], 0
+    for app, number in asked:
+        text = chatter.message(app * each + number)
+        question = chatter.question(text)
+        begun = perf_counter()
+        findings = finder.find(f"app{app}", Wanted(question))
+        taken.append(perf_counter() - begun)
+        stages.append(findings.durations)
+        right += any(hit.content == text for hit in findings.hits)
+    return {
+        "count": queries,
+        **spread(taken),
+        "first_of_an_app": spread(list(first.values())),
+        "mean_ms_by_stage": {name: round(float(np.mean([one[name] for one in stages])), 2) for name in stages[0]},
+        "found_within_ten": round(right / queries, 3),
+    }
+
+
+def _commits(database: Database, chatter: Chatter, commits: int) -> dict[str, Any]:
+    """Say messages one a transaction, as the interface does; nothing is embedded."""
+    with database.write() as session:
+        start(session, "app0", NewConversation("said"), _NOW)
+    texts = [chatter.message(10**9 + n) for n in range(commits)]
+    taken = []
+    for text in texts:
+        begun = perf_counter()
+        with database.write() as session:
+            conversation = get_conversation(session, "app0", "said")
+            say_in(session, conversation, [NewMessage(Role.USER, text)], _NOW)
+        taken.append(perf_counter() - begun)
+    return {"count": commits, "a_second": round(commits / sum(taken)), **spread(taken)}
+
+
+def _sizes(database: Database, messages: int) -> dict[str, Any]:
+    sizes = dict(_by_table(database))
+    index = sum(size for name, size in sizes.items() if name.startswith(_INDEX_TABLES))
+    words = sum(size for name, size in sizes.items() if name.startswith("message_words"))
+    return {
+        "bytes_a_message_in_all": round(sum(sizes.values()) / messages),
+        "messages_table": sizes.get("messages", 0),
+        "words_of_messages_table": round(words / max(1, sizes.get("messages", 0)), 3),
+        "index_of_messages_table": round(index / max(1, sizes.get("messages", 0)), 3),
+        "bytes_a_message_by_table": {
+            name: round(size / messages, 1) for name, size in sorted(sizes.items(), key=lambda one: -one[1])[:10]
+        },
+    }
+
+
+def _by_table(database: Database) -> Iterator[tuple[str, int]]:
+    """Yield each table or index with its size on disk."""
+    on_sqlite = "SELECT name, SUM(pgsize) FROM dbstat GROUP BY name"
+    on_postgres = (
+        "SELECT c.relname, pg_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'i')"
+    )
+    with database.engine.connect() as connection:
+        for name, size in connection.execute(sa.text(on_sqlite if database.is_sqlite else on_postgres)):
+            yield name, int(size)
+
+
+def _timed(work: Callable[[], object]) -> float:
+    begun = perf_counter()
+    work()
+    return perf_counter() - begun
+
+
+def _resident() -> float:
+    """Return the most memory this process has held, MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
