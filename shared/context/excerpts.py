@@ -20,8 +20,8 @@ _BETWEEN = r"(?:[\s>|]|\\+[nrt]){0,40}"
 """White space, marks of quotation, and line ends as JSON writes them."""
 _BEGINNING = rf"(?:\#{{1,6}}[ \t]{{0,8}})?(?:{_HEADINGS}){_BETWEEN}{re.escape(RECALLED)}"
 _WHOLE = re.compile(rf"{_BEGINNING}(?:(?!{_HEADINGS}).)*?{re.escape(END)}", re.DOTALL)
-_LINE = r"(?:>[^\r\n]*|-[ \t][^\r\n]*|\d{4}-\d\d-\d\d|[A-Z][A-Za-z ]{2,40}: [^\r\n]*)"
-_WITHOUT_END = re.compile(rf"{_BEGINNING}(?:{_BETWEEN}{_LINE}(?=[\r\n]|$))*")
+_LINE = r"(?:>[^\r\n]*|-[ \t][^\r\n]*|\d{4}-\d\d-\d\d)"
+_WITHOUT_END = re.compile(rf"{_BEGINNING}(?:{_BETWEEN}{_LINE}(?=[\r\n\\]|$))*")
 
 
 def opening(heading: str) -> str:
@@ -30,9 +30,10 @@ def opening(heading: str) -> str:
 
 
 def framed(heading: str, text: str) -> str:
-    """Return a block of its own around lines of text; empty without any."""
-    lines = text.strip()
-    return f"{opening(heading)}{unmarked(lines)}\n{END}" if lines else ""
+    """Return a block of its own around lines of text, a bullet each; empty without any."""
+    lines = [line.strip().removeprefix("- ") for line in unmarked(text).splitlines()]
+    bullets = [f"- {line}\n" for line in lines if line]
+    return f"{opening(heading)}{''.join(bullets)}{END}" if bullets else ""
 
 
 def quoted(text: str) -> str:
