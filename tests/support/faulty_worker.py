@@ -12,6 +12,7 @@ from celery import signals
 import worker.wiring
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.llm.calls import Meter
+from shared.llm.embedding import Embedder, Vectors
 from shared.memories.compaction import Candidate, Decision
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
@@ -21,6 +22,7 @@ from worker.__main__ import main
 from worker.agent.facts.protocol import Extraction, FactAgent, Segment
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
 from worker.pipelines.attempt import Attempts, Pipeline
+from worker.pipelines.embed_messages import EmbedMessages
 from worker.wiring import Agents
 
 
@@ -55,6 +57,34 @@ class FaultyFactAgent:
         return found
 
 
+class FaultyEmbedder:
+    """The embedder of the settings as the vectors of messages are made by it, with points around each batch."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name, self.same_meaning = embedder.name, embedder.same_meaning
+        self.batches = 0
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        reach(Point.BETWEEN_BATCHES if self.batches else Point.BEFORE_EMBEDDING)
+        vectors = self._embedder.embed(texts, meter)
+        self.batches += 1
+        reach(Point.AFTER_EMBEDDING)
+        return vectors
+
+
+class FaultyEmbedMessages:
+    """The pipeline that makes vectors, each job with an embedder that has points."""
+
+    def __init__(self, database: Any, clock: Any, embedder: Embedder, *more: Any) -> None:
+        self._embedder = FaultyEmbedder(embedder)
+        self._pipeline = EmbedMessages(database, clock, self._embedder, *more)
+
+    def __call__(self, claim: Claim) -> JobState:
+        self._embedder.batches = 0
+        return self._pipeline(claim)
+
+
 class FaultyAttempts:
     """Attempts with a point after the result is committed and one before the message is acknowledged."""
 
@@ -68,11 +98,14 @@ class FaultyAttempts:
             return state
 
         self._attempts.run(message, kind, with_point)
-        if kind is not JobKind.EXTRACT_FACTS:
+        if kind not in (JobKind.EXTRACT_FACTS, JobKind.EMBED_MESSAGES):
             reach(Point.BEFORE_ACK)
 
 
-_AFTER_COMMIT = dict.fromkeys(JobKind, Point.AFTER_COMMIT) | {JobKind.EXTRACT_FACTS: Point.AFTER_FACTS}
+_AFTER_COMMIT = dict.fromkeys(JobKind, Point.AFTER_COMMIT) | {
+    JobKind.EXTRACT_FACTS: Point.AFTER_FACTS,
+    JobKind.EMBED_MESSAGES: Point.AFTER_VECTORS,
+}
 
 
 def _install() -> None:
@@ -83,6 +116,7 @@ def _install() -> None:
         return dataclasses.replace(agents, memories=FaultyAgent(agents.memories), facts=FaultyFactAgent(agents.facts))
 
     worker.wiring.build_agents = build_faulty_agents
+    worker.wiring.EmbedMessages = FaultyEmbedMessages  # type: ignore[assignment,misc]
     from worker.celery_app import ready  # reads the settings when imported
 
     @signals.worker_process_init.connect(weak=False)
