@@ -235,7 +235,7 @@ def _insert(
     ]  # fmt: skip
     session.execute(sa.insert(Message), rows)
     places = [place_of(*one) or 0 for one in where]
-    word_index.add(session, word_index.make_key(session, app_id), list(zip(places, texts, strict=True)))
+    word_index.add(session, app_id, word_index.look(session, app_id), zip(places, texts, strict=True))
     vectors = [
         {"set_key": set_key, "place": place, "part": 0, "vector": pack(chatter.vector(text))}
         for place, text in zip(places, texts, strict=True)
