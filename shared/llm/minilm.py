@@ -7,7 +7,7 @@ processes of a machine share one copy. Source: Wang et al., 2020 (MiniLM); Reime
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -62,6 +62,20 @@ class MiniLmEmbedder:
         with book_local(texts, meter, perf_counter):
             batches = [self._encode(texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
         return np.concatenate(batches) if batches else np.zeros((0, DIMENSIONS), np.float32)
+
+    def words(self) -> tuple[Array, Callable[[str], list[int]]]:
+        """Return the table of word pieces, shape ``(pieces, 384)``, and what finds a word's rows in it."""
+
+        def pieces(word: str) -> list[int]:
+            whole: int | None = self._tokenizer.token_to_id(word)
+            if whole is not None:
+                return [whole]
+            found: list[int] = self._tokenizer.encode(
+                word.encode("utf-8", "replace").decode(), add_special_tokens=False
+            ).ids
+            return [one for one in found if one]
+
+        return self._weights["embeddings.word_embeddings.weight"], pieces
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         # Half a character (a lone surrogate) is none to the tokenizer.

@@ -1,45 +1,34 @@
-"""Which candidates come first: two recipes, both sums of a few signals that are brought to 0..1 and explained."""
+"""Which candidates come first: two recipes, both sums of a few signals that are brought to 0..1 and explained.
+
+The signals themselves are measured in ``signals``; what each of them brings is in decision 15.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 from shared.indexing.identifiers import identifiers_of
-from shared.indexing.models import PassageKind
-from shared.retrieval.dates import fit
+from shared.retrieval.candidates import Candidate, Ranked
+from shared.retrieval.covering import Likeness
 from shared.retrieval.questions import Question
+from shared.retrieval.signals import keywords, scaled, signals
 
+__all__ = [
+    "LEAST_LIKENESS",
+    "SIGNALS",
+    "WORDS_ALONE",
+    "Candidate",
+    "Ranked",
+    "Recipe",
+    "Signals",
+    "Weighted",
+    "is_found",
+    "rank",
+]
 
-@dataclass(frozen=True)
-class Candidate:
-    """A message, or with ``part`` from 1 a passage of it, that may be what is asked for."""
-
-    place: int
-    part: int
-    role: str
-    name: str | None
-    content: str
-    created_at: datetime
-    dense: float | None
-    """Cosine with the question; None where it has no vector."""
-    around: float | None
-    """Mean of the cosines of the turns within reach."""
-    turn: float | None
-    """Score of its words; None where words were not searched."""
-    window: float | None
-    kind: PassageKind | None = None
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """A candidate and why it stands where it does: ``parts`` add up to ``score``."""
-
-    candidate: Candidate
-    score: float
-    parts: dict[str, float]
+LEAST_LIKENESS = 0.25
+"""The cosine from which a candidate without any word of the question counts as found."""
 
 
 @dataclass(frozen=True)
@@ -53,63 +42,78 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Signals:
-    """Several signals; the weights and what each was seen to bring are in decision 15."""
+    """What each signal is worth at its full strength."""
 
-    dense: float = 0.3
-    around: float = 0.2
-    turn: float = 0.1
-    window: float = 0.4
+    dense: float = 0.2
+    """Its vector is like the question's."""
+    around: float = 0.1
+    """So are those of the turns around it."""
+    conversation: float = 0.1
+    """So is the best of its conversation."""
+    window: float = 0.2
+    """The question's words are said in it or before it."""
+    coverage: float = 0.1
+    """It says much of what the question says, in the same or in like words."""
+    nearby: float = 0.25
+    """It and the turns around it do so together."""
+    answers: float = 0.2
+    """The turn before it asks what the question asks."""
     author: float = 0.15
-    date: float = 0.3
-    asking: float = -0.06
-    coverage: float = 0.3
-    when: float = 0.08
+    """The person the question names speaks of themself."""
+    date: float = 0.35
+    """It was said when the question asks about."""
+    when: float = 0.2
+    """It says a time, and the question asks when."""
     identifier: float = 0.3
+    """An identifier of the question stands in it."""
+    asking: float = -0.1
+    """It is a question itself."""
 
 
 SIGNALS = Signals()
+WORDS_ALONE = replace(SIGNALS, window=0.4, author=0.1)
+"""Where no candidate has a vector: what vectors would say is left to the words around."""
 Recipe = Weighted | Signals
-LEAST_LIKENESS = 0.25
-"""The cosine from which a candidate without any word of the question counts as found."""
-_TIME_WORDS = re.compile(
-    r"\b(?:today|yesterday|tomorrow|tonight|last|next|ago|week(?:end)?|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-    r"|january|february|march|april|june|july|august|september|october|november|december|since|recently|\d{4})\b",
-    re.IGNORECASE,
-)
 
 
-def rank(question: Question, candidates: Sequence[Candidate], recipe: Recipe = SIGNALS) -> list[Ranked]:
-    """Return the candidates, the best first; of equals, the latest."""
-    parts = (
-        _weighted(question, candidates, recipe)
-        if isinstance(recipe, Weighted)
-        else _signals(question, candidates, recipe)
-    )
+def rank(
+    question: Question,
+    candidates: Sequence[Candidate],
+    recipe: Recipe = SIGNALS,
+    worth: Mapping[str, float] | None = None,
+    likeness: Likeness | None = None,
+) -> list[Ranked]:
+    """Return the candidates, the best first; of equals, the latest.
+
+    ``worth``: how rare the question's words are in the app; ``likeness``: which words mean nearly the same.
+    """
+    if isinstance(recipe, Weighted):
+        parts = _weighted(question, candidates, recipe, worth or {})
+    else:
+        weights = asdict(_fitting(recipe, candidates))
+        measured = signals(question, candidates, worth or {}, likeness)
+        parts = [{name: weights[name] * strength for name, strength in one.items()} for one in measured]
     ranked = [Ranked(one, sum(part.values()), part) for one, part in zip(candidates, parts, strict=True)]
-    return sorted(ranked, key=lambda one: (-one.score, -one.candidate.created_at.timestamp(), -one.candidate.place))
+    return sorted(ranked, key=lambda one: (one.score, one.candidate.created_at, one.candidate.place), reverse=True)
+
+
+def _fitting(recipe: Signals, candidates: Sequence[Candidate]) -> Signals:
+    has_vectors = any(one.dense is not None for one in candidates)
+    return WORDS_ALONE if recipe == SIGNALS and not has_vectors else recipe
 
 
 def is_found(question: Question, candidate: Candidate) -> bool:
     """Whether a candidate is a result at all: it has a word or an identifier of the question, or is like it."""
     if (candidate.turn or 0) > 0 or (candidate.dense or 0) >= LEAST_LIKENESS:
         return True
-    return bool(question.identifiers & identifiers_of(candidate.content))
+    return bool(question.identifiers and question.identifiers & identifiers_of(candidate.content))
 
 
-def scaled(values: Sequence[float | None]) -> list[float]:
-    """Bring values to 0..1 over those that are known; unknown ones are 0, and of equal ones those above 0 are 1."""
-    known = [one for one in values if one is not None]
-    if not known:
-        return [0.0] * len(values)
-    low, high = min(known), max(known)
-    if low == high:
-        return [float(one is not None and one > 0) for one in values]
-    return [0.0 if one is None else (one - low) / (high - low) for one in values]
-
-
-def _weighted(question: Question, candidates: Sequence[Candidate], recipe: Weighted) -> list[dict[str, float]]:
+def _weighted(
+    question: Question, candidates: Sequence[Candidate], recipe: Weighted, worth: Mapping[str, float]
+) -> list[dict[str, float]]:
     likeness = scaled([one.dense for one in candidates])
-    words = scaled([one.turn for one in candidates])
+    words = scaled(keywords(question, candidates, worth))
     return [
         {
             "dense": recipe.alpha * likeness[at],
@@ -118,27 +122,3 @@ def _weighted(question: Question, candidates: Sequence[Candidate], recipe: Weigh
         }
         for at, one in enumerate(candidates)
     ]
-
-
-def _signals(question: Question, candidates: Sequence[Candidate], recipe: Signals) -> list[dict[str, float]]:
-    dense, around, turn, window = (
-        scaled([getattr(one, name) for one in candidates]) for name in ("dense", "around", "turn", "window")
-    )
-    return [
-        {
-            "dense": recipe.dense * dense[at],
-            "around": recipe.around * around[at],
-            "turn": recipe.turn * turn[at],
-            "window": recipe.window * window[at],
-            "author": recipe.author * _is_by_named(question, one),
-            "date": recipe.date * fit(one.created_at, question.stretches),
-            "asking": recipe.asking * one.content.rstrip().endswith("?"),
-            "when": recipe.when * (question.asks_when and _TIME_WORDS.search(one.content) is not None),
-            "identifier": recipe.identifier * bool(question.identifiers & identifiers_of(one.content)),
-        }
-        for at, one in enumerate(candidates)
-    ]
-
-
-def _is_by_named(question: Question, candidate: Candidate) -> bool:
-    return any(part in question.names for part in (candidate.name or "").lower().split())
