@@ -124,6 +124,9 @@ def reject(session: Session, answer: Answer, reason: str | None, actor: str, now
 
 def supersede(session: Session, conversation: Conversation, now: datetime) -> None:
     """Withdraw the answer that waits for approval: what it answers is no longer the last word."""
+    # Looked for first: hardly ever is there one, and an update through the session costs as much as storing a message.
+    if not queries.has_pending_answer(session, conversation.key):
+        return
     waiting = (Answer.conversation_key == conversation.key, Answer.state == AnswerState.PENDING)
     gone = {"state": AnswerState.SUPERSEDED, "content": None, "decided_at": now}
     session.execute(update(Answer).where(*waiting).values(gone), execution_options={"synchronize_session": "fetch"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import BinaryExpression, ColumnElement, Select, case, func, or_, select
+from sqlalchemy import BinaryExpression, ColumnElement, Select, bindparam, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
@@ -23,6 +23,11 @@ LONGEST_UNREAD = timedelta(days=70)
 LONGEST_PUT_OFF = timedelta(hours=25)
 """The loop leaves nothing alone for longer: a daily budget is free again within a day. What is put off until later was
 so before the clock was set back."""
+
+# Written once: building a statement takes longer than most of these take to run.
+_PENDING = select(Answer.key).where(
+    Answer.conversation_key == bindparam("conversation_key"), Answer.state == AnswerState.PENDING
+)
 
 
 class ConversationState(StrEnum):
@@ -96,6 +101,8 @@ def messages_of(
 
 def known_messages(session: Session, conversation_key: int, message_ids: Sequence[str]) -> dict[str, Message]:
     """Return which of the message ids the conversation already has."""
+    if not message_ids:
+        return {}
     query = select(Message).where(Message.conversation_key == conversation_key, Message.message_id.in_(message_ids))
     return {message.message_id: message for message in session.scalars(query)}
 
@@ -234,6 +241,12 @@ def pending_answer(session: Session, conversation_key: int) -> Answer | None:
     """Return the answer of a conversation that waits for approval."""
     query = select(Answer).where(Answer.conversation_key == conversation_key, Answer.state == AnswerState.PENDING)
     return session.scalar(query.limit(1))
+
+
+def has_pending_answer(session: Session, conversation_key: int) -> bool:
+    """Whether an answer waits for approval."""
+    session.flush()
+    return session.connection().execute(_PENDING, {"conversation_key": conversation_key}).first() is not None
 
 
 def get_answer(session: Session, app_id: str, answer_id: str) -> Answer:
