@@ -21,6 +21,7 @@ from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
 from worker.agent.facts.protocol import Extraction, FactAgent, Segment
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
+from worker.agent.summaries.protocol import Digest, Span, SummaryAgent
 from worker.pipelines.attempt import Attempts, Pipeline
 from worker.pipelines.embed_messages import EmbedMessages
 from worker.wiring import Agents
@@ -55,6 +56,20 @@ class FaultyFactAgent:
         found = self._agent.extract(segment, meter)
         reach(Point.AFTER_EXTRACTION)
         return found
+
+
+class FaultySummaryAgent:
+    """The agent for summaries, with points of its own."""
+
+    def __init__(self, agent: SummaryAgent) -> None:
+        self._agent = agent
+        self.name = agent.name
+
+    def summarise(self, span: Span, meter: Meter) -> Digest:
+        reach(Point.BEFORE_SUMMARY)
+        digest = self._agent.summarise(span, meter)
+        reach(Point.AFTER_SUMMARY)
+        return digest
 
 
 class FaultyEmbedder:
@@ -98,13 +113,14 @@ class FaultyAttempts:
             return state
 
         self._attempts.run(message, kind, with_point)
-        if kind not in (JobKind.EXTRACT_FACTS, JobKind.EMBED_MESSAGES):
+        if _AFTER_COMMIT[kind] is Point.AFTER_COMMIT:
             reach(Point.BEFORE_ACK)
 
 
 _AFTER_COMMIT = dict.fromkeys(JobKind, Point.AFTER_COMMIT) | {
     JobKind.EXTRACT_FACTS: Point.AFTER_FACTS,
     JobKind.EMBED_MESSAGES: Point.AFTER_VECTORS,
+    JobKind.SUMMARISE: Point.SUMMARY_KEPT,
 }
 
 
@@ -113,7 +129,12 @@ def _install() -> None:
 
     def build_faulty_agents(settings: Settings) -> Agents:
         agents = build_agents(settings)
-        return dataclasses.replace(agents, memories=FaultyAgent(agents.memories), facts=FaultyFactAgent(agents.facts))
+        return dataclasses.replace(
+            agents,
+            memories=FaultyAgent(agents.memories),
+            facts=FaultyFactAgent(agents.facts),
+            summaries=FaultySummaryAgent(agents.summaries),
+        )
 
     worker.wiring.build_agents = build_faulty_agents
     worker.wiring.EmbedMessages = FaultyEmbedMessages  # type: ignore[assignment,misc]
