@@ -45,14 +45,8 @@ class SaidMessage:
     content: str
 
 
-@dataclass(frozen=True)
-class StoredVector:
-    """A row of a set."""
-
-    key: int
-    place: int
-    part: int
-    vector: bytes
+StoredVector = tuple[int, int, int, bytes]
+"""Key, place, part and vector of a row: they are read by the ten thousand."""
 
 
 def app_index(session: Session, app_id: str) -> AppIndex | None:
@@ -72,11 +66,11 @@ def serving_set(session: Session, app_id: str) -> VectorSet | None:
     return session.scalar(query, execution_options=_FRESH)
 
 
-def vectors_after(session: Session, set_key: int, after: int, limit: int) -> list[StoredVector]:
+def vectors_after(session: Session, set_key: int, after: int, limit: int) -> Sequence[StoredVector]:
     """Return the vectors of a set by key, those after ``after``."""
     one = MessageVector
     query = select(one.key, one.place, one.part, one.vector).where(one.set_key == set_key, one.key > after)
-    return [StoredVector(*row) for row in session.execute(query.order_by(one.key).limit(limit))]
+    return session.connection().execute(query.order_by(one.key).limit(limit)).all()
 
 
 def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[int, bytes]:

@@ -110,8 +110,8 @@ def postings(session: Session, app_id: str, words: Sequence[str], at_most: int) 
     standing = look(session, app_id)
     if standing.key is None or not standing.is_present or not words:
         return {}
-    found = _table(session).places_with(standing.key.tokens_of(words), at_most + 1)
-    return {word: None if len(one) > at_most else one for word, one in zip(words, found, strict=True)}
+    found = standing.table.places_with(standing.key.tokens_of(words), at_most)
+    return dict(zip(words, found, strict=True))
 
 
 def is_present(session: Session) -> bool:

@@ -51,13 +51,14 @@ class PostgresWords:
         places = [place for place, _ in rows]
         self._connection.exec_driver_sql("DELETE FROM message_words WHERE place = ANY(%s)", (places,))
 
-    def places_with(self, tokens: Sequence[str], most: int) -> list[NDArray[np.int64]]:
-        """Return for each token up to so many places, sorted."""
+    def places_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
+        """Return for each token its places, sorted; None where there are more than ``at_most``."""
         # Reading the whole table in the hope of an early end is what the planner likes, and what must not happen.
         self._connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
-        found = self._connection.exec_driver_sql(_PLACES, (most, list(tokens))).scalars().all()
+        found = self._connection.exec_driver_sql(_PLACES, (at_most + 1, list(tokens))).scalars().all()
         self._connection.exec_driver_sql("SET LOCAL enable_seqscan TO DEFAULT")
-        return [np.frombuffer(one or b"", ">i8").astype(np.int64) for one in found]
+        places = [np.frombuffer(one or b"", ">i8").astype(np.int64) for one in found]
+        return [None if len(one) > at_most else one for one in places]
 
     def present(self, places: Sequence[int]) -> list[int]:
         """Return which places have a row."""

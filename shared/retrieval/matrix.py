@@ -57,21 +57,21 @@ class Matrix:
         return estimated
 
     def with_rows(self, rows: Sequence[StoredVector]) -> Matrix:
-        """Return this matrix with more vectors of its set, later ones than it has."""
-        rows = sorted(rows, key=lambda row: (row.place, row.part))
-        places = np.array([row.place for row in rows], np.int64)
-        at = np.searchsorted(self.places, places, side="right")
-        bits = signs_of_stored([row.vector for row in rows])
+        """Return this matrix with more vectors of its set, later ones than it has, in the order of their keys."""
+        keys = np.array([row[0] for row in rows], np.int64)
+        new_places, new_parts = (np.array([row[nth] for row in rows], np.int64) for nth in (1, 2))
+        order = np.lexsort((new_parts, new_places))
+        at = np.searchsorted(self.places, new_places[order], side="right")
         return Matrix(
             set_key=self.set_key,
             model=self.model,
             dimensions=self.dimensions,
             erasures=self.erasures,
-            last_key=max(row.key for row in rows),
-            places=np.insert(self.places, at, places),
-            parts=np.insert(self.parts, at, np.array([row.part for row in rows], np.int32)),
-            keys=np.insert(self.keys, at, np.array([row.key for row in rows], np.int64)),
-            bits=np.insert(self.bits, at, bits, axis=1),
+            last_key=int(keys[-1]),
+            places=np.insert(self.places, at, new_places[order]),
+            parts=np.insert(self.parts, at, new_parts[order]),
+            keys=np.insert(self.keys, at, keys[order]),
+            bits=np.insert(self.bits, at, signs_of_stored([row[3] for row in rows])[:, order], axis=1),
         )
 
 
