@@ -53,6 +53,8 @@ def test_an_app_put_into_another_is_the_same_but_for_our_ids(api: Api) -> None:
         "history": {"imported": len(taken["history"]), "skipped": 0},
         "facts": {"imported": 0, "skipped": 0},
         "factHistory": {"imported": 0, "skipped": 0},
+        "summaries": 0,
+        "profiles": {"imported": 0, "skipped": 0},
     }
     again = api.ask("GET", "/apps/copy/export")
     assert _without_our_ids(again) == _without_our_ids(taken)
