@@ -12,6 +12,7 @@ from typing import Any
 
 _SAID_BY_USER = re.compile(r"^user(?: \([^)]*\))?: (.+)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^\[(\d+)\] user(?: \([^)]*\))?: I (.+?)\.?$", re.MULTILINE)
+_SPOKEN = re.compile(r"^\[\d+\] (?:user|assistant)(?: \([^)]*\))?: (.+)$", re.MULTILINE)
 _NOTE = re.compile(r"^- (.+)$", re.MULTILINE)
 _MEMORY = re.compile(r"^\[(\d+)\] (\d{4}-\d\d-\d\d), importance \d+(, pinned)?: ", re.MULTILINE)
 _LIMIT = re.compile(r"at most (\d+) characters")
@@ -29,6 +30,8 @@ def sensible_answer(body: dict[str, Any]) -> dict[str, Any] | str:
         return {"notes": _first_sentences(_SAID_BY_USER.findall(prompt) or _after_heading(prompt))}
     if "facts" in properties:
         return {"facts": [_fact(int(number), text) for number, text in _NUMBERED.findall(prompt)]}
+    if "points" in properties:
+        return {"points": _first_sentences(_SPOKEN.findall(prompt))}
     if "target_id" in properties:
         return _compaction(prompt)
     return "All is well."
