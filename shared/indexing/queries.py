@@ -148,6 +148,11 @@ def has_unembedded(session: Session, app_id: str) -> bool:
     return session.scalar(select(Unembedded.place).where(Unembedded.app_id == app_id).limit(1)) is not None
 
 
+def count_all_unembedded(session: Session) -> int:
+    """Return how many messages of all apps lack vectors."""
+    return count(session, select(func.count()).select_from(Unembedded))
+
+
 def count_unembedded(session: Session, app_id: str) -> int:
     """Return how many messages of an app wait for their vectors."""
     return count(session, select(func.count()).select_from(Unembedded).where(Unembedded.app_id == app_id))
@@ -217,21 +222,26 @@ def count_vectors_between(session: Session, app_id: str, first: int, last: int) 
     return count(session, select(func.count()).select_from(MessageVector).where(*mine))
 
 
-def apps_to_embed(session: Session, model: str, after: str, limit: int) -> list[str]:
-    """Return apps that have messages without vectors or sets to see to, and no unfinished job for it; by id."""
-    waiting = session.scalars(_apps_unembedded(after, limit))
+def apps_with_sets_to_see_to(session: Session, model: str, after: str, limit: int) -> Sequence[str]:
+    """Return apps whose sets are changing, or to be changed for a model, and no unfinished job for it; by id.
+
+    Looks at every set there is.
+    """
     unsettled = or_(VectorSet.state != SetState.SERVING, VectorSet.model != model)
-    of_sets = select(VectorSet.app_id).where(unsettled, VectorSet.app_id > after)
-    idle = of_sets.where(~is_open_in_lane(VectorSet.app_id, JobKind.EMBED_MESSAGES)).distinct()
-    settling = session.scalars(idle.order_by(VectorSet.app_id).limit(limit))
-    return sorted({*waiting, *settling})[:limit]
+    idle = ~is_open_in_lane(VectorSet.app_id, JobKind.EMBED_MESSAGES)
+    found = select(VectorSet.app_id).where(unsettled, idle, VectorSet.app_id > after).distinct()
+    return session.scalars(found.order_by(VectorSet.app_id).limit(limit)).all()
 
 
-def _apps_unembedded(after: str, limit: int) -> Select[str]:
-    """Find apps that have messages without vectors, by looking once for each app and not at each message."""
+def apps_unembedded(session: Session, after: str, limit: int) -> Sequence[str]:
+    """Return apps that have messages without vectors, and no unfinished job for it; by id.
+
+    Looks once for each app and not at each message.
+    """
     least = select(func.min(Unembedded.app_id).label("app_id"))
     first = least.where(Unembedded.app_id > after).cte("waiting", recursive=True)
     following = least.where(Unembedded.app_id > first.c.app_id).scalar_subquery()
     waiting = first.union_all(select(following).where(first.c.app_id.is_not(None)))
     idle = ~is_open_in_lane(waiting.c.app_id, JobKind.EMBED_MESSAGES)
-    return select(waiting.c.app_id).where(waiting.c.app_id.is_not(None), idle).limit(limit)
+    found = select(waiting.c.app_id).where(waiting.c.app_id.is_not(None), idle)
+    return session.scalars(found.limit(limit)).all()

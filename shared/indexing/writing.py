@@ -18,6 +18,7 @@ from shared.indexing.models import Passage, Unembedded
 from shared.indexing.places import place_of
 from shared.telemetry.logging import get_logger
 
+_WITHOUT_WORDS = "messages_without_words"
 INDEXED_ROLES = frozenset({"user", "assistant"})
 # The tables themselves: this is in the way of every message, and mapping objects costs more than the rest.
 _NOTE = insert(Unembedded.__table__)  # type: ignore[arg-type]
@@ -59,6 +60,11 @@ def index(session: Session, app_id: str, messages: Sequence[Said]) -> int:
     return lacking
 
 
+def without_words(session: Session) -> int:
+    """Return how many messages a session has kept without words so far; for who counts them after the commit."""
+    return int(session.info.get(_WITHOUT_WORDS, 0))
+
+
 def with_places(messages: Sequence[Said]) -> Iterator[tuple[int, Said]]:
     """Return those messages that are indexed, each with its place: what people and assistants said in words."""
     for one in messages:
@@ -72,6 +78,7 @@ def add_words(session: Session, app_id: str, placed: Sequence[tuple[int, Said]])
     standing = word_index.look(session, app_id)
     if not standing.is_present:
         get_logger().warning("word_index_missing", app_id=app_id, messages=len(placed))
+        session.info[_WITHOUT_WORDS] = without_words(session) + len(placed)
         return len(placed)
     word_index.add(session, app_id, standing, [(place, one.content) for place, one in placed])
     return 0

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from loop.regulator import Regulator, Rules
 from loop.steps.ask_for_facts import AskForFacts
+from loop.steps.ask_for_vectors import AskForVectors
 from loop.steps.publish_events import PublishEvents
 from loop.steps.settle_facts import SettleFacts
 from loop.steps.upkeep import Upkeep
@@ -27,7 +28,7 @@ from shared.outbox.models import Deferral, JobState
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
 
-BIG = ("jobs", "lanes", "energy_ledger", "conversations", "events", "facts", "fact_history")
+BIG = ("jobs", "lanes", "energy_ledger", "conversations", "events", "facts", "fact_history", "unembedded")
 """What grows with the backlog, with time or with the number of apps."""
 
 
@@ -42,7 +43,7 @@ class Looks:
         """Return the steps of all looks that went through a big table from end to end."""
 
         def hear(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-            if statement.startswith("SELECT"):
+            if statement.startswith(("SELECT", "WITH")):
                 self._said.append((statement, parameters))
 
         event.listen(Engine, "before_cursor_execute", hear)
@@ -89,6 +90,7 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
         WakeSnoozed(busy.database, busy.clock),
         AskForFacts(busy.database, busy.clock, 5),
         SettleFacts(busy.database, busy.clock, redis.Redis(), busy.metrics),
+        AskForVectors(busy.database, busy.clock, busy.embedder.name, 5),
     )
 
     def tick() -> None:

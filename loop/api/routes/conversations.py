@@ -39,6 +39,7 @@ from shared.energy.budget import to_micro
 from shared.energy.ledger import spent_by_conversation
 from shared.erasure.erasing import erase_conversation
 from shared.errors import Limit
+from shared.indexing.writing import without_words
 from shared.outbox.queries import jobs_of_conversation
 from shared.tuning.values import tuning_of
 
@@ -108,7 +109,8 @@ def add_messages(desk: Writes, app_id: AppInPath, conversation_id: ConversationI
         new, pace, tuning = [one.as_new() for one in said], pace_of(desk.loop.settings), tuning_of(desk.loop.settings)
         stored = lifecycle.say(session, conversation, new, desk.now(), by_loop=by_loop, pace=pace, tuning=tuning)
         answer = StoredMessages(conversation_id=conversation_id, messages=[StoredMessage.at(one) for one in stored])
-        return Done(answer, 202, about=app_id)
+        lacking = without_words(session)
+        return Done(answer, 202, about=app_id, then=lambda: desk.loop.metrics.index_failures.inc(lacking))
 
     return desk.write(work)
 
