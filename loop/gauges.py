@@ -29,6 +29,8 @@ from shared.events.queries import oldest_unplaced
 from shared.facts.categories import Category
 from shared.facts.models import FactState
 from shared.facts.queries import count_by_category
+from shared.indexing.queries import count_all_unembedded
+from shared.indexing.word_index import is_present
 from shared.memories.queries import count_all, count_remembering
 from shared.outbox.models import Deferral, JobState
 from shared.outbox.queries import count_apps_waiting, count_by_state, count_held, deferred_by_cause, oldest_waiting
@@ -74,6 +76,9 @@ MEMORIES = Gauge("memories", "Memories that stand, of all apps.")
 FACTS = Gauge(
     "facts", "Facts by category and state; a pinned one counts as pinned and not as standing.", ("category", "state")
 )
+UNEMBEDDED = Gauge("unembedded_messages", "Messages whose vectors are still to be made, of all apps.")
+WORD_INDEX = Gauge("word_index_present", "Whether there is a word index; without it, words are not found.")
+SEARCH_CACHE = Gauge("search_cache_bytes", "Memory that the vectors of searched apps take in this loop.")
 CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
 REGULATING = Gauge("regulating", "Whether this loop regulates; over all loops the sum is 1.")
 TICK_AGE = Gauge("tick_age_seconds", "Time since the last finished tick.")
@@ -108,6 +113,9 @@ CATALOGUE = (
     UTILISATION,
     MEMORIES,
     FACTS,
+    UNEMBEDDED,
+    WORD_INDEX,
+    SEARCH_CACHE,
     CONVERSATIONS,
     THINKING,
     UNANSWERED,
@@ -139,6 +147,7 @@ class StateGauges(Collector):
         yield BUILD, {(release(),): 1}
         yield STREAMS, _one(self._loop.hub.listening)
         yield REGULATING, _one(self._loop.mandate.fence is not None)
+        yield SEARCH_CACHE, _one(self._loop.searching.matrices.bytes)
         yield TICK_AGE, _one(self._loop.ticker.age())
         yield THINKING, _one(self._loop.settings.model is not None and self._loop.settings.thinking)
         waiting = depths(self._loop.redis)
@@ -212,6 +221,8 @@ def _contents(session: Session) -> list[tuple[Gauge, Values]]:
         (UTILISATION, _one(remembering / apps if apps else 0.0)),
         (MEMORIES, _one(count_all(session))),
         (FACTS, _facts(session)),
+        (UNEMBEDDED, _one(count_all_unembedded(session))),
+        (WORD_INDEX, _one(is_present(session))),
         (CONVERSATIONS, {("open",): is_open, ("ended",): ended}),
     ]
 

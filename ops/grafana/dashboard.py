@@ -237,6 +237,35 @@ FACTS = (
            "sum(increase(afterthought_embedding_failures_total[10m]))": "vectors"}, width=6, steps=((0.5, _RED),)),
 )  # fmt: skip
 
+_SEARCHED = 'afterthought_search_duration_seconds_bucket{stage="total"}'
+RETRIEVAL = (
+    Panel("Retrievals", "A minute, by what they were for and whether they found anything.",
+          {"sum by (asker, found) (rate(afterthought_searches_total[5m])) * 60": "{{asker}}, found {{found}}"},
+          stacked=True, width=6),
+    Panel("Duration of retrievals", "p50 and p95; over 0.2 seconds is an alert.",
+          {f"histogram_quantile({quantile}, sum by (le) (rate({_SEARCHED}[5m])))": name
+           for name, quantile in (("p50", 0.5), ("p95", 0.95))}, "s", width=6, steps=((0.2, _RED),)),
+    Panel("Duration by stage", "95 % are faster.",
+          {"histogram_quantile(0.95, sum by (le, stage) (rate(afterthought_search_duration_seconds_bucket[5m])))":
+           "{{stage}}"}, "s", width=6),
+    Panel("Done without", "Retrievals in ten minutes that lacked words, vectors or the query's own.",
+          {"sum by (part) (increase(afterthought_searches_degraded_total[10m]))": "{{part}}"}, width=6,
+          steps=((0.5, _RED),)),
+    Panel("Vectors", "Messages that wait for theirs, and those that got them in an hour.",
+          {"max(afterthought_unembedded_messages)": "waiting",
+           "sum(increase(afterthought_messages_embedded_total[1h]))": "made"}, width=6),
+    Panel("Back-fill", "Messages brought into the indexes in an hour, and those left without words.",
+          {"sum by (index) (increase(afterthought_messages_filled_in_total[1h]))": "{{index}}",
+           "sum(increase(afterthought_index_failures_total[1h]))": "without words"}, width=6),
+    Panel("Word index", "Whether it is there.", {"min(afterthought_word_index_present)": "there"}, width=6,
+          steps=_DOWN_IS_RED, low=0, high=1),
+    Panel("Summaries and profiles", "An hour: summaries made, profiles used and withheld.",
+          {"sum(increase(afterthought_summaries_made_total[1h]))": "summaries",
+           "sum by (outcome) (increase(afterthought_profile_gate_total[1h]))": "profile {{outcome}}"}, width=6),
+    Panel("Search memory", "What the vectors of searched apps take in the loop.",
+          {"max(afterthought_search_cache_bytes)": "bytes"}, "bytes", width=6),
+)  # fmt: skip
+
 HTTP = (
     Panel("Requests by status", "A second.",
           {"sum by (status) (rate(afterthought_http_requests_total[5m]))": "{{status}}"}, "reqps", stacked=True),
@@ -254,6 +283,7 @@ ROWS = {
     "Model calls and tokens": MODELS,
     "Thinking": THINKING,
     "Facts and contexts": FACTS,
+    "Retrieval, summaries, profiles": RETRIEVAL,
     "Events and webhooks": EVENTS,
     "HTTP": HTTP,
 }
