@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import text
 
 from tests.support.api import Api
 
@@ -143,3 +144,18 @@ def test_an_unknown_conversation_is_not_found(sqlite_api: Api, rest: str) -> Non
     if rest in ("", "/messages"):
         sqlite_api.refused(404, "GET", f"{path}/conversations/none{rest}")
         sqlite_api.refused(404, "GET", f"/apps/none/conversations/none{rest}")
+
+
+def test_messages_are_taken_without_a_word_index_and_counted(api: Api) -> None:
+    conversation = api.converse(api.install(), "c1")
+    with api.loop.database.write() as session:
+        session.execute(text("DROP TABLE message_words"))
+    assert without_words(api) == 0
+    messages = [{"role": "user", "content": "Hello."}, {"role": "system", "content": "Be kind."}]
+    api.ask("POST", f"{conversation}/messages", 202, json={"messages": messages})
+    assert without_words(api) == 1
+
+
+def without_words(api: Api) -> float:
+    [counter] = api.loop.metrics.index_failures.collect()
+    return sum(sample.value for sample in counter.samples if sample.name.endswith("_total"))
