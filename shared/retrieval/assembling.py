@@ -13,6 +13,9 @@ from itertools import groupby
 from shared.indexing.models import PassageKind
 from shared.retrieval.ranking import Ranked
 
+_ROUNDING = 2
+"""Counts of pieces that are rounded up may add up to so much more than the whole's."""
+
 
 @dataclass(frozen=True)
 class Style:
@@ -45,6 +48,9 @@ def assemble(
     included: list[Ranked] = []
     best = Assembled("", 0, ())
     for one in _in_order(ranked, code_first):
+        if best.tokens + count(one.candidate.content) - _ROUNDING > budget:
+            # Not worth writing down: it cannot fit.
+            continue
         text = _written([*included, one], style)
         if (tokens := count(text)) <= budget:
             included.append(one)

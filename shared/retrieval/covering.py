@@ -54,7 +54,7 @@ def _bm25(words: Sequence[str], times: Counter[str], length: float, worth: Mappi
 
 @dataclass(frozen=True)
 class Covered:
-    """How far each text says each word of a question: ``says``, shape ``(words, texts)``, 0..1; ``weights`` add up to 1."""
+    """How far each text says each word of a question, 0..1, shape ``(words, texts)``; ``weights`` add up to 1."""
 
     weights: Matches
     says: Matches

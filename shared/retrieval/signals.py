@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from shared.indexing.identifiers import identifiers_of
-from shared.indexing.places import conversation_of
+from shared.indexing.places import conversation_of, position_of
 from shared.indexing.words import words_of
 from shared.retrieval.candidates import Candidate
 from shared.retrieval.covering import Covered, Likeness, bm25, covered, worths
@@ -104,14 +104,18 @@ def _nearby(candidates: Sequence[Candidate]) -> list[list[int]]:
     standing: dict[int, list[int]] = {}
     for at, one in enumerate(candidates):
         standing.setdefault(one.place, []).append(at)
-    reach = range(-REACH, REACH + 1)
-    return [[at for step in reach for at in standing.get(one.place + step, ())] for one in candidates]
+    return [[at for place in _within_reach(one.place) for at in standing.get(place, ())] for one in candidates]
+
+
+def _within_reach(place: int) -> list[int]:
+    near = range(place - REACH, place + REACH + 1)
+    return [one for one in near if conversation_of(one) == conversation_of(place)]
 
 
 def _asked_before(candidates: Sequence[Candidate], coverage: Sequence[float]) -> list[float]:
     """Return how much of the question the turn before asks, which is then answered here."""
     asked = {one.place: share for one, share in zip(candidates, coverage, strict=True) if _is_question(one)}
-    return [asked.get(one.place - 1, 0.0) for one in candidates]
+    return [asked.get(one.place - 1, 0.0) if position_of(one.place) else 0.0 for one in candidates]
 
 
 def _is_question(candidate: Candidate) -> bool:
