@@ -67,19 +67,17 @@ class MiniLmEmbedder:
         """Return the table of word pieces, shape ``(pieces, 384)``, and what finds a word's rows in it."""
 
         def pieces(word: str) -> list[int]:
-            whole: int | None = self._tokenizer.token_to_id(word)
+            plain = _encodable(word)
+            whole: int | None = self._tokenizer.token_to_id(plain)
             if whole is not None:
                 return [whole]
-            found: list[int] = self._tokenizer.encode(
-                word.encode("utf-8", "replace").decode(), add_special_tokens=False
-            ).ids
+            found: list[int] = self._tokenizer.encode(plain, add_special_tokens=False).ids
             return [one for one in found if one]
 
         return self._weights["embeddings.word_embeddings.weight"], pieces
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        # Half a character (a lone surrogate) is none to the tokenizer.
-        encoded = self._tokenizer.encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
+        encoded = self._tokenizer.encode_batch([_encodable(text) for text in texts])
         ids = np.array([one.ids for one in encoded])
         mask = np.array([one.attention_mask for one in encoded], np.float32)
         hidden = self._embedded(ids)
@@ -121,6 +119,11 @@ class MiniLmEmbedder:
         scale = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(_EPSILON))
         scaled: Array = centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
         return scaled
+
+
+def _encodable(text: str) -> str:
+    """Return text without half characters (lone surrogates), which are none to the tokenizer."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _gelu(x: Array) -> Array:
