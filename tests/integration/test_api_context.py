@@ -19,7 +19,13 @@ def test_a_context_holds_the_memories_and_then_what_was_said(api: Api) -> None:
     ]
     assert [m["role"] for m in context["messages"]] == ["system", "user", "assistant", "user"]
     assert context["messages"][0]["content"] == context["systemPrompt"]
-    assert context["included"] == {"memories": [newer, older], "facts": [], "summary": None, "profile": False, "retrieved": []}
+    assert context["included"] == {
+        "memories": [newer, older],
+        "facts": [],
+        "summary": None,
+        "profile": False,
+        "retrieved": [],
+    }
     assert context["totalTokens"] == context["memoryTokens"] + 1 + 2 + 4
     assert (context["stage"], context["missing"], context["trimmed"], context["percentUsed"]) == ("none", [], 0, None)
     assert (context["cut"], context["tokenSource"]) == (False, "estimated")
