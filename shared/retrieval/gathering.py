@@ -76,13 +76,18 @@ def gather(session: Session, sources: Sources, asked: Asked, scope: Scope) -> li
     if not rows:
         return []
     messages = [_of_message(rows[place], view) for place in sorted(rows)]
-    ranked = [one for one in rank(asked.question, messages, asked.recipe) if is_found(asked.question, one.candidate)]
+    ranked = _ranked(asked, messages, view, sources)
     passages = _opened(session, view, asked, ranked, rows) if asked.in_passages else {}
     if passages:
-        ranked = rank(asked.question, _instead(messages, passages), asked.recipe)
-        ranked = [one for one in ranked if is_found(asked.question, one.candidate)]
+        ranked = _ranked(asked, _instead(messages, passages), view, sources)
     languages = {(one.place, one.part): one.language for parts in passages.values() for one, _ in parts}
     return _hits(session, asked, ranked, rows, languages)
+
+
+def _ranked(asked: Asked, candidates: Sequence[Candidate], view: View, sources: Sources) -> list[Ranked]:
+    """Rank candidates against each other, and leave out what is no result at all."""
+    ranked = rank(asked.question, candidates, asked.recipe, view.worth, sources.likeness)
+    return [one for one in ranked if is_found(asked.question, one.candidate)]
 
 
 def _rows(session: Session, view: View, asked: Asked, scope: Scope) -> dict[int, MessageRow]:

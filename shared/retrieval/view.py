@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
+from shared.retrieval.covering import Likeness
 from shared.retrieval.lexical import REACH, Posting, WordTable, rarity, word_table
 from shared.retrieval.matrix import Matrix, exact
 from shared.retrieval.scope import Places, Scope
@@ -30,6 +31,8 @@ class Sources:
     matrix: Matrix | None
     vector: Vector | None
     """Of the query; None where vectors are not searched."""
+    likeness: Likeness | None = None
+    """Which words mean nearly the same; None where that is not known."""
 
 
 class View:
