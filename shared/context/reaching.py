@@ -98,10 +98,10 @@ class Reach:
         )
 
     def _profile(self, now: Now, actor: str) -> str:
+        """Return what the user's profile says; asking for it goes into the audit where they were ever asked."""
         with self._database.read() as session:
-            agrees = gate.agrees(session, now.app_id, now.user_id)
-        if not agrees:
-            return ""
+            if not gate.has_answered(session, now.app_id, now.user_id):
+                return ""
         shown = gate.ask_for(self._database, now.app_id, now.user_id, actor, self._clock.now(), self._metrics)
         return "" if shown.profile is None else gate.text_of(shown.profile)
 

@@ -43,6 +43,11 @@ def agrees(session: Session, app_id: str, user_id: str | None) -> bool:
     return consent is not None and consent.given
 
 
+def has_answered(session: Session, app_id: str, user_id: str | None) -> bool:
+    """Whether a user ever said that they agree, or that they do not any more."""
+    return queries.consent_of(session, app_id, user_of(user_id)) is not None
+
+
 def profile_of(session: Session, app_id: str, user_id: str | None) -> Profile | None:
     """Return a user's profile; None without one, and without their consent."""
     return queries.agreed_profile(session, app_id, user_of(user_id))
@@ -89,6 +94,7 @@ __all__ = [
     "Version",
     "agrees",
     "ask_for",
+    "has_answered",
     "keep_vectors",
     "note",
     "profile_of",

@@ -16,6 +16,7 @@ from shared.context.opening import Opening, Wanted, open_context
 from shared.context.reaching import Reach
 from shared.context.window import Utterance
 from shared.conversations.queries import get_conversation
+from shared.erasure.erasing import withdraw_consent
 from shared.errors import Transient
 from shared.profiles import consent
 from shared.profiles.content import Content
@@ -127,6 +128,23 @@ def test_a_profile_is_recalled_with_consent_and_the_audit_shows_it(library: Libr
     with library.house.database.read() as session:
         kinds = [one.kind for one in audit_of(session, "notes", "ann", 10)]
     assert AuditKind.USED in kinds
+
+
+def test_a_profile_withdrawn_is_withheld_and_the_audit_shows_it(library: Library) -> None:
+    agree(library, "ann", "Sails on Sundays.")
+    with library.house.database.write() as session:
+        withdraw_consent(session, "notes", "ann", "admin", library.house.clock.now())
+    opening = compose(library, user_id="ann")
+    assert not opening.profile and "Sundays" not in opening.system_prompt
+    with library.house.database.read() as session:
+        assert audit_of(session, "notes", "ann", 10)[0].kind == AuditKind.WITHHELD
+    assert library.house.counted("profile_gate_total", outcome="withheld") == 1
+
+
+def test_who_never_heard_of_profiles_leaves_no_line_in_the_audit(library: Library) -> None:
+    compose(library, user_id="ben")
+    with library.house.database.read() as session:
+        assert audit_of(session, "notes", "ben", 10) == []
 
 
 @pytest.mark.parametrize("user_id", ["ben", None])

@@ -48,7 +48,8 @@ class Started:
             self.ask("POST", f"{base}/{name}/end")
 
     def job(self, app: str) -> dict[str, Any]:
-        return dict(self.ask("GET", "/jobs", params={"appId": app})["jobs"][0])
+        """Return the newest job of an app that makes a memory."""
+        return dict(self.ask("GET", "/jobs", params={"appId": app, "kind": "create_memory"})["jobs"][0])
 
     def wait_for(self, app: str, state: str) -> dict[str, Any]:
         wait_until(lambda: self.job(app)["state"] == state, 60, f"the job of {app} to be {state}: {self.job(app)}")
