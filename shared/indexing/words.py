@@ -69,7 +69,7 @@ def _of_run(run: str) -> Iterator[str]:
     folded = _folded(run)
     parts = [part for piece in _HUMP.split(folded) for part in _PART.findall(piece)]
     if len(parts) != 1:
-        yield from _kept(folded.lower().strip("_.'"))
+        yield from _kept(folded.lower().strip("_.'").replace("'", ""))
     for part in parts:
         yield from _kept(_stem(part.lower()))
 

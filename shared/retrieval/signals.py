@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from shared.indexing.identifiers import identifiers_of
-from shared.indexing.places import conversation_of, position_of
+from shared.indexing.places import LAST_POSITION, conversation_of, position_of
 from shared.indexing.words import words_of
 from shared.retrieval.candidates import Candidate
 from shared.retrieval.covering import Covered, Likeness, bm25, covered, worths
@@ -39,6 +39,7 @@ def signals(
     covering = _covering(question, candidates, worth, likeness)
     coverage, nearby = covering.shares(), covering.shares_nearby(_nearby(candidates))
     asked_before = _asked_before(candidates, coverage)
+    by_named = _by_named(question, candidates)
     return [
         {
             "dense": dense[at],
@@ -48,8 +49,8 @@ def signals(
             "coverage": coverage[at],
             "nearby": nearby[at],
             "answers": asked_before[at],
-            "author": _is_by_named(question, one),
-            "date": fit(one.created_at, question.stretches),
+            "author": by_named[at],
+            "date": fit(one.created_at, question.stretches) if question.stretches else 0.0,
             "when": float(question.asks_when and _TIME_WORDS.search(one.content) is not None),
             "identifier": float(bool(question.identifiers and question.identifiers & identifiers_of(one.content))),
             "asking": float(_is_question(one)),
@@ -107,9 +108,9 @@ def _nearby(candidates: Sequence[Candidate]) -> list[list[int]]:
     return [[at for place in _within_reach(one.place) for at in standing.get(place, ())] for one in candidates]
 
 
-def _within_reach(place: int) -> list[int]:
-    near = range(place - REACH, place + REACH + 1)
-    return [one for one in near if conversation_of(one) == conversation_of(place)]
+def _within_reach(place: int) -> range:
+    position = position_of(place)
+    return range(place - min(REACH, position), place + min(REACH, LAST_POSITION - position) + 1)
 
 
 def _asked_before(candidates: Sequence[Candidate], coverage: Sequence[float]) -> list[float]:
@@ -122,9 +123,13 @@ def _is_question(candidate: Candidate) -> bool:
     return candidate.content.rstrip().endswith("?")
 
 
-def _is_by_named(question: Question, candidate: Candidate) -> float:
-    if not any(word in question.names for word in _name_of(candidate)):
-        return 0.0
+def _by_named(question: Question, candidates: Sequence[Candidate]) -> list[float]:
+    """Return whether the person the question names speaks, and of themself."""
+    named = {one.name for one in candidates if any(word in question.names for word in _name_of(one))}
+    return [_of_themself(one) if one.name in named else 0.0 for one in candidates]
+
+
+def _of_themself(candidate: Candidate) -> float:
     return 1.0 if _FIRST_PERSON.search(candidate.content) else _OF_OTHERS
 
 

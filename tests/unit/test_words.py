@@ -19,6 +19,7 @@ from shared.indexing.words import LONGEST, query_words, words_of
         pytest.param("cafe\u0301", "We met in a café", id="an accent written on its own"),
         pytest.param("Caroline", "That is Caroline's", id="a possessive"),
         pytest.param("Caroline", "That is Caroline’s", id="a typographic possessive"),
+        pytest.param("obrien", "Mr O'Brien called", id="an apostrophe within"),
         pytest.param("parse_json", "call parse_json(payload)", id="an identifier as a whole"),
         pytest.param("json", "call parse_json(payload)", id="a part of snake case"),
         pytest.param("patient", "see fetchPatientData", id="a part of camel case"),
