@@ -12,8 +12,10 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of
 from shared.energy.ledger import Booking
-from shared.llm.embedders import make_embedder_by_name
+from shared.llm.embedders import NGRAMS, make_embedder_by_name
 from shared.llm.embedding import Embedder
+from shared.llm.minilm import is_installed
+from shared.llm.word_vectors import WordVectors
 from shared.retrieval.finding import Embedders, Finder
 from shared.retrieval.matrix import Matrices
 from shared.retrieval.recording import Recorder
@@ -55,6 +57,7 @@ def make_searching(settings: Settings, database: Database, clock: Clock, metrics
         lambda app_id: accountant.meter(Booking(app_id, None, None)),
         tuning_of(settings),
         metrics,
+        WordVectors() if is_installed() and settings.embedding != NGRAMS else None,
     )
     reach = Reach(database, finder, clock, metrics)
     return Searching(finder, reach, Records(recorder, database, accountant), matrices)

@@ -11,6 +11,7 @@ import argparse
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from ops.bench.corpora import DEFAULT_DATA
 from ops.bench.figures import say, show
 from ops.bench.finding_corpora import Asked, Corpus, code_talk, locomo, madial
+from ops.bench.finding_service import by_service
 from ops.bench.finding_ways import Index, Way, by_fts, by_recipe, by_vectors, indexed
 from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder
@@ -47,13 +49,18 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="where the corpora are")
+    parser.add_argument("--service", action="store_true", help="also through a database and the finder, as it serves")
+    parser.add_argument("--captions", action="store_true", help="what was found in pictures counts as said")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "afterthought-bench")
     given = parser.parse_args()
     if (reason := missing(given.data)) is not None:
         show({"skipped": reason})
         return
     embedder = make_embedder(None, "", 0)
-    show(measured(given.data, embedder, WordVectors() if is_installed() else None, given.cache))
+    likeness = WordVectors() if is_installed() else None
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        served = Path(folder) if given.service else None
+        show(measured(given.data, embedder, likeness, given.cache, served, captions=given.captions))
 
 
 def missing(data: Path) -> str | None:
@@ -63,17 +70,27 @@ def missing(data: Path) -> str | None:
     return f"{', '.join(absent)} not found in {data}; give the corpora's directory with --data" if absent else None
 
 
-def measured(data: Path, embedder: Embedder, likeness: Likeness | None, cache: Path) -> dict[str, Any]:
-    """Return all figures, per cent."""
+def measured(
+    data: Path,
+    embedder: Embedder,
+    likeness: Likeness | None,
+    cache: Path,
+    served: Path | None = None,
+    *,
+    captions: bool = False,
+) -> dict[str, Any]:
+    """Return all figures, per cent; ``served``: a folder for databases, where the service is measured too."""
+    ways = WAYS | ({} if served is None else {"service": partial(by_service, folder=served)})
 
     def index(corpus: Corpus) -> Index:
         say(f"indexing {corpus.name}")
         return indexed(corpus, embedder, likeness, cache)
 
-    dialogues = [index(one) for one in locomo(data)]
+    dialogues = [index(one) for one in locomo(data, captions=captions)]
     return {
         "embedder": embedder.name,
-        "locomo": {name: _locomo([_results(one, way) for one in dialogues]) for name, way in WAYS.items()},
+        "locomo": {name: _locomo([_results(one, way) for one in dialogues]) for name, way in ways.items()},
+        "captions": captions,
         "madial": _recall_at_5(index(madial(data)), ("dense", "bm25", "seed", "ours", "ours_without_model")),
         "code": _recall_at_5(index(code_talk(data)), ("dense", "bm25", "seed", "ours")),
     }

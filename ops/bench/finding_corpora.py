@@ -70,8 +70,11 @@ class Corpus:
         return frozenset(one.name for one in self.messages if one.name)
 
 
-def locomo(data: Path) -> Iterator[Corpus]:
-    """Yield LoCoMo's dialogues with all five kinds of questions, as far as their evidence is named."""
+def locomo(data: Path, *, captions: bool = False) -> Iterator[Corpus]:
+    """Yield LoCoMo's dialogues with all five kinds of questions, as far as their evidence is named.
+
+    ``captions``: what a picture shows is said with the turn it was shared in.
+    """
     for dialogue in json.loads((data / "chats" / "locomo_dev4.json").read_text(encoding="utf-8")):
         spoken: dict[str, Any] = dialogue["conversation"]
         sessions = sorted(int(key[8:]) for key in spoken if re.fullmatch(r"session_\d+", key) and spoken[key])
@@ -79,11 +82,16 @@ def locomo(data: Path) -> Iterator[Corpus]:
         ids = {turn["dia_id"]: nth for nth, (_, _, turn) in enumerate(turns)}
         started = {number: _started(spoken[f"session_{number}_date_time"]) for number in sessions}
         messages = tuple(
-            Said(_place(number, at), "user", turn["speaker"], turn["text"], started[number] + at * _PACE)
+            Said(_place(number, at), "user", turn["speaker"], _said(turn, captions), started[number] + at * _PACE)
             for number, at, turn in turns
         )
         questions = (Asked(one["question"], one["category"], _evidence(one, ids)) for one in dialogue["qa"])
         yield Corpus(dialogue["sample_id"], messages, tuple(one for one in questions if one.relevant))
+
+
+def _said(turn: dict[str, Any], captions: bool) -> str:
+    caption = turn.get("blip_caption") if captions else None
+    return f"{turn['text']} [shares a picture of {caption}]" if caption else str(turn["text"])
 
 
 def _place(conversation: int, position: int) -> int:

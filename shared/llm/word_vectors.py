@@ -7,7 +7,8 @@ microseconds. Needs the built-in model's package, whichever model embeds message
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +21,30 @@ _SAMPLE = 16
 """Of the table's rows every so manieth is enough for their mean."""
 
 
+Words = tuple[Array, Callable[[str], list[int]]]
+
+
 class WordVectors:
-    """The table of words; safe to use from several threads. Takes some milliseconds to open."""
+    """The table of words; safe to use from several threads. Opened when it is first needed, in some milliseconds."""
 
     def __init__(self) -> None:
-        """Raises: Configuration when the optional packages are not installed."""
-        self._table, self._pieces = MiniLmEmbedder().words()
-        # All words share a direction that tells nothing of them.
-        self._mean: Array = self._table[::_SAMPLE].mean(axis=0)
         self._lock = threading.Lock()
         self._kept: dict[str, int] = {}
-        self._vectors: Array = np.empty((MOST_WORDS, DIMENSIONS), np.float32)
+
+    @cached_property
+    def _words(self) -> Words:
+        """The model's table and what cuts words into its pieces. Raises: Configuration where they are not installed."""
+        return MiniLmEmbedder().words()
+
+    @cached_property
+    def _mean(self) -> Array:
+        """All words share a direction that tells nothing of them."""
+        mean: Array = self._words[0][::_SAMPLE].mean(axis=0)
+        return mean
+
+    @cached_property
+    def _vectors(self) -> Array:
+        return np.empty((MOST_WORDS, DIMENSIONS), np.float32)
 
     def likeness(self, words: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
         """Return the cosines of words and others, at most 20,000. Shape: ``(len(words), len(others))``."""
@@ -50,7 +64,8 @@ class WordVectors:
 
     def _look_up(self, word: str) -> Array:
         """Return a word's vector at unit length; of one that is made of several pieces, their mean's."""
-        pieces = self._table[self._pieces(word)] - self._mean
+        table, cut = self._words
+        pieces = table[cut(word)] - self._mean
         pieces = pieces / np.linalg.norm(pieces, axis=1, keepdims=True)
         mean: Array = pieces.mean(axis=0) if len(pieces) else np.zeros(DIMENSIONS, np.float32)
         length = float(np.linalg.norm(mean))

@@ -29,6 +29,7 @@ from shared.indexing.word_index import is_present, postings
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.retrieval import search
+from shared.retrieval.covering import Likeness
 from shared.retrieval.filters import Filters
 from shared.retrieval.gathering import Asked, Hit, gather
 from shared.retrieval.lexical import Posting
@@ -156,8 +157,9 @@ class Finder:
         meter: Callable[[str], Meter],
         defaults: Tuning,
         metrics: Metrics,
+        likeness: Likeness | None = None,
     ) -> None:
-        """``meter``: who pays for the calls of a model for an app."""
+        """``meter``: who pays for the calls of a model for an app; ``likeness``: how alike two words are."""
         self._transactions = transactions
         self._clock = clock
         self._embedders = embedders
@@ -166,6 +168,7 @@ class Finder:
         self._meter = meter
         self._defaults = defaults
         self._metrics = metrics
+        self._likeness = likeness
 
     def find(self, app_id: str, wanted: Wanted) -> Findings:
         """Search, and note how it went.
@@ -276,7 +279,7 @@ class Finder:
             # The app changed its model between the two transactions; words alone serve this once.
             matrix = None
         vector = None if query is None else query.vector
-        sources = Sources(scene.postings, scene.messages, matrix, vector)
+        sources = Sources(scene.postings, scene.messages, matrix, vector, self._likeness)
         asked = Asked(app_id, question, recipe_of(scene.tuning), wanted.filters, wanted.limit, scene.tuning.chunking)
         beyond = Scope(beyond=scene.conversation_key, conversations=scene.conversations)
         if scene.conversation_key is None or wanted.is_elsewhere:

@@ -1,0 +1,133 @@
+"""The service's own search over a corpus: a database, its indexes, and the finder, as they serve."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import sqlalchemy as sa
+from prometheus_client import CollectorRegistry
+from sqlalchemy.orm import Session
+
+from ops.bench.finding_corpora import Asked, Said
+from ops.bench.finding_ways import Index, Way
+from shared.apps.registry import install
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
+from shared.conversations.models import Conversation
+from shared.db.engine import Database
+from shared.db.schema import migrate
+from shared.indexing.models import MessageVector, SetState, VectorSet
+from shared.indexing.places import conversation_of, place_of, position_of
+from shared.indexing.vectors import pack
+from shared.llm.calls import Meter
+from shared.llm.embedding import Vectors
+from shared.retrieval.candidates import Ranked
+from shared.retrieval.finding import Embedders, Finder, Wanted
+from shared.retrieval.matrix import Matrices
+from shared.retrieval.questions import without_names
+from shared.retrieval.recording import Recorder
+from shared.telemetry.metrics import Metrics
+from shared.tuning.values import Tuning
+from tests.support.meters import Calls
+
+MODEL = "bench"
+LIMIT = 60
+_APP = "bench"
+
+
+class At:
+    """A clock that shows when the questions are asked."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def now(self) -> datetime:
+        return self._now
+
+
+class Known:
+    """Hands out the vectors that were made before; a question's with or without names, as it is asked for."""
+
+    name = MODEL
+    same_meaning = 0.8
+
+    def __init__(self, vectors: dict[str, np.ndarray]) -> None:
+        self._vectors = vectors
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        """Return the vectors of texts. Shape: ``(len(texts), dim)``."""
+        return np.stack([self._vectors[text] for text in texts])
+
+
+def by_service(index: Index, folder: Path) -> Way:
+    """Put a corpus into a database as one app and search it there."""
+    url = f"sqlite:///{folder / f'{index.corpus.name}.db'}"
+    migrate(url)
+    database = Database(url)
+    clock = At(index.corpus.now)
+    places = _fill(database, index)
+    metrics = Metrics(CollectorRegistry())
+    finder = Finder(
+        database, clock, Embedders(lambda _: Known(_vectors(index))), Matrices(10**8), Recorder(), lambda _: Calls(),
+        Tuning(), metrics, index.likeness,
+    )  # fmt: skip
+
+    def find(asked: Asked) -> list[Ranked]:
+        found = finder.find(_APP, Wanted(asked.text, LIMIT))
+        return [_there(hit.ranked, places) for hit in found.hits if not hit.ranked.candidate.part]
+
+    return find
+
+
+def _vectors(index: Index) -> dict[str, np.ndarray]:
+    names = {part for name in index.corpus.speakers for part in name.lower().split()}
+    return index.plain | {without_names(text, names): vector for text, vector in index.nameless.items()}
+
+
+def _there(ranked: Ranked, places: dict[int, int]) -> Ranked:
+    """Return a result with the place it has in the corpus."""
+    candidate = ranked.candidate
+    return Ranked(replace(candidate, place=places[candidate.place]), ranked.score, ranked.parts)
+
+
+def _fill(database: Database, index: Index) -> dict[int, int]:
+    """Say everything; return where in the corpus each place of the database is."""
+    at: dict[int, int] = {}
+    began = datetime(2020, 1, 1, tzinfo=UTC)
+    with database.write() as session:
+        install(session, _APP, "Bench", {}, began)
+        vectors = VectorSet(
+            app_id=_APP, model=MODEL, dimensions=index.vectors.shape[1], state=SetState.SERVING, erasures=0,
+            filled_to=0, fill_total=0, fill_done=0, created_at=began, completed_at=began,
+        )  # fmt: skip
+        session.add(vectors)
+        session.flush()
+        numbered = enumerate(index.corpus.messages)
+        for name, said in itertools.groupby(numbered, key=lambda one: conversation_of(one[1].place)):
+            conversation = start(session, _APP, NewConversation(f"c{name}"), began)
+            at |= _say(session, conversation, list(said), index, vectors.key)
+    return at
+
+
+def _say(
+    session: Session,
+    conversation: Conversation,
+    said: Sequence[tuple[int, Said]],
+    index: Index,
+    set_key: int,
+) -> dict[int, int]:
+    messages = [
+        NewMessage(Role(one.role), one.content or " ", name=one.name, created_at=one.created_at) for _, one in said
+    ]
+    say(session, conversation, messages, said[0][1].created_at)
+    at = {place_of(conversation.key, position_of(one.place)) or 0: one.place for _, one in said}
+    rows = [
+        {"set_key": set_key, "place": place, "part": 0, "vector": pack(index.vectors[nth])}
+        for place, (nth, _) in zip(at, said, strict=True)
+    ]
+    session.execute(sa.insert(MessageVector), rows)
+    return at
