@@ -285,7 +285,7 @@ class Finder:
         if scene.conversation_key is None or wanted.is_elsewhere:
             return gather(session, sources, asked, beyond), False
         inside = gather(session, sources, asked, Scope(within=scene.conversation_key))
-        if len(inside) >= min(LEAST_RESULTS, wanted.limit):
+        if sum(hit.is_found for hit in inside) >= min(LEAST_RESULTS, wanted.limit):
             return inside, False
         return [*inside, *gather(session, sources, asked, beyond)][: wanted.limit], True
 

@@ -17,7 +17,7 @@ from shared.indexing.words import words_of
 from shared.retrieval import search
 from shared.retrieval.filters import Filters, HitKind
 from shared.retrieval.questions import Question
-from shared.retrieval.ranking import LEAST_LIKENESS, Candidate, Ranked, Recipe, is_found, rank
+from shared.retrieval.ranking import LEAST_LIKENESS, Candidate, Ranked, Recipe, is_beside, is_found, rank
 from shared.retrieval.scope import Scope
 from shared.retrieval.search import MessageRow, PassageRow
 from shared.retrieval.view import Sources, View
@@ -52,6 +52,8 @@ class Hit:
     """A result; ``ranked.candidate.content`` may be cut, ``content`` is not."""
 
     ranked: Ranked
+    is_found: bool
+    """Whether it is one by itself, and not only by what stands next to it."""
     message_id: str
     conversation_id: str
     content: str
@@ -87,7 +89,7 @@ def gather(session: Session, sources: Sources, asked: Asked, scope: Scope) -> li
 def _ranked(asked: Asked, candidates: Sequence[Candidate], view: View, sources: Sources) -> list[Ranked]:
     """Rank candidates against each other, and leave out what is no result at all."""
     ranked = rank(asked.question, candidates, asked.recipe, view.worth, sources.likeness)
-    return [one for one in ranked if is_found(asked.question, one.candidate)]
+    return [one for one in ranked if is_found(asked.question, one.candidate) or is_beside(one.candidate)]
 
 
 def _rows(session: Session, view: View, asked: Asked, scope: Scope) -> dict[int, MessageRow]:
@@ -178,6 +180,7 @@ def _hits(
     return [
         Hit(
             ranked=one,
+            is_found=is_found(asked.question, one.candidate),
             message_id=rows[one.candidate.place].message_id,
             conversation_id=rows[one.candidate.place].conversation_id,
             content=_content(one, rows[one.candidate.place], whole),

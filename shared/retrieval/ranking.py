@@ -23,6 +23,7 @@ __all__ = [
     "Recipe",
     "Signals",
     "Weighted",
+    "is_beside",
     "is_found",
     "rank",
 ]
@@ -107,6 +108,11 @@ def is_found(question: Question, candidate: Candidate) -> bool:
     if (candidate.turn or 0) > 0 or (candidate.dense or 0) >= LEAST_LIKENESS:
         return True
     return bool(question.identifiers and question.identifiers & identifiers_of(candidate.content))
+
+
+def is_beside(candidate: Candidate) -> bool:
+    """Whether a candidate stands next to what is found: an answer may share no word with its question."""
+    return (candidate.window or 0) > 0 or (candidate.around or 0) >= LEAST_LIKENESS
 
 
 def _weighted(
