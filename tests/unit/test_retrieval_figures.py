@@ -1,0 +1,130 @@
+"""What many retrievals amount to, and when a release may go out by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from shared.retrieval.figures import Row, Way, judge, reckon, took
+
+AT = datetime(2026, 3, 4, tzinfo=UTC)
+FLAGS: dict[Way, dict[str, Any]] = {
+    Way.DENSE: {"hybrid": False, "chunking": True},
+    Way.HYBRID: {"hybrid": True, "chunking": False},
+    Way.CHUNKED: {"hybrid": True, "chunking": True},
+}
+FAST = (100.0,) * 20
+
+
+def row(
+    total: float = 10.0,
+    *,
+    results: int = 1,
+    top: float | None = 0.5,
+    flags: Mapping[str, Any] = FLAGS[Way.CHUNKED],
+    sources: Mapping[str, int] | None = None,
+    used: int | None = None,
+    budget: int | None = None,
+    **stages: float,
+) -> Row:
+    return Row(AT, "search", results, top, sources or {}, {"total": total, **stages}, flags, used, budget)
+
+
+def rows(**durations: Sequence[float]) -> list[Row]:
+    """Return retrievals of each way, by their durations; ways that are not named are fast enough."""
+    wanted = {way: durations.get(way.value, FAST) for way in Way}
+    return [row(total, flags=FLAGS[way]) for way, each in wanted.items() for total in each]
+
+
+@pytest.mark.parametrize(
+    ("flags", "way"),
+    [
+        pytest.param({}, Way.DENSE, id="nothing noted"),
+        pytest.param(FLAGS[Way.DENSE], Way.DENSE, id="passages by vectors alone"),
+        pytest.param(FLAGS[Way.HYBRID], Way.HYBRID, id="words and vectors"),
+        pytest.param(FLAGS[Way.CHUNKED], Way.CHUNKED, id="in passages too"),
+    ],
+)
+def test_the_flags_say_which_way_was_searched(flags: dict[str, Any], way: Way) -> None:
+    assert row(flags=flags).way is way
+
+
+def test_durations_are_told_by_their_mean_and_how_long_most_took() -> None:
+    figures = took([float(one) for one in range(1, 102)])
+    assert (figures.count, figures.mean) == (101, 51)
+    assert (figures.p50, figures.p95, figures.p99) == (51, 96, 100)
+
+
+def test_figures_add_up_what_each_retrieval_noted() -> None:
+    figures = reckon(
+        [
+            row(10, top=0.8, sources={"words": 2, "appDense": 1}, used=250, budget=1000, rank=4.0),
+            row(30, top=0.4, sources={"words": 1}, flags={**FLAGS[Way.HYBRID], "widened": True}, used=0, budget=500),
+            row(20, results=0, top=None, flags={**FLAGS[Way.DENSE], "degraded": ["vectors", "words"]}),
+            row(20, results=0, top=None, flags={**FLAGS[Way.DENSE], "degraded": ["vectors"]}),
+        ]
+    )
+    assert (figures.retrievals, figures.hit_rate) == (4, 0.5)
+    assert figures.mean_top_score == pytest.approx(0.6)
+    assert figures.stages["total"] == took([10, 30, 20, 20]) and figures.stages["rank"] == took([4])
+    assert figures.sources == {"words": 3, "appDense": 1}
+    assert figures.flags == {"hybrid": 0.5, "chunking": 0.75, "widened": 0.25}
+    assert figures.degraded == {"vectors": 2, "words": 1}
+    # Searches hand nothing out, so only the two contexts count.
+    assert figures.budget_used == pytest.approx(0.125)
+
+
+def test_of_no_retrieval_nothing_is_reckoned() -> None:
+    figures = reckon([])
+    assert (figures.retrievals, figures.hit_rate, figures.mean_top_score, figures.budget_used) == (0, None, None, None)
+    assert figures.stages == figures.sources == figures.degraded == {}
+    assert set(figures.flags.values()) == {0.0}
+
+
+@pytest.mark.parametrize("way", list(Way))
+def test_each_way_needs_twenty_queries_however_fast_they_are(way: Way) -> None:
+    gate = judge(rows(**{way.value: FAST[:19]}), 100, 100)
+    assert not gate.passes and not gate.ways[way].passes and "at least 20" in gate.ways[way].why
+    assert all(gate.ways[other].passes for other in Way if other is not way)
+    assert judge(rows(), 100, 100).passes
+
+
+def test_a_way_nobody_searched_is_judged_without_durations() -> None:
+    judged = judge(rows(dense=()), 100, 100).ways[Way.DENSE]
+    assert (judged.took, judged.passes) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("durations", "slow"),
+    [
+        pytest.param([180.0] * 20, "", id="a mean of exactly 180 ms passes"),
+        pytest.param([180.1] * 20, "mean", id="a higher one does not"),
+        pytest.param([100.0] * 18 + [200.0] * 2, "", id="95 of 100 within exactly 200 ms pass"),
+        pytest.param([100.0] * 18 + [200.1] * 2, "p95", id="more than that do not"),
+        pytest.param([100.0] * 98 + [700.0] * 2, "", id="99 of 100 within exactly 700 ms pass"),
+        pytest.param([100.0] * 98 + [701.0] * 2, "p99", id="more than that do not pass"),
+        pytest.param([1000.0] * 20, "mean 1000 ms > 180; p95 1000 ms > 200; p99 1000 ms > 700", id="all of it"),
+    ],
+)
+def test_a_way_passes_when_mean_p95_and_p99_are_within_their_limits(durations: list[float], slow: str) -> None:
+    gate = judge(rows(hybrid=durations), 100, 100)
+    assert gate.passes is gate.ways[Way.HYBRID].passes is not bool(slow)
+    assert gate.ways[Way.HYBRID].why.startswith(slow or "fast enough")
+
+
+@pytest.mark.parametrize(
+    ("asked", "made", "passes"),
+    [
+        pytest.param(100, 99, True, id="99 of 100"),
+        pytest.param(100, 98, False, id="98 of 100"),
+        pytest.param(1, 1, True, id="the only one"),
+        pytest.param(0, 0, False, id="none was asked for"),
+    ],
+)
+def test_ninety_nine_of_a_hundred_summaries_must_have_been_made(asked: int, made: int, passes: bool) -> None:
+    gate = judge(rows(), asked, made)
+    assert gate.summaries_pass is gate.passes is passes
+    assert (gate.summaries_asked, gate.summaries_made) == (asked, made)
