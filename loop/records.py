@@ -62,3 +62,5 @@ class Records:
             self._recorder.waiting.wait()
             self._over.wait(_PAUSE_SECONDS)
             self.flush()
+        # What was noted while the last was being written.
+        self.flush()

@@ -70,9 +70,9 @@ class Recorder:
         return figures, calls
 
     def put_back(self, figures: Sequence[Figures]) -> None:
-        """Take back what could not be written."""
+        """Take back what could not be written; where there is no room for all of it, the older goes."""
         with self._lock:
-            self._figures.extendleft(reversed(figures[: MOST_WAITING - len(self._figures)]))
+            self._figures = deque([*figures, *self._figures], maxlen=MOST_WAITING)
         self.waiting.set()
 
 
