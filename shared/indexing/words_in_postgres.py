@@ -85,7 +85,5 @@ class PostgresWords:
     def make_anew(self) -> None:
         """Drop the table if it is there, and create it."""
         self._connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
-        self._connection.exec_driver_sql(
-            "CREATE TABLE message_words (place BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)"
-        )
+        self._connection.exec_driver_sql(_CREATE)
         self._connection.exec_driver_sql("CREATE INDEX ix_message_words_words ON message_words USING gin (words)")

@@ -37,7 +37,7 @@ class Retrieval(Base):
     sources: Mapped[dict[str, Any]] = mapped_column(JSON)
     """How many results each way of finding brought: conversationDense, appDense, words, summaries, profile."""
     durations: Mapped[dict[str, Any]] = mapped_column(JSON)
-    """totalMs, embedMs, wordsMs, denseMs, rankMs."""
+    """By stage: total, words, embed, dense, rank."""
     flags: Mapped[dict[str, Any]] = mapped_column(JSON)
     """The tuning in force, and what was degraded."""
     tokens_used: Mapped[int | None]

@@ -125,7 +125,7 @@ class DebugResult(Answer):
 
     content: str
     score: float
-    source: str = Field(description="dense, words or both.")
+    source: str = Field(description="dense, words or both; of a summary dense or recency, of a profile consent.")
     type: str = Field(description="message, chunk, summary or profile.")
     message_id: str | None
     conversation_id: str | None
