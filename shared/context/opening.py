@@ -205,7 +205,7 @@ def _extended(
     extra, findings, missing = reach.extra(_now(composed, app_id, wanted, said), actor)
     added = extend(opening.system_prompt, extra, room, said.counting)
     if findings is not None:
-        reach.note(app_id, findings, added.retrieved_tokens)
+        reach.note(app_id, findings, added)
     text = joined([opening.system_prompt, added.text])
     first = (Utterance("system", text),) if text else ()
     total = opening.total_tokens + added.tokens

@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy.exc import SQLAlchemyError
 
 from shared.clock import Clock
-from shared.context.extending import MOST_HITS, Extra
+from shared.context.extending import MOST_HITS, Extension, Extra
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.llm.embedding import from_bytes
@@ -77,9 +77,10 @@ class Reach:
         )
         return extra, findings, missing
 
-    def note(self, app_id: str, findings: Findings, used: int) -> None:
-        """Have it written down how the retrieval for a context went."""
-        self._finder.note(app_id, findings, Asker.CONTEXT, used)
+    def note(self, app_id: str, findings: Findings, added: Extension) -> None:
+        """Have it written down how the retrieval for a context went, and what was handed out beside."""
+        beside = {"summaries": int(added.summary_id is not None), "profile": int(added.profile)}
+        self._finder.note(app_id, findings, Asker.CONTEXT, added.retrieved_tokens, beside)
 
     def _found(self, now: Now) -> Findings | None:
         if not (now.said or "").strip():

@@ -199,3 +199,14 @@ def test_a_retrieval_for_a_context_is_noted_with_what_it_used(library: Library) 
     assert figures.tokens_used == opening.memory_tokens
     assert figures.token_budget == 1000
     assert figures.at - library.house.clock.now() == timedelta()
+
+
+def test_figures_say_whether_a_profile_and_a_summary_were_handed_out_beside_what_was_found(library: Library) -> None:
+    agree(library, "ann", "Sails on Sundays.")
+    compose(library, now_said="the yacht", user_id="ann")
+    compose(library, now_said="the yacht", user_id="ben")
+    summarise(library, "old", "- The yacht is Petrel", 1)
+    said = [Utterance("user", "the yacht")]
+    compose(library, said=said, conversation_id="old")
+    noted = [(one.sources["profile"], one.sources["summaries"]) for one in library.recorder.take()[0]]
+    assert noted == [(1, 0), (0, 0), (0, 1)]
