@@ -32,7 +32,7 @@ from shared.retrieval import search
 from shared.retrieval.covering import Likeness
 from shared.retrieval.filters import Filters
 from shared.retrieval.gathering import Asked, Hit, gather
-from shared.retrieval.lexical import Posting
+from shared.retrieval.lexical import Posting, rarity
 from shared.retrieval.matrix import Matrices, Matrix
 from shared.retrieval.models import Asker
 from shared.retrieval.questions import Question, read_question, without_names
@@ -50,6 +50,7 @@ LEAST_RESULTS = 3
 COMMON = 20_000
 """A word that stands in more messages of an app than this is not looked for, unless no other is left."""
 _SAMPLED = 10
+_NOWHERE = np.zeros(0, np.int64)
 MOST_WORDS = 12
 """Of a long question only so many words are looked for."""
 
@@ -96,6 +97,15 @@ class Findings:
 
 
 @dataclass(frozen=True)
+class _Words:
+    """Where the question's words stand, and in how many messages each does."""
+
+    postings: tuple[Posting, ...] = ()
+    standing: Mapping[str, int] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class _Scene:
     """What is known before the query is embedded."""
 
@@ -103,10 +113,9 @@ class _Scene:
     conversation_key: int | None
     conversations: NDArray[np.int64] | None
     model: str | None
-    postings: tuple[Posting, ...]
+    words: _Words
     messages: int
     names: frozenset[str]
-    degraded: tuple[str, ...]
 
 
 class Embedders:
@@ -186,7 +195,7 @@ class Finder:
                 matrix = self._matrices.of(session, app_id) if query is not None else None
             with watch.stage("rank"):
                 hits, widened = self._hits(session, app_id, wanted, question, scene, matrix, query)
-        degraded = tuple(dict.fromkeys((*scene.degraded, *missing)))
+        degraded = tuple(dict.fromkeys((*scene.words.degraded, *missing)))
         findings = Findings(
             hits=tuple(hits),
             question=question,
@@ -240,25 +249,26 @@ class Finder:
         if wanted.conversation_id is not None:
             conversation_key = get_conversation(session, app_id, wanted.conversation_id).key
         serving = serving_set(session, app_id)
-        found, degraded = self._words(session, app_id, question) if tuning.hybrid else ((), ())
+        found = _no_words() if not tuning.hybrid else self._words(session, app_id, question)
         return _Scene(
             tuning=tuning,
             conversation_key=conversation_key,
             conversations=_conversations(session, app_id, wanted),
             model=None if serving is None else serving.model,
-            postings=found,
+            words=found,
             messages=search.count_messages(session, app_id),
-            names=_speakers(session, app_id, found) if question.names else frozenset(),
-            degraded=degraded,
+            names=_speakers(session, app_id, found.postings) if question.names else frozenset(),
         )
 
-    def _words(self, session: Session, app_id: str, question: Question) -> tuple[tuple[Posting, ...], tuple[str, ...]]:
+    def _words(self, session: Session, app_id: str, question: Question) -> _Words:
         if not is_present(session):
-            return (), ("words",)
+            return _no_words("words")
         found = postings(session, app_id, question.words, COMMON)
+        # One that is not among them stands nowhere in the app, and one without places nearly everywhere.
+        standing = {word: _times(found.get(word, _NOWHERE)) for word in question.words}
         known = [Posting(word, places) for word, places in found.items() if places is not None and len(places)]
-        known.sort(key=lambda one: 0 if one.places is None else len(one.places))
-        return tuple(known[:MOST_WORDS]), ()
+        known.sort(key=lambda one: standing[one.word])
+        return _Words(tuple(known[:MOST_WORDS]), standing)
 
     def _embedded(self, app_id: str, question: Question, scene: _Scene) -> tuple[Embedded | None, tuple[str, ...]]:
         """Return the query's vector; None, and what is missing, where it cannot be had."""
@@ -289,7 +299,8 @@ class Finder:
             # The app changed its model between the two transactions; words alone serve this once.
             matrix = None
         vector = None if query is None else query.vector
-        sources = Sources(scene.postings, scene.messages, matrix, vector, self._likeness)
+        worth = {word: rarity(times, scene.messages) for word, times in scene.words.standing.items()}
+        sources = Sources(scene.words.postings, worth, scene.messages, matrix, vector, self._likeness)
         asked = Asked(app_id, question, recipe_of(scene.tuning), wanted.filters, wanted.limit, scene.tuning.chunking)
         beyond = Scope(beyond=scene.conversation_key, conversations=scene.conversations)
         if scene.conversation_key is None or wanted.is_elsewhere:
@@ -305,6 +316,14 @@ class Finder:
             self._metrics.searches_degraded.labels(part).inc()
         for stage, taken in findings.durations.items():
             self._metrics.search_duration.labels(stage).observe(taken / 1000)
+
+
+def _no_words(*degraded: str) -> _Words:
+    return _Words(degraded=degraded)
+
+
+def _times(places: NDArray[np.int64] | None) -> int:
+    return COMMON + 1 if places is None else len(places)
 
 
 def recipe_of(tuning: Tuning) -> Recipe:

@@ -31,6 +31,8 @@ _LEAST = 40
 """So many candidates are wanted at least: ranking weighs them against each other."""
 _OPENED = 40
 """So many of the best messages are opened into their passages."""
+_LIKELIEST = 8
+"""Passages of one message that are ranked."""
 _PER_MESSAGE = 2
 """Passages of one message among the results."""
 
@@ -78,17 +80,17 @@ def gather(session: Session, sources: Sources, asked: Asked, scope: Scope) -> li
     if not rows:
         return []
     messages = [_of_message(rows[place], view) for place in sorted(rows)]
-    ranked = _ranked(asked, messages, view, sources)
+    ranked = _ranked(asked, messages, sources)
     passages = _opened(session, view, asked, ranked, rows) if asked.in_passages else {}
     if passages:
-        ranked = _ranked(asked, _instead(messages, passages), view, sources)
+        ranked = _ranked(asked, _instead(messages, passages), sources)
     languages = {(one.place, one.part): one.language for parts in passages.values() for one, _ in parts}
     return _hits(session, asked, ranked, rows, languages)
 
 
-def _ranked(asked: Asked, candidates: Sequence[Candidate], view: View, sources: Sources) -> list[Ranked]:
+def _ranked(asked: Asked, candidates: Sequence[Candidate], sources: Sources) -> list[Ranked]:
     """Rank candidates against each other, and leave out what is no result at all."""
-    ranked = rank(asked.question, candidates, asked.recipe, view.worth, sources.likeness)
+    ranked = rank(asked.question, candidates, asked.recipe, sources.worth, sources.likeness)
     return [one for one in ranked if is_found(asked.question, one.candidate) or is_beside(one.candidate)]
 
 
@@ -142,8 +144,17 @@ def _opened(
     found = search.passages_at(session, asked.app_id, places)
     words = set(asked.question.words)
     return {
-        place: [(one, _of_passage(one, rows[place], view, words)) for one in parts] for place, parts in found.items()
+        place: _likeliest([(one, _of_passage(one, rows[place], view, words)) for one in parts], asked)
+        for place, parts in found.items()
     }
+
+
+def _likeliest(parts: list[tuple[PassageRow, Candidate]], asked: Asked) -> list[tuple[PassageRow, Candidate]]:
+    """Return the passages that say most of the question, then those most like it; a few of a message are enough."""
+    if len(parts) <= _LIKELIEST:
+        return parts
+    allowed = [one for one in parts if asked.filters.allows(_kind(one[1]))] or parts
+    return sorted(allowed, key=lambda one: (one[1].turn or 0.0, one[1].dense or 0.0), reverse=True)[:_LIKELIEST]
 
 
 def _of_passage(passage: PassageRow, row: MessageRow, view: View, words: set[str]) -> Candidate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from shared.retrieval.covering import Likeness
-from shared.retrieval.lexical import REACH, Posting, WordTable, rarity, word_table
+from shared.retrieval.lexical import REACH, Posting, WordTable, word_table
 from shared.retrieval.matrix import Matrix, exact
 from shared.retrieval.scope import Places, Scope
 
@@ -26,6 +26,8 @@ class Sources:
 
     postings: Sequence[Posting]
     """Of each looked-for word; none where words are not searched."""
+    worth: Mapping[str, float]
+    """What each word of the question is worth in the app, whether it is looked for or not; see ``lexical.rarity``."""
     messages: int
     """How many the app has."""
     matrix: Matrix | None
@@ -47,9 +49,11 @@ class View:
         self._around: dict[int, float] = {}
         self._cosines: dict[tuple[int, int], float] = {}
         self._best: dict[int, float] = {}
-        self.worth = {
-            one.word: rarity(len(one.places), sources.messages) for one in sources.postings if one.places is not None
-        }
+
+    @property
+    def worth(self) -> Mapping[str, float]:
+        """What each word of the question is worth."""
+        return self._sources.worth
 
     @cached_property
     def table(self) -> WordTable:
