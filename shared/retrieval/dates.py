@@ -23,24 +23,21 @@ _MONTHS = {name[:3]: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _MONTH = rf"(?P<month>{'|'.join(_MONTH_NAMES)}|sept|{'|'.join(_MONTHS)})"
 _YEAR = r"(?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d))?"
 _DATE = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_BY_DAY_FIRST = re.compile(rf"\b{_DATE}\s+(?:of\s+)?{_MONTH}\b\.?{_YEAR}\b", re.IGNORECASE)
-_BY_MONTH_FIRST = re.compile(rf"\b{_MONTH}\b\.?\s+(?:the\s+)?{_DATE}\b(?!\d){_YEAR}", re.IGNORECASE)
+_BY_DAY_FIRST = re.compile(rf"\b{_DATE}\s+(?:of\s+)?{_MONTH}\b\.?{_YEAR}\b")
+_BY_MONTH_FIRST = re.compile(rf"\b{_MONTH}\b\.?\s+(?:the\s+)?{_DATE}\b(?!\d){_YEAR}")
 _BY_MONTH = re.compile(
     rf"\b(?:in|of|during|since|until|by|around|early|late|mid|last|this|from)[\s-]+(?:the\s+)?{_MONTH}\b{_YEAR}"
-    rf"|\b(?P<month2>{'|'.join(_MONTH_NAMES)}),?\s+(?P<year2>(?:19|20)\d\d)\b",
-    re.IGNORECASE,
+    rf"|\b(?P<month2>{'|'.join(_MONTH_NAMES)}),?\s+(?P<year2>(?:19|20)\d\d)\b"
 )
 _BY_SEASON = re.compile(
-    rf"\b(?:(?P<last>last)|this|in(?:\s+the)?|during(?:\s+the)?|the)\s+(?P<season>spring|summer|autumn|fall|winter)\b{_YEAR}",
-    re.IGNORECASE,
+    rf"\b(?:(?P<last>last)|this|in(?:\s+the)?|during(?:\s+the)?|the)\s+(?P<season>spring|summer|autumn|fall|winter)\b{_YEAR}"
 )
-_BY_YEAR = re.compile(r"\b(?:in|of|during|since|around|for)\s+(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
+_BY_YEAR = re.compile(r"\b(?:in|of|during|since|around|for)\s+(?P<year>(?:19|20)\d\d)\b")
 _BY_ISO = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)\b")
 _AGO = re.compile(
-    r"\b(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|few)\s+(?P<unit>day|week|month|year)s?\s+ago\b",
-    re.IGNORECASE,
+    r"\b(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|few)\s+(?P<unit>day|week|month|year)s?\s+ago\b"
 )
-_NEAR = re.compile(r"\b(?P<word>today|yesterday|(?:last|this|past)\s+(?:week|weekend|month|year))\b", re.IGNORECASE)
+_NEAR = re.compile(r"\b(?P<word>today|yesterday|(?:last|this|past)\s+(?:week|weekend|month|year))\b")
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "few": 3}
 _UNIT_DAYS = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
@@ -57,7 +54,8 @@ class Stretch:
 def stretches_of(text: str, now: datetime) -> tuple[Stretch, ...]:
     """Return when a text speaks of, each once; a date that does not exist is passed over."""
     found: list[Stretch] = []
-    rest = text
+    # Folded, and patterns in lower case: ignoring case would take letters for months that no table of them knows.
+    rest = text.casefold()
     for pattern, read in _READERS:
         for match in pattern.finditer(rest):
             found.extend(read(match, now))

@@ -78,3 +78,11 @@ def test_any_text_is_read(text: str, days: int) -> None:
     for one in stretches_of(text, now):
         assert isinstance(one, Stretch) and one.start < one.end
         assert 0 <= fit(now, [one]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "plainly"),
+    [("in ſpring", "in spring"), ("3 ſeptember", "3 september"), ("ſix days ago", "six days ago"), ("in wınter", "")],
+)
+def test_letters_that_pass_for_others_are_read_as_those_or_not_at_all(text: str, plainly: str) -> None:
+    assert stretches_of(text, NOW) == stretches_of(plainly, NOW)
