@@ -16,7 +16,8 @@ _COMPOUND = re.compile(
     r"\b(?:[a-z][a-z0-9]*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z][a-z]\w*|[A-Za-z][A-Za-z0-9]*_\w*[A-Za-z0-9]_*|_+[A-Za-z]\w*)"
 )
 _CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
-_FILE = re.compile(rf"\b[\w-]+\.(?:{_SUFFIXES})\b")
+# Begun once a run: from every hyphen of a long one, it would be read to its end as often as it has hyphens.
+_FILE = re.compile(rf"(?<![\w-])-*(\w[\w-]*\.(?:{_SUFFIXES})\b)")
 _DEFINED = re.compile(r"\b(?:def|class|function|func|fn|interface|struct|enum|trait|const|let|var)\s+([A-Za-z_]\w+)")
 _QUOTED = re.compile(r"(?<!`)`([A-Za-z_][\w.:-]+)(?:\(\))?`(?!`)")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)

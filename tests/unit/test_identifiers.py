@@ -44,3 +44,7 @@ def test_identifiers_of(text: str, expected: set[str]) -> None:
 @given(st.text())
 def test_any_text_is_read_and_names_are_lower_case(text: str) -> None:
     assert all(name == name.lower() for name in identifiers_of(text))
+
+
+def test_a_file_is_found_behind_hyphens_however_many_there_are() -> None:
+    assert identifiers_of(f"see --my-notes.py and {'a-' * 100_000}") == {"my-notes.py"}
