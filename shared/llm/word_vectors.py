@@ -47,7 +47,7 @@ class WordVectors:
         return np.empty((MOST_WORDS, DIMENSIONS), np.float32)
 
     def likeness(self, words: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
-        """Return the cosines of words and others, at most 20,000. Shape: ``(len(words), len(others))``."""
+        """Return the cosines of words and others. Shape: ``(len(words), len(others))``."""
         return self._of(words) @ self._of(others).T
 
     def _of(self, words: Sequence[str]) -> Array:
@@ -56,6 +56,9 @@ class WordVectors:
             if len(self._kept) + len(new) > MOST_WORDS:
                 self._kept.clear()
                 new = list(dict.fromkeys(words))
+            if len(new) > MOST_WORDS:
+                # Looked for among very long messages: more than are kept at all.
+                return np.stack([self._look_up(word) for word in words])
             for word in new:
                 self._vectors[len(self._kept)] = self._look_up(word)
                 self._kept[word] = len(self._kept)

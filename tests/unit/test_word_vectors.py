@@ -54,3 +54,10 @@ def test_several_threads_see_the_same(vectors: WordVectors) -> None:
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda words: vectors.likeness(words, words), asked))
     assert found[0] == pytest.approx(alone[0])
+
+
+def test_more_words_than_are_kept_are_compared_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["sea", "ocean", "hill", "tree", "song"]
+    expected = WordVectors().likeness(["sea"], words)
+    monkeypatch.setattr(word_vectors, "MOST_WORDS", 3)
+    assert WordVectors().likeness(["sea"], words) == pytest.approx(expected)
