@@ -53,9 +53,17 @@ def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
-@lru_cache(maxsize=65_536)
 def _forms(token: str) -> tuple[str, ...]:
-    """Return what one token is kept as."""
+    """Return what one token is kept as. Long ones, whole sentences of some scripts among them, are not remembered."""
+    return _remembered(token) if len(token) <= LONGEST else _forms_of(token)
+
+
+@lru_cache(maxsize=65_536)
+def _remembered(token: str) -> tuple[str, ...]:
+    return _forms_of(token)
+
+
+def _forms_of(token: str) -> tuple[str, ...]:
     plain = _CONTRACTED.sub("", token.replace("’", "'").replace(",", ""))
     if plain.isascii() and plain.isalpha() and _HUMP.search(plain) is None:
         return tuple(_kept(_stem(plain.lower())))

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.indexing.words import query_words, words_of
+from shared.indexing.words import LONGEST, query_words, words_of
 from shared.retrieval.lexical import rarity
 
 LEAST_ALIKE = 0.25
@@ -111,8 +111,13 @@ def _matches(asked: Mapping[str, tuple[str, ...]], vocabulary: Sequence[str], li
     return matches
 
 
-@lru_cache(maxsize=65_536)
 def _stems(word: str) -> frozenset[str]:
+    # Not remembered where it is long: some scripts write a whole sentence as one.
+    return _remembered(word) if len(word) <= LONGEST else frozenset(words_of(word))
+
+
+@lru_cache(maxsize=65_536)
+def _remembered(word: str) -> frozenset[str]:
     return frozenset(words_of(word))
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.indexing import words
 from shared.indexing.words import LONGEST, query_words, words_of
 
 
@@ -95,3 +96,9 @@ def test_stemming_in_several_threads_at_once_gives_the_same_words() -> None:
     alone = [words_of(text) for text in texts]
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(words_of, texts)) == alone
+
+
+def test_whole_sentences_without_spaces_are_not_kept_in_memory() -> None:
+    held = words._remembered.cache_info().currsize
+    assert len(words_of("昨日東京タワーに行って写真を撮った" * 5)) > 5
+    assert words._remembered.cache_info().currsize == held
