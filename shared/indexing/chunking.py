@@ -17,6 +17,8 @@ MOST_TOKENS = 500
 """Of a passage of prose. Source: seed 002."""
 MOST_CODE_TOKENS = 2000
 """Of a passage of code; a longer fence is cut between lines, because no budget would ever hold it."""
+MOST_FENCES = 100
+"""Of one message; what follows is cut as prose, or a message could have more passages than a search can weigh."""
 _LONGEST_LANGUAGE = 40
 _CHARS_PER_TOKEN = LAST_RESORT.chars_in(1)
 _FENCE = re.compile(r"^[ \t]*(?P<marks>`{3,}|~{3,})[ \t]*(?P<about>[^\n]*)$", re.MULTILINE)
@@ -68,9 +70,11 @@ def chunks_of(content: str) -> tuple[Span, ...]:
 
 
 def _blocks(content: str) -> Iterator[_Block]:
-    """Yield prose and fences in turn; a fence that is never closed goes to the end."""
+    """Yield prose and fences in turn, so many at most; a fence that is never closed goes to the end."""
     at = 0
-    while (opening := _opening(content, at)) is not None:
+    for _ in range(MOST_FENCES):
+        if (opening := _opening(content, at)) is None:
+            break
         yield _Block(PassageKind.PROSE, None, at, opening.start())
         at = _end_of_fence(content, opening)
         yield _Block(PassageKind.CODE, _language(opening["about"]), opening.start(), at)

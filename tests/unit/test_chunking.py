@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.indexing.chunking import MOST_CODE_TOKENS, MOST_TOKENS, chunks_of, passages_of
+from shared.indexing.chunking import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of
 from shared.indexing.models import PassageKind
 from shared.llm.tokens import estimate_tokens
 
@@ -120,3 +120,9 @@ def test_passages_are_in_order_apart_within_their_size_and_leave_nothing_out(pie
         assert one.tokens == estimate_tokens(text) <= (MOST_TOKENS if one.kind is PROSE else MOST_CODE_TOKENS)
         assert (one.language is None) or (one.kind is CODE and one.language == one.language.lower())
     assert not content[at:].strip()
+
+
+def test_a_message_of_countless_fences_has_no_countless_passages() -> None:
+    passages = passages_of("```\nx\n```\n" * 5000)
+    assert [one.kind for one in passages[:MOST_FENCES]] == [CODE] * MOST_FENCES
+    assert {one.kind for one in passages[MOST_FENCES:]} == {PROSE} and len(passages) < 2 * MOST_FENCES
