@@ -84,8 +84,11 @@ def ask(session: Session, app_id: str, epoch: int, now: datetime, max_attempts: 
 
 def rebuild(session: Session, now: datetime, max_attempts: int = 5) -> int:
     """Make the word index of the whole installation anew and ask for a fill of every app; return of how many."""
+    epochs = queries.lock_apps_with_messages(session)
+    for app_id in epochs:
+        # Before the table goes: who speaks in an app for the first time makes its key, and then waits for the table.
+        word_index.make_key(session, app_id)
     word_index.make_anew(session)
-    epochs = queries.epochs_of_apps_with_messages(session)
     for app_id, epoch in epochs.items():
         index = queries.app_index(session, app_id)
         if index is not None:

@@ -32,6 +32,8 @@ _FRESH = {"populate_existing": True}
 _POSITIONS = LAST_POSITION + 1
 """Shifting bits is written otherwise on each database; multiplying is not."""
 _SPOKEN = ("user", "assistant")
+_AT_ONCE = 10_000
+"""Parameters of one statement; a search of long messages asks for more vectors than a database takes at once."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,12 @@ def vectors_after(session: Session, set_key: int, after: int, limit: int) -> Seq
 def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[int, bytes]:
     """Return some vectors of a set by their keys; those that are gone are left out."""
     one = MessageVector
-    rows = session.execute(select(one.key, one.vector).where(one.key.in_(keys), one.set_key == set_key))
-    return {key: vector for key, vector in rows}  # noqa: C416
+    found: dict[int, bytes] = {}
+    for at in range(0, len(keys), _AT_ONCE):
+        some = one.key.in_(keys[at : at + _AT_ONCE])
+        rows = session.execute(select(one.key, one.vector).where(some, one.set_key == set_key))
+        found |= {key: vector for key, vector in rows}  # noqa: C416
+    return found
 
 
 def count_vectors(session: Session, set_key: int) -> int:
@@ -196,10 +202,11 @@ def has_passages(session: Session, keys: Collection[int]) -> set[int]:
     return set(session.scalars(select(Passage.message_key).where(Passage.message_key.in_(keys)).distinct()))
 
 
-def epochs_of_apps_with_messages(session: Session) -> dict[str, int]:
-    """Return the purge epochs of the apps that have messages."""
+def lock_apps_with_messages(session: Session) -> dict[str, int]:
+    """Lock the apps that have messages until the transaction ends, in the order of their ids; return their epochs."""
     has_some = select(_SAID.c.key).where(_SAID.c.app_id == _APPS.c.app_id).exists()
-    rows = session.execute(select(_APPS.c.app_id, _APPS.c.purge_epoch).where(has_some).order_by(_APPS.c.app_id))
+    query = select(_APPS.c.app_id, _APPS.c.purge_epoch).where(has_some).order_by(_APPS.c.app_id)
+    rows = session.execute(query.with_for_update(key_share=True, of=_APPS))
     return {app_id: epoch for app_id, epoch in rows}  # noqa: C416
 
 

@@ -10,11 +10,14 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from shared.apps.queries import lock_app
 from shared.apps.registry import install, uninstall
+from shared.contracts.jobs import JobKind
 from shared.conversations.focus import hide_all, show_all
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, snooze, start
 from shared.conversations.queries import lock_conversation, messages_of
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
+from shared.indexing import filling, word_index
 from shared.outbox import dispatch
 from shared.outbox.queries import lock_job
 from tests.support.house import House
@@ -126,3 +129,34 @@ def test_a_job_in_other_hands_is_waited_for_and_not_passed_over(house: House) ->
         assert list(house.claims()) == []
     [claim] = house.claims()
     assert claim.job_id == first.job_id
+
+
+def test_a_rebuild_waits_for_an_app_that_is_being_erased(house: House) -> None:
+    house.converse("notes", "c1", "hello")
+    now = house.clock.now()
+    meet(
+        house,
+        # As erasing does: the app, its jobs and their lane, and the word index only then.
+        lambda session: (lock_app(session, "notes"), session.execute(sa.text("SELECT 1 FROM lanes FOR UPDATE"))),
+        lambda session: filling.rebuild(session, now),
+        lambda session: erase_app(session, "notes", "admin", now),
+    )
+    with house.database.read() as session:
+        assert word_index.is_present(session) and word_index.count_of_app(session, "notes") == 0
+
+
+def test_a_rebuild_waits_for_who_speaks_first_in_an_app_without_an_index(house: House) -> None:
+    house.converse("notes", "c1", "hello")
+    now = house.clock.now()
+    with house.database.write() as session:
+        session.execute(sa.text("DELETE FROM app_indexes"))
+        start(session, "notes", NewConversation("c2"), now)
+    meet(
+        house,
+        lambda session: word_index.make_key(session, "notes"),
+        lambda session: filling.rebuild(session, now),
+        lambda session: say(
+            session, lock_conversation(session, "notes", "c2"), [NewMessage(Role.USER, "hello again")], now
+        ),
+    )
+    assert [job.state for job in house.jobs(kind=JobKind.INDEX_MESSAGES)] == ["pending"]

@@ -13,6 +13,7 @@ from shared.db.counting import count
 from shared.energy.models import Spending
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.errors import Configuration, NotFound, Transient
+from shared.indexing.queries import vectors_by_key
 from shared.retrieval.figures import Way
 from shared.retrieval.filters import Filters, HitKind
 from shared.retrieval.finding import Embedders, Wanted
@@ -234,3 +235,15 @@ def test_the_built_in_embedder_is_booked_later_and_costs_no_row_a_search(library
     with library.house.database.read() as session:
         assert count(session, sa.select(sa.func.count()).select_from(Spending)) == before
     assert library.recorder.take()[1]["notes"].prompt_tokens == 30
+
+
+def test_a_search_may_look_at_more_vectors_than_a_statement_takes(library: Library) -> None:
+    with library.house.database.read() as session:
+        assert vectors_by_key(session, 1, range(70_000)) == {}
+
+
+def test_passages_of_the_wanted_kind_are_not_hidden_by_the_others_of_their_message(library: Library) -> None:
+    prose = "The paint dries slowly in this weather. " * 60
+    library.tell("log", NewMessage(Role.USER, f"{prose * 20}\n```\nx = 1\n```", "log-0"))
+    found = library.find("paint", filters=Filters(kinds=frozenset({HitKind.CODE}))).hits
+    assert [(hit.message_id, hit.content) for hit in found] == [("log-0", "```\nx = 1\n```")]
