@@ -29,6 +29,8 @@ from shared.indexing.words_in_sqlite import SqliteWords
 _SALT_BYTES = 16
 _HASH_BYTES = 5
 _HASH_LETTERS = 8
+MOST_WORDS = 40_000
+"""Of one text, the first so many: a ``tsvector`` loses what lies beyond its first megabyte, without saying so."""
 Places = NDArray[np.int64]
 """Sorted places."""
 
@@ -52,8 +54,8 @@ class WordKey:
         return [f"{self.key:x}x{letters[at : at + _HASH_LETTERS]}" for at in range(0, len(letters), _HASH_LETTERS)]
 
     def row_of(self, text: str) -> list[str]:
-        """Return the tokens of a text, each once."""
-        return list(dict.fromkeys(self.tokens_of(words_of(text))))
+        """Return the tokens of a text, each once; of a very long one, those of its first words."""
+        return list(dict.fromkeys(self.tokens_of(words_of(text)[:MOST_WORDS])))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
+from random import Random
 
 import pytest
 import sqlalchemy as sa
@@ -24,6 +25,7 @@ from shared.indexing.chunking import passages_of
 from shared.indexing.filling import Filled, IndexStatus, Progress
 from shared.indexing.models import AppIndex, MessageVector, Passage, Unembedded
 from shared.indexing.places import place_of, places_of
+from shared.indexing.word_index import MOST_WORDS
 from shared.indexing.words import words_of
 from shared.outbox.models import Job, JobState
 from tests.support.house import House
@@ -106,6 +108,18 @@ def test_words_are_found_from_the_moment_they_are_said(house: House) -> None:
     oboe, scales, tuba = words_of("oboe scales tuba")
     assert found(house, "notes", "oboe scales tuba") == {oboe: [first, first + 1], scales: [first + 2], tuba: []}
     check_whole(house, "notes")
+
+
+def test_of_a_text_of_countless_words_the_first_are_found_and_all_of_them_erased(house: House) -> None:
+    text = "".join(map(chr, Random(7).choices(range(0x4E00, 0x9FA0), k=2 * MOST_WORDS)))
+    tell(house, "notes", "c1", text)
+    words = words_of(text)
+    first, last, beyond = words[0], words[MOST_WORDS - 1], words[MOST_WORDS]
+    places = found(house, "notes", " ".join((first, last, beyond)))
+    assert [len(places[word]) for word in (first, last, beyond)] == [1, 1, 0]
+    with house.database.write() as session:
+        erase_conversation(session, "notes", "c1", "token:1", house.clock.now())
+    assert found(house, "notes", " ".join((first, last))) == {first: [], last: []}
 
 
 def test_an_answer_of_the_loop_is_indexed_as_what_is_said(house: House) -> None:
