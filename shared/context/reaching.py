@@ -28,6 +28,8 @@ from shared.telemetry.metrics import Metrics
 _LATEST_SUMMARIES = 20
 _LEAST_LIKENESS = 0.3
 """From which an older summary is shown beside the newest."""
+MOST_CHARS = 4000
+"""Of what is said now, as of any question."""
 PartT = TypeVar("PartT")
 
 
@@ -88,7 +90,7 @@ class Reach:
         return self._finder.find(
             now.app_id,
             Wanted(
-                text=now.said or "",
+                text=_asked(now.said or ""),
                 limit=MOST_HITS,
                 conversation_id=now.conversation_id,
                 is_elsewhere=now.is_whole,
@@ -121,6 +123,11 @@ class Reach:
             self._metrics.context_parts_missing.labels(part).inc()
             get_logger().warning("context_part_missing", part=part, error=type(error).__name__)
             return None
+
+
+def _asked(said: str) -> str:
+    """Return what is looked for: of a very long text its beginning and its end, where people put what they want."""
+    return said if len(said) <= MOST_CHARS else f"{said[: MOST_CHARS // 2]}\n{said[-MOST_CHARS // 2 :]}"
 
 
 def _most_alike(summaries: Collection[Summary], query: Embedded | None) -> tuple[Summary, ...]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared.apps.queries import lock_app
 from shared.context.excerpts import EARLIER, PROFILE, SUMMARY
 from shared.context.opening import Opening, Wanted, open_context
-from shared.context.reaching import Reach
+from shared.context.reaching import MOST_CHARS, Reach
 from shared.context.window import Utterance
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import withdraw_consent
@@ -210,3 +210,10 @@ def test_figures_say_whether_a_profile_and_a_summary_were_handed_out_beside_what
     compose(library, said=said, conversation_id="old")
     noted = [(one.sources["profile"], one.sources["summaries"]) for one in library.recorder.take()[0]]
     assert noted == [(1, 0), (0, 0), (0, 1)]
+
+
+def test_of_a_very_long_text_the_beginning_and_the_end_are_looked_for(library: Library) -> None:
+    said = f"What is the yacht called? {'lorem ' * 30_000} Thanks, and hello."
+    opening = compose(library, now_said=said)
+    assert "old-0" in opening.retrieved_ids
+    assert len(library.embedder.seen[-1]) <= MOST_CHARS + 1
