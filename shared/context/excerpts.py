@@ -16,6 +16,7 @@ SUMMARY = "What was said so far in this conversation"
 PROFILE = "What this user agreed to have known"
 EARLIER = "Earlier messages that may matter"
 _HEADINGS = "|".join((SUMMARY, PROFILE, EARLIER))
+_OURS = (RECALLED, END, SUMMARY, PROFILE, EARLIER)
 _BETWEEN = r"(?:[\s>|]|\\+[nrt]){0,40}"
 """White space, marks of quotation, and line ends as JSON writes them."""
 _BEGINNING = rf"(?:\#{{1,6}}[ \t]{{0,8}})?(?:{_HEADINGS}){_BETWEEN}{re.escape(RECALLED)}"
@@ -59,7 +60,8 @@ def joined(blocks: Iterable[str]) -> str:
 
 
 def _harmless(line: str) -> str:
-    while RECALLED in line or END in line:
+    while any(words in line for words in _OURS):
         # What is left can form a mark anew, and be one.
-        line = line.replace(RECALLED, "").replace(END, "")
+        for words in _OURS:
+            line = line.replace(words, "")
     return line
