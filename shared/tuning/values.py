@@ -112,9 +112,9 @@ def _number(name: str, value: object) -> int:
 
 
 def _formula(name: str, value: object) -> Formula:
-    if value not in set(Formula):
+    if not isinstance(value, str) or value not in set(Formula):
         raise Invalid(f"{name} must be one of {', '.join(Formula)}.")
-    return Formula(str(value))
+    return Formula(value)
 
 
 def _weight(name: str, value: object) -> float:
