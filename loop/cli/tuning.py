@@ -68,6 +68,8 @@ def reset_tuning(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which, as shown; else all.")] = None,
 ) -> None:
     """Take changes back, so that what lies beneath is in force again."""
+    if unknown := set(names or ()) - set(_EVERYTHING):
+        raise Invalid(f"{', '.join(sorted(unknown))}: no such value; there are {', '.join(_EVERYTHING)}.")
     wanted = names or [name for name in _EVERYTHING if app is None or name not in _ONLY_FOR_ALL]
     changed = call.service.patch(_path(app), dict.fromkeys(wanted))
     call.output.show(changed, lambda: _table(changed))

@@ -221,6 +221,7 @@ def test_the_tuning_from_the_command_line(terminal: Terminal) -> None:
     own = terminal.json("tuning", "show", "--app", "chat")
     assert (own["tokenBudget"], own["summaryFrequency"]["value"]) == ({"value": 5000, "source": "everywhere"}, 3)
     terminal.run("tuning", "reset", "--app", "chat")
+    assert "there are hybrid" in terminal.run("tuning", "reset", "frequency", status=1).err
     terminal.run("tuning", "reset", "hybrid")
     after = terminal.json("tuning", "show", "--app", "chat")
     assert (after["summaryFrequency"]["source"], after["hybrid"]["value"], after["tokenBudget"]["value"]) == (
