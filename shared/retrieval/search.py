@@ -149,7 +149,8 @@ def names_at(session: Session, app_id: str, places: Sequence[int]) -> set[str]:
 
 def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
     """Return the contents of messages by their keys."""
-    return dict(session.execute(select(Message.key, Message.content).where(Message.key.in_(keys))).tuples().all())
+    rows = session.execute(select(Message.key, Message.content).where(Message.key.in_(keys)))
+    return {key: content for key, content in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 
 def conversations_for(session: Session, app_id: str, user_id: str | None) -> NDArray[np.int64] | None:

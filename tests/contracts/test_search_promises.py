@@ -20,6 +20,7 @@ from shared.retrieval.finding import Embedders, Wanted
 from shared.retrieval.models import Asker, Retrieval
 from shared.retrieval.queries import retrievals_since
 from shared.retrieval.recording import write
+from shared.retrieval.search import MOST_CHARS
 from shared.tuning.values import Formula, Tuning
 from tests.support.house import House
 from tests.support.searching import Library
@@ -148,6 +149,64 @@ def test_without_chunking_a_long_message_is_found_whole(library: Library) -> Non
     library.finder = library.make_finder(replace(Tuning(), chunking=False))
     best = library.find("total_price").hits[0]
     assert (best.kind, best.content) == (HitKind.MESSAGE, CODE)
+
+
+def test_a_message_longer_than_what_is_read_to_rank_it_is_handed_out_whole(library: Library) -> None:
+    said = "The parcel number is ZX-4471. " + "Nothing else of note happened on that day. " * 300
+    library.tell("long", said)
+    library.finder = library.make_finder(replace(Tuning(), chunking=False))
+    best = library.find("parcel ZX-4471").hits[0]
+    assert (best.message_id, best.content) == ("long-0", said)
+    assert len(best.ranked.candidate.content) == MOST_CHARS < len(said)
+
+
+def test_a_user_who_names_conversations_finds_nothing_in_those_of_others(library: Library) -> None:
+    library.tell("ann", "My boat is green.", user_id="ann")
+    library.tell("ben", "My boat is black.", user_id="ben")
+    both = Filters(conversation_ids=frozenset({"ann", "ben"}))
+    assert library.ids("boat", user_id="ann", filters=both) == ["ann-0"]
+
+
+def test_a_conversation_that_fills_the_limit_is_looked_in_alone(library: Library) -> None:
+    library.tell("mine", "Paint the fence.")
+    found = library.find("paint", conversation_id="mine", limit=1)
+    assert ([hit.message_id for hit in found.hits], found.widened) == (["mine-0"], False)
+
+
+def test_a_conversation_that_is_shown_whole_is_left_out(library: Library) -> None:
+    library.tell("mine", *[f"Paint the fence, part {n}." for n in range(3)])
+    found = library.find("paint", conversation_id="mine", is_elsewhere=True)
+    assert {hit.conversation_id for hit in found.hits} == {"boats"}
+
+
+def test_a_long_question_is_looked_for_by_its_rarest_words(library: Library) -> None:
+    library.tell("rare", "Zanzibar.")
+    crowd = ("alpha bravo charlie delta foxtrot hotel india juliet kilo lima november oscar papa quebec",) * 2
+    library.tell("crowd", *crowd)
+    found = library.finder.find("notes", Wanted(f"{crowd[0]} zanzibar"))
+    [best] = [hit for hit in found.hits if hit.message_id == "rare-0"]
+    assert best.by_words
+    two = {hit.message_id for hit in library.find("yacht barks").hits if hit.by_words}
+    assert two == {"boats-0", "pets-2"}
+
+
+def test_what_is_more_alike_elsewhere_does_not_keep_a_conversation_from_being_looked_in(library: Library) -> None:
+    library.tell("crowd", *[f"The dog has slept for {n} hours." for n in range(60)])
+    library.tell("mine", "A hound on a yacht.")
+    assert library.find("puppy", conversation_id="mine").hits[0].message_id == "mine-0"
+
+
+def test_a_filter_is_not_content_with_the_first_that_passes(library: Library) -> None:
+    zoe = [NewMessage(Role.USER, said, f"z-{n}", name="Zoe") for n, said in enumerate(("A blue car horn.", "Blue."))]
+    library.tell("crowd", zoe[0], *[f"A blue car, number {n}." for n in range(60)], zoe[1])
+    assert set(library.ids("blue car horn", filters=Filters(names=frozenset({"Zoe"})))) == {"z-0", "z-1"}
+
+
+def test_a_passage_is_as_like_the_question_as_what_it_says_itself(library: Library) -> None:
+    library.tell("long", f"The hound sleeps. {'Nobody minds it. ' * 130}\n\nThe yacht is dry. {'It is fine. ' * 180}")
+    hits = [hit for hit in library.find("puppy").hits if hit.message_id == "long-0"]
+    assert len(hits) == 2 and hits[0].content.startswith("The hound")
+    assert (hits[0].ranked.candidate.dense or 0) > 0.9 > 0.5 > (hits[1].ranked.candidate.dense or 0)
 
 
 def test_few_passages_of_one_message_are_results(library: Library) -> None:
