@@ -5,9 +5,13 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.conversations.lifecycle import NewMessage, Role
+from shared.conversations.queries import get_conversation
 from shared.errors import NotFound
+from shared.indexing.places import place_of
 from shared.retrieval.filters import Filters, HitKind
 from shared.retrieval.finding import Wanted
+from shared.retrieval.search import keys_of, messages_at, names_at, passages_at
 from tests.support.house import House
 from tests.support.searching import Library
 
@@ -60,3 +64,20 @@ def _fresh(house: House, name: str) -> str:
     app_id = f"{name}-{house.clock.advance(1).timestamp():.0f}"
     house.install(app_id)
     return app_id
+
+
+def test_whatever_places_an_index_names_only_messages_of_the_app_are_read(house: House) -> None:
+    library = Library(house)
+    house.install("email")
+    said = NewMessage(Role.USER, "Before.\n\n```\ncode()\n```\n\nAfter.", "m-0", name="Ann")
+    library.tell("c0", said, app_id="email")
+    with house.database.read() as session:
+        key = get_conversation(session, "email", "c0").key
+        place = place_of(key, 0)
+        assert place is not None
+        assert list(messages_at(session, "email", [place])) == list(passages_at(session, "email", [place])) == [place]
+        assert names_at(session, "email", [place]) == {"Ann"}
+        assert messages_at(session, "notes", [place]) == passages_at(session, "notes", [place]) == {}
+        assert names_at(session, "notes", [place]) == set()
+        assert list(keys_of(session, "email", ["c0"])) == [key]
+        assert list(keys_of(session, "notes", ["c0"])) == []

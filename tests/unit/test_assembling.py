@@ -34,6 +34,12 @@ def test_each_stands_with_its_speaker_under_the_day_it_was_said() -> None:
     )
 
 
+def test_what_was_sent_at_the_same_time_stands_in_the_order_in_which_it_was_said() -> None:
+    ranked = [_found("Second.", 1), _found("First.", 0)]
+    at_once = [replace(one, candidate=replace(one.candidate, created_at=DAY)) for one in ranked]
+    assert assemble(at_once, 100, estimate_tokens).text == "2023-05-07\nMel: First.\nMel: Second."
+
+
 def test_what_does_not_fit_is_passed_over_for_what_comes_next() -> None:
     found = assemble([_found("a" * 40), _found("b" * 4000, 1), _found("c" * 40, 2)], 50, estimate_tokens)
     assert [one.candidate.content[0] for one in found.included] == ["a", "c"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from shared.indexing.places import place_of
+from shared.retrieval.covering import LEAST_ALIKE, covered
 from shared.retrieval.questions import Question, read_question
 from shared.retrieval.ranking import SIGNALS, WORDS_ALONE, Candidate, Recipe, Weighted, is_found, rank
 from shared.retrieval.signals import scaled
@@ -48,11 +49,14 @@ def _order(question: str, candidates: Sequence[Candidate], recipe: Recipe = SIGN
 class _Alike:
     """Holds two words for nearly the same."""
 
-    def __init__(self, *pair: str) -> None:
-        self._pair = set(pair)
+    def __init__(self, one: str, other: str, cosine: float = 1.0) -> None:
+        self._pair = {one, other}
+        self._cosine = cosine
 
     def likeness(self, words: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([[float({one, other} == self._pair) for other in others] for one in words], np.float32)
+        return np.array(
+            [[self._cosine * ({one, other} == self._pair) for other in others] for one in words], np.float32
+        )
 
 
 def test_by_identifiers_alone_the_message_that_has_the_one_asked_for_comes_first_with_score_1() -> None:
@@ -140,6 +144,20 @@ def test_words_that_mean_nearly_the_same_count_where_it_is_known() -> None:
     ranked = rank(_asked("which photo?"), candidates, likeness=_Alike("photo", "picture"))
     assert ranked[0].candidate.content == "a picture of it"
     assert ranked[0].parts["coverage"] > 0 and ranked[1].parts["coverage"] == 0
+
+
+def test_a_time_counts_only_where_the_question_asks_for_one() -> None:
+    candidates = [_candidate("It was yesterday"), _candidate("It was fun", 40)]
+    assert all(one.parts["when"] == 0 for one in rank(_asked("Was it fun?"), candidates))
+
+
+@pytest.mark.parametrize(("cosine", "counts"), [(0.1, 0), (LEAST_ALIKE, 0), (0.625, 0.5), (1.0, 1.0)])
+def test_how_far_a_like_word_counts_grows_from_the_least_likeness_to_the_same_meaning(
+    cosine: float, counts: float
+) -> None:
+    likeness = _Alike("photo", "picture", cosine)
+    shares = covered("which photo?", ["a picture of it", "of it"], {"photo": 1.0}, likeness).shares()
+    assert shares == pytest.approx([counts, 0], abs=1e-6)
 
 
 def test_the_turn_after_the_same_question_is_lifted() -> None:
