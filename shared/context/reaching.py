@@ -137,7 +137,7 @@ def _most_alike(summaries: Collection[Summary], query: Embedded | None) -> tuple
     alike = [
         (float(np.dot(from_bytes(one.vector), query.vector)), one)
         for one in summaries
-        if one.vector is not None and one.vector_model == query.model
+        if one.vector is not None and one.vector_model == query.model and len(one.vector) == query.vector.nbytes
     ]
     best = max(alike, key=lambda one: one[0], default=None)
     return () if best is None or best[0] < _LEAST_LIKENESS else (best[1],)

@@ -113,6 +113,8 @@ class _Scene:
     conversation_key: int | None
     conversations: NDArray[np.int64] | None
     model: str | None
+    dimensions: int
+    """Of the vectors that are kept; 0 while there are none."""
     words: _Words
     messages: int
     names: frozenset[str]
@@ -255,6 +257,7 @@ class Finder:
             conversation_key=conversation_key,
             conversations=_conversations(session, app_id, wanted),
             model=None if serving is None else serving.model,
+            dimensions=0 if serving is None else serving.dimensions,
             words=found,
             messages=search.count_messages(session, app_id),
             names=_speakers(session, app_id, found.postings) if question.names else frozenset(),
@@ -282,6 +285,9 @@ class Finder:
             [vector] = embedder.embed([without_names(question.text, scene.names)], meter)
         except (Transient, Configuration, OverBudget) as error:
             get_logger().warning("query_not_embedded", app_id=app_id, embedder=scene.model, why=error.code)
+            return None, ("embedding",)
+        if scene.dimensions and len(vector) != scene.dimensions:
+            get_logger().warning("query_not_comparable", app_id=app_id, embedder=scene.model, dimensions=len(vector))
             return None, ("embedding",)
         return Embedded(scene.model, vector), ()
 

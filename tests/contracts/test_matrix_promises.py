@@ -10,10 +10,12 @@ from shared.erasure.erasing import erase_app, erase_conversation
 from shared.indexing.models import MessageVector, VectorSet
 from shared.indexing.vectors import unpack
 from shared.llm.embedding import normalised
+from shared.retrieval.finding import Wanted
 from shared.retrieval.matrix import GONE, Matrices, Matrix, exact
 from tests.contracts.test_index_promises import CODE, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
 from tests.support.house import House
+from tests.support.searching import Library
 
 
 @pytest.fixture
@@ -128,3 +130,12 @@ def test_matrices_stay_within_their_memory_and_the_one_asked_for_last_stays(
     check_matrix(house, look(house, tiny, "app2"), "app2")
     check_matrix(house, look(house, tiny, "app3"), "app3")
     assert tiny.bytes == one.bytes, "one that is larger than the bound is kept alone"
+
+
+def test_a_query_by_a_model_that_came_to_return_other_vectors_is_answered_by_words(house: House) -> None:
+    library = Library(house)
+    library.tell("boats", "The yacht needs paint.")
+    house.embed()
+    library.embedder = ScriptedEmbedder(house, library.embedder.name, dimensions=96)
+    found = library.finder.find("notes", Wanted("paint"))
+    assert ([hit.message_id for hit in found.hits], found.degraded, found.query) == (["boats-0"], ("embedding",), None)

@@ -189,6 +189,6 @@ def _profile(desk: Desk, app_id: str, user_id: str | None) -> list[DebugResult]:
 
 
 def _likeness(vector: bytes | None, model: str | None, query: Embedded | None) -> float:
-    if vector is None or query is None or model != query.model:
+    if vector is None or query is None or model != query.model or len(vector) != query.vector.nbytes:
         return 0.0
     return float(np.dot(from_bytes(vector), query.vector))
