@@ -1,0 +1,313 @@
+"""Searching over HTTP, how retrievals went, one taken apart, and the state of the indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.indexing import word_index
+from shared.llm.embedders import NGRAMS
+from shared.llm.ngrams import NgramEmbedder
+from tests.support.api import Api, open_api
+from tests.support.house import House
+
+METRICS, STATS, REBUILD = "/api/memory/metrics", "/api/memory/debug/stats", "/api/memory/rebuild"
+DEBUG = "/api/memory/debug/retrieval"
+LONG = "Here it is.\n\n```Python\ndef total_price(rows):\n    return sum(rows)\n```\n\n" + "It adds up prices. " * 120
+
+
+@pytest.fixture
+def api(database_url: str, tmp_path: Path) -> Iterator[Api]:
+    """The interface with the embedder that needs no model."""
+    with open_api(database_url, tmp_path / "home", embedding=NGRAMS) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite_api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
+    with open_api(sqlite_url, tmp_path / "home", embedding=NGRAMS) as opened:
+        yield opened
+
+
+def say(api: Api, path: str, conversation_id: str, *messages: dict[str, object], **more: object) -> None:
+    """Open a conversation and say something in it, the messages named after it."""
+    api.ask("POST", f"{path}/conversations", json={"conversationId": conversation_id, **more})
+    named = [{"messageId": f"{conversation_id}-{n}", **one} for n, one in enumerate(messages)]
+    api.ask("POST", f"{path}/conversations/{conversation_id}/messages", json={"messages": named})
+
+
+def user(content: str, **more: object) -> dict[str, object]:
+    return {"role": "user", "content": content, **more}
+
+
+def fill(api: Api, path: str) -> None:
+    say(api, path, "boats", user("The yacht needs paint.", name="Ann"), {"role": "assistant", "content": "Blue paint?"})
+    say(api, path, "pets", user("The dog barks at paint."), metadata={"tags": ["home", "pets"]})
+    say(api, path, "code", user("Please write it."), {"role": "assistant", "content": LONG})
+
+
+def work_off(api: Api) -> None:
+    """Make the vectors and carry out the back-fills that were asked for, as a worker would."""
+    house = House(api.loop.settings.database_url, embedder=NgramEmbedder())
+    house.work_off()
+    house.embed()
+    house.database.dispose()
+
+
+def search(api: Api, path: str, query: str, **more: object) -> Any:
+    return api.ask("POST", f"{path}/search", json={"query": query, **more})
+
+
+def ids(api: Api, path: str, query: str, **more: object) -> list[str]:
+    return [one["messageId"] for one in search(api, path, query, **more)["results"]]
+
+
+def test_a_result_says_what_was_said_by_whom_where_and_when(api: Api) -> None:
+    path = api.install()
+    fill(api, path)
+    work_off(api)
+    answer = search(api, path, "Which yacht needs paint?")
+    assert (answer["widened"], answer["degraded"]) == (False, [])
+    best = answer["results"][0]
+    assert best | {"score": 0} == {
+        "messageId": "boats-0", "conversationId": "boats", "role": "user", "name": "Ann", "kind": "message",
+        "content": "The yacht needs paint.", "createdAt": api.clock.now().isoformat().replace("+00:00", "Z"),
+        "part": 0, "language": None, "explanation": None, "score": 0,
+    }  # fmt: skip
+    scores = [one["score"] for one in answer["results"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_passage_of_a_long_message_is_a_result_of_its_own_kind(api: Api) -> None:
+    path = api.install()
+    fill(api, path)
+    [best, *_] = search(api, path, "total_price", filters={"kinds": ["code"]})["results"]
+    assert (best["messageId"], best["kind"], best["language"]) == ("code-1", "code", "python")
+    assert best["part"] > 0 and best["content"].startswith("```Python") and best["content"].endswith("```")
+
+
+@pytest.mark.parametrize("formula", ["signals", "weighted"])
+def test_each_part_of_a_score_is_explained_and_together_they_are_the_score(sqlite_api: Api, formula: str) -> None:
+    path = sqlite_api.install()
+    fill(sqlite_api, path)
+    work_off(sqlite_api)
+    sqlite_api.ask("PATCH", f"{path}/retrieval-settings", json={"formula": formula})
+    results = search(sqlite_api, path, "When did Ann say the yacht needs paint?", explain=True)["results"]
+    assert len(results) > 2 and len({one["score"] for one in results}) > 1
+    for one in results:
+        assert sum(one["explanation"].values()) == pytest.approx(one["score"], abs=1e-4)
+    assert ("author" in results[0]["explanation"]) is (formula == "signals")
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        pytest.param({"roles": ["assistant"]}, {"boats-1"}, id="role"),
+        pytest.param({"names": ["ann"]}, {"boats-0"}, id="speaker, whatever the case"),
+        pytest.param({"conversationIds": ["pets", "unknown"]}, {"pets-0"}, id="conversations"),
+        pytest.param({"conversationIds": ["unknown"]}, set(), id="an unknown conversation is nothing, not everything"),
+        pytest.param({"tags": ["pets", "home"]}, {"pets-0"}, id="all of its tags"),
+        pytest.param({"tags": ["pets", "work"]}, set(), id="one tag it does not have"),
+        pytest.param({"since": "2999-01-01T00:00:00Z"}, set(), id="since"),
+        pytest.param({"until": "2000-01-01T00:00:00Z"}, set(), id="until"),
+        pytest.param({"kinds": ["prose"]}, set(), id="kind"),
+        pytest.param({}, {"boats-0", "boats-1", "pets-0"}, id="nothing narrows nothing"),
+    ],
+)
+def test_a_search_is_narrowed_by(sqlite_api: Api, filters: dict[str, object], found: set[str]) -> None:
+    path = sqlite_api.install()
+    fill(sqlite_api, path)
+    assert {one for one in ids(sqlite_api, path, "paint", filters=filters) if not one.startswith("code")} == found
+
+
+def test_a_conversation_is_looked_in_first_and_the_answer_says_when_others_were_too(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    fill(sqlite_api, path)
+    answer = search(sqlite_api, path, "paint", conversationId="pets")
+    assert answer["widened"] and answer["results"][0]["messageId"] == "pets-0" and len(answer["results"]) > 1
+    alone = search(sqlite_api, path, "paint", conversationId="pets", limit=1)
+    assert ([one["messageId"] for one in alone["results"]], alone["widened"]) == (["pets-0"], False)
+    sqlite_api.refused(404, "POST", f"{path}/search", json={"query": "paint", "conversationId": "nowhere"})
+
+
+def test_a_user_finds_what_is_theirs_and_what_is_nobodys(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    say(sqlite_api, path, "of-ann", user("Green paint."), userId="ann")
+    say(sqlite_api, path, "of-ben", user("Black paint."), userId="ben")
+    say(sqlite_api, path, "of-all", user("White paint."))
+    assert set(ids(sqlite_api, path, "paint", userId="ann")) == {"of-ann-0", "of-all-0"}
+    named = ids(sqlite_api, path, "paint", userId="ann", filters={"conversationIds": ["of-ben", "of-all"]})
+    assert named == ["of-all-0"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({}, id="no query"),
+        pytest.param({"query": ""}, id="an empty query"),
+        pytest.param({"query": "x" * 4001}, id="a query that is too long"),
+        pytest.param({"query": 7}, id="a number as a query"),
+        *(pytest.param({"query": "x", "limit": one}, id=f"limit {one!r}") for one in (-1, 0, 201, "ten", 1.5)),
+        pytest.param({"query": "x", "explain": "yes"}, id="a flag that is none"),
+        pytest.param({"query": "x", "filters": {"roles": ["boss"]}}, id="an unknown role"),
+        pytest.param({"query": "x", "filters": {"roles": []}}, id="an empty list"),
+        pytest.param({"query": "x", "filters": {"kinds": ["song"]}}, id="an unknown kind"),
+        pytest.param({"query": "x", "filters": {"since": "2026-01-01T00:00:00"}}, id="a time without a zone"),
+        pytest.param({"query": "x", "filters": {"colour": "blue"}}, id="an unknown filter"),
+        pytest.param({"query": "x", "appId": "other"}, id="an unknown field"),
+    ],
+)
+def test_a_wrong_search_is_refused(sqlite_api: Api, body: dict[str, object]) -> None:
+    sqlite_api.refused(422, "POST", f"{sqlite_api.install()}/search", json=body)
+
+
+def test_an_apps_token_searches_its_own_app_and_reads_nothing_of_the_installation(sqlite_api: Api) -> None:
+    path, other = sqlite_api.install(), sqlite_api.install("email")
+    fill(sqlite_api, path)
+    say(sqlite_api, other, "secret", user("The other paint."))
+    token = sqlite_api.token()
+    assert "boats-0" in ids(sqlite_api, path, "paint", filters={"conversationIds": ["boats", "secret"]})
+    assert sqlite_api.send("POST", f"{path}/search", token, json={"query": "paint"}).status_code == 200
+    assert sqlite_api.send("GET", f"{path}/indexes", token).status_code == 200
+    assert sqlite_api.send("POST", f"{path}/indexes/backfill", token).status_code == 202
+    forbidden = [
+        ("POST", f"{other}/search", {"json": {"query": "paint"}}),
+        ("GET", f"{other}/indexes", {}),
+        ("POST", f"{other}/indexes/backfill", {}),
+        ("GET", METRICS, {}),
+        ("GET", METRICS, {"params": {"appId": "chat"}}),
+        ("GET", DEBUG, {"params": {"q": "paint", "appId": "chat"}}),
+        ("GET", STATS, {"params": {"appId": "chat"}}),
+        ("POST", REBUILD, {}),
+    ]
+    for method, where, more in forbidden:
+        sqlite_api.refused(403, method, where, token=token, **more)
+        sqlite_api.refused(401, method, where, token="wrong", **more)
+
+
+def test_what_is_not_there_is_404(sqlite_api: Api) -> None:
+    sqlite_api.refused(404, "POST", "/apps/nobody/search", json={"query": "paint"})
+    sqlite_api.refused(404, "GET", "/apps/nobody/indexes")
+    sqlite_api.refused(404, "POST", "/apps/nobody/indexes/backfill")
+    sqlite_api.refused(404, "GET", METRICS, params={"appId": "nobody"})
+    sqlite_api.refused(404, "GET", STATS, params={"appId": "nobody"})
+    sqlite_api.refused(404, "GET", DEBUG, params={"appId": "nobody", "q": "paint"})
+
+
+def test_the_figures_show_searches_and_contexts_of_the_last_hours(api: Api) -> None:
+    path, other = api.install(), api.install("email")
+    fill(api, path)
+    search(api, path, "paint")
+    search(api, path, "umbrella")
+    search(api, other, "paint")
+    work_off(api)
+    api.ask("POST", f"{path}/context", json={"message": "Which paint for the yacht?"})
+    shown = api.ask("GET", METRICS, params={"appId": "chat"})
+    assert (shown["appId"], shown["retrievals"], shown["hitRate"]) == ("chat", 3, pytest.approx(2 / 3))
+    assert set(shown["durations"]) == {"total", "words", "embed", "dense", "rank"}
+    assert shown["durations"]["total"]["count"] == 3 and shown["durations"]["total"]["p99"] > 0
+    assert shown["degraded"] == {"vectors": 2}
+    assert shown["flags"] == {"hybrid": 1.0, "chunking": 1.0, "widened": 0.0}
+    assert 0 < shown["tokenBudgetUsed"] <= 1
+    assert not shown["gate"]["passes"] and "at least 20" in shown["gate"]["ways"]["chunked"]["why"]
+    everything = api.ask("GET", METRICS)
+    assert (everything["appId"], everything["retrievals"]) == (None, 4)
+    api.clock.advance(3601)
+    assert api.ask("GET", METRICS, params={"hours": 1})["retrievals"] == 0
+    assert api.ask("GET", METRICS, params={"hours": 2})["retrievals"] == 4
+    # The app's search of "umbrella", and that of an app in which nothing was said.
+    assert api.loop.metrics.searches.labels("search", "false")._value.get() == 2
+
+
+@pytest.mark.parametrize("hours", ["0", "-1", "nan", "inf", "8761", "many"])
+def test_figures_of_no_sensible_time_are_refused(sqlite_api: Api, hours: str) -> None:
+    sqlite_api.refused(422, "GET", METRICS, params={"hours": hours})
+
+
+def test_a_retrieval_is_taken_apart(api: Api) -> None:
+    path = api.install()
+    fill(api, path)
+    work_off(api)
+    shown = api.ask("GET", DEBUG, params={"q": "The yacht needs paint.", "appId": "chat", "limit": 20})
+    best = shown["results"][0]
+    assert (best["messageId"], best["source"], best["type"]) == ("boats-0", "both", "message")
+    assert sum(best["explanation"].values()) == pytest.approx(best["score"], abs=1e-4)
+    assert {"totalMs", "wordsMs", "embedMs", "denseMs", "rankMs"} == set(shown["metrics"])
+    assert shown["flags"] == {"hybrid": True, "chunking": True, "tokenBudget": 1000, "formula": "signals"}
+    assert (shown["query"], shown["degraded"], shown["sources"]["profile"]) == ("The yacht needs paint.", [], 0)
+    chunked = api.ask("GET", DEBUG, params={"q": "total_price", "appId": "chat"})["results"]
+    assert "chunk" in {one["type"] for one in chunked}
+
+
+def test_a_profile_is_in_no_result_until_its_user_agrees(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    asked = {"q": "paint", "appId": "chat", "userId": "ann"}
+    stats = {"appId": "chat", "userId": "ann"}
+
+    def consent(given: bool) -> None:
+        sqlite_api.ask("PUT", "/api/memory/consent", json={"appId": "chat", "userId": "ann", "consent": given})
+
+    def profiles() -> list[str]:
+        return [
+            one["content"] for one in sqlite_api.ask("GET", DEBUG, params=asked)["results"] if one["type"] == "profile"
+        ]
+
+    assert profiles() == [] and sqlite_api.ask("GET", STATS, params=stats)["profileConsent"] is False
+    consent(True)
+    sqlite_api.ask("PUT", f"{path}/profile", params={"userId": "ann"}, json={"freeformNotes": "Likes blue."})
+    assert profiles() == ["Notes: Likes blue."]
+    assert sqlite_api.ask("GET", STATS, params=stats)["profileConsent"] is True
+    consent(False)
+    assert profiles() == [] and sqlite_api.ask("GET", STATS, params=stats)["profileConsent"] is False
+    audit = {line["kind"]: line["count"] for line in sqlite_api.ask("GET", f"{path}/profile/audit")["audit"]}
+    assert (audit["used"], audit["withheld"]) == (1, 2)
+
+
+def test_the_stock_counts_what_there_is_of_one_app_and_of_all(api: Api) -> None:
+    path, other = api.install(), api.install("email")
+    fill(api, path)
+    say(api, other, "one", user("Paint."))
+    work_off(api)
+    mine, everything = api.ask("GET", STATS, params={"appId": "chat"}), api.ask("GET", STATS)
+    assert (mine["totalMessages"], mine["totalConversations"], mine["totalSummaries"]) == (5, 3, 0)
+    assert mine["totalChunks"] > 1 and mine["totalVectors"] == 5 + mine["totalChunks"]
+    sizes = mine["indexSizes"]
+    assert sizes["messages"] > len(LONG) and sizes["embeddings"] > 0 and sizes["words"] is None
+    assert (everything["totalMessages"], everything["totalConversations"], everything["profileConsent"]) == (6, 4, None)
+    assert everything["totalVectors"] == mine["totalVectors"] + 1 and everything["indexSizes"]["words"] > 0
+
+
+def test_the_indexes_say_how_complete_they_are_and_a_back_fill_how_far(api: Api) -> None:
+    path = api.install()
+    fill(api, path)
+    fresh = api.ask("GET", f"{path}/indexes")
+    assert (fresh["messages"], fresh["words"], fresh["unembedded"], fresh["vectors"]) == (5, 5, 5, [])
+    assert fresh["wordIndexPresent"] and fresh["backfill"] is None and fresh["backfillAskedAt"] is None
+    job = api.ask("POST", f"{path}/indexes/backfill", 202)
+    assert (job["kind"], job["state"], job["appId"]) == ("index_messages", "pending", "chat")
+    assert api.ask("POST", f"{path}/indexes/backfill", 202)["jobId"] == job["jobId"]
+    assert api.ask("GET", f"{path}/indexes")["backfill"] == {"done": 0, "total": 5}
+    work_off(api)
+    done = api.ask("GET", f"{path}/indexes")
+    assert (done["words"], done["unembedded"], done["backfill"]) == (5, 0, None) and done["backfillEndedAt"]
+    [serving] = done["vectors"]
+    assert (serving["model"], serving["state"], serving["progress"]) == (NgramEmbedder().name, "serving", None)
+    assert serving["vectors"] > 5
+    assert api.ask("GET", f"/jobs/{job['jobId']}")["state"] == "done"
+
+
+def test_without_its_word_index_the_service_says_so_and_finds_again_once_it_is_made_anew(api: Api) -> None:
+    path = api.install()
+    fill(api, path)
+    with api.loop.database.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE message_words")
+    assert not api.ask("GET", f"{path}/indexes")["wordIndexPresent"]
+    assert search(api, path, "yacht") == {"results": [], "widened": False, "degraded": ["words", "vectors"]}
+    assert api.ask("POST", REBUILD, 202) == {"apps": 1}
+    with api.loop.database.read() as session:
+        assert word_index.is_present(session)
+    work_off(api)
+    assert ids(api, path, "yacht")[0] == "boats-0"
