@@ -6,7 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from ops.bench import corpora, extracting, governing, idling, ingesting, keeping, scarcity, service, ticking
+from ops.bench import (
+    corpora,
+    extracting,
+    finding,
+    finding_corpora,
+    finding_ways,
+    governing,
+    idling,
+    ingesting,
+    keeping,
+    scarcity,
+    searching,
+    service,
+    ticking,
+)
 from ops.bench.scarcity import Scarcity
 from shared.llm.ngrams import NgramEmbedder
 
@@ -119,3 +133,25 @@ def test_the_idling_bench_finds_no_model_call(tmp_path: Path) -> None:
     for state in ("empty", "with_200_deferred_jobs"):
         assert figures[state]["model_calls"] == 0
         assert 0 < figures[state]["transactions_per_second"] < 30
+
+
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=[long, pytest.mark.postgres])])
+def test_the_searching_bench_searches_what_it_filled_in_and_says_what_that_takes(
+    database: str, request: pytest.FixtureRequest
+) -> None:
+    figures = searching.measure(request.getfixturevalue(f"{database}_url"), messages=600, apps=3, queries=6, commits=5)
+    assert (figures["messages"], figures["apps"]) == (600, 3)
+    assert figures["vectors_in_memory_bytes_a_message"] >= 48
+    assert figures["searches"] and figures["sizes"] and figures["single_commits"]
+
+
+@no_corpora
+def test_what_is_asked_of_a_dialogue_is_found_more_often_than_by_its_words_alone(tmp_path: Path) -> None:
+    corpus = next(finding_corpora.locomo(corpora.DEFAULT_DATA))
+    index = finding_ways.indexed(corpus, NgramEmbedder(), None, tmp_path)
+    numbers = {one.place: nth for nth, one in enumerate(corpus.messages)}
+
+    def recall(find: finding_ways.Way) -> float:
+        return sum(finding.measures(find(one), one.relevant, numbers)["recall@10"] for one in corpus.questions[:40])
+
+    assert recall(finding_ways.by_recipe(index, likeness=False)) > recall(finding_ways.by_fts(index)) > 0
