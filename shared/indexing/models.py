@@ -56,7 +56,10 @@ class Passage(Base):
 
     __tablename__ = "passages"
 
-    message_key: Mapped[int] = mapped_column(ForeignKey("messages.key"), primary_key=True, autoincrement=False)
+    # The previous release knows no passages, and must be able to erase while both run.
+    message_key: Mapped[int] = mapped_column(
+        ForeignKey("messages.key", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
     part: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
     place: Mapped[int] = mapped_column(BigInteger, index=True)

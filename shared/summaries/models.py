@@ -24,7 +24,7 @@ class Summary(Base):
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     summary_id: Mapped[str] = mapped_column(String(40), unique=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
-    conversation_key: Mapped[int] = mapped_column(ForeignKey("conversations.key"))
+    conversation_key: Mapped[int] = mapped_column(ForeignKey("conversations.key", ondelete="CASCADE"))
     conversation_id: Mapped[str] = mapped_column(String(200))
     content: Mapped[str] = mapped_column(Text)
     agent: Mapped[str] = mapped_column(String(200))

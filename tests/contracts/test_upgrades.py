@@ -21,6 +21,7 @@ from shared.indexing.places import position_of
 from shared.indexing.words import words_of
 from shared.outbox.lanes import mend
 from shared.outbox.models import JobState
+from shared.summaries.writing import NewSummary, keep
 from tests.support.house import House
 
 AT = datetime(2026, 3, 1, 11, tzinfo=UTC)
@@ -185,6 +186,27 @@ def test_what_the_release_before_writes_beside_this_one_is_filled_in_too(empty_d
         filling.ask(session, "notes", lock_app(session, "notes").purge_epoch, house.clock.now())
     house.work_off()
     assert places_of(house, "lyon") == [0]
+    house.database.dispose()
+    old.database.dispose()
+
+
+def test_the_release_before_erases_what_it_knows_although_more_is_derived_of_it(empty_database_url: str) -> None:
+    migrate(empty_database_url)
+    old = Installation(empty_database_url)
+    old.app("notes")
+    old.conversation("notes", 1)
+    house = serve(empty_database_url, old)
+    now = house.clock.now()
+    with house.database.write() as session:
+        conversation = lock_conversation(session, "notes", "c1")
+        say(session, conversation, [NewMessage(Role.USER, "Look:\n```\nx = 1\n```")], now)
+        keep(session, conversation, NewSummary("- x is 1", "extractive", 0, 6), now)
+    with old.database.write() as session:
+        session.execute(sa.text("DELETE FROM messages"))
+        session.execute(sa.text("DELETE FROM conversations"))
+    with house.database.read() as session:
+        left = [session.scalar(sa.text(f"SELECT count(*) FROM {name}")) for name in ("passages", "summaries")]
+    assert left == [0, 0]
     house.database.dispose()
     old.database.dispose()
 

@@ -169,7 +169,10 @@ def upgrade() -> None:
         sa.CheckConstraint("length(content) > 0", name=op.f("ck_summaries_content_not_empty")),
         sa.ForeignKeyConstraint(["app_id"], ["apps.app_id"], name=op.f("fk_summaries_app_id")),
         sa.ForeignKeyConstraint(
-            ["conversation_key"], ["conversations.key"], name=op.f("fk_summaries_conversation_key")
+            ["conversation_key"],
+            ["conversations.key"],
+            name=op.f("fk_summaries_conversation_key"),
+            ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_summaries")),
         sa.UniqueConstraint("summary_id", name=op.f("uq_summaries_summary_id")),
@@ -189,7 +192,9 @@ def upgrade() -> None:
         sa.Column("length", sa.Integer(), nullable=False),
         sa.Column("tokens", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["app_id"], ["apps.app_id"], name=op.f("fk_passages_app_id")),
-        sa.ForeignKeyConstraint(["message_key"], ["messages.key"], name=op.f("fk_passages_message_key")),
+        sa.ForeignKeyConstraint(
+            ["message_key"], ["messages.key"], name=op.f("fk_passages_message_key"), ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("message_key", "part", name=op.f("pk_passages")),
     )
     op.create_index(op.f("ix_passages_app_id"), "passages", ["app_id"], unique=False)
