@@ -18,7 +18,8 @@ _PLACES = (
 )
 _OF_APP = (
     "SELECT count(*) FROM messages said JOIN message_words kept"
-    " ON kept.place = (said.conversation_key << 20 | said.position) WHERE said.app_id = %s"
+    " ON kept.place = (said.conversation_key << 20 | said.position)"
+    " WHERE said.app_id = %s AND said.position <= 1048575"
 )
 _REMOVE_CONVERSATIONS = (
     "DELETE FROM message_words kept USING conversations gone WHERE gone.app_id = %s"

@@ -17,7 +17,8 @@ _SIZE = (
 )
 _OF_APP = (
     "SELECT count(*) FROM messages said JOIN message_words_docsize kept"
-    " ON kept.id = (said.conversation_key << 20 | said.position) WHERE said.app_id = ?"
+    " ON kept.id = (said.conversation_key << 20 | said.position)"
+    " WHERE said.app_id = ? AND said.position <= 1048575"
 )
 
 
