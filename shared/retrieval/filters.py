@@ -37,7 +37,7 @@ class Filters:
     @property
     def looks_at_messages(self) -> bool:
         """Whether a message has to be read to know if it passes."""
-        return any((self.roles, self.names, self.since, self.until, self.tags))
+        return any((self.roles, self.names, self.since, self.until, self.tags, self.kinds))
 
     def passes(self, row: MessageRow, tags: Mapping[str, frozenset[str]]) -> bool:
         """Whether a message may be a result; ``tags`` are those of each conversation, by its id."""

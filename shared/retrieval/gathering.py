@@ -115,7 +115,16 @@ def _passing(session: Session, asked: Asked, rows: dict[int, MessageRow]) -> dic
     filters = asked.filters
     conversations = {row.conversation_id for row in rows.values()} if filters.tags else set()
     tags = search.tags_of(session, conversations, asked.app_id) if conversations else {}
-    return {place: row for place, row in rows.items() if filters.passes(row, tags)}
+    passing = {place: row for place, row in rows.items() if filters.passes(row, tags)}
+    return _of_kinds(session, asked, passing) if filters.kinds and passing else passing
+
+
+def _of_kinds(session: Session, asked: Asked, rows: dict[int, MessageRow]) -> dict[int, MessageRow]:
+    """Leave out messages that are of no wanted kind, and have no passage that is."""
+    passages = search.passages_at(session, asked.app_id, list(rows)) if asked.in_passages else {}
+    kinds = {place: {HitKind(one.kind) for one in found} for place, found in passages.items()}
+    whole = {HitKind.MESSAGE}
+    return {place: row for place, row in rows.items() if any(map(asked.filters.allows, kinds.get(place, whole)))}
 
 
 def _of_message(row: MessageRow, view: View) -> Candidate:

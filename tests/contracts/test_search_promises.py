@@ -196,9 +196,19 @@ def test_what_is_more_alike_elsewhere_does_not_keep_a_conversation_from_being_lo
     assert library.find("puppy", conversation_id="mine").hits[0].message_id == "mine-0"
 
 
+def test_code_is_found_although_much_prose_says_more_of_what_is_asked(library: Library) -> None:
+    library.tell("code", "Please.", "Use it here:\n\n```python\npaint()\n```\n")
+    library.tell("crowd", *[f"Paint the fence, number {n}." for n in range(120)])
+    code = Filters(kinds=frozenset({HitKind.CODE}))
+    assert library.ids("paint the fence", filters=code) == ["code-1"]
+    library.finder = library.make_finder(replace(Tuning(), chunking=False))
+    assert library.ids("paint the fence", filters=code) == []
+    assert library.ids("paint the fence", filters=Filters(kinds=frozenset({HitKind.MESSAGE})))
+
+
 def test_a_filter_is_not_content_with_the_first_that_passes(library: Library) -> None:
     zoe = [NewMessage(Role.USER, said, f"z-{n}", name="Zoe") for n, said in enumerate(("A blue car horn.", "Blue."))]
-    library.tell("crowd", zoe[0], *[f"A blue car, number {n}." for n in range(60)], zoe[1])
+    library.tell("crowd", zoe[0], *[f"A blue car, number {n}." for n in range(400)], zoe[1])
     assert set(library.ids("blue car horn", filters=Filters(names=frozenset({"Zoe"})))) == {"z-0", "z-1"}
 
 
