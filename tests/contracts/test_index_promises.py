@@ -17,14 +17,14 @@ from shared.archive.exporting import export_app
 from shared.archive.importing import Bounds, import_archive
 from shared.conversations.answers import Thought, give
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
-from shared.conversations.models import Message
+from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.indexing import filling, word_index
 from shared.indexing.chunking import passages_of
 from shared.indexing.filling import Filled, IndexStatus, Progress
 from shared.indexing.models import AppIndex, MessageVector, Passage, Unembedded
-from shared.indexing.places import place_of, places_of
+from shared.indexing.places import LAST_POSITION, place_of, places_of
 from shared.indexing.word_index import MOST_WORDS
 from shared.indexing.words import words_of
 from shared.outbox.models import Job, JobState
@@ -120,6 +120,16 @@ def test_of_a_text_of_countless_words_the_first_are_found_and_all_of_them_erased
     with house.database.write() as session:
         erase_conversation(session, "notes", "c1", "token:1", house.clock.now())
     assert found(house, "notes", " ".join((first, last))) == {first: [], last: []}
+
+
+def test_what_lies_too_far_into_a_conversation_is_kept_without_an_index_and_not_counted(house: House) -> None:
+    tell(house, "notes", "c1", "a heron")
+    with house.database.write() as session:
+        session.execute(sa.update(Conversation).values(message_count=LAST_POSITION))
+    tell(house, "notes", "c1", "a swan", "an oboe", "a tuba")
+    with house.database.read() as session:
+        assert (len(messages(house, "notes")), filling.status(session, "notes").words) == (4, 2)
+    assert [len(places) for places in found(house, "notes", "swan oboe").values()] == [1, 0]
 
 
 def test_an_answer_of_the_loop_is_indexed_as_what_is_said(house: House) -> None:
