@@ -167,6 +167,9 @@ class Settings(BaseSettings):
     )
 
     small_model_price_factor: _Price = Field(0.25, description="Multiplies the price of a call of the small model.")
+    embedding_price_factor: _Price = Field(
+        0.02, description="Multiplies the price of embedding with a model of Ollama's."
+    )
     lock_seconds: _Seconds = Field(
         5.0, description="A loop stands by while another regulates, and takes over when that one is silent this long."
     )

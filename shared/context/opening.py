@@ -84,6 +84,8 @@ class Opening:
     summary_id: str | None = None
     profile: bool = False
     retrieved_ids: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
+    """What the search for earlier messages had to do without."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,7 @@ def _extended(
         summary_id=added.summary_id,
         profile=added.profile,
         retrieved_ids=tuple(dict.fromkeys(hit.message_id for hit in added.hits)),
+        degraded=() if findings is None else findings.degraded,
     )
 
 

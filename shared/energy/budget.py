@@ -47,6 +47,8 @@ class Prices:
     small_model: str | None = None
     """The model whose calls are multiplied by ``small_factor``."""
     small_factor: float = 1.0
+    embedding_factor: float = 1.0
+    """Multiplies the price of embedding with a model, which is a small one that reads once and writes nothing."""
 
 
 def prices_of(settings: Settings) -> Prices:
@@ -58,6 +60,7 @@ def prices_of(settings: Settings) -> Prices:
         settings.extractive_fraction,
         settings.small_model,
         settings.small_model_price_factor,
+        settings.embedding_price_factor,
     )
 
 
@@ -128,6 +131,8 @@ def _price(kind: WorkKind, model: str, prompt_tokens: int, completion_tokens: in
         units *= prices.compaction_factor
     if model == prices.small_model:
         units *= prices.small_factor
+    if kind is WorkKind.EMBED and model != EXTRACTIVE:
+        units *= prices.embedding_factor
     return to_micro(units * prices.extractive_fraction if model == EXTRACTIVE else units)
 
 

@@ -56,7 +56,10 @@ class OllamaEmbedder:
         except ollama.ResponseError as error:
             outcome = CallOutcome.REFUSED
             raise self._refused(error) from error
-        except (httpx.HTTPError, ConnectionError) as error:
+        except (httpx.ConnectError, ConnectionError) as error:
+            tokens = 0  # Nobody was there to read any.
+            raise Transient(f"Ollama at {self._host} cannot be reached; start it, and it is tried again.") from error
+        except httpx.HTTPError as error:
             raise Transient(f"Ollama did not embed in time ({type(error).__name__}); try again.") from error
         finally:
             meter(self._call(texts, tokens, outcome, perf_counter() - began))

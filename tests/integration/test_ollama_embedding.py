@@ -46,4 +46,5 @@ def test_a_server_that_is_down_is_tried_again() -> None:
     calls = Calls()
     with closing(OllamaEmbedder("embedder", "http://127.0.0.1:1", 2)) as embedder, pytest.raises(Transient):
         embedder.embed(["text"], calls)
-    assert [call.outcome for call in calls] == [CallOutcome.UNAVAILABLE]
+    # Nobody read anything, so nothing is to be paid for.
+    assert [(call.outcome, call.prompt_tokens) for call in calls] == [(CallOutcome.UNAVAILABLE, 0)]

@@ -28,7 +28,7 @@ from shared.energy.budget import (
     status_of,
     to_micro,
 )  # fmt: skip
-from shared.llm.calls import CallOutcome, ModelCall, WorkKind
+from shared.llm.calls import EXTRACTIVE, CallOutcome, ModelCall, WorkKind
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LEVELS = st.integers(FLOOR, FULL)
@@ -95,6 +95,13 @@ def test_the_small_model_is_charged_by_its_factor_and_no_other_is() -> None:
     models = ("ollama:small", "ollama:large")
     small, large = (ModelCall(WorkKind.THINK, model, 100, 20, False, CallOutcome.ANSWERED, 1.0) for model in models)
     assert (price(small, prices), price(large, prices)) == (to_micro(0.5), to_micro(2.0))
+
+
+def test_embedding_with_a_model_is_charged_by_its_factor_and_the_built_in_one_as_before() -> None:
+    prices = Prices(0.01, 0.05, 1.5, 0.01, embedding_factor=0.02)
+    models = ("ollama:embedder", EXTRACTIVE)
+    asked, built_in = (ModelCall(WorkKind.EMBED, model, 1000, 0, False, CallOutcome.ANSWERED, 1.0) for model in models)
+    assert (price(asked, prices), price(built_in, prices)) == (to_micro(0.2), to_micro(0.1))
 
 
 SPENT = st.lists(st.tuples(st.integers(0, 7200), st.integers(0, 50)), max_size=30)

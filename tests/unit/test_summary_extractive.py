@@ -33,6 +33,11 @@ def summarise(*said: tuple[str, str], previous: str | None = None) -> tuple[Dige
     return ExtractiveSummaryAgent().summarise(Span("chat", "c1", turns, previous), calls), calls
 
 
+def test_a_sentence_is_not_cut_before_so_where_that_begins_no_clause() -> None:
+    points = summarise(("user", "We decided that the second draft was so much better."))[0].points
+    assert [point for point in points if point.endswith("so much better")] == list(points) != []
+
+
 def test_decisions_come_first_then_wishes_then_what_is_open() -> None:
     points = list(summarise(*TALK)[0].points)
     expected = [

@@ -25,7 +25,9 @@ _SENTENCE = re.compile(
 )
 _CLAUSE = re.compile(
     r"\s+[-–—]+\s+|\s*[;—]\s*"
-    r"|,?\s+(?=(?:but|so|which|because(?! of)|since|although|though)\s)"
+    r"|,?\s+(?=(?:but|which|because(?! of)|since|although|though)\s)"
+    # "So" joins clauses only where it begins one: not in "were so kind".
+    r"|,\s+(?=so\s)|\s+(?=so\s+(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|they['’]\w+|you|that)\s)"
     r"|,?\s+(?=and\s+(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|they['’]\w+|my|that|that['’]s|now|then|you)\s)"
     r"|,\s+(?=(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|you)\s)",
     re.IGNORECASE,

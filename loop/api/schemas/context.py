@@ -84,6 +84,9 @@ class ContextAnswer(Answer):
     stage: Stage = Field(description="How far it was compacted.")
     included: Included
     missing: list[str] = Field(description="Parts that could not be had at the moment.")
+    degraded: list[str] = Field(
+        description="What the search for earlier messages had to do without: words, vectors, embedding."
+    )
     trimmed: int = Field(description="Messages left out to fit the window.")
     cut: bool = Field(description="Whether a message was shortened, because it alone exceeds the window.")
     token_source: TokenSource = Field(
@@ -109,6 +112,7 @@ class ContextAnswer(Answer):
             stage=opening.stage,
             included=included,
             missing=list(opening.missing),
+            degraded=list(opening.degraded),
             trimmed=opening.trimmed,
             cut=opening.cut,
             token_source=opening.token_source,
