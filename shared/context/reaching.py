@@ -19,6 +19,7 @@ from shared.errors import Transient
 from shared.llm.embedding import from_bytes
 from shared.profiles import gate
 from shared.retrieval.finding import Embedded, Finder, Findings, Wanted
+from shared.retrieval.gathering import Hit
 from shared.retrieval.models import Asker
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
@@ -30,6 +31,8 @@ _LEAST_LIKENESS = 0.3
 """From which an older summary is shown beside the newest."""
 MOST_CHARS = 4000
 """Of what is said now, as of any question."""
+_LEAST_SHARE = 0.35
+"""Of the best score. More than half of what is found has less, and next to none of what answers a question."""
 PartT = TypeVar("PartT")
 
 
@@ -69,7 +72,7 @@ class Reach:
         profile = self._try("profile", missing, lambda: self._profile(now, actor)) or ""
         query = None if findings is None else findings.query
         summaries = self._try("summary", missing, lambda: self._summaries(now, query)) or ()
-        hits = () if findings is None else tuple(hit for hit in findings.hits if hit.content.strip() not in now.shown)
+        hits = () if findings is None else _worth_showing(findings.hits, now.shown)
         extra = Extra(
             profile=profile,
             summary_id=summaries[0].summary_id if summaries else None,
@@ -128,6 +131,12 @@ class Reach:
 def _asked(said: str) -> str:
     """Return what is looked for: of a very long text its beginning and its end, where people put what they want."""
     return said if len(said) <= MOST_CHARS else f"{said[: MOST_CHARS // 2]}\n{said[-MOST_CHARS // 2 :]}"
+
+
+def _worth_showing(hits: tuple[Hit, ...], shown: Collection[str]) -> tuple[Hit, ...]:
+    """Return what is not shown anyway, and not far behind the best."""
+    least = _LEAST_SHARE * hits[0].ranked.score if hits else 0.0
+    return tuple(hit for hit in hits if hit.ranked.score >= least and hit.content.strip() not in shown)
 
 
 def _most_alike(summaries: Collection[Summary], query: Embedded | None) -> tuple[Summary, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import numpy as np
@@ -311,9 +311,12 @@ class Finder:
         beyond = Scope(beyond=scene.conversation_key, conversations=scene.conversations)
         if scene.conversation_key is None or wanted.is_elsewhere:
             return gather(session, sources, asked, beyond), False
-        inside = gather(session, sources, asked, Scope(within=scene.conversation_key))
-        if sum(hit.is_found for hit in inside) >= min(LEAST_RESULTS, wanted.limit):
-            return inside, False
+        # Three at least, however few are wanted: what only stands beside a result does not count for one.
+        nearest = replace(asked, limit=max(LEAST_RESULTS, wanted.limit))
+        inside = gather(session, sources, nearest, Scope(within=scene.conversation_key))
+        is_enough = sum(hit.is_found for hit in inside) >= min(LEAST_RESULTS, wanted.limit)
+        if is_enough or len(inside) >= wanted.limit:
+            return inside[: wanted.limit], False
         return [*inside, *gather(session, sources, asked, beyond)][: wanted.limit], True
 
     def _count(self, findings: Findings, asker: Asker) -> None:
