@@ -16,7 +16,8 @@ from shared.llm.embedders import NGRAMS, make_embedder_by_name
 from shared.llm.embedding import Embedder
 from shared.llm.minilm import is_installed
 from shared.llm.word_vectors import WordVectors
-from shared.retrieval.finding import Embedders, Finder
+from shared.retrieval.embedders import Embedders
+from shared.retrieval.finding import Finder
 from shared.retrieval.matrix import Matrices
 from shared.retrieval.recording import Recorder
 from shared.settings import Settings

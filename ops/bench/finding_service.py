@@ -26,7 +26,8 @@ from shared.indexing.vectors import pack
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.retrieval.candidates import Ranked
-from shared.retrieval.finding import Embedders, Finder, Wanted
+from shared.retrieval.embedders import Embedders
+from shared.retrieval.finding import Finder, Wanted
 from shared.retrieval.matrix import Matrices
 from shared.retrieval.questions import without_names
 from shared.retrieval.recording import Recorder

@@ -42,7 +42,8 @@ from shared.indexing.places import place_of
 from shared.indexing.vectors import pack
 from shared.llm.calls import Meter, ModelCall, Prospect
 from shared.llm.embedding import Vectors
-from shared.retrieval.finding import Embedders, Finder, Wanted
+from shared.retrieval.embedders import Embedders
+from shared.retrieval.finding import Finder, Wanted
 from shared.retrieval.matrix import Matrices
 from shared.retrieval.recording import Recorder
 from shared.telemetry.metrics import Metrics

@@ -18,7 +18,8 @@ from shared.db.engine import Database
 from shared.errors import Transient
 from shared.llm.embedding import from_bytes
 from shared.profiles import gate
-from shared.retrieval.finding import Embedded, Finder, Findings, Wanted
+from shared.retrieval.embedders import Embedded
+from shared.retrieval.finding import Finder, Findings, Wanted
 from shared.retrieval.gathering import Hit
 from shared.retrieval.models import Asker
 from shared.summaries.models import Summary

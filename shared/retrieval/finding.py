@@ -8,11 +8,8 @@ few results; nothing leads out of the app.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +24,9 @@ from shared.indexing.places import conversation_of
 from shared.indexing.queries import serving_set
 from shared.indexing.word_index import is_present, postings
 from shared.llm.calls import Meter
-from shared.llm.embedding import Embedder
 from shared.retrieval import search
 from shared.retrieval.covering import Likeness
+from shared.retrieval.embedders import Embedded, Embedders
 from shared.retrieval.filters import Filters
 from shared.retrieval.gathering import Asked, Hit, gather
 from shared.retrieval.lexical import Posting, rarity
@@ -40,6 +37,7 @@ from shared.retrieval.ranking import SIGNALS, Recipe, Weighted
 from shared.retrieval.recording import Figures, QueryMeter, Recorder
 from shared.retrieval.scope import Scope
 from shared.retrieval.view import Sources
+from shared.retrieval.watch import Watch
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from shared.tuning.queries import in_force
@@ -71,14 +69,6 @@ class Wanted:
     """Whether conversations of users stay out where it is not known who asks."""
     filters: Filters = field(default_factory=Filters)
     asker: Asker = Asker.SEARCH
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """The vector of a query, of unit length, and the model it was made by."""
-
-    model: str
-    vector: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -120,41 +110,6 @@ class _Scene:
     names: frozenset[str]
 
 
-class Embedders:
-    """The embedders of queries, each made when it is first needed; for any number of threads."""
-
-    def __init__(self, make: Callable[[str], Embedder | None]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._made: dict[str, Embedder | None] = {}
-
-    def of(self, model: str) -> Embedder | None:
-        """Return the embedder of a model, by its name; None where it cannot be had."""
-        with self._lock:
-            if model not in self._made:
-                self._made[model] = self._make(model)
-            return self._made[model]
-
-
-class _Watch:
-    """Times the stages of one search, in milliseconds."""
-
-    def __init__(self) -> None:
-        self._begun = perf_counter()
-        self.taken: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        begun = perf_counter()
-        try:
-            yield
-        finally:
-            self.taken[name] = self.taken.get(name, 0.0) + 1000 * (perf_counter() - begun)
-
-    def stop(self) -> dict[str, float]:
-        return self.taken | {"total": 1000 * (perf_counter() - self._begun)}
-
-
 class Finder:
     """Searches the messages of one app at a time."""
 
@@ -186,7 +141,7 @@ class Finder:
 
         Raises: NotFound for an app that is not there or a conversation it does not have; Transient.
         """
-        watch = _Watch()
+        watch = Watch()
         question = read_question(wanted.text, self._clock.now())
         with watch.stage("words"), self._transactions.read() as session:
             scene = self._scene(session, app_id, wanted, question)

@@ -14,9 +14,10 @@ from shared.energy.models import Spending
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.errors import Configuration, NotFound, Transient
 from shared.indexing.queries import vectors_by_key
+from shared.retrieval.embedders import Embedders
 from shared.retrieval.figures import Way
 from shared.retrieval.filters import Filters, HitKind
-from shared.retrieval.finding import Embedders, Wanted
+from shared.retrieval.finding import Wanted
 from shared.retrieval.models import Asker, Retrieval
 from shared.retrieval.queries import retrievals_since
 from shared.retrieval.recording import write

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import Api, open_api
+from shared.settings import Settings, environment_name
+from tests.support.api import ADMIN, Api, open_api
+from tests.support.command_line import Busy, Terminal, served
 
 
 @pytest.fixture
@@ -22,3 +24,20 @@ def sqlite_api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
     """The interface over SQLite, for what does not touch the database."""
     with open_api(sqlite_url, tmp_path / "home") as opened:
         yield opened
+
+
+@pytest.fixture
+def terminal(
+    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Iterator[Terminal]:
+    """A user of the interface with the admin's token, and an app."""
+    for name in map(environment_name, Settings.model_fields):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
+    monkeypatch.chdir(tmp_path)
+    busy = Busy(sqlite_api.client.app)
+    with served(busy) as url:
+        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
+        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
+        sqlite_api.install()
+        yield Terminal(sqlite_api, url, busy, capsys)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -14,28 +12,10 @@ from shared.apps.queries import lock_app
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.conversations.summarising import move_on
 from shared.retrieval.models import Retrieval
-from shared.settings import Settings, environment_name
 from shared.summaries.writing import NewSummary, keep
 from shared.tuning.values import tuning_of
-from tests.support.api import ADMIN, Api
-from tests.support.command_line import Busy, Terminal, served
-
-
-@pytest.fixture
-def terminal(
-    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Iterator[Terminal]:
-    """A user of the interface with the admin's token, and an app."""
-    for name in map(environment_name, Settings.model_fields):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
-    monkeypatch.chdir(tmp_path)
-    busy = Busy(sqlite_api.client.app)
-    with served(busy) as url:
-        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
-        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
-        sqlite_api.install()
-        yield Terminal(sqlite_api, url, busy, capsys)
+from tests.support.api import Api
+from tests.support.command_line import Terminal
 
 
 def talk(api: Api, path: str, turns: int) -> None:

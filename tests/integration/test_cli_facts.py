@@ -2,32 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from loop.steps.settle_facts import SettleFacts
-from shared.settings import Settings, environment_name
-from tests.support.api import ADMIN, Api
-from tests.support.command_line import Busy, Terminal, served
-
-
-@pytest.fixture
-def terminal(
-    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Iterator[Terminal]:
-    """A user of the interface with the admin's token, and an app."""
-    for name in map(environment_name, Settings.model_fields):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AFTERTHOUGHT_HOME", str(tmp_path / "cli-home"))
-    monkeypatch.chdir(tmp_path)
-    busy = Busy(sqlite_api.client.app)
-    with served(busy) as url:
-        monkeypatch.setenv("AFTERTHOUGHT_URL", url)
-        monkeypatch.setenv("AFTERTHOUGHT_TOKEN", ADMIN)
-        sqlite_api.install()
-        yield Terminal(sqlite_api, url, busy, capsys)
+from tests.support.command_line import Terminal
 
 
 def add(terminal: Terminal, *statements: str) -> list[str]:

@@ -14,8 +14,9 @@ from shared.energy.ledger import Booking
 from shared.errors import NotFound
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.embedding import Vectors, normalised
+from shared.retrieval.embedders import Embedders
 from shared.retrieval.filters import Filters
-from shared.retrieval.finding import Embedders, Finder, Findings, Wanted
+from shared.retrieval.finding import Finder, Findings, Wanted
 from shared.retrieval.matrix import Matrices
 from shared.retrieval.recording import Recorder
 from shared.tuning.values import Tuning

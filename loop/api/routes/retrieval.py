@@ -21,8 +21,9 @@ from shared.indexing import filling
 from shared.llm.embedding import from_bytes
 from shared.profiles import gate
 from shared.retrieval import queries
+from shared.retrieval.embedders import Embedded
 from shared.retrieval.figures import judge, reckon
-from shared.retrieval.finding import Embedded, Findings, Wanted
+from shared.retrieval.finding import Findings, Wanted
 from shared.retrieval.gathering import Hit
 from shared.retrieval.models import Asker
 from shared.summaries.queries import of_conversation
