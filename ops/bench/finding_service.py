@@ -36,7 +36,7 @@ from shared.tuning.values import Tuning
 from tests.support.meters import Calls
 
 MODEL = "bench"
-LIMIT = 60
+LIMIT = 40
 _APP = "bench"
 
 

@@ -24,6 +24,8 @@ from shared.retrieval.view import Sources, View
 
 FIRST = 40
 """So many of the best by words, by the words around and by vectors are read at first."""
+_READ = 120
+"""So many messages are read and ranked where few are wanted and none is turned away."""
 ROUNDS = 4
 _MORE = 5
 """Each further round reads so many times more."""
@@ -100,7 +102,10 @@ def _rows(session: Session, view: View, asked: Asked, scope: Scope) -> dict[int,
     seen: set[int] = set()
     wanted = max(_LEAST, 2 * asked.limit)
     for nth in range(ROUNDS):
-        new = [place for place in view.best(max(FIRST, asked.limit) * _MORE**nth).tolist() if place not in seen]
+        best = view.best(max(FIRST, asked.limit) * _MORE**nth)
+        if not asked.filters.looks_at_messages:
+            best = view.likeliest(best, max(_READ, 6 * asked.limit))
+        new = [place for place in best.tolist() if place not in seen]
         if not new:
             break
         seen.update(new)

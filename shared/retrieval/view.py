@@ -84,6 +84,23 @@ class View:
         places = np.unique(np.concatenate(found))
         return places[self._scope.holds(places)]
 
+    def likeliest(self, places: Places, count: int) -> Places:
+        """Return so many of the places, by what costs next to nothing to reckon; they ascend as before."""
+        if len(places) <= count:
+            return places
+        scores = self.table.scores(places)
+        worth = _share(scores.window) + _share(scores.turn) / 2 + _share(self._estimated(places))
+        return places[np.sort(np.argpartition(-worth, count)[:count])]
+
+    def _estimated(self, places: Places) -> Vector:
+        """Return the estimated cosine of each place, 0 for one without a vector."""
+        matrix, estimated = self._sources.matrix, self.likeness
+        if matrix is None or estimated is None or not len(estimated):
+            return np.zeros(len(places), np.float32)
+        row = np.searchsorted(matrix.places, places).clip(max=len(matrix.places) - 1)
+        known: Vector = np.where(matrix.places[row] == places, estimated[row], 0).astype(np.float32)
+        return known
+
     def look(self, places: Places) -> None:
         """Reckon what is to be known of places, which ascend; they are then asked for one by one."""
         scores = self.table.scores(places)
@@ -137,3 +154,9 @@ class View:
             times += stands
         known = times > 0
         return dict(zip(places[known].tolist(), (total[known] / times[known]).tolist(), strict=True))
+
+
+def _share(values: Vector) -> Vector:
+    """Return values as shares of the highest."""
+    most = values.max(initial=0.0)
+    return values / most if most > 0 else values
