@@ -68,7 +68,9 @@ def test_a_worker_killed_while_it_makes_vectors_leaves_none_out_and_makes_none_t
 
 
 @pytest.mark.parametrize("point", [Point.AFTER_EMBEDDING, Point.BETWEEN_BATCHES])
-@pytest.mark.parametrize("whole_app", [False, True], ids=["conversation", "app"])
+@pytest.mark.parametrize(
+    "whole_app", [pytest.param(False, id="conversation", marks=pytest.mark.long), pytest.param(True, id="app")]
+)
 def test_erasing_beats_the_making_of_vectors_at_any_step(fleet: Fleet, point: Point, whole_app: bool) -> None:
     app_id = fleet.new_app()
     fleet.points.arm(point, Deed.HOLD)

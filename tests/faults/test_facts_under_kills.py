@@ -34,7 +34,14 @@ def sources(fleet: Fleet, app_id: str) -> list[tuple[str | None, int]]:
         return sorted((one.conversation_id, one.mentions) for one in session.scalars(mine))
 
 
-@pytest.mark.parametrize("deed", [Deed.KILL, Deed.KILL_WITH_PARENT], ids=["pool child", "whole worker"])
+@pytest.mark.parametrize(
+    "deed",
+    [
+        # Its parent's death is the harder case, and takes it along.
+        pytest.param(Deed.KILL, id="pool child", marks=pytest.mark.long),
+        pytest.param(Deed.KILL_WITH_PARENT, id="whole worker"),
+    ],
+)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_worker_killed_around_an_extraction_learns_each_fact_once(fleet: Fleet, point: Point, deed: Deed) -> None:
     app_id = fleet.new_app()

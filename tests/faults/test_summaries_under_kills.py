@@ -39,7 +39,14 @@ def covered(fleet: Fleet, app_id: str) -> list[int]:
         return [one.summarised for one in session.scalars(select(Conversation).where(Conversation.app_id == app_id))]
 
 
-@pytest.mark.parametrize("deed", [Deed.KILL, Deed.KILL_WITH_PARENT], ids=["pool child", "whole worker"])
+@pytest.mark.parametrize(
+    "deed",
+    [
+        # Its parent's death is the harder case, and takes it along.
+        pytest.param(Deed.KILL, id="pool child", marks=pytest.mark.long),
+        pytest.param(Deed.KILL_WITH_PARENT, id="whole worker"),
+    ],
+)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_worker_killed_around_a_summary_makes_it_once(fleet: Fleet, point: Point, deed: Deed) -> None:
     app_id = fleet.new_app()
