@@ -9,14 +9,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
 from sqlalchemy.exc import SQLAlchemyError
 
 from shared.clock import Clock
 from shared.context.extending import MOST_HITS, Extension, Extra
 from shared.db.engine import Database
 from shared.errors import Transient
-from shared.llm.embedding import from_bytes
 from shared.profiles import gate
 from shared.retrieval.embedders import Embedded
 from shared.retrieval.finding import Finder, Findings, Wanted
@@ -144,10 +142,7 @@ def _most_alike(summaries: Collection[Summary], query: Embedded | None) -> tuple
     """Return the summary most like what is said, if one is."""
     if query is None:
         return ()
-    alike = [
-        (float(np.dot(from_bytes(one.vector), query.vector)), one)
-        for one in summaries
-        if one.vector is not None and one.vector_model == query.model and len(one.vector) == query.vector.nbytes
-    ]
+    known = ((query.likeness(one.vector, one.vector_model), one) for one in summaries)
+    alike = [(likeness, one) for likeness, one in known if likeness is not None]
     best = max(alike, key=lambda one: one[0], default=None)
     return () if best is None or best[0] < _LEAST_LIKENESS else (best[1],)

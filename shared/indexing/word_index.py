@@ -109,7 +109,11 @@ def postings(session: Session, app_id: str, words: Sequence[str], at_most: int) 
 
     Nothing where the app has no index, or the index is missing. A place may be that of a message erased meanwhile.
     """
-    standing = look(session, app_id)
+    return postings_in(look(session, app_id), words, at_most)
+
+
+def postings_in(standing: Standing, words: Sequence[str], at_most: int) -> dict[str, Places | None]:
+    """Return the postings of words in an app's index that was looked at before in the same transaction."""
     if standing.key is None or not standing.is_present or not words:
         return {}
     found = standing.table.places_with(standing.key.tokens_of(words), at_most)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from shared.indexing.places import LAST_POSITION, POSITION_BITS
+
 _CREATE = "CREATE TABLE message_words (place BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)"
 _IS_PRESENT = "to_regclass('message_words') IS NOT NULL"
 _LOOK = f"SELECT mine.key, mine.salt, {_IS_PRESENT} FROM (SELECT 1) one LEFT JOIN app_indexes mine ON mine.app_id = %s"  # noqa: S608
@@ -18,12 +20,12 @@ _PLACES = (
 )
 _OF_APP = (
     "SELECT count(*) FROM messages said JOIN message_words kept"
-    " ON kept.place = (said.conversation_key << 20 | said.position)"
-    " WHERE said.app_id = %s AND said.position <= 1048575"
+    f" ON kept.place = (said.conversation_key << {POSITION_BITS} | said.position)"
+    f" WHERE said.app_id = %s AND said.position <= {LAST_POSITION}"  # noqa: S608 - numbers of ours
 )
 _REMOVE_CONVERSATIONS = (
     "DELETE FROM message_words kept USING conversations gone WHERE gone.app_id = %s"
-    " AND kept.place BETWEEN gone.key << 20 AND (gone.key << 20 | 1048575)"
+    f" AND kept.place BETWEEN gone.key << {POSITION_BITS} AND (gone.key << {POSITION_BITS} | {LAST_POSITION})"  # noqa: S608
 )
 
 

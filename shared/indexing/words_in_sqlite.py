@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from shared.indexing.places import LAST_POSITION, POSITION_BITS
+
 _CREATE = "CREATE VIRTUAL TABLE message_words USING fts5(words, content='', detail='none', tokenize='ascii')"
 _IS_PRESENT = "EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'message_words')"
 _LOOK = f"SELECT mine.key, mine.salt, {_IS_PRESENT} FROM (SELECT 1) LEFT JOIN app_indexes mine ON mine.app_id = ?"  # noqa: S608
@@ -17,8 +19,8 @@ _SIZE = (
 )
 _OF_APP = (
     "SELECT count(*) FROM messages said JOIN message_words_docsize kept"
-    " ON kept.id = (said.conversation_key << 20 | said.position)"
-    " WHERE said.app_id = ? AND said.position <= 1048575"
+    f" ON kept.id = (said.conversation_key << {POSITION_BITS} | said.position)"
+    f" WHERE said.app_id = ? AND said.position <= {LAST_POSITION}"  # noqa: S608 - numbers of ours
 )
 
 

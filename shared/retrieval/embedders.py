@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.llm.embedding import Embedder
+from shared.llm.embedding import Embedder, from_bytes
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,12 @@ class Embedded:
 
     model: str
     vector: NDArray[np.float32]
+
+    def likeness(self, stored: bytes | None, model: str | None) -> float | None:
+        """Return the cosine with a stored vector of unit length; None where there is none that can be compared."""
+        if stored is None or model != self.model or len(stored) != self.vector.nbytes:
+            return None
+        return float(np.dot(from_bytes(stored), self.vector))
 
 
 class Embedders:

@@ -22,7 +22,7 @@ from shared.db.transactions import Transactions
 from shared.errors import Configuration, OverBudget, Transient
 from shared.indexing.places import conversation_of
 from shared.indexing.queries import serving_set
-from shared.indexing.word_index import is_present, postings
+from shared.indexing.word_index import look, postings_in
 from shared.llm.calls import Meter
 from shared.retrieval import search
 from shared.retrieval.covering import Likeness
@@ -219,9 +219,10 @@ class Finder:
         )
 
     def _words(self, session: Session, app_id: str, question: Question) -> _Words:
-        if not is_present(session):
+        index = look(session, app_id)
+        if not index.is_present:
             return _no_words("words")
-        found = postings(session, app_id, question.words, COMMON)
+        found = postings_in(index, question.words, COMMON)
         # One that is not among them stands nowhere in the app, and one without places nearly everywhere.
         standing = {word: _times(found.get(word, _NOWHERE)) for word in question.words}
         known = [Posting(word, places) for word, places in found.items() if places is not None and len(places)]
@@ -336,12 +337,14 @@ def _sources(hits: list[Hit], conversation_key: int | None) -> dict[str, int]:
 
 
 def _flags(findings: Findings) -> dict[str, object]:
-    tuning = findings.tuning
+    return flags_of(findings.tuning) | {"degraded": list(findings.degraded), "widened": findings.widened}
+
+
+def flags_of(tuning: Tuning) -> dict[str, object]:
+    """Return a tuning as it goes into figures and over the wire."""
     return {
         "hybrid": tuning.hybrid,
         "chunking": tuning.chunking,
         "tokenBudget": tuning.token_budget,
         "formula": tuning.formula.value,
-        "degraded": list(findings.degraded),
-        "widened": findings.widened,
     }

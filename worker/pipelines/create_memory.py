@@ -20,7 +20,7 @@ from shared.conversations.queries import messages_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, LeaseLost, ModelOutput, OverBudget, Purged, Transient
+from shared.errors import Configuration, ModelOutput, OverBudget, Purged, Transient
 from shared.llm.calls import Meter
 from shared.memories import compaction, queries
 from shared.memories.compaction import NEW, Candidate, Room
@@ -30,7 +30,7 @@ from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
 from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, Transcript, Turn
-from worker.pipelines.ending import end
+from worker.pipelines.ending import end, erased
 
 NOTHING = "nothing to remember"
 
@@ -109,7 +109,7 @@ class CreateMemory:
             _refuse_purged(app, claim)
             conversation = session.get(Conversation, claim.conversation_key)
             if conversation is None:
-                raise LeaseLost(f"The conversation of job {claim.job_id} was erased.")
+                raise erased(claim)
             existing = queries.candidates(queries.standing(session, claim.app_id))
             turns = tuple(_turn(m) for m in messages_of(session, conversation.key))
             known = tuple(memory.content for memory in existing)

@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
+from shared.errors import LeaseLost
 from shared.events.recording import record, record_end_of_job
 from shared.outbox.models import Deferral, JobState
 from shared.outbox.ownership import Claim, finish
@@ -16,6 +17,11 @@ def end(session: Session, claim: Claim, state: JobState, now: datetime, reason: 
     """End a job in the transaction that writes its result. Raises: LeaseLost."""
     finish(session, claim, state, now, reason)
     record_end(session, claim, state, now)
+
+
+def erased(claim: Claim) -> LeaseLost:
+    """Return what to raise for a job whose conversation is gone."""
+    return LeaseLost(f"The conversation of job {claim.job_id} was erased.")
 
 
 def record_end(session: Session, claim: Claim, state: JobState, now: datetime) -> None:

@@ -18,14 +18,13 @@ from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
 from shared.clock import Clock
-from shared.context.block import without_recalled
 from shared.conversations.extraction import LEAST_MESSAGES, Pace, move_on
-from shared.conversations.models import Conversation, Message
+from shared.conversations.models import Conversation
 from shared.conversations.queries import has_unseen_words, lock_by_key, messages_of, newest_messages
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, LeaseLost, NotYet, OverBudget, Purged, Transient
+from shared.errors import Configuration, NotYet, OverBudget, Purged, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.clearing import open_clear
@@ -37,8 +36,9 @@ from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from worker.agent.facts.protocol import Extraction, FactAgent, KnownFact, Segment, Statement
-from worker.agent.protocol import SPOKEN_ROLES, Turn
-from worker.pipelines.ending import end
+from worker.agent.protocol import Turn
+from worker.pipelines.ending import end, erased
+from worker.pipelines.turns import spoken_turn
 
 BATCH = 200
 """Messages looked at in one job; what is left is asked for again."""
@@ -118,7 +118,7 @@ class ExtractFacts:
             _refuse(session, app, claim)
             conversation = session.get(Conversation, claim.conversation_key)
             if conversation is None:
-                raise _erased(claim)
+                raise erased(claim)
             if not has_unseen_words(session, conversation, LEAST_MESSAGES):
                 return None
             return self._look(session, app, conversation)
@@ -126,7 +126,7 @@ class ExtractFacts:
     def _look(self, session: Session, app: App, conversation: Conversation) -> Seen:
         start = conversation.facts_seen
         batch = messages_of(session, conversation.key, BATCH, start - 1)
-        new = [(message.position, turn) for message in batch if (turn := _turn(message)) is not None]
+        new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
         before = newest_messages(session, conversation.key, BEFORE, start)
         known = queries.standing(session, app.app_id, conversation.user_id)
         missing = queries.without_vector(session, app.app_id, self._embedder.name, EMBED_LIMIT)
@@ -134,7 +134,7 @@ class ExtractFacts:
             app_name=app.name,
             conversation_id=conversation.conversation_id,
             turns=tuple(turn for _, turn in new),
-            before=tuple(turn for one in before if (turn := _turn(one)) is not None),
+            before=tuple(turn for one in before if (turn := spoken_turn(one)) is not None),
             known=tuple(KnownFact(one.fact_id, one.statement, Category(one.category)) for one in known),
         )
         positions = tuple(position for position, _ in new)
@@ -184,7 +184,7 @@ class ExtractFacts:
     def _unmoved(self, session: Session, claim: Claim, seen_before: int) -> Conversation:
         conversation = lock_by_key(session, claim.conversation_key)
         if conversation is None:
-            raise _erased(claim)
+            raise erased(claim)
         if conversation.facts_seen != seen_before:
             raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
         return conversation
@@ -249,17 +249,3 @@ def _refuse(session: Session, app: App, claim: Claim) -> None:
 def _lag(turn: Turn, opened_at: datetime, now: datetime) -> float:
     """Return the seconds since a message came; one dated before its conversation was opened came with it."""
     return max(0.0, (now - max(turn.created_at, opened_at)).total_seconds())
-
-
-def _erased(claim: Claim) -> LeaseLost:
-    return LeaseLost(f"The conversation of job {claim.job_id} was erased.")
-
-
-def _turn(message: Message) -> Turn | None:
-    """Return what a person or the assistant said, without what was recalled into it; None when nothing is left."""
-    if message.role not in SPOKEN_ROLES:
-        return None
-    content = without_recalled(message.content).strip()
-    if not content:
-        return None
-    return Turn(message.message_id, message.role, message.name, content, message.created_at)

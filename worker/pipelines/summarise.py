@@ -14,14 +14,13 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
-from shared.context.block import without_recalled
-from shared.conversations.models import Conversation, Message
+from shared.conversations.models import Conversation
 from shared.conversations.queries import has_words_from, lock_by_key, messages_of
 from shared.conversations.summarising import ask, move_on
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, LeaseLost, OverBudget, Purged, Transient
+from shared.errors import Configuration, OverBudget, Purged, Transient
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.outbox.models import JobState
@@ -33,11 +32,11 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from shared.tuning.queries import in_force
 from shared.tuning.values import Tuning
-from worker.agent.protocol import SPOKEN_ROLES, Turn
 from worker.agent.summaries.protocol import Span, SummaryAgent
 from worker.pipelines import missing_vectors
-from worker.pipelines.ending import end
+from worker.pipelines.ending import end, erased
 from worker.pipelines.missing_vectors import Missing
+from worker.pipelines.turns import spoken_turn
 
 BATCH = 200
 """Messages looked at in one job; what is left is asked for again."""
@@ -111,13 +110,13 @@ class Summarise:
             _refuse(app, claim)
             conversation = session.get(Conversation, claim.conversation_key)
             if conversation is None:
-                raise _erased(claim)
+                raise erased(claim)
             return self._look(session, app, conversation)
 
     def _look(self, session: Session, app: App, conversation: Conversation) -> Seen:
         start = conversation.summarised
         batch = messages_of(session, conversation.key, BATCH, start - 1)
-        new = [(message.position, turn) for message in batch if (turn := _turn(message)) is not None]
+        new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
         previous = newest(session, conversation.key)
         span = Span(
             app_name=app.name,
@@ -173,7 +172,7 @@ class Summarise:
     def _unmoved(self, session: Session, claim: Claim, start: int) -> Conversation:
         conversation = lock_by_key(session, claim.conversation_key)
         if conversation is None:
-            raise _erased(claim)
+            raise erased(claim)
         if conversation.summarised != start:
             raise Transient("How far the conversation was summarised has changed meanwhile; it is read again.")
         return conversation
@@ -198,15 +197,3 @@ class Summarise:
 def _refuse(app: App, claim: Claim) -> None:
     if app.purge_epoch != claim.epoch:
         raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
-
-
-def _erased(claim: Claim) -> LeaseLost:
-    return LeaseLost(f"The conversation of job {claim.job_id} was erased.")
-
-
-def _turn(message: Message) -> Turn | None:
-    """Return what a person or the assistant said, without what was recalled into it; None when nothing is left."""
-    if message.role not in SPOKEN_ROLES:
-        return None
-    content = without_recalled(message.content).strip()
-    return Turn(message.message_id, message.role, message.name, content, message.created_at) if content else None

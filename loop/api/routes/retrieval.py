@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-import numpy as np
 from fastapi import APIRouter, Query, Response
 from sqlalchemy.orm import Session
 
@@ -18,12 +17,11 @@ from loop.api.writes import Done, answer
 from shared.apps.queries import get_app, lock_app
 from shared.contracts.values import ID_PATTERN, Words
 from shared.indexing import filling
-from shared.llm.embedding import from_bytes
 from shared.profiles import gate
 from shared.retrieval import queries
 from shared.retrieval.embedders import Embedded
 from shared.retrieval.figures import judge, reckon
-from shared.retrieval.finding import Findings, Wanted
+from shared.retrieval.finding import Findings, Wanted, flags_of
 from shared.retrieval.gathering import Hit
 from shared.retrieval.models import Asker
 from shared.summaries.queries import of_conversation
@@ -69,15 +67,13 @@ def debug_retrieval(
     finder.note(app_id, findings, Asker.SEARCH)
     summaries = _summaries(desk, findings)
     profile = _profile(desk, app_id, user_id)
-    flags = {"hybrid": findings.tuning.hybrid, "chunking": findings.tuning.chunking,
-             "tokenBudget": findings.tuning.token_budget, "formula": findings.tuning.formula.value}  # fmt: skip
     return answer(
         DebugAnswer(
             query=q,
             results=[*map(_taken_apart, findings.hits), *summaries, *profile],
             metrics={f"{stage}Ms": round(taken, 3) for stage, taken in findings.durations.items()},
             sources=findings.sources | {"summaries": len(summaries), "profile": len(profile)},
-            flags=flags,
+            flags=flags_of(findings.tuning),
             degraded=list(findings.degraded),
         )
     )
@@ -190,6 +186,4 @@ def _profile(desk: Desk, app_id: str, user_id: str | None) -> list[DebugResult]:
 
 
 def _likeness(vector: bytes | None, model: str | None, query: Embedded | None) -> float:
-    if vector is None or query is None or model != query.model or len(vector) != query.vector.nbytes:
-        return 0.0
-    return float(np.dot(from_bytes(vector), query.vector))
+    return 0.0 if query is None else query.likeness(vector, model) or 0.0
