@@ -152,6 +152,18 @@ class Settings(BaseSettings):
     )
     embed_batch: int = Field(64, ge=1, le=1024, description="Messages that are embedded in one call.")
 
+    # Recorded sessions
+    sessions_dir: Path | None = Field(
+        None, description="Where recorded sessions are kept; loop and workers share it. Unset: `sessions` in the home."
+    )
+    sessions_max_mb: int = Field(512, ge=1, le=65_536, description="Largest transcript that is taken in, MB.")
+    sessions_scan_seconds: float = Field(
+        60.0, ge=1, le=_DAY, description="How often folders with auto-registration are looked through."
+    )
+    sessions_cache_mb: int = Field(
+        1024, ge=1, le=1_048_576, description="Most that uploads and archives under way may take in the store, MB."
+    )
+
     # Energy
     energy_refill_per_second: float = Field(
         1.0, ge=0, le=1000, description="Units regained per second of wall-clock time."
@@ -230,7 +242,7 @@ class Settings(BaseSettings):
     max_message_chars: int = Field(200_000, ge=1000, description="Longest single message, characters.")
     idempotency_hours: float = Field(24.0, gt=0, le=8760, description="How long an Idempotency-Key is kept, hours.")
 
-    @field_validator("home", "metrics_dir")
+    @field_validator("home", "metrics_dir", "sessions_dir")
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
         return value.expanduser().absolute() if value is not None else None
@@ -309,6 +321,11 @@ class Settings(BaseSettings):
     def metrics_path(self) -> Path:
         """The directory of metric files in force."""
         return self.metrics_dir or self.home / "metrics"
+
+    @property
+    def sessions_path(self) -> Path:
+        """The root of the store of sessions in force."""
+        return self.sessions_dir or self.home / "sessions"
 
 
 def environment_name(field: str) -> str:

@@ -17,7 +17,7 @@ from shared.apps.models import Scope
 from shared.apps.tokens import Caller
 from shared.causes import Cause
 from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER
-from shared.errors import Denied
+from shared.errors import Denied, Invalid
 
 KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
 
@@ -78,11 +78,32 @@ async def _loop(request: Request) -> Loop:
     return loop
 
 
+async def _app_asked(
+    request: Request,
+    app_id: Annotated[
+        str | None,
+        Query(alias="appId", pattern=APP_ID_PATTERN, description="The app; an app's token may leave its own out."),
+    ] = None,
+) -> str:
+    """Return the app a request about recorded sessions is for; the guard leaves it to us who may ask.
+
+    Raises: Denied for another app than the token's own, Invalid where an admin names none.
+    """
+    caller = request.state.caller
+    if caller.scope is not Scope.ADMIN and (caller.app_id is None or app_id not in (None, caller.app_id)):
+        raise Denied(f"This token opens only what belongs to app {caller.app_id}.")
+    wanted: str | None = app_id or caller.app_id
+    if wanted is None:
+        raise Invalid("Name the app whose sessions are meant: ?appId=APP.", code="app_missing")
+    return wanted
+
+
 Reads = Annotated[Desk, Depends(_reading_desk)]
 Writes = Annotated[Desk, Depends(_desk)]
 LoopNow = Annotated[Loop, Depends(_loop)]
 AppInPath = Annotated[str, Path(alias="appId", pattern=APP_ID_PATTERN, examples=["chat"])]
 ConversationInPath = Annotated[str, Path(alias="conversationId", pattern=ID_PATTERN)]
+AppAsked = Annotated[str, Depends(_app_asked)]
 MemoryInPath = Annotated[int, Path(alias="memoryId", ge=1, le=LARGEST_INTEGER)]
 JobInPath = Annotated[str, Path(alias="jobId", pattern=ID_PATTERN)]
 LimitInQuery = Annotated[int, Query(ge=1, le=200, description="Most items to return.")]

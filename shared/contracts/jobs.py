@@ -25,6 +25,9 @@ class JobKind(StrEnum):
     EMBED_MESSAGES = "embed_messages"
     INDEX_MESSAGES = "index_messages"
     """Brings messages into the indexes that were said before there were any, or whose index was lost."""
+    COMPRESS_SESSION = "compress_session"
+    COMPOSE_CONTEXT = "compose_context"
+    LEARN_FROM_SESSIONS = "learn_from_sessions"
     END_CONVERSATION = "end_conversation"
     """Only ever seen as a dead letter: an intake message that could not be carried out."""
     DELIVER_WEBHOOK = "deliver_webhook"
@@ -52,6 +55,9 @@ EXTRACT_FACTS_TASK = "afterthought.extract_facts"
 SUMMARISE_TASK = "afterthought.summarise"
 EMBED_MESSAGES_TASK = "afterthought.embed_messages"
 INDEX_MESSAGES_TASK = "afterthought.index_messages"
+COMPRESS_SESSION_TASK = "afterthought.compress_session"
+COMPOSE_CONTEXT_TASK = "afterthought.compose_context"
+LEARN_FROM_SESSIONS_TASK = "afterthought.learn_from_sessions"
 END_CONVERSATION_TASK = "afterthought.end_conversation"
 DELIVER_WEBHOOK_TASK = "afterthought.deliver_webhook"
 CANARY_TASK = "afterthought.canary"
@@ -62,6 +68,9 @@ ROUTES: dict[JobKind, tuple[str, Queue]] = {
     JobKind.SUMMARISE: (SUMMARISE_TASK, Queue.MEMORY),
     JobKind.EMBED_MESSAGES: (EMBED_MESSAGES_TASK, Queue.MEMORY),
     JobKind.INDEX_MESSAGES: (INDEX_MESSAGES_TASK, Queue.MEMORY),
+    JobKind.COMPRESS_SESSION: (COMPRESS_SESSION_TASK, Queue.MEMORY),
+    JobKind.COMPOSE_CONTEXT: (COMPOSE_CONTEXT_TASK, Queue.MEMORY),
+    JobKind.LEARN_FROM_SESSIONS: (LEARN_FROM_SESSIONS_TASK, Queue.MEMORY),
     JobKind.DELIVER_WEBHOOK: (DELIVER_WEBHOOK_TASK, Queue.DELIVERY),
 }
 """The task and the queue of each kind that is dispatched."""
@@ -70,6 +79,8 @@ MEMORY_PRIORITY = 7
 """Memory work is of low priority: 0 is first, 9 is last."""
 INDEX_PRIORITY = 8
 """Work on the indexes comes after it: words find what has no vector yet. No other work has this priority."""
+SESSION_PRIORITY = 9
+"""Work on recorded sessions gives way to all other work of its app."""
 
 
 class JobMessage(BaseModel):

@@ -30,6 +30,8 @@ class WorkKind(StrEnum):
     EXTRACT = "extract_facts"
     EMBED = "embed"
     SUMMARISE = "summarise"
+    COMPRESS = "compress_session"
+    LEARN = "learn_from_sessions"
     THINK = "think"
 
 

@@ -70,6 +70,8 @@ class RefusedFact(StrEnum):
     """It only repeats what was recalled into the conversation."""
 
 
+SESSION_SOURCES = ("path", "upload", "scan", "archive")
+VERSION_REMOVALS = ("by_hand", "retention", "decay")
 STAGES = ("none", "stage1", "stage2")
 CONTEXT_PARTS = ("memories", "facts", "summary", "profile", "retrieved")
 ASKERS = ("search", "context")
@@ -116,6 +118,9 @@ TICK_STEPS = (
     "ask_for_summaries",
     "forget_retrievals",
     "mend_lanes",
+    "scan_sessions",
+    "tend_sessions",
+    "age_sessions",
     "think",
 )
 
@@ -128,6 +133,7 @@ class Metrics:
         self._make_memories()
         self._make_facts()
         self._make_retrieval()
+        self._make_sessions()
         self._make_energy()
         self._make_jobs()
         self._make_events()
@@ -206,6 +212,40 @@ class Metrics:
             "Times a profile was asked for, by whether its user agrees.",
             {"outcome": ("used", "withheld")},
         )
+
+    def _make_sessions(self) -> None:
+        self.sessions_registered = self._counter(
+            "sessions_registered", "Recorded sessions taken in, by where from.", {"source": SESSION_SOURCES}
+        )
+        self.session_files_refused = self._counter(
+            "session_files_refused", "Files that were refused: foreign, corrupt, too large or changed.", {}
+        )
+        self.session_bytes_synced = self._counter(
+            "session_bytes_synced", "Bytes of recorded sessions copied into the store.", {}
+        )
+        self.sessions_compressed = self._counter(
+            "sessions_compressed",
+            "Versions made, by who compressed.",
+            {"agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE)},
+        )
+        self.session_tokens = self._counter(
+            "session_tokens", "Tokens of compressed sessions, before and after.", {"side": ("input", "output")}
+        )
+        self.markers_decided = self._counter(
+            "markers_decided", "Marked parts in new versions, by what became of them.",
+            {"fate": ("preserved", "summarised")},
+        )  # fmt: skip
+        self.contexts_composed = self._counter("contexts_composed", "Compositions made of recorded sessions.", {})
+        self.versions_removed = self._counter(
+            "versions_removed", "Versions removed, by what for.", {"reason": VERSION_REMOVALS}
+        )
+        self.session_files_swept = self._counter(
+            "session_files_swept", "Files of the store that belonged to nothing and were removed.", {}
+        )
+        self.patterns_learnt = self._counter(
+            "patterns_learnt", "Semantic memories proposed from sessions, by who.",
+            {"agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE)},
+        )  # fmt: skip
 
     def _make_energy(self) -> None:
         calls = {"kind": WorkKind, "agent": (AgentKind.MODEL, AgentKind.EXTRACTIVE)}

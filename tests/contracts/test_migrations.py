@@ -20,6 +20,7 @@ import shared.memories.models
 import shared.outbox.models
 import shared.profiles.models
 import shared.retrieval.models
+import shared.sessions.models
 import shared.summaries.models
 import shared.tuning.models  # noqa: F401  (fills the metadata)
 from shared.db.base import Base

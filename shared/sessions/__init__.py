@@ -1,0 +1,1 @@
+"""Recorded coding sessions: registered, marked, compressed into versions, and composed into contexts."""

@@ -1,0 +1,1 @@
+"""Versions as they age: pruned, retained, and made anew by rules."""

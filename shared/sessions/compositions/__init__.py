@@ -1,0 +1,1 @@
+"""Contexts composed of several sessions within a budget."""

@@ -1,0 +1,1 @@
+"""Versions of sessions: how they are asked for, planned, woven and written."""

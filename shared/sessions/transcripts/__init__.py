@@ -1,0 +1,1 @@
+"""Reading recorded sessions: records, turns, and what a whole file amounts to."""
