@@ -110,7 +110,7 @@ def test_a_killed_loop_is_followed_and_its_work_goes_on(
     with two_loops(tmp_path, database_url, own_redis.url, LONG_LOCK) as pair:
         pair.converse(pair.first, "notes", "a", "b", "c")
         pair.first.loop.kill()
-        wait_until(lambda: regulates(pair.second), 30, "the second loop to take over")
+        wait_until(lambda: regulates(pair.second), 60, "the second loop to take over")
         assert took_over(pair.second, "died")
         pair.converse(pair.second, "notes", "d")
         pair.wait_until_worked_off()
@@ -123,7 +123,7 @@ def test_a_frozen_loop_is_followed_after_the_lock_and_stands_by_when_it_thaws(
     with two_loops(tmp_path, database_url, own_redis.url, 1.0) as pair:
         pair.converse(pair.first, "notes", "a", "b", "c")
         pair.freeze(pair.first)
-        wait_until(lambda: regulates(pair.second), 30, "the second loop to take over")
+        wait_until(lambda: regulates(pair.second), 60, "the second loop to take over")
         assert took_over(pair.second, "silent")
         pair.converse(pair.second, "notes", "d", "e")
         pair.wait_until_worked_off()
@@ -139,7 +139,7 @@ def test_a_loop_that_is_stopped_hands_over_at_once(tmp_path: Path, database_url:
     with two_loops(tmp_path, database_url, own_redis.url, LONG_LOCK) as pair:
         pair.converse(pair.first, "notes", "a")
         assert pair.first.loop.stop() == 0
-        wait_until(lambda: regulates(pair.second), 30, "the second loop to take over")
+        wait_until(lambda: regulates(pair.second), 60, "the second loop to take over")
         assert took_over(pair.second, "vacant"), "it gave the mandate back, so nobody had to find that it was gone"
         pair.wait_until_worked_off()
         assert pair.is_settled_exactly()
