@@ -1,0 +1,127 @@
+"""Segments as Markdown and as records: nothing is lost, nothing is parted, nothing depends on the moment."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.llm.tokens import estimate_tokens
+from shared.sessions.compressions.rendering import (
+    Heading,
+    line_of,
+    markdown,
+    markdown_of,
+    records_of,
+    segments_in,
+    tokens_of,
+    writable,
+)
+from shared.sessions.compressions.segments import Segment, SegmentKind, ToolCall
+
+AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
+_TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
+_PLAIN = [kind for kind in SegmentKind if kind is not SegmentKind.TOOL]
+
+
+@st.composite
+def _segments(draw: st.DrawFn) -> Segment:
+    at = draw(st.none() | st.datetimes(min_value=datetime(2020, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
+    sources, tier = tuple(draw(st.lists(st.uuids().map(str), max_size=3))), draw(st.integers(0, 4))
+    if draw(st.booleans()):
+        call = ToolCall(
+            f"toolu_{draw(st.integers(1, 99))}",
+            draw(_TEXT),
+            draw(st.dictionaries(_TEXT, _TEXT | st.integers() | st.none(), max_size=3)),
+            draw(st.none() | _TEXT),
+            draw(st.booleans()),
+        )
+        return Segment(SegmentKind.TOOL, "assistant", draw(_TEXT), at, sources, (), call, tier=tier)
+    role, pinned = draw(st.sampled_from(["user", "assistant"])), draw(st.booleans())
+    return Segment(draw(st.sampled_from(_PLAIN)), role, draw(_TEXT), at, sources, ("kpt_1",), None, pinned, tier)
+
+
+@given(st.lists(_segments(), max_size=6))
+@settings(max_examples=60)
+def test_what_was_written_as_records_is_read_back_whole(
+    tmp_path_factory: pytest.TempPathFactory, segments: list[Segment]
+) -> None:
+    path = tmp_path_factory.mktemp("version") / "v001.jsonl"
+    path.write_text("".join(map(line_of, records_of(segments, "s1", "v001"))), encoding="utf-8", newline="")
+    assert list(segments_in(path)) == segments
+
+
+@given(st.lists(_segments(), max_size=6))
+@settings(max_examples=60)
+def test_a_text_stands_in_the_markdown_byte_for_byte_and_costs_no_less_there_than_in_the_records(
+    segments: list[Segment],
+) -> None:
+    document = "".join(markdown(segments, Heading("A version")))
+    assert all(segment.text in document for segment in segments if segment.call is None)
+    said = sum(len(_said(record)) for record in records_of(segments, "s1", "v001"))
+    assert said <= len(document)
+    heading = "".join(markdown([], Heading("A version")))
+    assert estimate_tokens(document) <= estimate_tokens(heading) + sum(map(tokens_of, segments))
+
+
+def _said(record: dict[str, object]) -> str:
+    content = record["message"]["content"]  # type: ignore[index]
+    block = content if isinstance(content, str) else content[0]
+    if isinstance(block, str):
+        return block
+    return block.get("text") or block.get("content") or json.dumps(block.get("input", ""), ensure_ascii=False)
+
+
+def test_records_are_one_chain_and_a_call_stands_before_its_result() -> None:
+    call = ToolCall("toolu_7", "Bash", {"command": "make"}, "ok")
+    segments = [
+        Segment(SegmentKind.REQUEST, "user", "build it", AT),
+        Segment(SegmentKind.TOOL, "assistant", "ran make", AT, call=call),
+        Segment(SegmentKind.WORDS, "assistant", "built"),
+    ]
+    records = list(records_of(segments, "s1", "v001"))
+    assert [record["parentUuid"] for record in records] == [None, *(record["uuid"] for record in records[:-1])]
+    assert [record["type"] for record in records] == ["user", "assistant", "user", "assistant"]
+    use, result = records[1]["message"]["content"][0], records[2]["message"]["content"][0]
+    assert (use["type"], result["type"]) == ("tool_use", "tool_result")
+    assert use["id"] == result["tool_use_id"] == "toolu_7"
+    assert records[3]["timestamp"] == "2026-03-04T05:06:07.890000Z", "what is not dated follows what is"
+
+
+def test_the_same_segments_give_the_same_bytes_and_another_version_other_ids() -> None:
+    segments = [Segment(SegmentKind.WORDS, "assistant", "x", AT)]
+    first, again, other = (list(records_of(segments, "s1", name)) for name in ("v001", "v001", "v002"))
+    assert first == again
+    assert first[0]["uuid"] != other[0]["uuid"]
+
+
+@pytest.mark.parametrize(
+    ("text", "closing"),
+    [
+        ("plain", ""),
+        ("```py\nx = 1\n```", ""),
+        ("```py\nx = 1", "\n```"),
+        ("~~~~\n```\n", "\n~~~~"),
+        ("the end\n```", "\n```"),
+        ("a ```span``` in a line", ""),
+    ],
+    ids=["none", "closed", "open", "other marks inside", "closing only", "span"],
+)
+def test_a_fence_left_open_does_not_swallow_what_follows(text: str, closing: str) -> None:
+    assert markdown_of(Segment(SegmentKind.KEEPIT, "user", text)).endswith(f"{text}{closing}\n\n")
+
+
+def test_a_result_with_fences_of_its_own_stays_inside_its_fence() -> None:
+    call = ToolCall("t", "Read", {}, "````\ncode\n````")
+    assert "\n`````\n````\ncode\n````\n`````\n" in markdown_of(Segment(SegmentKind.TOOL, "assistant", "", call=call))
+
+
+def test_half_a_character_is_written_as_a_question_mark(tmp_path: Path) -> None:
+    assert writable("a\ud83db") == "a?b"
+    segments = [Segment(SegmentKind.WORDS, "user", "a\ud83db")]
+    (tmp_path / "v").write_text("".join(map(line_of, records_of(segments, "s", "v"))), encoding="utf-8")
+    assert [segment.text for segment in segments_in(tmp_path / "v")] == ["a?b"]
