@@ -266,6 +266,25 @@ RETRIEVAL = (
           {"max(afterthought_search_cache_bytes)": "bytes"}, "bytes", width=6),
 )  # fmt: skip
 
+SESSIONS = (
+    Panel("Sessions taken in", "An hour, by where from; refused files are an alert.",
+          {"sum by (source) (increase(afterthought_sessions_registered_total[1h]))": "{{source}}",
+           "sum(increase(afterthought_session_files_refused_total[1h]))": "refused"}, width=6, steps=((0.5, _RED),)),
+    Panel("Versions and compositions", "An hour: made, and versions removed by what for.",
+          {"sum by (agent) (increase(afterthought_sessions_compressed_total[1h]))": "version, {{agent}}",
+           "sum(increase(afterthought_contexts_composed_total[1h]))": "composition",
+           "sum by (reason) (increase(afterthought_versions_removed_total[1h]))": "removed, {{reason}}"}, width=6),
+    Panel("Tokens of compressed sessions", "An hour, before and after.",
+          {"sum by (side) (increase(afterthought_session_tokens_total[1h]))": "{{side}}"}, width=6),
+    Panel("Marked parts", "In the versions of an hour: kept word for word, and summarised.",
+          {"sum by (fate) (increase(afterthought_markers_decided_total[1h]))": "{{fate}}"}, stacked=True, width=6),
+    Panel("Store of sessions", "Bytes copied into it and orphans swept from it in an hour.",
+          {"sum(increase(afterthought_session_bytes_synced_total[1h]))": "bytes copied",
+           "sum(increase(afterthought_session_files_swept_total[1h]))": "orphans"}, width=6),
+    Panel("Semantic memories", "An hour: proposed, by who.",
+          {"sum by (agent) (increase(afterthought_patterns_learnt_total[1h]))": "{{agent}}"}, width=6),
+)  # fmt: skip
+
 HTTP = (
     Panel("Requests by status", "A second.",
           {"sum by (status) (rate(afterthought_http_requests_total[5m]))": "{{status}}"}, "reqps", stacked=True),
@@ -284,6 +303,7 @@ ROWS = {
     "Thinking": THINKING,
     "Facts and contexts": FACTS,
     "Retrieval, summaries, profiles": RETRIEVAL,
+    "Recorded sessions": SESSIONS,
     "Events and webhooks": EVENTS,
     "HTTP": HTTP,
 }
