@@ -1,0 +1,172 @@
+"""The folder in which sessions, versions and compositions lie, one below it for each app.
+
+Every name that becomes part of a path is checked here, and every file appears whole or not at all: it is written under
+another name beside its place, brought to the disk and renamed. Only the owner may read.
+Source: seed 004, "Directory Structure".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from shared.errors import Invalid
+
+UNFINISHED = ".tmp-"
+"""How the name of a file begins that is still being written."""
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}")
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+
+
+class Store:
+    """Where the files of sessions lie, and how they get there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def app(self, app_id: str) -> Path:
+        """Return an app's folder."""
+        return self._below(app_id)
+
+    def config(self, app_id: str) -> Path:
+        """Return where an app's configuration is shown."""
+        return self._below(app_id, "config.json")
+
+    def cache(self, app_id: str) -> Path:
+        """Return the folder of what is under way."""
+        return self._below(app_id, "cache")
+
+    def project_folder(self, app_id: str, project_id: str) -> Path:
+        """Return a project's folder."""
+        return self._below(app_id, "projects", project_id)
+
+    def manifest(self, app_id: str, project_id: str) -> Path:
+        """Return where a project's manifest is shown."""
+        return self.project_folder(app_id, project_id) / "manifest.json"
+
+    def original(self, app_id: str, project_id: str, session_id: str) -> Path:
+        """Return where a session's copy lies."""
+        return self._below(app_id, "projects", project_id, "originals", f"{checked(session_id)}.jsonl")
+
+    def versions_folder(self, app_id: str, project_id: str, session_id: str) -> Path:
+        """Return the folder of a session's versions."""
+        return self._below(app_id, "projects", project_id, "summaries", session_id)
+
+    def composition_folder(self, app_id: str, project_id: str, name: str) -> Path:
+        """Return the folder of a composition."""
+        return self._below(app_id, "projects", project_id, "composed", name)
+
+    def write_text(self, path: Path, chunks: Iterable[str]) -> str:
+        """Write a file whole, or not at all; return its SHA-256. Folders on the way to it are made."""
+        return self.write_bytes(path, (chunk.encode() for chunk in chunks))
+
+    def write_bytes(self, path: Path, chunks: Iterable[bytes]) -> str:
+        """Write a file whole, or not at all; return its SHA-256."""
+        self.make_folder(path.parent)
+        unfinished = path.parent / f"{UNFINISHED}{secrets.token_hex(8)}"
+        try:
+            digest = _written(unfinished, chunks)
+            unfinished.replace(path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+        return digest
+
+    def write_json(self, path: Path, value: Any) -> str:
+        """Write a value as indented JSON; return the file's SHA-256."""
+        return self.write_text(path, [json.dumps(value, ensure_ascii=False, indent=2), "\n"])
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder of the store and those above it, for the owner only. Raises: Invalid outside of the store."""
+        self._inside(path)
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        for folder in reversed(missing):
+            folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+
+    def remove(self, path: Path) -> int:
+        """Remove a file, or a folder with all it holds; return how many files went. Links are removed, not followed."""
+        self._inside(path)
+        if path.is_symlink() or path.is_file():
+            path.unlink(missing_ok=True)
+            return 1
+        count = sum(1 for _ in _files(path))
+        with suppress(FileNotFoundError):
+            shutil.rmtree(path)
+        return count
+
+    def remove_app(self, app_id: str) -> int:
+        """Remove everything of an app's; return how many files went."""
+        return self.remove(self.app(app_id))
+
+    def files(self, app_id: str) -> Iterator[Path]:
+        """Yield every file of an app's; links count as files and are not followed."""
+        yield from _files(self.app(app_id))
+
+    def apps(self) -> list[str]:
+        """Return the names of the folders of apps."""
+        if not self.root.is_dir():
+            return []
+        return sorted(path.name for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
+
+    def _below(self, *names: str) -> Path:
+        return self.root.joinpath(*map(checked, names))
+
+    def _inside(self, path: Path) -> None:
+        """Raises: Invalid, where a path leaves the store or leads through a link."""
+        if ".." in path.parts or not path.is_relative_to(self.root) or path == self.root:
+            raise Invalid(f"{path} does not lie in the store of sessions.", code="outside_store")
+        for folder in path.parents:
+            if folder == self.root:
+                return
+            if folder.is_symlink():
+                raise Invalid(f"{folder} is a link; the store of sessions follows none.", code="outside_store")
+
+
+def checked(name: str) -> str:
+    """Return a name that may become part of a path. Raises: Invalid."""
+    if not _NAME.fullmatch(name):
+        raise Invalid(
+            f"{name[:80]!r} cannot name a file: use letters, digits and any of _ - . : @, at most 200, no dot first.",
+            code="bad_name",
+        )
+    return name
+
+
+def sync_folder(path: Path) -> None:
+    """Bring to the disk what was added to a folder."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _written(path: Path, chunks: Iterable[bytes]) -> str:
+    digest = sha256()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _FILE_MODE)
+    with os.fdopen(descriptor, "wb") as file:
+        for chunk in chunks:
+            digest.update(chunk)
+            file.write(chunk)
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            yield from _files(path)
+        else:
+            yield path
