@@ -1,0 +1,187 @@
+"""Marked parts of messages: ``##keepit0.80##`` and what follows it.
+
+A part ends at the next marker, at a blank line, or at the end of the message. Code between fences is not cut open: what
+begins after the marker runs on behind the fence, and a marker within a fence marks to the fence's end. So a part may
+hold another marker's, inside its code; each is a part of its own.
+
+``text[content_start:end]`` is what must survive byte for byte: white space around it belongs to the text between the
+parts, but for the indentation of a part that begins on the line below its marker.
+Source: seed 004, "Keepit Detection and Extraction"; decisions, "Sessions".
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+from shared.sessions.decay import PINNED
+from shared.sessions.transcripts.turns import Turn, TurnKind
+
+_CONTEXT_CHARACTERS = 80
+_SHOWN_CHARACTERS = 40
+_TAG = re.compile(
+    r"##keepit(?:(?P<weight>-?[0-9]{1,9}\.[0-9]{2})##|(?P<odd>[^#\n]{0,20})(?P<closed>##)?)", re.IGNORECASE
+)
+_BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*(?=\n)")
+_FENCE = re.compile(
+    r"^[ \t>]*(?:[-*+]|[0-9]{1,3}[.)])?[ \t]*(?:##keepit-?[0-9.]{1,14}##[ \t]*)*"
+    r"(?P<marks>`{3,}|~{3,})(?P<rest>[^\n]*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_REST_OF_LINE = re.compile(r"[ \t\r]*\n")
+_MARKED_KINDS = (TurnKind.HUMAN, TurnKind.ASSISTANT)
+
+
+@dataclass(frozen=True)
+class FoundMarker:
+    """A marker and the part it marks, as characters of the text it was found in."""
+
+    weight: int
+    """Hundredths, 0..100."""
+    content: str
+    start: int
+    """Where the marker itself begins."""
+    content_start: int
+    end: int
+    context: str
+    """What stands around the part."""
+
+
+@dataclass(frozen=True)
+class MarkerProblem:
+    """Something that looks like a marker and is not taken for one, or not as it is written."""
+
+    written: str
+    reason: str
+    start: int
+
+
+@dataclass(frozen=True)
+class PlacedMarker:
+    """A marker of a session's, under an id that stays the same when the session is read again."""
+
+    marker_id: str
+    message_uuid: str
+    said_at: datetime | None
+    found: FoundMarker
+
+
+@dataclass(frozen=True)
+class _Fence:
+    start: int
+    """Of its marks."""
+    close: int
+    """Where its last line begins; the end of the text where nothing closes it."""
+
+
+class _Room:
+    """Knows where the parts of a text's markers end at the latest."""
+
+    def __init__(self, text: str, tags: list[re.Match[str]]) -> None:
+        self._length = len(text)
+        self._fences = _fences(text)
+        self._starts = [fence.start for fence in self._fences]
+        self._tags = [tag.start() for tag in tags if tag["weight"] or tag["closed"]]
+        blank = (match.start() for match in _BLANK_LINE.finditer(text))
+        self._outside = sorted(one for one in (*self._tags, *blank) if self._fence_at(one) is None)
+
+    def limit(self, tag: re.Match[str]) -> int:
+        """Return where at the latest a marker's part ends."""
+        around = self._fence_at(tag.start())
+        if around is None:
+            return self._next(self._outside, tag.end())
+        return min(self._next(self._tags, tag.end()), around.close)
+
+    def _next(self, positions: list[int], after: int) -> int:
+        index = bisect_left(positions, after)
+        return positions[index] if index < len(positions) else self._length
+
+    def _fence_at(self, position: int) -> _Fence | None:
+        index = bisect_left(self._starts, position) - 1
+        return self._fences[index] if index >= 0 and position < self._fences[index].close else None
+
+
+class MarkerNames:
+    """Gives a session's markers their ids. Feed it the session's turns in order, from the first one on."""
+
+    def __init__(self, session_id: str) -> None:
+        self._session_id = session_id
+        self._seen: Counter[str] = Counter()
+
+    def of(self, turn: Turn) -> tuple[tuple[PlacedMarker, ...], tuple[MarkerProblem, ...]]:
+        """Return the markers of a turn; only people's and the assistant's own words are looked at."""
+        if turn.kind not in _MARKED_KINDS or turn.is_sidechain:
+            return (), ()
+        found, problems = find_markers(turn.text)
+        return tuple(self._placed(turn, one) for one in found), problems
+
+    def _placed(self, turn: Turn, found: FoundMarker) -> PlacedMarker:
+        number = self._seen[turn.uuid]
+        self._seen[turn.uuid] += 1
+        named = f"{self._session_id}\0{turn.uuid}\0{number}"
+        return PlacedMarker(f"k{sha256(named.encode()).hexdigest()[:20]}", turn.uuid, turn.at, found)
+
+
+def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProblem, ...]]:
+    """Return the markers of a text, in order, and what is wrong with those that are not well written."""
+    tags = list(_TAG.finditer(text))
+    if not tags:
+        return (), ()
+    room = _Room(text, tags)
+    found: list[FoundMarker] = []
+    problems: list[MarkerProblem] = []
+    for tag in tags:
+        marker = _marker(text, tag, room.limit(tag)) if tag["weight"] else None
+        found += [marker] if marker is not None else []
+        problems += _problems(tag, marker)
+    return tuple(found), tuple(problems)
+
+
+def _marker(text: str, tag: re.Match[str], limit: int) -> FoundMarker | None:
+    below = _REST_OF_LINE.match(text, tag.end(), limit)
+    start = below.end() if below else tag.end()
+    while not below and start < limit and text[start] in " \t\r":
+        start += 1
+    end = start + len(text[start:limit].rstrip())
+    if end <= start:
+        return None
+    before = text[max(0, tag.start() - _CONTEXT_CHARACTERS) : tag.start()]
+    context = f"{before}[...]{text[end : end + _CONTEXT_CHARACTERS]}"
+    return FoundMarker(_clamped(_written(tag)), text[start:end], tag.start(), start, end, context)
+
+
+def _fences(text: str) -> list[_Fence]:
+    fences: list[_Fence] = []
+    opened: re.Match[str] | None = None
+    for line in _FENCE.finditer(text):
+        if opened is None:
+            # Backticks in what follows make it code within a line.
+            opened = None if line["marks"][0] in line["rest"] and line["marks"][0] == "`" else line
+        elif line["marks"].startswith(opened["marks"]) and not line["rest"].strip():
+            fences.append(_Fence(opened.start("marks"), line.start()))
+            opened = None
+    return fences if opened is None else [*fences, _Fence(opened.start("marks"), len(text))]
+
+
+def _problems(tag: re.Match[str], marker: FoundMarker | None) -> Iterator[MarkerProblem]:
+    written = tag[0][:_SHOWN_CHARACTERS]
+    if not tag["weight"]:
+        what = "the weight must be written as in ##keepit0.80##: one digit, a point, two digits"
+        yield MarkerProblem(written, what, tag.start())
+    elif marker is None:
+        yield MarkerProblem(written, "nothing follows it that could be kept", tag.start())
+    elif marker.weight != _written(tag):
+        yield MarkerProblem(written, f"weights go from 0.00 to 1.00; taken as {marker.weight / 100:.2f}", tag.start())
+
+
+def _written(tag: re.Match[str]) -> int:
+    return int(tag["weight"].replace(".", ""))
+
+
+def _clamped(weight: int) -> int:
+    return max(0, min(weight, PINNED))
