@@ -1,0 +1,132 @@
+"""How a budget is shared among sessions, and as which version each gets in."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.errors import Invalid
+from shared.sessions.compositions.allocating import FLOOR, Need, Strategy, allocate
+from shared.sessions.compositions.planning import Planned, Terms, Way, Wish, plan
+from shared.sessions.compositions.selecting import Candidate
+from shared.sessions.compressions.asking import CompressionSettings
+
+LONG = 10**6
+SHARING = [Strategy.EQUAL, Strategy.PROPORTIONAL, Strategy.RECENT_FIRST]
+
+
+def needs(*lengths: int) -> list[Need]:
+    """Sessions of these lengths, the oldest first."""
+    return [Need(length, length, len(lengths) - 1 - place) for place, length in enumerate(lengths)]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "lengths", "available", "shares"),
+    [
+        pytest.param(Strategy.EQUAL, (LONG, LONG, LONG, LONG), 4000, (1000,) * 4, id="equal: the same for each"),
+        pytest.param(Strategy.EQUAL, (LONG, LONG, LONG), 1000, (333, 333, 334), id="equal: an odd token"),
+        pytest.param(Strategy.EQUAL, (100, LONG, LONG), 2100, (100, 1000, 1000), id="equal: a short one leaves some"),
+        pytest.param(Strategy.EQUAL, (100, 200, 300), 9000, (100, 200, 300), id="equal: all there is"),
+        pytest.param(
+            Strategy.PROPORTIONAL, (10_000, 30_000), 4000 + 2 * FLOOR, (1000 + FLOOR, 3000 + FLOOR), id="by length"
+        ),
+        pytest.param(Strategy.PROPORTIONAL, (0, LONG), 1000, (0, 1000), id="proportional: nothing was said"),
+        pytest.param(Strategy.PROPORTIONAL, (10, LONG * 99), 1000, (10, 990), id="proportional: none is starved"),
+        pytest.param(
+            Strategy.RECENT_FIRST, (LONG,) * 3, 6000 + 3 * FLOOR, (1000 + FLOOR, 2000 + FLOOR, 3000 + FLOOR),
+            id="recent-first: sixths",
+        ),
+        pytest.param(
+            Strategy.RECENT_FIRST, (LONG, LONG, 100), 6000 + 2 * FLOOR + 100, (2000 + FLOOR, 4000 + FLOOR, 100),
+            id="recent-first: the newest needs little",
+        ),
+        pytest.param(
+            Strategy.RECENT_FIRST, (100, LONG, LONG), 6228, (100, 2012 + FLOOR, 3018 + 970 + FLOOR),
+            id="recent-first: what the oldest leaves is the newest's",
+        ),
+    ],
+)  # fmt: skip
+def test_each_strategy_shares_as_it_says(
+    strategy: Strategy, lengths: tuple[int, ...], available: int, shares: tuple[int, ...]
+) -> None:
+    assert allocate(strategy, needs(*lengths), available) == shares
+
+
+@given(st.sampled_from(SHARING), st.lists(st.integers(0, 5000), min_size=1, max_size=12), st.integers(64 * 12, 20_000))
+def test_no_more_is_shared_than_there_is_and_none_gets_more_than_it_needs(
+    strategy: Strategy, lengths: list[int], available: int
+) -> None:
+    shares = allocate(strategy, needs(*lengths), available)
+    assert sum(shares) == min(available, sum(lengths))
+    assert all(min(FLOOR, length) <= share <= length for share, length in zip(shares, lengths, strict=True))
+
+
+@given(st.lists(st.integers(FLOOR, 5000), min_size=2, max_size=8), st.integers(64 * 8, 9000))
+def test_recent_first_never_gives_an_older_one_more_than_a_newer_one_that_wants_as_much(
+    lengths: list[int], available: int
+) -> None:
+    shares = allocate(Strategy.RECENT_FIRST, needs(*[max(lengths)] * len(lengths)), available)
+    assert list(shares) == sorted(shares)
+
+
+def test_a_budget_below_the_floors_is_refused_with_what_it_takes() -> None:
+    with pytest.raises(Invalid) as refused:
+        allocate(Strategy.EQUAL, needs(LONG, LONG), 2 * FLOOR - 1)
+    assert refused.value.code == "budget_too_small" and refused.value.details["missing"] == 1
+
+
+def test_custom_gives_what_was_said_and_makes_room_for_the_headings() -> None:
+    asked = [Need(LONG, LONG, asked=3000), Need(LONG, LONG, asked=1000)]
+    assert allocate(Strategy.CUSTOM, asked, 4100) == (3000, 1000)
+    assert allocate(Strategy.CUSTOM, asked, 3960) == (2970, 990)
+
+
+def wish(tokens: int, *versions: int, age: int = 0, **more: object) -> Wish:
+    candidates = tuple(Candidate(n + 1, size, tokens / size, source_bytes=9) for n, size in enumerate(versions))
+    return Wish(f"s{age}", tokens, 9, candidates, age=age, **more)  # type: ignore[arg-type]
+
+
+def planned(*wishes: Wish, available: int, strategy: Strategy = Strategy.EQUAL) -> tuple[Planned, ...]:
+    return plan(wishes, Terms(strategy, available))
+
+
+def test_what_fits_is_used_as_it_is_and_what_does_not_is_compressed_to_fit() -> None:
+    old, new = planned(wish(50_000, age=1), wish(900), available=2900)
+    assert (new.way, new.allocation) == (Way.ORIGINAL, 900)
+    assert (old.way, old.allocation) == (Way.COMPRESS, 2000)
+    assert old.settings is not None and old.settings.compaction_ratio == 25 and old.settings.session_distance == 2
+
+
+def test_what_a_chosen_version_leaves_goes_to_the_others() -> None:
+    old, new = planned(wish(50_000, 1200, age=1), wish(50_000), available=4000)
+    assert (old.way, old.number, old.allocation) == (Way.VERSION, 1, 1200)
+    assert (new.way, new.allocation) == (Way.COMPRESS, 2800)
+
+
+def test_a_version_asked_for_by_name_is_used_whether_it_fits_or_not() -> None:
+    [one] = planned(wish(50_000, 1200, 40_000, version_id="v002"), available=2000)
+    assert (one.way, one.number, one.allocation) == (Way.VERSION, 2, 2000)
+    [one] = planned(wish(50_000, version_id="original"), available=2000)
+    assert one.way is Way.ORIGINAL
+
+
+@pytest.mark.parametrize(("tokens", "available", "ratio"), [(1001, 1000, 2), (10**7, 1000, 100), (3001, 1000, 4)])
+def test_the_ratio_is_rounded_up_and_stays_within_what_can_be_asked_for(
+    tokens: int, available: int, ratio: int
+) -> None:
+    [one] = planned(wish(tokens), available=available)
+    assert one.settings is not None and one.settings.compaction_ratio == ratio
+
+
+def test_a_version_that_is_being_made_is_joined() -> None:
+    [one] = planned(wish(50_000, running=7), available=2000)
+    assert (one.way, one.number) == (Way.JOIN, 7)
+    [one] = planned(wish(50_000, 1900, running=7), available=2000)
+    assert (one.way, one.number) == (Way.VERSION, 1)
+
+
+def test_settings_that_were_named_have_a_new_version_made() -> None:
+    settings = CompressionSettings()
+    [one] = planned(wish(500, 400, recompress=settings), available=2000)
+    assert (one.way, one.settings) == (Way.COMPRESS, settings)

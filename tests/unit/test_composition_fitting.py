@@ -1,0 +1,228 @@
+"""What goes into a composition: never over its budget, what is pinned in any case, pairs whole, in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.errors import Invalid
+from shared.llm.tokens import estimate_tokens
+from shared.sessions.compositions.documents import ORIGINAL, Composed, Source, compose
+from shared.sessions.compositions.originals import PATIENCE, Marked, segments_of
+from shared.sessions.compressions.rendering import markdown_of
+from shared.sessions.compressions.segments import Segment, SegmentKind, ToolCall
+from shared.sessions.transcripts.turns import Turn, TurnKind
+
+DAY = datetime(2026, 1, 15, tzinfo=UTC)
+CHAIN = "0d9c1f9e-7a8b-5c3d-9e2f-1a2b3c4d5e6f"
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=300)
+CALLS = st.builds(
+    ToolCall,
+    st.sampled_from(["", "toolu_1", "toolu_2", "toolu_1_2"]),
+    st.sampled_from(["Bash", "Read"]),
+    st.dictionaries(st.sampled_from(["command", "path"]), TEXTS, max_size=2),
+    st.none() | TEXTS,
+    st.booleans(),
+)
+SAID = st.builds(
+    Segment,
+    st.sampled_from([kind for kind in SegmentKind if kind is not SegmentKind.TOOL]),
+    st.sampled_from(["user", "assistant"]),
+    TEXTS,
+    is_pinned=st.sampled_from([False, False, False, True]),
+)
+USED = st.builds(Segment, st.just(SegmentKind.TOOL), st.just("assistant"), st.just("Did it"), call=CALLS)
+SESSIONS = st.lists(st.lists(SAID | USED, max_size=12), min_size=1, max_size=5)
+
+
+def source(segments: Sequence[Segment], name: str = "s1", allocation: int = 1000, version: str = "v001") -> Source:
+    return Source(name, version, DAY, allocation, lambda: segments)
+
+
+def said(kind: SegmentKind, text: str, **more: Any) -> Segment:
+    return Segment(kind, "user", text, **more)
+
+
+def records(composed: Composed) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in composed.lines(CHAIN)]
+
+
+def contents(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Every text that the records' messages hold, as a model would be sent it."""
+    for record in found:
+        content = record["message"]["content"]
+        for block in [content] if isinstance(content, str) else content:
+            if isinstance(block, str):
+                yield block
+            elif block["type"] == "tool_use":
+                yield json.dumps(block["input"], ensure_ascii=False) + block["name"]
+            else:
+                yield block.get("text") or block.get("content") or ""
+
+
+def composed_or_refused(sessions: list[list[Segment]], budget: int) -> Composed | None:
+    sources = [source(one, f"s{n}", budget // len(sessions)) for n, one in enumerate(sessions)]
+    try:
+        return compose("notes", sources, budget)
+    except Invalid as refused:
+        assert refused.code == "budget_too_small"
+        needed = refused.details["needed"]
+        assert compose("notes", sources, needed).tokens <= needed
+        with pytest.raises(Invalid):
+            compose("notes", sources, needed - 1)
+        return None
+
+
+@given(SESSIONS, st.integers(100, 1500))
+@settings(max_examples=150, deadline=None)
+def test_a_composition_is_never_over_its_budget_by_one_token(sessions: list[list[Segment]], budget: int) -> None:
+    composed = composed_or_refused(sessions, budget)
+    if composed is not None:
+        assert estimate_tokens("".join(composed.markdown())) == composed.tokens <= budget
+        assert estimate_tokens("".join(contents(records(composed)))) <= budget
+
+
+@given(SESSIONS, st.integers(100, 1500))
+@settings(max_examples=100, deadline=None)
+def test_what_is_pinned_is_kept_whole_and_everything_in_order(sessions: list[list[Segment]], budget: int) -> None:
+    composed = composed_or_refused(sessions, budget)
+    if composed is None:
+        return
+    for part, segments in zip(composed.parts, sessions, strict=True):
+        kept = list(part.segments())
+        assert all(kept.count(one) >= segments.count(one) for one in segments if one.is_pinned)
+        rest = iter(segments)
+        assert all(any(one is kept_one for one in rest) for kept_one in kept)
+        assert part.left_out == len(segments) - len(kept)
+
+
+@given(SESSIONS)
+@settings(max_examples=100, deadline=None)
+def test_every_call_has_its_result_behind_it_and_all_records_are_one_chain(sessions: list[list[Segment]]) -> None:
+    composed = composed_or_refused(sessions, 100_000)
+    assert composed is not None
+    found = records(composed)
+    assert [one["parentUuid"] for one in found] == [None, *(one["uuid"] for one in found[:-1])]
+    assert len({one["uuid"] for one in found}) == len(found) and {one["sessionId"] for one in found} == {CHAIN}
+    uses = [(place, block) for place, block in blocks(found) if block["type"] == "tool_use"]
+    results = {place: block for place, block in blocks(found) if block["type"] == "tool_result"}
+    assert len({use["id"] for _, use in uses}) == len(uses) == len(results)
+    assert all(results[place + 1]["tool_use_id"] == use["id"] for place, use in uses)
+
+
+def blocks(found: Sequence[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+    lists = [(place, one["message"]["content"]) for place, one in enumerate(found)]
+    return [(place, block) for place, content in lists if isinstance(content, list) for block in content]
+
+
+@given(SESSIONS, st.integers(100, 1500))
+@settings(max_examples=50, deadline=None)
+def test_the_same_parts_give_the_same_bytes(sessions: list[list[Segment]], budget: int) -> None:
+    first, second = composed_or_refused(sessions, budget), composed_or_refused(sessions, budget)
+    if first is not None and second is not None:
+        assert "".join(first.markdown()) == "".join(second.markdown())
+        assert list(first.lines(CHAIN)) == list(second.lines(CHAIN))
+
+
+def test_the_least_valuable_goes_first() -> None:
+    kinds = [
+        SegmentKind.NAMES, SegmentKind.INSTRUCTION, SegmentKind.FAILURE, SegmentKind.REQUEST,
+        SegmentKind.SUMMARY, SegmentKind.TOOL, SegmentKind.KEEPIT,
+    ]  # fmt: skip
+    segments = [said(kind, "x" * (300 - len(markdown_of(said(kind, ""))))) for kind in kinds]
+    goes, present = [], set(kinds)
+    for budget in range(900, 0, -1):
+        try:
+            composed = compose("t", [source(segments, allocation=budget)], budget)
+        except Invalid:
+            break
+        kept = {one.kind for one in composed.parts[0].segments()}
+        goes += [kind for kind in kinds if kind in present - kept]
+        present = kept
+    assert goes == [
+        SegmentKind.NAMES, SegmentKind.TOOL, SegmentKind.SUMMARY, SegmentKind.FAILURE, SegmentKind.REQUEST,
+        SegmentKind.INSTRUCTION, SegmentKind.KEEPIT,
+    ]  # fmt: skip
+
+
+def test_what_one_session_leaves_is_the_next_ones_and_what_the_last_leaves_goes_back() -> None:
+    short, long = [said(SegmentKind.WORDS, "a" * 100)], [said(SegmentKind.WORDS, "b" * 100)] * 40
+    for sessions in ([short, long], [long, short]):
+        composed = compose("t", [source(one, allocation=500) for one in sessions], 1000)
+        assert 970 <= composed.tokens <= 1000
+
+
+def test_pinned_parts_beyond_a_sessions_share_are_paid_by_the_others() -> None:
+    pinned = [said(SegmentKind.KEEPIT, "k" * 2800, is_pinned=True)]
+    words = [said(SegmentKind.WORDS, "w" * 100)] * 40
+    composed = compose("t", [source(words, allocation=500), source(pinned, allocation=500)], 1000)
+    assert list(composed.parts[1].segments()) == pinned and composed.tokens <= 1000
+    assert 0 < len(composed.parts[0].places) < 10
+
+
+def test_an_original_is_not_cut_below_what_it_was_asked_last() -> None:
+    asked = [said(SegmentKind.REQUEST, f"Request {n} " + "r" * 100) for n in range(20)]
+    marked = said(SegmentKind.WORDS, "##keepit0.50## m", marker_ids=("m1",))
+    composed = compose("t", [source([*asked, marked], allocation=150, version=ORIGINAL)], 170)
+    kept = list(composed.parts[0].segments())
+    assert asked[-1] in kept and marked in kept and asked[0] not in kept
+
+
+def turn(kind: TurnKind, text: str = "", tool: str | None = None, **more: Any) -> Turn:
+    return Turn(0, text or str(tool), kind, text, tool_use_id=tool, tool_name="Bash", **more)
+
+
+def test_calls_of_an_original_find_their_results_wherever_they_stand() -> None:
+    turns = [
+        turn(TurnKind.TOOL_USE, tool="a"), turn(TurnKind.TOOL_USE, tool="b"), turn(TurnKind.ASSISTANT, "Between"),
+        turn(TurnKind.TOOL_RESULT, "B", tool="b"), turn(TurnKind.TOOL_RESULT, "A", tool="a", is_error=True),
+    ]  # fmt: skip
+    first, second, between = segments_of(turns, {})
+    assert first.call is not None and (first.call.result, first.call.is_error) == ("A", True)
+    assert second.call is not None and second.call.result == "B" and between.text == "Between"
+
+
+def test_half_a_pair_becomes_text() -> None:
+    lost = [turn(TurnKind.TOOL_USE, "{}", tool="a"), turn(TurnKind.TOOL_RESULT, "No file", tool="z", is_error=True)]
+    call, result = segments_of(lost, {})
+    assert (call.call, result.call, result.kind) == (None, None, SegmentKind.FAILURE)
+    assert "{}" in call.text and "No file" in result.text
+
+
+def test_a_call_that_is_never_answered_does_not_hold_up_what_follows() -> None:
+    def turns() -> Iterator[Turn]:
+        yield turn(TurnKind.TOOL_USE, tool="a")
+        for number in range(3 * PATIENCE):
+            seen.append(number)
+            yield turn(TurnKind.ASSISTANT, f"Says {number}")
+        yield turn(TurnKind.TOOL_RESULT, "Late", tool="a")
+
+    seen: list[int] = []
+    said = segments_of(turns(), {})
+    assert next(said).call is None and len(seen) <= PATIENCE + 1
+    assert [one.text for one in said][-1].endswith("Late")
+
+
+@pytest.mark.parametrize("twice", [("a", "a"), (None, None)], ids=["the same id twice", "no id"])
+def test_calls_that_cannot_be_told_apart_keep_their_order(twice: tuple[str | None, str | None]) -> None:
+    turns = [turn(TurnKind.TOOL_USE, tool=one) for one in twice] + [turn(TurnKind.TOOL_RESULT, "A", tool="a")]
+    found = list(segments_of(turns, {}))
+    assert len([one for one in found if one.call is not None]) == (1 if twice[0] else 0)
+    assert len(found) == (2 if twice[0] else 3)
+
+
+def test_thinking_and_what_the_recorder_noted_stay_out_and_marks_are_known() -> None:
+    turns = [
+        turn(TurnKind.THINKING, "Hm"), turn(TurnKind.SYSTEM, "Noted"), turn(TurnKind.HUMAN, "Do it"),
+        turn(TurnKind.HUMAN, " \n"), turn(TurnKind.SUMMARY, "So far"),
+    ]  # fmt: skip
+    marks = {"Do it": Marked(("m1",), is_pinned=True)}
+    asked, summed = segments_of(turns, marks)
+    assert (asked.kind, asked.marker_ids, asked.is_pinned) == (SegmentKind.REQUEST, ("m1",), True)
+    assert (summed.kind, summed.marker_ids) == (SegmentKind.SUMMARY, ())
