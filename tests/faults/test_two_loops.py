@@ -104,10 +104,11 @@ def took_over(system: System, why: str) -> bool:
     return any('"mandate_taken"' in line and f'"{why}"' in line for line in system.loop.log.splitlines())
 
 
+@pytest.mark.postgres
 def test_a_killed_loop_is_followed_and_its_work_goes_on(
-    tmp_path: Path, database_url: str, own_redis: EmbeddedRedis
+    tmp_path: Path, postgres_url: str, own_redis: EmbeddedRedis
 ) -> None:
-    with two_loops(tmp_path, database_url, own_redis.url, LONG_LOCK) as pair:
+    with two_loops(tmp_path, postgres_url, own_redis.url, LONG_LOCK) as pair:
         pair.converse(pair.first, "notes", "a", "b", "c")
         pair.first.loop.kill()
         wait_until(lambda: regulates(pair.second), 60, "the second loop to take over")
@@ -135,8 +136,8 @@ def test_a_frozen_loop_is_followed_after_the_lock_and_stands_by_when_it_thaws(
         assert regulates(pair.second) and pair.is_settled_exactly()
 
 
-def test_a_loop_that_is_stopped_hands_over_at_once(tmp_path: Path, database_url: str, own_redis: EmbeddedRedis) -> None:
-    with two_loops(tmp_path, database_url, own_redis.url, LONG_LOCK) as pair:
+def test_a_loop_that_is_stopped_hands_over_at_once(tmp_path: Path, sqlite_url: str, own_redis: EmbeddedRedis) -> None:
+    with two_loops(tmp_path, sqlite_url, own_redis.url, LONG_LOCK) as pair:
         pair.converse(pair.first, "notes", "a")
         assert pair.first.loop.stop() == 0
         wait_until(lambda: regulates(pair.second), 60, "the second loop to take over")

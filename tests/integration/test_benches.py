@@ -35,7 +35,7 @@ no_corpora = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("database", "wanted"),
     [
-        pytest.param("sqlite", Scarcity(users=3, refill=25, kills=2), id="three users"),
+        pytest.param("sqlite", Scarcity(users=2, refill=25, kills=1), id="two users"),
         pytest.param("sqlite", Scarcity(), id="all users", marks=long),
         pytest.param("postgres", Scarcity(), id="all users on PostgreSQL", marks=[long, pytest.mark.postgres]),
     ],
