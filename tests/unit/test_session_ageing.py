@@ -1,0 +1,206 @@
+"""What becomes of versions with age: pruned by hand, kept by retention, made and removed by the rules of decay."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from shared.sessions.ageing.decay_schedule import MOST_FAILURES, AgeingSession, decay, is_due
+from shared.sessions.ageing.pruning import Pruning, Removals, Version, prune, warnings_of
+from shared.sessions.ageing.retention import expired
+from shared.sessions.ageing.rules import Ageing, AutoDecay, DecayRules, Keep, Retention, Schedule
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SIZE = 1000
+STANDARD, AGGRESSIVE = {"tierPreset": "standard"}, {"tierPreset": "aggressive"}
+
+
+def version(number: int, days: float = 40, **more: Any) -> Version:
+    made: dict[str, Any] = {"made_at": NOW - timedelta(days=days), "covers": SIZE, "settings": STANDARD}
+    return Version(number, "s1", number, **(made | more))
+
+
+def numbers(removals: Removals) -> tuple[list[int], list[int]]:
+    """Return which go and which stay though they are asked for."""
+    return [one.version.number for one in removals.go], [one.version.number for one in removals.stay]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "go"),
+    [
+        pytest.param(Pruning(unused=True), [1, 3], id="unused"),
+        pytest.param(Pruning(superseded=True), [1], id="superseded"),
+        pytest.param(Pruning(older_than_days=30), [1, 4], id="older than"),
+        pytest.param(Pruning(unused=True, older_than_days=30), [1], id="all of what is said must hold"),
+        pytest.param(Pruning(unused=True, sessions=("s2",)), [], id="of another session"),
+        pytest.param(Pruning(), [], id="nothing is said"),
+    ],
+)
+def test_pruning_by_hand_takes_what_meets_all_that_is_said(wanted: Pruning, go: list[int]) -> None:
+    versions = [
+        version(1, 50, settings=AGGRESSIVE),
+        version(2, 40, uses=1, last_used=NOW - timedelta(days=2)),
+        version(3, 5, settings=AGGRESSIVE),
+        version(4, 30, uses=3, last_used=NOW - timedelta(days=30), settings={"other": 1}),
+    ]
+    assert numbers(prune(versions, wanted, NOW))[0] == go
+
+
+def test_a_newer_version_of_less_supersedes_nothing() -> None:
+    assert numbers(prune([version(1), version(2, covers=SIZE - 1)], Pruning(superseded=True), NOW)) == ([], [])
+
+
+def test_what_is_in_use_stays_and_it_is_said_where() -> None:
+    held = [version(1, used_in=("start", "fix")), version(2, is_source=True), version(3)]
+    found = prune(held, Pruning(unused=True), NOW)
+    assert numbers(found) == ([3], [1, 2])
+    assert "start, fix" in warnings_of(found, held)[0] and "being made" in warnings_of(found, held)[1]
+
+
+def test_a_session_that_is_left_without_versions_is_named() -> None:
+    one = [version(1)]
+    assert warnings_of(prune(one, Pruning(unused=True), NOW), one) == ["s1 is left without any version"]
+
+
+RETENTIONS = [
+    pytest.param(Retention(), [], id="all"),
+    pytest.param(Retention(keep=Keep.NEWEST, count=2), [2, 1], id="the newest two"),
+    pytest.param(Retention(keep=Keep.NEWEST, count=9), [], id="more than there are"),
+    pytest.param(Retention(keep=Keep.DAYS, days=30), [2, 1], id="of the last 30 days"),
+    pytest.param(Retention(keep=Keep.DAYS, days=41), [1], id="of the last 41 days"),
+]
+
+
+@pytest.mark.parametrize(("retention", "go"), RETENTIONS)
+def test_retention_keeps_as_many_as_it_says(retention: Retention, go: list[int]) -> None:
+    versions = [version(1, 60), version(2, 40), version(3, 40, last_used=NOW - timedelta(days=3)), version(4, 1)]
+    assert numbers(expired(versions, retention, NOW)) == (go, [])
+
+
+VERSIONS = st.lists(
+    st.builds(
+        lambda days, used: {"days": days, "used_in": ("start",) if used else ()},
+        st.integers(0, 400),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(
+    VERSIONS,
+    st.integers(1, 8).map(lambda count: Retention(keep=Keep.NEWEST, count=count))
+    | st.integers(1, 400).map(lambda days: Retention(keep=Keep.DAYS, days=days)),
+)
+def test_retention_never_removes_what_is_in_use_nor_the_only_version(
+    made: list[dict[str, Any]], retention: Retention
+) -> None:
+    versions = [version(number + 1, **more) for number, more in enumerate(made)]
+    going = {one.version.number for one in expired(versions, retention, NOW).go}
+    assert not any(one.number in going for one in versions if one.used_in)
+    assert len(going) < len(versions)
+
+
+def session(days: float | None, *versions: Version, **more: Any) -> AgeingSession:
+    last = None if days is None else NOW - timedelta(days=days)
+    return AgeingSession("s1", SIZE, last, versions, **more)
+
+
+def decided(one: AgeingSession, **rules: Any) -> tuple[str | None, list[int], list[int]]:
+    found = decay(one, AutoDecay(enabled=True, rules=DecayRules(**rules)), NOW)
+    return found.make.preset.value if found.make else None, *numbers(found.removals)
+
+
+OLD, HARD = version(1), version(2, settings=AGGRESSIVE)
+
+
+@pytest.mark.parametrize(
+    ("one", "make", "go", "stay"),
+    [
+        pytest.param(session(6.99), None, [], [], id="younger than 7 days"),
+        pytest.param(session(7), "standard", [], [], id="7 days, nothing yet"),
+        pytest.param(session(7, OLD), None, [], [], id="7 days, a version"),
+        pytest.param(session(29.99, version(1, covers=SIZE - 1)), "standard", [], [], id="a version of less"),
+        pytest.param(session(30), "aggressive", [], [], id="30 days, nothing yet: not both"),
+        pytest.param(session(30, OLD), "aggressive", [], [], id="30 days, a milder version"),
+        pytest.param(session(30, OLD, HARD), None, [], [], id="30 days, done"),
+        pytest.param(session(59.99, OLD, HARD), None, [], [], id="not yet 60 days"),
+        pytest.param(session(60, OLD, HARD), None, [1], [], id="60 days: the milder one goes"),
+        pytest.param(session(60, OLD), "aggressive", [], [], id="60 days, but no aggressive one to go on with"),
+        pytest.param(session(60, version(3, settings=AGGRESSIVE), HARD), None, [2], [], id="the last one stays"),
+        pytest.param(session(60, version(1, used_in=("start",)), HARD), None, [], [1], id="in use"),
+        pytest.param(session(60, version(1, is_source=True), HARD), None, [], [1], id="another is made from it"),
+        pytest.param(session(60, version(1, 0.5), HARD), None, [], [1], id="made within a day"),
+        pytest.param(
+            session(60, version(1, last_used=NOW - timedelta(hours=23)), HARD), None, [], [1], id="used within a day"
+        ),
+        pytest.param(session(90, is_being_compressed=True), None, [], [], id="one at a time"),
+        pytest.param(session(90, failures=MOST_FAILURES), None, [], [], id="failed too often"),
+        pytest.param(session(None), None, [], [], id="no time of its own"),
+        pytest.param(session(-3), None, [], [], id="said in the future"),
+    ],
+)
+def test_a_session_decays_by_its_age(one: AgeingSession, make: str | None, go: list[int], stay: list[int]) -> None:
+    assert decided(one) == (make, go, stay)
+
+
+def test_the_rules_are_the_projects_own() -> None:
+    rules = {"create_after_days": 1, "create_preset": "gentle", "aggressive_after_days": 2}
+    assert decided(session(1.5), **rules)[0] == "gentle"
+    assert decided(session(2), **rules)[0] == "aggressive"
+
+
+def test_nothing_decays_where_it_is_not_enabled() -> None:
+    assert decay(session(400, OLD, HARD), AutoDecay(), NOW) == decay(session(None), AutoDecay(enabled=True), NOW)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "hours_since", "used_since", "due"),
+    [
+        (Schedule.DAILY, None, False, True),
+        (Schedule.DAILY, 23.9, True, False),
+        (Schedule.DAILY, 24, False, True),
+        (Schedule.WEEKLY, 24 * 6.9, True, False),
+        (Schedule.WEEKLY, 24 * 7, False, True),
+        (Schedule.ON_ACCESS, 500, False, False),
+        (Schedule.ON_ACCESS, 0.9, True, False),
+        (Schedule.ON_ACCESS, 1, True, True),
+    ],
+)
+def test_a_project_is_looked_at_when_its_schedule_says(
+    schedule: Schedule, hours_since: float | None, used_since: bool, due: bool
+) -> None:
+    aged = None if hours_since is None else NOW - timedelta(hours=hours_since)
+    accessed = NOW if used_since else NOW - timedelta(days=365)
+    assert is_due(schedule, aged, accessed, NOW) is due
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"retention": {"keep": "newest"}},
+        {"retention": {"keep": "all", "count": 3}},
+        {"retention": {"keep": "days", "count": 3}},
+        {"autoDecay": {"rules": {"createAfterDays": 31}}},
+        {"autoDecay": {"rules": {"createPreset": "custom"}}},
+        {"autoDecay": {"schedule": "hourly"}},
+    ],
+    ids=str,
+)
+def test_rules_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Ageing.model_validate(wrong)
+
+
+def test_other_rules_have_another_digest_and_another_schedule_has_not() -> None:
+    plain = Ageing()
+    weekly = Ageing(auto_decay=AutoDecay(schedule=Schedule.WEEKLY))
+    newest = Ageing(retention=Retention(keep=Keep.NEWEST, count=1))
+    assert plain.digest == weekly.digest != newest.digest
+    assert (plain.is_active, newest.is_active) == (False, True)
