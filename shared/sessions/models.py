@@ -69,6 +69,8 @@ class Project(Base):
     settings: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     source_folder: Mapped[str | None] = mapped_column(Text)
     """A folder that is looked through for new sessions."""
+    refused_files: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    """Files of that folder that were not taken in, by name: size, time and why. Tried again once they change."""
     scanned_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     tended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """When its versions were last aged."""
@@ -110,6 +112,8 @@ class RecordedSession(Base):
     registered_at: Mapped[datetime] = mapped_column(UtcDateTime)
     synced_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_accessed: Mapped[datetime] = mapped_column(UtcDateTime)
+    indexed_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    """How much of it can be found."""
     next_version: Mapped[int] = mapped_column(default=1)
     """The number of the next version; never goes back."""
 
@@ -209,6 +213,8 @@ class Compression(Base):
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_used: Mapped[datetime | None] = mapped_column(UtcDateTime)
     uses: Mapped[int] = mapped_column(default=0)
+    indexed: Mapped[bool] = mapped_column(default=False)
+    """Whether it can be found."""
 
     @property
     def version_id(self) -> str:
@@ -265,6 +271,8 @@ class Composition(Base):
     digests: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     used_in_sessions: Mapped[list[str]] = mapped_column(JSON, default=list)
     asked_by: Mapped[str] = mapped_column(String(200))
+    failure: Mapped[str | None] = mapped_column(String(500))
+    """Why it failed, and what to do."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_used: Mapped[datetime | None] = mapped_column(UtcDateTime)
@@ -288,6 +296,8 @@ class CompositionComponent(Base):
     """Tokens it may take."""
     tokens: Mapped[int] = mapped_column(default=0)
     """Tokens it takes."""
+    left_out: Mapped[int] = mapped_column(default=0)
+    """Segments of it for which there was no room."""
     recompress: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     """Settings and reason, where a version was made for it."""
 
@@ -359,7 +369,6 @@ class SessionPassage(Base):
     )
 
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
-    """Also its place in the word index of the sessions."""
     session_key: Mapped[int] = mapped_column(ForeignKey("recorded_sessions.key", ondelete="CASCADE"))
     compression_key: Mapped[int | None] = mapped_column(ForeignKey("compressions.key", ondelete="CASCADE"), index=True)
     """None for the original."""
@@ -367,6 +376,18 @@ class SessionPassage(Base):
     kind: Mapped[str] = mapped_column(String(20))
     text: Mapped[str] = mapped_column(Text)
     said_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class SessionWord(Base):
+    """A word of a passage, hashed with its app's salt: nothing readable, and nothing in common between apps."""
+
+    __tablename__ = "session_words"
+    __table_args__ = (Index("ix_session_words_passage_key", "passage_key"), {"sqlite_with_rowid": False})
+
+    word: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    passage_key: Mapped[int] = mapped_column(
+        ForeignKey("session_passages.key", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
 
 
 class SessionChange(Base):

@@ -24,6 +24,7 @@ def upgrade() -> None:
         sa.Column("display_name", sa.String(length=200), nullable=False),
         sa.Column("settings", sa.JSON(), nullable=False),
         sa.Column("source_folder", sa.Text(), nullable=True),
+        sa.Column("refused_files", sa.JSON(), nullable=False),
         sa.Column("scanned_at", UtcDateTime(), nullable=True),
         sa.Column("tended_at", UtcDateTime(), nullable=True),
         sa.Column("revision", sa.BigInteger(), nullable=False),
@@ -72,6 +73,7 @@ def upgrade() -> None:
         sa.Column("digests", sa.JSON(), nullable=False),
         sa.Column("used_in_sessions", sa.JSON(), nullable=False),
         sa.Column("asked_by", sa.String(length=200), nullable=False),
+        sa.Column("failure", sa.String(length=500), nullable=True),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("finished_at", UtcDateTime(), nullable=True),
         sa.Column("last_used", UtcDateTime(), nullable=True),
@@ -106,6 +108,7 @@ def upgrade() -> None:
         sa.Column("registered_at", UtcDateTime(), nullable=False),
         sa.Column("synced_at", UtcDateTime(), nullable=False),
         sa.Column("last_accessed", UtcDateTime(), nullable=False),
+        sa.Column("indexed_bytes", sa.BigInteger(), nullable=False),
         sa.Column("next_version", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["app_id"], ["apps.app_id"], name=op.f("fk_recorded_sessions_app_id")),
         sa.ForeignKeyConstraint(
@@ -171,6 +174,7 @@ def upgrade() -> None:
         sa.Column("finished_at", UtcDateTime(), nullable=True),
         sa.Column("last_used", UtcDateTime(), nullable=True),
         sa.Column("uses", sa.Integer(), nullable=False),
+        sa.Column("indexed", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(
             ["session_key"], ["recorded_sessions.key"], name=op.f("fk_compressions_session_key"), ondelete="CASCADE"
         ),
@@ -266,6 +270,7 @@ def upgrade() -> None:
         sa.Column("compression_key", BigKey, nullable=True),
         sa.Column("allocation", sa.Integer(), nullable=False),
         sa.Column("tokens", sa.Integer(), nullable=False),
+        sa.Column("left_out", sa.Integer(), nullable=False),
         sa.Column("recompress", sa.JSON(), nullable=True),
         sa.ForeignKeyConstraint(
             ["composition_key"],
@@ -337,3 +342,17 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_session_passages_compression_key"), "session_passages", ["compression_key"], unique=False)
     op.create_index("ix_session_passages_session_key_key", "session_passages", ["session_key", "key"], unique=False)
+    op.create_table(
+        "session_words",
+        sa.Column("word", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("passage_key", BigKey, autoincrement=False, nullable=False),
+        sa.ForeignKeyConstraint(
+            ["passage_key"],
+            ["session_passages.key"],
+            name=op.f("fk_session_words_passage_key"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("word", "passage_key", name=op.f("pk_session_words")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_session_words_passage_key", "session_words", ["passage_key"], unique=False)
