@@ -29,7 +29,7 @@ _TAG = re.compile(
 )
 _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*(?=\n)")
 _FENCE = re.compile(
-    r"^[ \t>]*(?:[-*+]|[0-9]{1,3}[.)])?[ \t]*(?:##keepit-?[0-9.]{1,14}##[ \t]*)*"
+    r"^[ \t>]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]*)?(?:##keepit-?[0-9.]{1,14}##[ \t]*)*"
     r"(?P<marks>`{3,}|~{3,})(?P<rest>[^\n]*)$",
     re.IGNORECASE | re.MULTILINE,
 )

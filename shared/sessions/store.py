@@ -13,16 +13,19 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from shared.errors import Invalid
+from shared.sessions.locking import holding, slot
 
 UNFINISHED = ".tmp-"
 """How the name of a file begins that is still being written."""
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}")
+_CHUNK = 2**20
+_LOCKS = ".locks"
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
 
@@ -83,7 +86,32 @@ class Store:
 
     def write_json(self, path: Path, value: Any) -> str:
         """Write a value as indented JSON; return the file's SHA-256."""
-        return self.write_text(path, [json.dumps(value, ensure_ascii=False, indent=2), "\n"])
+        return self.write_text(path, [as_json(value)])
+
+    def copy(self, source: IO[bytes], path: Path, most_bytes: int) -> str:
+        """Copy a file's bytes, no more than so many, to one of a name that nobody has; return their SHA-256."""
+        return _written(path, chunks_of(source, most_bytes))
+
+    def place(self, unfinished: Path, path: Path) -> None:
+        """Give a finished file its place."""
+        self.make_folder(path.parent)
+        unfinished.replace(path)
+        sync_folder(path.parent)
+
+    def cut(self, path: Path, size: int) -> None:
+        """Let a file end after so many bytes."""
+        self._inside(path)
+        os.truncate(path, size)
+
+    def append(self, path: Path, size: int, chunks: Iterable[bytes]) -> None:
+        """Write behind a file's first bytes; whatever stood there goes."""
+        self._inside(path)
+        with path.open("r+b") as file:
+            file.truncate(size)
+            file.seek(size)
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
 
     def make_folder(self, path: Path) -> None:
         """Make a folder of the store and those above it, for the owner only. Raises: Invalid outside of the store."""
@@ -111,11 +139,38 @@ class Store:
         """Yield every file of an app's; links count as files and are not followed."""
         yield from _files(self.app(app_id))
 
+    @contextmanager
+    def session_lock(self, app_id: str, session_id: str) -> Iterator[None]:
+        """Keep everyone else from this session's copy until the block ends. Not inside a transaction.
+
+        Raises: Transient, when another holds it for too long.
+        """
+        with holding(self._lock("app", app_id), shared=True), holding(self._lock("session", slot(app_id, session_id))):
+            yield
+
+    def app_lock(self, app_id: str) -> AbstractContextManager[None]:
+        """Keep everyone else from the copies of all of an app's sessions. Not inside a transaction."""
+        return holding(self._lock("app", app_id))
+
+    def manifest_lock(self, app_id: str, project_id: str) -> AbstractContextManager[None]:
+        """Keep everyone else from a project's manifest. Not inside a transaction."""
+        return holding(self._lock("manifest", slot(app_id, project_id)))
+
+    def unfinished(self, app_id: str) -> Path:
+        """Return a name in the cache that nobody has, for a file that is yet to get its place."""
+        return self.cache(app_id) / f"{UNFINISHED}{secrets.token_hex(8)}"
+
     def apps(self) -> list[str]:
         """Return the names of the folders of apps."""
         if not self.root.is_dir():
             return []
-        return sorted(path.name for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
+        folders = (path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
+        return sorted(path.name for path in folders if _NAME.fullmatch(path.name))
+
+    def _lock(self, kind: str, name: str) -> Path:
+        folder = self.root / _LOCKS
+        self.make_folder(folder)
+        return folder / f"{kind}-{slot(name)}"
 
     def _below(self, *names: str) -> Path:
         return self.root.joinpath(*map(checked, names))
@@ -129,6 +184,11 @@ class Store:
                 return
             if folder.is_symlink():
                 raise Invalid(f"{folder} is a link; the store of sessions follows none.", code="outside_store")
+
+
+def as_json(value: Any) -> str:
+    """Return a value as files of the store show it."""
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
 def checked(name: str) -> str:
@@ -160,6 +220,13 @@ def _written(path: Path, chunks: Iterable[bytes]) -> str:
         file.flush()
         os.fsync(file.fileno())
     return digest.hexdigest()
+
+
+def chunks_of(source: IO[bytes], most_bytes: int) -> Iterator[bytes]:
+    """Yield a file's bytes from where it stands, no more than so many."""
+    while most_bytes > 0 and (chunk := source.read(min(most_bytes, _CHUNK))):
+        most_bytes -= len(chunk)
+        yield chunk
 
 
 def _files(folder: Path) -> Iterator[Path]:

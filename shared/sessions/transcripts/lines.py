@@ -6,6 +6,7 @@ The last line may still be being written: without its newline it counts only whe
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from shared.sessions.transcripts.records import BadLine, Record
 
 MOST_LINE_BYTES = 64 * 2**20
 """A longer line is passed over: no recorder writes such, and holding it would take a multiple of it."""
+_STEP = 2**16
 _ESCAPED = (b"\\u0000", b"\\ud", b"\\uD", b"\x00")
 """Where these stand, a text can hold what neither UTF-8 nor a database takes."""
 _REPLACED = str.maketrans(dict.fromkeys([0, *range(0xD800, 0xE000)], "�"))
@@ -29,11 +31,6 @@ class Line:
     end: int
     """Where the next one begins."""
     text: bytes | None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it ends with a newline."""
-        return self.text is None or self.text.endswith(b"\n")
 
 
 def lines_of(file: IO[bytes], size_bytes: int | None = None) -> Iterator[Line]:
@@ -63,12 +60,27 @@ def records_of(line: Line) -> Iterator[Record | BadLine]:
 
 def complete_bytes(path: Path) -> int:
     """Return how much of a file can be taken: all but a last line that is still being written."""
-    end = 0
     with path.open("rb") as file:
-        for line in lines_of(file):
-            if line.is_whole or not any(isinstance(found, BadLine) for found in records_of(line)):
-                end = line.end
-    return end
+        size = file.seek(0, os.SEEK_END)
+        start = _last_line(file, size)
+        if start == size or size - start > MOST_LINE_BYTES:
+            return start
+        file.seek(start)
+        line = Line(2, start, size, file.read(size - start))
+    return size if all(isinstance(found, Record) for found in records_of(line)) else start
+
+
+def _last_line(file: IO[bytes], size: int) -> int:
+    """Return where what follows the last newline begins."""
+    end = size
+    while end:
+        start = max(0, end - _STEP)
+        file.seek(start)
+        newline = file.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
 
 
 def _most(left: int | None) -> int:

@@ -1,0 +1,253 @@
+"""What the store shows of the rows: ``manifest.json``, ``versions.json`` and ``config.json``, in the seed's fields.
+
+They are for people and other tools; nothing here reads them. They are written after a commit, and by the loop where
+that did not come about. Source: seed 004, "Manifest Schema", "Session Versions Metadata", "Global Configuration".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from shared.db.transactions import Transactions
+from shared.errors import Transient
+from shared.sessions import decay, queries
+from shared.sessions.compressions.asking import MOST_DISTANCE, Aggressiveness, TierPreset
+from shared.sessions.models import (
+    Composition,
+    CompositionComponent,
+    Compression,
+    KeepitMarker,
+    Project,
+    RecordedSession,
+)
+from shared.sessions.registry.projects import ProjectSettings
+from shared.sessions.store import Store, as_json
+from shared.telemetry.logging import get_logger
+
+SCHEMA_VERSION = "1.0.0"
+_LIGHT = {Aggressiveness.MINIMAL: "light"}
+_METADATA = ("gitBranch", "projectName", "claudeVersion", "primaryTopics")
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A project's manifest as of one moment."""
+
+    key: int
+    revision: int
+    manifest: dict[str, Any]
+    versions: Mapping[str, dict[str, Any]]
+    """By session."""
+
+
+def write(database: Transactions, store: Store, app_id: str, project_id: str) -> bool:
+    """Write what a project's rows say to its folder; False where that did not succeed, or the project is gone.
+
+    Never raises: what was committed stands, and the loop writes again what is not shown yet.
+    """
+    try:
+        with store.manifest_lock(app_id, project_id):
+            shown = _read(database, app_id, project_id)
+            if shown is None:
+                return False
+            _write_files(store, app_id, project_id, shown)
+            _mark_written(database, shown)
+        return True
+    except (OSError, Transient) as error:
+        get_logger().warning("manifest_not_written", app_id=app_id, project_id=project_id, error=type(error).__name__)
+        return False
+
+
+def session_entry(
+    recorded: RecordedSession, markers: Iterable[dict[str, Any]], versions: Iterable[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return a session as manifests show it."""
+    return {
+        "sessionId": recorded.session_id,
+        "originalFile": recorded.original_file or f"originals/{recorded.session_id}.jsonl",
+        "originalTokens": recorded.original_tokens,
+        "originalMessages": recorded.original_messages,
+        "firstTimestamp": as_text(recorded.first_timestamp),
+        "lastTimestamp": as_text(recorded.last_timestamp),
+        "registeredAt": as_text(recorded.registered_at),
+        "lastAccessed": as_text(recorded.last_accessed),
+        "metadata": {name: recorded.details[name] for name in _METADATA if recorded.details.get(name)},
+        "keepitMarkers": list(markers),
+        "compressions": list(versions),
+    }
+
+
+def marker_entry(marker: KeepitMarker, survived: list[str], summarised: list[str]) -> dict[str, Any]:
+    """Return a marked part as manifests show it; its weight is the one in force."""
+    return {
+        "markerId": marker.marker_id,
+        "messageUuid": marker.message_uuid,
+        "weight": marker.weight_in_force / 100,
+        "content": marker.content,
+        "position": {"start": marker.start, "end": marker.end},
+        "context": marker.context,
+        "createdAt": as_text(marker.said_at),
+        "survivedIn": survived,
+        "summarizedIn": summarised,
+    }
+
+
+def version_entry(version: Compression) -> dict[str, Any]:
+    """Return a version as manifests and ``versions.json`` show it."""
+    shown = {
+        "versionId": version.version_id,
+        "file": version.file,
+        "createdAt": as_text(version.created_at),
+        "settings": {name: value for name, value in version.settings.items() if value is not None},
+        "outputTokens": version.output_tokens,
+        "outputMessages": version.output_messages,
+        "compressionRatio": round(version.ratio, 2),
+        "keepitStats": version.keepit_stats,
+    }
+    return shown if version.source_number is None else shown | {"sourceVersion": f"v{version.source_number:03d}"}
+
+
+def composition_entry(
+    composition: Composition, components: Iterable[tuple[CompositionComponent, str, int | None]]
+) -> dict[str, Any]:
+    """Return a composition as manifests show it."""
+    return {
+        "compositionId": composition.composition_id,
+        "name": composition.name,
+        "createdAt": as_text(composition.created_at),
+        "components": [_component(*one) for one in components],
+        "outputFile": f"composed/{composition.name}/composed.md",
+        "totalTokens": composition.total_tokens,
+        "totalMessages": composition.total_messages,
+        "usedInSessions": list(composition.used_in_sessions),
+    }
+
+
+def as_text(at: datetime | None) -> str | None:
+    """Return a time as the seed writes it, UTC with a Z."""
+    return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def configuration(created_at: datetime, cache_mb: int, model: str) -> dict[str, Any]:
+    """Return what holds for all of an app's projects unless they say otherwise."""
+    bases = {_LIGHT.get(name, name.value): base / 1000 for name, base in decay.BASES.items()}
+    return {
+        "version": SCHEMA_VERSION,
+        "createdAt": as_text(created_at),
+        "storage": {"maxCacheSize": f"{cache_mb}MB", "compressionRetention": "all"},
+        "defaults": {
+            "compressionPreset": TierPreset.STANDARD.value,
+            "keepitDecayEnabled": True,
+            "autoRegisterSessions": False,
+            "model": model,
+        },
+        "keepitDecay": {
+            "compressionBase": bases,
+            "maxSessionDistance": MOST_DISTANCE,
+            "pinnedWeight": decay.PINNED / 100,
+        },
+    }
+
+
+def _component(component: CompositionComponent, session_id: str, number: int | None) -> dict[str, Any]:
+    shown = {
+        "sessionId": session_id,
+        "versionId": "original" if number is None else f"v{number:03d}",
+        "order": component.position,
+        "tokenContribution": component.tokens,
+    }
+    return shown if component.recompress is None else shown | {"recompress": component.recompress}
+
+
+def _read(database: Transactions, app_id: str, project_id: str) -> _Shown | None:
+    with database.read() as session:
+        project = queries.find_project(session, app_id, project_id)
+        if project is None:
+            return None
+        sessions = queries.sessions_of(session, project.key)
+        keys = [one.key for one in sessions]
+        versions = _by_session(queries.ready_versions(session, keys))
+        markers = _markers(session, keys, [one for some in versions.values() for one in some])
+        entries = {
+            one.session_id: session_entry(one, markers[one.key], map(version_entry, versions[one.key]))
+            for one in sessions
+        }
+        manifest = _manifest(project, entries, _compositions(session, project))
+        return _Shown(project.key, project.revision, manifest, dict(map(_versions_file, entries.values())))
+
+
+def _manifest(project: Project, sessions: dict[str, Any], compositions: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "version": SCHEMA_VERSION,
+        "projectId": project.project_id,
+        "originalPath": project.original_path,
+        "displayName": project.display_name,
+        "createdAt": as_text(project.created_at),
+        "lastModified": as_text(project.last_modified),
+        "sessions": sessions,
+        "compositions": compositions,
+        "settings": ProjectSettings.of(project).model_dump(mode="json", by_alias=True),
+    }
+
+
+def _versions_file(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return a session's id, and what stands in its ``versions.json``."""
+    names = ("sessionId", "originalFile", "originalTokens", "originalMessages")
+    return entry["sessionId"], {name: entry[name] for name in names} | {"versions": entry["compressions"]}
+
+
+def _by_session(versions: Iterable[Compression]) -> defaultdict[int, list[Compression]]:
+    grouped: defaultdict[int, list[Compression]] = defaultdict(list)
+    for version in versions:
+        grouped[version.session_key].append(version)
+    return grouped
+
+
+def _markers(session: Session, keys: list[int], versions: list[Compression]) -> defaultdict[int, list[dict[str, Any]]]:
+    names = {version.key: version.version_id for version in versions}
+    fates: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
+    for fate in queries.fates_of(session, names):
+        fates[fate.marker_key, fate.survived].append(names[fate.compression_key])
+    grouped: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for marker in queries.markers_of_all(session, keys):
+        kept, gone = sorted(fates[marker.key, True]), sorted(fates[marker.key, False])
+        grouped[marker.session_key].append(marker_entry(marker, kept, gone))
+    return grouped
+
+
+def _compositions(session: Session, project: Project) -> dict[str, Any]:
+    made = queries.ready_compositions(session, project.key)
+    parts: defaultdict[int, list[tuple[CompositionComponent, str, int | None]]] = defaultdict(list)
+    for part in queries.components_of_all(session, [one.key for one in made]):
+        parts[part[0].composition_key].append(part)
+    return {one.composition_id: composition_entry(one, parts[one.key]) for one in made}
+
+
+def _write_files(store: Store, app_id: str, project_id: str, shown: _Shown) -> None:
+    for session_id, versions in shown.versions.items():
+        path = store.versions_folder(app_id, project_id, session_id) / "versions.json"
+        if versions["versions"] or path.exists():
+            store.write_json(path, versions)
+    store.write_json(store.manifest(app_id, project_id), shown.manifest)
+
+
+def _mark_written(database: Transactions, shown: _Shown) -> None:
+    with database.write() as session:
+        mine = (Project.key == shown.key, Project.written_revision < shown.revision)
+        session.execute(update(Project).where(*mine).values(written_revision=shown.revision))
+
+
+def write_configuration(store: Store, app_id: str, created_at: datetime, cache_mb: int, model: str) -> None:
+    """Write an app's ``config.json`` where it does not say so yet."""
+    path = store.config(app_id)
+    wanted = configuration(created_at, cache_mb, model)
+    with store.manifest_lock(app_id, path.name):
+        if not path.exists() or path.read_text("utf-8") != as_json(wanted):
+            store.write_json(path, wanted)

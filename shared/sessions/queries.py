@@ -1,0 +1,315 @@
+"""Reads of projects, sessions, marked parts and what was done to them, always of one app."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
+from sqlalchemy.orm import Session
+
+from shared.db.counting import count
+from shared.errors import NotFound
+from shared.outbox.models import FINISHED, Job
+from shared.sessions.models import (
+    Composition,
+    CompositionComponent,
+    Compression,
+    KeepitMarker,
+    Making,
+    MarkerFate,
+    Project,
+    RecordedSession,
+    SemanticMemory,
+    SessionChange,
+    SessionFile,
+)
+
+
+@dataclass(frozen=True)
+class SessionFilter:
+    """Which sessions are wanted."""
+
+    project_id: str | None = None
+    file: str | None = None
+    """Only those that touched this file."""
+    since: datetime | None = None
+    until: datetime | None = None
+    has_markers: bool | None = None
+
+
+def get_project(session: Session, app_id: str, project_id: str) -> Project:
+    """Return a project. Raises: NotFound."""
+    return _project(session, app_id, project_id, select(Project))
+
+
+def lock_project(session: Session, app_id: str, project_id: str) -> Project:
+    """Return a project of a locked app, locked until the transaction ends. Raises: NotFound."""
+    return _project(session, app_id, project_id, select(Project).with_for_update(key_share=True))
+
+
+def find_project(session: Session, app_id: str, project_id: str) -> Project | None:
+    """Return a project, or None."""
+    return session.scalar(select(Project).where(Project.app_id == app_id, Project.project_id == project_id))
+
+
+def project_by_key(session: Session, key: int) -> Project:
+    """Return the project a row points at."""
+    return session.get_one(Project, key)
+
+
+def lock_project_by_key(session: Session, key: int) -> Project:
+    """Return the project a row of a locked app points at, locked until the transaction ends."""
+    query = select(Project).where(Project.key == key).with_for_update(key_share=True)
+    return session.scalars(query, execution_options={"populate_existing": True}).one()
+
+
+def get_session(session: Session, app_id: str, session_id: str) -> RecordedSession:
+    """Return a registered session. Raises: NotFound."""
+    return _session(session, app_id, session_id, select(RecordedSession))
+
+
+def lock_session(session: Session, app_id: str, session_id: str) -> RecordedSession:
+    """Return a session of a locked app and project, locked until the transaction ends. Raises: NotFound."""
+    return _session(session, app_id, session_id, select(RecordedSession).with_for_update(key_share=True))
+
+
+def find_session(session: Session, app_id: str, session_id: str) -> RecordedSession | None:
+    """Return a registered session, or None."""
+    mine = (RecordedSession.app_id == app_id, RecordedSession.session_id == session_id)
+    return session.scalar(select(RecordedSession).where(*mine))
+
+
+def list_projects(session: Session, app_id: str, limit: int, before: int | None = None) -> Sequence[Project]:
+    """Return an app's projects, newest first; ``before`` is the key to go on below."""
+    query = select(Project).where(Project.app_id == app_id).order_by(Project.key.desc()).limit(limit)
+    return session.scalars(query if before is None else query.where(Project.key < before)).all()
+
+
+def list_sessions(
+    session: Session, app_id: str, wanted: SessionFilter, limit: int, before: int | None = None
+) -> Sequence[RecordedSession]:
+    """Return an app's sessions, those registered last first."""
+    query = select(RecordedSession).where(RecordedSession.app_id == app_id, *_conditions(wanted))
+    query = query if before is None else query.where(RecordedSession.key < before)
+    return session.scalars(query.order_by(RecordedSession.key.desc()).limit(limit)).all()
+
+
+def sessions_of(session: Session, project_key: int) -> Sequence[RecordedSession]:
+    """Return all sessions of a project, the oldest first."""
+    query = select(RecordedSession).where(RecordedSession.project_key == project_key)
+    return session.scalars(query.order_by(RecordedSession.key)).all()
+
+
+def count_sessions(session: Session, project_keys: Collection[int]) -> dict[int, int]:
+    """Return how many sessions projects have."""
+    query = select(RecordedSession.project_key, func.count()).where(RecordedSession.project_key.in_(project_keys))
+    return {key: number for key, number in session.execute(query.group_by(RecordedSession.project_key))}  # noqa: C416
+
+
+def count_markers(session: Session, session_keys: Collection[int]) -> dict[int, int]:
+    """Return how many marked parts sessions have."""
+    query = select(KeepitMarker.session_key, func.count()).where(KeepitMarker.session_key.in_(session_keys))
+    return {key: number for key, number in session.execute(query.group_by(KeepitMarker.session_key))}  # noqa: C416
+
+
+def count_versions(session: Session, session_keys: Collection[int]) -> dict[int, int]:
+    """Return how many versions sessions have."""
+    ready = (Compression.session_key.in_(session_keys), Compression.state == Making.READY)
+    query = select(Compression.session_key, func.count()).where(*ready).group_by(Compression.session_key)
+    return {key: number for key, number in session.execute(query)}  # noqa: C416 - dict() takes a result for a mapping
+
+
+def markers_of(session: Session, session_key: int) -> Sequence[KeepitMarker]:
+    """Return a session's marked parts, in their order."""
+    query = select(KeepitMarker).where(KeepitMarker.session_key == session_key)
+    return session.scalars(query.order_by(KeepitMarker.ordinal)).all()
+
+
+def list_markers(session: Session, session_key: int, limit: int, after: int | None = None) -> Sequence[KeepitMarker]:
+    """Return some of a session's marked parts, in their order, those behind the ordinal ``after``."""
+    query = select(KeepitMarker).where(KeepitMarker.session_key == session_key).order_by(KeepitMarker.ordinal)
+    return session.scalars((query if after is None else query.where(KeepitMarker.ordinal > after)).limit(limit)).all()
+
+
+def get_marker(session: Session, recorded: RecordedSession, marker_id: str) -> KeepitMarker:
+    """Return a marked part of a session. Raises: NotFound."""
+    mine = (KeepitMarker.session_key == recorded.key, KeepitMarker.marker_id == marker_id)
+    marker = session.scalar(select(KeepitMarker).where(*mine))
+    if marker is None:
+        raise NotFound(
+            f"Session {recorded.session_id} has no marker {marker_id}; list them under "
+            f"/api/memory/sessions/{recorded.session_id}/keepits."
+        )
+    return marker
+
+
+def markers_of_all(session: Session, session_keys: Collection[int]) -> Sequence[KeepitMarker]:
+    """Return the marked parts of some sessions."""
+    query = select(KeepitMarker).where(KeepitMarker.session_key.in_(session_keys))
+    return session.scalars(query.order_by(KeepitMarker.session_key, KeepitMarker.ordinal)).all()
+
+
+def fates_of(session: Session, compression_keys: Collection[int]) -> Sequence[MarkerFate]:
+    """Return what became of marked parts in some versions."""
+    return session.scalars(select(MarkerFate).where(MarkerFate.compression_key.in_(compression_keys))).all()
+
+
+def ready_versions(session: Session, session_keys: Collection[int]) -> Sequence[Compression]:
+    """Return the versions of some sessions that are whole."""
+    query = select(Compression).where(Compression.session_key.in_(session_keys), Compression.state == Making.READY)
+    return session.scalars(query.order_by(Compression.session_key, Compression.number)).all()
+
+
+def ready_compositions(session: Session, project_key: int) -> Sequence[Composition]:
+    """Return the compositions of a project that are whole."""
+    query = select(Composition).where(Composition.project_key == project_key, Composition.state == Making.READY)
+    return session.scalars(query.order_by(Composition.key)).all()
+
+
+def components_of_all(
+    session: Session, composition_keys: Collection[int]
+) -> Sequence[tuple[CompositionComponent, str, int | None]]:
+    """Return what compositions are made of, in order, each with its session's id and its version's number."""
+    query = select(CompositionComponent, RecordedSession.session_id, Compression.number)
+    query = query.join(RecordedSession, RecordedSession.key == CompositionComponent.session_key)
+    query = query.outerjoin(Compression, Compression.key == CompositionComponent.compression_key)
+    query = query.where(CompositionComponent.composition_key.in_(composition_keys))
+    rows = session.execute(query.order_by(CompositionComponent.composition_key, CompositionComponent.position))
+    return [(component, session_id, number) for component, session_id, number in rows]
+
+
+def compositions_using(session: Session, session_keys: Collection[int]) -> Sequence[tuple[int, str, str]]:
+    """Return which compositions use some sessions: the session's key, the composition's id and its name."""
+    query = select(CompositionComponent.session_key, Composition.composition_id, Composition.name).distinct()
+    query = query.join(Composition, Composition.key == CompositionComponent.composition_key)
+    rows = session.execute(query.where(CompositionComponent.session_key.in_(session_keys)).order_by(Composition.name))
+    return [(key, composition_id, name) for key, composition_id, name in rows]
+
+
+def count_compositions(session: Session, project_key: int) -> int:
+    """Return how many compositions a project has, those under way included."""
+    return count(session, select(func.count()).select_from(Composition).where(Composition.project_key == project_key))
+
+
+def files_of(session: Session, session_key: int, limit: int) -> Sequence[SessionFile]:
+    """Return files that a session touched, those touched most often first."""
+    query = select(SessionFile).where(SessionFile.session_key == session_key)
+    return session.scalars(query.order_by(SessionFile.touches.desc(), SessionFile.path).limit(limit)).all()
+
+
+def changes_of(
+    session: Session, app_id: str, project_id: str, limit: int, before: int | None = None
+) -> Sequence[SessionChange]:
+    """Return what was done to a project, newest first; also of one that is gone."""
+    query = select(SessionChange).where(SessionChange.app_id == app_id, SessionChange.project_id == project_id)
+    query = query if before is None else query.where(SessionChange.key < before)
+    return session.scalars(query.order_by(SessionChange.key.desc()).limit(limit)).all()
+
+
+def projects_to_scan(session: Session, scanned_before: datetime, limit: int) -> Sequence[Project]:
+    """Return projects with a folder to look through, the one looked through longest ago first."""
+    due = or_(Project.scanned_at.is_(None), Project.scanned_at <= scanned_before)
+    query = select(Project).where(Project.source_folder.is_not(None), due)
+    return session.scalars(query.order_by(Project.scanned_at.nulls_first(), Project.key).limit(limit)).all()
+
+
+def projects_to_write(session: Session, limit: int) -> Sequence[Project]:
+    """Return projects whose manifest on disk does not show what they are."""
+    query = select(Project).where(Project.written_revision != Project.revision)
+    return session.scalars(query.order_by(Project.key).limit(limit)).all()
+
+
+def left_working(session: Session, limit: int) -> Sequence[tuple[Compression, str]]:
+    """Return versions that are being made by a job that has ended, with their app."""
+    query = select(Compression, RecordedSession.app_id)
+    query = query.join(RecordedSession, RecordedSession.key == Compression.session_key)
+    rows = session.execute(query.where(Compression.state == Making.WORKING, _job_is_over(Compression)).limit(limit))
+    return [(compression, app_id) for compression, app_id in rows]
+
+
+def left_composing(session: Session, limit: int) -> Sequence[Composition]:
+    """Return compositions that are being made by a job that has ended."""
+    query = select(Composition).where(Composition.state == Making.WORKING, _job_is_over(Composition))
+    return session.scalars(query.limit(limit)).all()
+
+
+def working_versions(session: Session, session_keys: Collection[int]) -> set[int]:
+    """Return the keys of those sessions of which a version is being made."""
+    query = select(Compression.session_key)
+    query = query.where(Compression.session_key.in_(session_keys), Compression.state == Making.WORKING)
+    return set(session.scalars(query))
+
+
+def standing_compositions(session: Session, project_key: int) -> set[str]:
+    """Return the names of a project's compositions that are whole or being made."""
+    kept = Composition.state != Making.FAILED
+    return set(session.scalars(select(Composition.name).where(Composition.project_key == project_key, kept)))
+
+
+def left_of_app(session: Session, app_id: str) -> dict[str, int]:
+    """Count what is left of an app's sessions."""
+    counted = {
+        "projects": Project,
+        "recordedSessions": RecordedSession,
+        "compositions": Composition,
+        "semanticMemories": SemanticMemory,
+        "sessionChanges": SessionChange,
+    }
+    return {
+        name: count(session, select(func.count()).select_from(model).where(model.app_id == app_id))  # type: ignore[attr-defined]
+        for name, model in counted.items()
+    }
+
+
+def count_semantic(session: Session, app_id: str) -> int:
+    """Return how many semantic memories an app has."""
+    return count(session, select(func.count()).select_from(SemanticMemory).where(SemanticMemory.app_id == app_id))
+
+
+def _job_is_over(making: type[Compression | Composition]) -> ColumnElement[bool]:
+    """Whether the job of a version or composition has ended; one whose job is gone was left behind too."""
+    is_open = and_(Job.job_id == making.job_id, Job.state.not_in(FINISHED))
+    return ~exists(select(Job.seq).where(is_open))
+
+
+def _conditions(wanted: SessionFilter) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.project_id is not None:
+        mine = select(Project.key).where(Project.project_id == wanted.project_id)
+        conditions.append(RecordedSession.project_key.in_(mine))
+    if wanted.file is not None:
+        touched = select(SessionFile.session_key).where(SessionFile.path == wanted.file)
+        conditions.append(RecordedSession.key.in_(touched))
+    if wanted.since is not None:
+        conditions.append(RecordedSession.last_timestamp >= wanted.since)
+    if wanted.until is not None:
+        conditions.append(RecordedSession.first_timestamp <= wanted.until)
+    if wanted.has_markers is not None:
+        marked = exists(select(KeepitMarker.key).where(KeepitMarker.session_key == RecordedSession.key))
+        conditions.append(marked if wanted.has_markers else ~marked)
+    return conditions
+
+
+def _project(session: Session, app_id: str, project_id: str, query: Select[Project]) -> Project:
+    query = query.where(Project.app_id == app_id, Project.project_id == project_id)
+    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if found is None:
+        raise NotFound(
+            f"App {app_id} has no project {project_id}; list them under /api/memory/projects.",
+            details={"appId": app_id, "projectId": project_id},
+        )
+    return found
+
+
+def _session(session: Session, app_id: str, session_id: str, query: Select[RecordedSession]) -> RecordedSession:
+    query = query.where(RecordedSession.app_id == app_id, RecordedSession.session_id == session_id)
+    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if found is None:
+        raise NotFound(
+            f"App {app_id} has no session {session_id}; register it with "
+            f"POST /api/memory/projects/PROJECT/sessions/{session_id}.",
+            details={"appId": app_id, "sessionId": session_id},
+        )
+    return found

@@ -1,0 +1,138 @@
+"""Bringing a transcript into the store: read once for copy and hash, looked at, and only then given its place.
+
+Originals are opened for reading and never written. What is taken in lies in the cache until its session is entered.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+from shared.errors import Invalid, Limit, NotFound
+from shared.sessions.store import Store
+from shared.sessions.transcripts.foreign import refuse_foreign
+from shared.sessions.transcripts.lines import complete_bytes
+from shared.sessions.transcripts.overview import Overview, overview_of
+
+TOO_LARGE = "too_large"
+STORAGE_FULL = "storage_full"
+_CHUNK = 2**20
+_MB = 2**20
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A transcript that lies in the cache, whole, and what was read in it."""
+
+    path: Path
+    size_bytes: int
+    """Without a last line that was still being written."""
+    sha256: str
+    """Of those bytes."""
+    overview: Overview
+    original_file: str | None
+    """Where it was copied from; None for an upload."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How large a transcript may be."""
+
+    max_mb: int
+
+    @property
+    def max_bytes(self) -> int:
+        """The same in bytes."""
+        return self.max_mb * _MB
+
+    def check(self, size: int, name: str) -> None:
+        """Raises: Limit."""
+        if size > self.max_bytes:
+            raise Limit(
+                f"{name} is larger than {self.max_mb} MB; raise AFTERTHOUGHT_SESSIONS_MAX_MB to take it in.",
+                code=TOO_LARGE,
+                details={"limit": self.max_bytes, "file": name},
+            )
+
+
+@contextmanager
+def from_path(store: Store, app_id: str, session_id: str, original: Path, bounds: Bounds) -> Iterator[Intake]:
+    """Copy an original into the cache and read it; what is left in the cache at the end goes.
+
+    Raises: NotFound, Invalid, Limit.
+    """
+    copy = store.unfinished(app_id)
+    try:
+        with explained(original):
+            store.make_folder(copy.parent)
+            with open_original(original) as source:
+                bounds.check(os.fstat(source.fileno()).st_size, original.name)
+                copied = store.copy(source, copy, bounds.max_bytes + 1)
+            bounds.check(copy.stat().st_size, original.name)
+            taken = _read(store, copy, copied, session_id, original.name, str(original))
+        yield taken
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+@contextmanager
+def from_upload(store: Store, uploaded: Path, digest: str, session_id: str) -> Iterator[Intake]:
+    """Read what was uploaded into the cache; what is left there at the end goes. Raises: Invalid."""
+    try:
+        with explained(uploaded):
+            taken = _read(store, uploaded, digest, session_id, f"{session_id}.jsonl", None)
+        yield taken
+    finally:
+        uploaded.unlink(missing_ok=True)
+
+
+def open_original(path: Path) -> IO[bytes]:
+    """Open an original for reading only. Raises: OSError, Invalid where it is no plain file."""
+    # Without waiting: opening a pipe would otherwise block until somebody writes to it.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Invalid(f"{path} is not a file.", code="not_a_transcript", details={"file": path.name})
+    return os.fdopen(descriptor, "rb")
+
+
+def hash_of(file: IO[bytes], size: int) -> tuple[str, int]:
+    """Return the SHA-256 of a file's first bytes, and how many of them there were."""
+    digest, left = sha256(), size
+    while left and (chunk := file.read(min(left, _CHUNK))):
+        digest.update(chunk)
+        left -= len(chunk)
+    return digest.hexdigest(), size - left
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Say what an error of the file system means. Raises: NotFound, Invalid, Limit."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {path}.", code="no_such_file", details={"file": path.name}) from None
+    except OSError as error:
+        if error.errno in _FULL:
+            raise Limit("The store of sessions has no room left; make some and try again.", code=STORAGE_FULL) from None
+        raise Invalid(
+            f"{path} cannot be read here: {error.strerror}.", code="unreadable", details={"file": path.name}
+        ) from None
+
+
+def _read(store: Store, copy: Path, digest: str, session_id: str, name: str, original: str | None) -> Intake:
+    refuse_foreign(copy, name)
+    size = complete_bytes(copy)
+    if size < copy.stat().st_size:
+        store.cut(copy, size)
+        with copy.open("rb") as file:
+            digest, _ = hash_of(file, size)
+    return Intake(copy, size, digest, overview_of(copy, session_id), original)
