@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 _LABELS = {
     SegmentKind.KEEPIT: "{who}, kept",
-    SegmentKind.INSTRUCTION: "{who}, standing instruction",
+    SegmentKind.INSTRUCTION: "{who}, rule",
     SegmentKind.FAILURE: "Failed",
     SegmentKind.TOOL: "Done",
     SegmentKind.SUMMARY: "{who}, summed up",

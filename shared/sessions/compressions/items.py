@@ -1,0 +1,172 @@
+"""What was said, in pieces that can be kept or left one by one, each with what it is worth.
+
+Prose falls into sentences, code into lines. Worth is what a piece tells for its length; where it stands in the session
+counts as well. Which pieces are kept is left to those who choose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from shared.sessions.compressions.gathering import Said, SaidKind, messages_in
+from shared.sessions.compressions.names import names_in
+from shared.sessions.compressions.segments import SegmentKind
+
+_LONGEST = 400
+_FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*([^\s`]{0,20})")
+_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z0-9\"'`(\[*À-Þ])|(?<=[。！？])")
+_WORD_END = re.compile(r"\s")
+_ASIDE = re.compile(
+    r"^\W*(?:now,? |next,? |first,? |ok(?:ay)?,? |great[,!.]* |perfect[,!.]* |good[,!.]* )?"
+    r"(?:let me|let['’]s|i['’]ll|i will|i am going to|i['’]m going to|i need to|i should)\b"
+    r"|^\W*(?:great|perfect|excellent|good|done|sure|certainly|of course|you['’]re (?:absolutely )?right)\b[^.]{0,30}$",
+    re.IGNORECASE,
+)
+_TELLS = re.compile(
+    r"\b(?:because|root cause|caused by|due to|so that|fix(?:ed|es)?|decid\w+|instead of|rather than|switch\w*|chose"
+    r"|must|never|always|important|problem|issue|bug|fail\w*|error|works?|passes|passed|todo|next step|remaining"
+    r"|summary|changed|added|removed|renamed|replaced|created|updated|means|turns out|conclusion|however|but|only)\b",
+    re.IGNORECASE,
+)
+_RULE = re.compile(
+    r"\b(?:always|never|must(?:n['’]t)?|from now on|make sure|only ever|under no circumstances|prefer(?:s|red)?"
+    r"|use \S+ (?:not|instead of|rather than)|\S+ instead of|stick (?:to|with)|avoid|ensure|important:)\b"
+    r"|(?:^|[.,;:!(-]\s*|\b(?:please|so|and|but|you)\s+)(?:do not|don['’]t|stop)\s+\w",
+    re.IGNORECASE,
+)
+_LONGEST_RULE = 300
+
+
+class Rank(IntEnum):
+    """What comes into a version before what, where there is room for both."""
+
+    RULE = 0
+    REQUEST = 1
+    WORDS = 2
+    REST = 3
+    """Thinking, reminders and what the tool itself said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A piece of what was said."""
+
+    said: int
+    """Its place in what was gathered."""
+    text: str
+    rank: Rank
+    worth: float
+    """Per character."""
+    line: int
+    """The line of its text it stands in."""
+    fence: str | None = None
+    """The language of the code block it stands in, which may be empty; None outside."""
+
+    @property
+    def cost(self) -> int:
+        """Characters it takes, with what joins it to the next."""
+        return len(self.text) + 1
+
+
+_BASES = {
+    SaidKind.HUMAN: 4.0, SaidKind.ASSISTANT: 1.0, SaidKind.SUMMARY: 0.9, SaidKind.DIGEST: 1.6, SaidKind.THINKING: 0.5,
+    SaidKind.META: 0.2, SaidKind.SYSTEM: 0.15,
+}  # fmt: skip
+_RANKS = {SaidKind.THINKING: Rank.REST, SaidKind.META: Rank.REST, SaidKind.SYSTEM: Rank.REST}
+_SIDECHAIN = 0.3
+_CODE = 0.4
+_REPEATED = 0.3
+_OPENING = 3
+"""Pieces at the beginning of a prompt, and as many at its end, that count whole; what is pasted lies between."""
+
+
+def items_of(gathered: Sequence[Said]) -> list[Item]:
+    """Return the pieces of all that was said in words, in order; what was said before is worth less."""
+    messages, last_of = messages_in(gathered), _concluding(gathered)
+    found: list[Item] = []
+    seen = set[str]()
+    for place, said in enumerate(gathered):
+        if said.call is None:
+            position = _position(said.message, messages) * (1.8 if place in last_of else 1.0)
+            for item in _items(place, said, position):
+                found.append(replace(item, worth=item.worth * _REPEATED) if item.text in seen else item)
+                seen.add(item.text)
+    return found
+
+
+def _concluding(gathered: Sequence[Said]) -> frozenset[int]:
+    """Return the places of the last words before a person speaks again, which say how it came out."""
+    found, last = set[int](), None
+    for place, said in enumerate(gathered):
+        if said.kind is SaidKind.HUMAN and last is not None:
+            found.add(last)
+        last = place if said.kind is SaidKind.ASSISTANT and not said.is_sidechain else last
+    return frozenset(found if last is None else {*found, last})
+
+
+def _position(message: int, messages: int) -> float:
+    if message * 10 < messages:
+        return 1.3
+    return 1.4 if (messages - message) * 7 <= messages else 1.0
+
+
+def _items(place: int, said: Said, position: float) -> Iterator[Item]:
+    parts = list(_parts(said.text))
+    base = _BASES[said.kind] * position * (_SIDECHAIN if said.is_sidechain else 1.0)
+    base *= 1.0 if said.mark is None else 1.0 + said.mark.weight / 100
+    for number, (text, line, fence) in enumerate(parts):
+        middle = _OPENING <= number < len(parts) - _OPENING and said.kind is SaidKind.HUMAN
+        worth = base * _cue(text, fence) * (0.35 if middle else 1.0)
+        yield Item(place, text, _rank(said, text, fence), worth, line, fence)
+
+
+def _cue(text: str, fence: str | None) -> float:
+    names = min(len(names_in(text)), 4)
+    if fence is not None:
+        return _CODE * (1 + 0.1 * names)
+    told = 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
+    return told * (1 + 0.25 * names)
+
+
+def _rank(said: Said, text: str, fence: str | None) -> Rank:
+    if said.kind is SaidKind.HUMAN:
+        return Rank.RULE if fence is None and is_rule(text) else Rank.REQUEST
+    if said.digest is SegmentKind.FAILURE:
+        return Rank.REQUEST
+    return _RANKS.get(said.kind, Rank.REST if said.is_sidechain else Rank.WORDS)
+
+
+def is_rule(text: str) -> bool:
+    """Whether a person's sentence tells how things are to be done from then on."""
+    return len(text) <= _LONGEST_RULE and not text.rstrip().endswith("?") and _RULE.search(text) is not None
+
+
+def _parts(text: str) -> Iterator[tuple[str, int, str | None]]:
+    """Yield the pieces of a text: each with the line it stands in, and the language of its code block."""
+    fence: str | None = None
+    for number, line in enumerate(text.splitlines()):
+        mark = _FENCE.match(line)
+        if mark is not None:
+            fence = mark[1] if fence is None else None
+        elif line.strip():
+            pieces = [line.rstrip()] if fence is not None and len(line) <= _LONGEST else _sentences(line.strip())
+            for piece in pieces:
+                yield piece, number, fence
+
+
+def _sentences(line: str) -> list[str]:
+    if len(line) <= _LONGEST // 2:
+        return [line]
+    return [piece for sentence in _SENTENCE_END.split(line) for piece in _chopped(sentence) if piece]
+
+
+def _chopped(text: str) -> Iterator[str]:
+    while len(text) > _LONGEST:
+        ends = [match.start() for match in _WORD_END.finditer(text, _LONGEST // 2, _LONGEST)]
+        end = ends[-1] if ends else _LONGEST
+        yield text[:end].strip()
+        text = text[end:].strip()
+    yield text

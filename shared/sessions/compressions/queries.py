@@ -1,0 +1,149 @@
+"""Reads of versions, of what they are made of so far, and of the jobs that make them; always of one app."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from shared.contracts.jobs import JobKind
+from shared.errors import NotFound
+from shared.outbox.models import Job
+from shared.sessions.models import (
+    Composition,
+    CompositionComponent,
+    Compression,
+    CompressionPart,
+    Making,
+    RecordedSession,
+)
+
+SESSION_JOBS = (JobKind.COMPRESS_SESSION, JobKind.COMPOSE_CONTEXT, JobKind.LEARN_FROM_SESSIONS)
+_VERSION_ID = re.compile(r"v(\d{3,9})")
+
+
+@dataclass(frozen=True)
+class SessionJob:
+    """A job about recorded sessions, and what it makes, where that is a version or a composition."""
+
+    job: Job
+    compression: Compression | None = None
+    session_id: str | None = None
+    composition: Composition | None = None
+
+
+def versions_of(
+    session: Session, session_key: int, limit: int | None = None, before: int | None = None
+) -> Sequence[Compression]:
+    """Return a session's versions that are whole, newest first; ``before`` is the number to go on below."""
+    query = select(Compression).where(Compression.session_key == session_key, Compression.state == Making.READY)
+    query = query if before is None else query.where(Compression.number < before)
+    return session.scalars(query.order_by(Compression.number.desc()).limit(limit)).all()
+
+
+def get_version(session: Session, recorded: RecordedSession, version_id: str) -> Compression:
+    """Return a version that is whole. Raises: NotFound."""
+    found = find_version(session, recorded.key, version_id)
+    if found is None or found.state != Making.READY:
+        state = "" if found is None else f" ({found.state})"
+        raise NotFound(
+            f"Session {recorded.session_id} has no version {version_id}{state}; list them under "
+            f"/api/memory/sessions/{recorded.session_id}/versions.",
+            details={"sessionId": recorded.session_id, "versionId": version_id},
+        )
+    return found
+
+
+def find_version(session: Session, session_key: int, version_id: str) -> Compression | None:
+    """Return a version in whatever state, or None."""
+    named = _VERSION_ID.fullmatch(version_id)
+    if named is None:
+        return None
+    mine = (Compression.session_key == session_key, Compression.number == int(named[1]))
+    return session.scalar(select(Compression).where(*mine))
+
+
+def working_of(session: Session, session_key: int) -> Compression | None:
+    """Return the version of a session that is being made, or None."""
+    mine = (Compression.session_key == session_key, Compression.state == Making.WORKING)
+    return session.scalar(select(Compression).where(*mine))
+
+
+def find_compression(session: Session, key: int) -> Compression | None:
+    """Return a version by its key, or None."""
+    return session.get(Compression, key, populate_existing=True)
+
+
+def lock_compression(session: Session, key: int) -> Compression | None:
+    """Return a version of a locked app and session, locked until the transaction ends, or None."""
+    query = select(Compression).where(Compression.key == key).with_for_update(key_share=True)
+    return session.scalar(query, execution_options={"populate_existing": True})
+
+
+def compression_of_job(session: Session, job_id: str) -> Compression | None:
+    """Return the version that a job makes, or None."""
+    return session.scalar(select(Compression).where(Compression.job_id == job_id))
+
+
+def lock_session_by_key(session: Session, key: int) -> RecordedSession | None:
+    """Return a session of a locked app, locked until the transaction ends, or None."""
+    query = select(RecordedSession).where(RecordedSession.key == key).with_for_update(key_share=True)
+    return session.scalar(query, execution_options={"populate_existing": True})
+
+
+def session_by_key(session: Session, key: int) -> RecordedSession | None:
+    """Return a session by its key, or None."""
+    return session.get(RecordedSession, key)
+
+
+def parts_of(session: Session, compression_key: int) -> dict[int, CompressionPart]:
+    """Return the parts of a version that are made, by their positions."""
+    query = select(CompressionPart).where(CompressionPart.compression_key == compression_key)
+    return {part.position: part for part in session.scalars(query.order_by(CompressionPart.position))}
+
+
+def compositions_with(session: Session, compression_keys: Collection[int]) -> Sequence[tuple[int, str, str]]:
+    """Return which compositions use some versions: the version's key, the composition's id and its name."""
+    query = select(CompositionComponent.compression_key, Composition.composition_id, Composition.name).distinct()
+    query = query.join(Composition, Composition.key == CompositionComponent.composition_key)
+    used = CompositionComponent.compression_key.in_(compression_keys)
+    rows = session.execute(query.where(used).order_by(Composition.name))
+    return [(key, composition_id, name) for key, composition_id, name in rows if key is not None]
+
+
+def made_from(session: Session, compression: Compression) -> Compression | None:
+    """Return a version that is being made from this one, or None."""
+    mine = (Compression.session_key == compression.session_key, Compression.source_number == compression.number)
+    return session.scalar(select(Compression).where(*mine, Compression.state == Making.WORKING))
+
+
+def session_jobs(session: Session, app_id: str, limit: int, before: int | None = None) -> Sequence[SessionJob]:
+    """Return an app's jobs about recorded sessions, newest first; ``before`` is the ``seq`` to go on below."""
+    query = select(Job).where(Job.app_id == app_id, Job.kind.in_(SESSION_JOBS))
+    query = query if before is None else query.where(Job.seq < before)
+    return _with_work(session, session.scalars(query.order_by(Job.seq.desc()).limit(limit)).all())
+
+
+def session_job(session: Session, app_id: str, job_id: str) -> SessionJob:
+    """Return one of them. Raises: NotFound."""
+    mine = (Job.app_id == app_id, Job.job_id == job_id, Job.kind.in_(SESSION_JOBS))
+    job = session.scalar(select(Job).where(*mine))
+    if job is None:
+        raise NotFound(f"App {app_id} has no job {job_id} about sessions; list them under /api/memory/jobs.")
+    return _with_work(session, [job])[0]
+
+
+def _with_work(session: Session, jobs: Sequence[Job]) -> list[SessionJob]:
+    ids = [job.job_id for job in jobs]
+    query = select(Compression, RecordedSession.session_id).where(Compression.job_id.in_(ids))
+    query = query.join(RecordedSession, RecordedSession.key == Compression.session_key)
+    made = {one.job_id: (one, session_id) for one, session_id in session.execute(query)}
+    composed = {one.job_id: one for one in session.scalars(select(Composition).where(Composition.job_id.in_(ids)))}
+    found = []
+    for job in jobs:
+        compression, session_id = made.get(job.job_id, (None, None))
+        found.append(SessionJob(job, compression, session_id, composed.get(job.job_id)))
+    return found
