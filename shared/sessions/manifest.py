@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import update
@@ -18,6 +19,7 @@ from sqlalchemy.orm import Session
 from shared.db.transactions import Transactions
 from shared.errors import Transient
 from shared.sessions import decay, queries
+from shared.sessions.compositions.record import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
 from shared.sessions.compressions.asking import MOST_DISTANCE, Aggressiveness, TierPreset
 from shared.sessions.models import (
     Composition,
@@ -123,11 +125,15 @@ def composition_entry(
         "name": composition.name,
         "createdAt": as_text(composition.created_at),
         "components": [_component(*one) for one in components],
-        "outputFile": f"composed/{composition.name}/composed.md",
+        "outputFile": f"composed/{composition.name}/{_document(composition)}",
         "totalTokens": composition.total_tokens,
         "totalMessages": composition.total_messages,
         "usedInSessions": list(composition.used_in_sessions),
     }
+
+
+def _document(composition: Composition) -> str:
+    return LINES_FILE if composition.digests and "md" not in composition.digests else MARKDOWN_FILE
 
 
 def as_text(at: datetime | None) -> str | None:
@@ -235,7 +241,14 @@ def _write_files(store: Store, app_id: str, project_id: str, shown: _Shown) -> N
         path = store.versions_folder(app_id, project_id, session_id) / "versions.json"
         if versions["versions"] or path.exists():
             store.write_json(path, versions)
+    for made in shown.manifest["compositions"].values():
+        _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)
     store.write_json(store.manifest(app_id, project_id), shown.manifest)
+
+
+def _write_changed(store: Store, path: Path, value: Any) -> None:
+    if not path.exists() or path.read_text("utf-8") != as_json(value):
+        store.write_json(path, value)
 
 
 def _mark_written(database: Transactions, shown: _Shown) -> None:
@@ -249,5 +262,4 @@ def write_configuration(store: Store, app_id: str, created_at: datetime, cache_m
     path = store.config(app_id)
     wanted = configuration(created_at, cache_mb, model)
     with store.manifest_lock(app_id, path.name):
-        if not path.exists() or path.read_text("utf-8") != as_json(wanted):
-            store.write_json(path, wanted)
+        _write_changed(store, path, wanted)

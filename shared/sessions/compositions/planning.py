@@ -50,6 +50,17 @@ class Wish:
         """The version that was asked for by name."""
         return next((one for one in self.candidates if f"v{one.number:03d}" == self.version_id), None)
 
+    @property
+    def waits_for_named(self) -> bool:
+        """Whether the version that was asked for by name is the one being made."""
+        return self.running is not None and f"v{self.running:03d}" == self.version_id
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the version that was asked for by name does not exist."""
+        by_name = self.version_id not in (AUTO, ORIGINAL)
+        return by_name and self.named is None and not self.waits_for_named
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -128,6 +139,8 @@ def _chosen(wish: Wish, share: int, terms: Terms) -> Planned:
         return _made(wish, share, wish.recompress, "asked for")
     if wish.version_id == ORIGINAL:
         return Planned(share, Way.ORIGINAL)
+    if wish.waits_for_named:
+        return Planned(share, Way.JOIN, wish.running, reason="asked for; it is being made already")
     if (named := wish.named) is not None:
         return _taken(wish, named, share)
     criteria = Criteria(max_tokens=max(1, share), min_freshness=terms.min_freshness, preserve_keepits=True)

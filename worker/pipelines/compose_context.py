@@ -1,0 +1,229 @@
+"""Composes a context from sessions once every version it needs is there.
+
+Sessions are read and files written with no transaction open; the composition is listed only by the transaction that
+ends the job, and its files are in place before that. A job that is killed begins anew and writes the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App
+from shared.apps.queries import get_app, lock_app
+from shared.causes import Cause
+from shared.clock import Clock
+from shared.db.engine import Database
+from shared.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYet, Purged
+from shared.outbox.models import JobState
+from shared.outbox.ownership import Claim, confirm
+from shared.sessions import manifest
+from shared.sessions.compositions import queries
+from shared.sessions.compositions.asking import CompositionAsked, OutputFormat
+from shared.sessions.compositions.documents import Composed, Read, Source, compose
+from shared.sessions.compositions.ending import complete, fail
+from shared.sessions.compositions.originals import Marked, Marks, segments_of
+from shared.sessions.compositions.queries import Row
+from shared.sessions.compositions.record import LINES_FILE, MARKDOWN_FILE
+from shared.sessions.compositions.requesting import PAYLOAD_KEY, Means, foresee, source_of, take_up
+from shared.sessions.compressions.rendering import segments_in
+from shared.sessions.compressions.segments import Segment
+from shared.sessions.decay import PINNED
+from shared.sessions.models import Composition, KeepitMarker, Making, Project
+from shared.sessions.queries import lock_project_by_key, markers_of
+from shared.sessions.store import Store
+from shared.sessions.transcripts.reading import read_turns
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+from worker.pipelines.ending import end
+
+SHORTEST_WAIT, LONGEST_WAIT = timedelta(seconds=5), timedelta(seconds=60)
+ACTOR, REASON = "rule:compose", "composed as asked"
+_WAITED_PER_WAIT = 4
+
+
+class Missing(AfterthoughtError):
+    """Something the composition was to be made of is not to be had; the message says what to do."""
+
+    code = "source_missing"
+
+
+class ComposeContext:
+    """The pipeline of ``compose_context`` jobs."""
+
+    def __init__(self, database: Database, clock: Clock, store: Store, metrics: Metrics, means: Means) -> None:
+        self._database = database
+        self._clock = clock
+        self._store = store
+        self._metrics = metrics
+        self._means = means
+        self._log = get_logger()
+
+    def __call__(self, claim: Claim) -> JobState:
+        """Carry the job out; return DONE or DEAD. Raises: NotYet, LeaseLost, Purged."""
+        try:
+            self._replan(claim)
+            composition, project, sources = self._read(claim)
+            composed = compose(composition.name, sources, composition.budget)
+            digests = self._write(claim, project, composition, composed)
+        except (Missing, Invalid, NotFound) as error:
+            return self._fail(claim, f"{error.code}: {error.message}")
+        return self._complete(claim, composed, digests)
+
+    def _replan(self, claim: Claim) -> None:
+        """Choose anew where a failed composition is tried again, or a version that was only joined is there."""
+        with self._database.read() as session:
+            rows = self._rows(session, claim)
+            if not _wants_replanning(_composition(session, claim), rows):
+                return
+        with self._database.write() as session:
+            app = _app(lock_app(session, claim.app_id), claim)
+            confirm(session, claim)
+            composition = _composition(session, claim)
+            project = lock_project_by_key(session, composition.project_key)
+            asked = CompositionAsked.model_validate(composition.request)
+            composition.state, composition.failure = Making.WORKING, None
+            foreseen = foresee(session, project, composition.name, asked)
+            take_up(session, app, composition, foreseen, self._cause(claim), self._means)
+
+    def _read(self, claim: Claim) -> tuple[Composition, Project, list[Source]]:
+        with self._database.read() as session:
+            composition = _composition(session, claim)
+            rows = self._rows(session, claim)
+            self._refuse(claim, rows)
+            project = session.get_one(Project, composition.project_key)
+            return composition, project, [self._source(session, project, row) for row in rows]
+
+    def _rows(self, session: Session, claim: Claim) -> list[Row]:
+        key = claim.payload[PAYLOAD_KEY]
+        return queries.rows_of(session, [key])[key]
+
+    def _refuse(self, claim: Claim, rows: Sequence[Row]) -> None:
+        """Raises: Missing for a version that failed, NotYet while one is being made."""
+        versions = [(row.recorded.session_id, row.compression) for row in rows if row.compression is not None]
+        for session_id, version in versions:
+            if version.state == Making.FAILED:
+                raise Missing(
+                    f"version {version.version_id} of session {session_id} failed; see why in its job "
+                    f"{version.job_id}, then ask for the composition again"
+                )
+        waiting = [version.version_id for _, version in versions if version.state == Making.WORKING]
+        if waiting:
+            raise NotYet(f"It waits for {len(waiting)} versions that are being made.", self._look_again(claim))
+
+    def _look_again(self, claim: Claim) -> datetime:
+        now = self._clock.now()
+        patience = (now - claim.created_at) / _WAITED_PER_WAIT
+        return now + min(LONGEST_WAIT, max(SHORTEST_WAIT, patience))
+
+    def _source(self, session: Session, project: Project, row: Row) -> Source:
+        read = self._reading(row, markers_of(session, row.recorded.key))
+        return source_of(project, row.project, row.recorded, row.compression, row.component.allocation, read)
+
+    def _reading(self, row: Row, markers: Iterable[KeepitMarker]) -> Read:
+        names = (row.recorded.app_id, row.project.project_id, row.recorded.session_id)
+        if row.compression is None:
+            path = self._store.original(*names)
+            return partial(_original, path, row.recorded.size_bytes, _marks(markers))
+        return partial(_version, self._store.versions_folder(*names) / f"{row.compression.file}.jsonl")
+
+    def _write(self, claim: Claim, project: Project, composition: Composition, composed: Composed) -> dict[str, str]:
+        folder = self._store.composition_folder(claim.app_id, project.project_id, composition.name)
+        wanted = CompositionAsked.model_validate(composition.request).output_format
+        with self._database.write() as session:
+            confirm(session, claim)  # Who was overtaken must not write over its successor's files.
+        digests = {}
+        if wanted is not OutputFormat.JSONL:
+            digests["md"] = self._store.write_text(folder / MARKDOWN_FILE, composed.markdown())
+        if wanted is not OutputFormat.MARKDOWN:
+            lines = composed.lines(composition.composition_id)
+            digests["jsonl"] = self._store.write_text(folder / LINES_FILE, lines)
+        return digests
+
+    def _complete(self, claim: Claim, composed: Composed, digests: dict[str, str]) -> JobState:
+        with self._database.write() as session:
+            cause = self._cause(claim)
+            _app(lock_app(session, claim.app_id), claim)
+            composition = _composition(session, claim)
+            project = lock_project_by_key(session, composition.project_key)
+            complete(session, project, composition, composed, digests, cause)
+            end(session, claim, JobState.DONE, cause.at)
+        self._metrics.contexts_composed.inc()
+        self._log.info(
+            "context_composed",
+            job_id=claim.job_id,
+            app_id=claim.app_id,
+            tokens=composed.tokens,
+            budget=composition.budget,
+        )
+        manifest.write(self._database, self._store, claim.app_id, project.project_id)
+        return JobState.DONE
+
+    def _fail(self, claim: Claim, why: str) -> JobState:
+        """End the job as a dead letter, and leave nothing of the composition but that it failed."""
+        with self._database.write() as session:
+            cause = self._cause(claim)
+            _app(lock_app(session, claim.app_id), claim)
+            composition = _composition(session, claim)
+            project = lock_project_by_key(session, composition.project_key)
+            fail(session, project, composition, why, cause)
+            end(session, claim, JobState.DEAD, cause.at, why)
+        folder = self._store.composition_folder(claim.app_id, project.project_id, composition.name)
+        self._store.remove(folder)
+        return JobState.DEAD
+
+    def _cause(self, claim: Claim) -> Cause:
+        return Cause(ACTOR, REASON, self._clock.now(), claim.job_id)
+
+
+def _app(app: App, claim: Claim) -> App:
+    if app.purge_epoch != claim.epoch:
+        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+    return app
+
+
+def _composition(session: Session, claim: Claim) -> Composition:
+    _app(get_app(session, claim.app_id), claim)
+    found = queries.composition_by_key(session, claim.app_id, claim.payload[PAYLOAD_KEY])
+    if found is None:
+        raise LeaseLost(f"The composition of job {claim.job_id} was removed.")
+    return found
+
+
+def _wants_replanning(composition: Composition, rows: Sequence[Row]) -> bool:
+    if composition.state == Making.FAILED:
+        return True
+    joined = [row.compression for row in rows if (row.component.recompress or {}).get("joined")]
+    is_over = [version is None or version.state != Making.WORKING for version in joined]
+    return bool(joined) and all(is_over)
+
+
+def _marks(markers: Iterable[KeepitMarker]) -> Marks:
+    found: dict[str, list[KeepitMarker]] = {}
+    for marker in markers:
+        found.setdefault(marker.message_uuid, []).append(marker)
+    return {
+        uuid: Marked(tuple(one.marker_id for one in those), any(one.weight_in_force >= PINNED for one in those))
+        for uuid, those in found.items()
+    }
+
+
+def _original(path: Path, size_bytes: int, marks: Marks) -> Iterable[Segment]:
+    _refuse_missing(path)
+    return segments_of(read_turns(path, size_bytes), marks)
+
+
+def _version(path: Path) -> Iterable[Segment]:
+    _refuse_missing(path)
+    return segments_in(path)
+
+
+def _refuse_missing(path: Path) -> None:
+    if not path.is_file():
+        raise Missing(
+            f"{path.name} is not in the store any more; make that version anew, or register the session again."
+        )
