@@ -19,6 +19,8 @@ from shared.causes import Cause
 from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER
 from shared.errors import Denied, Invalid
 
+FILE_ID_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$"
+"""Ids that also name files: they cannot leave their folder."""
 KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
 
 
@@ -104,6 +106,8 @@ LoopNow = Annotated[Loop, Depends(_loop)]
 AppInPath = Annotated[str, Path(alias="appId", pattern=APP_ID_PATTERN, examples=["chat"])]
 ConversationInPath = Annotated[str, Path(alias="conversationId", pattern=ID_PATTERN)]
 AppAsked = Annotated[str, Depends(_app_asked)]
+ProjectInPath = Annotated[str, Path(alias="projectId", pattern=FILE_ID_PATTERN, examples=["-home-ada-kites"])]
+RecordedInPath = Annotated[str, Path(alias="sessionId", pattern=FILE_ID_PATTERN)]
 MemoryInPath = Annotated[int, Path(alias="memoryId", ge=1, le=LARGEST_INTEGER)]
 JobInPath = Annotated[str, Path(alias="jobId", pattern=ID_PATTERN)]
 LimitInQuery = Annotated[int, Query(ge=1, le=200, description="Most items to return.")]

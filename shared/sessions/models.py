@@ -379,7 +379,7 @@ class SessionPassage(Base):
 
 
 class SessionWord(Base):
-    """A word of a passage, hashed with its app's salt: nothing readable, and nothing in common between apps."""
+    """A word of a passage, as a number that is another one in each app, so that no app's words slow another's."""
 
     __tablename__ = "session_words"
     __table_args__ = (Index("ix_session_words_passage_key", "passage_key"), {"sqlite_with_rowid": False})

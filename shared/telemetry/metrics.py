@@ -121,6 +121,7 @@ TICK_STEPS = (
     "scan_sessions",
     "tend_sessions",
     "age_sessions",
+    "index_sessions",
     "think",
 )
 
