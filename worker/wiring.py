@@ -25,6 +25,8 @@ from shared.llm.providers import make_chat
 from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
 from shared.presence import is_gone
+from shared.sessions.compositions.requesting import Means
+from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from shared.tuning.values import tuning_of
@@ -39,6 +41,7 @@ from worker.agent.summaries.model import ModelSummaryAgent
 from worker.agent.summaries.protocol import SummaryAgent
 from worker.courier import Courier
 from worker.pipelines.attempt import Attempts, Pipeline, Timing
+from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.deliver_webhook import DeliverWebhook
 from worker.pipelines.embed_messages import EmbedMessages
@@ -87,6 +90,9 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.SUMMARISE: summarise,
             JobKind.EMBED_MESSAGES: _embed_messages(settings, database, clock, agents.embedder, accountant),
             JobKind.INDEX_MESSAGES: IndexMessages(database, clock, metrics),
+            JobKind.COMPOSE_CONTEXT: ComposeContext(
+                database, clock, Store(settings.sessions_path), metrics, Means(settings.model, attempts)
+            ),
             JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, _courier(settings), metrics),
         },
         end_conversation=EndConversationByMessage(
