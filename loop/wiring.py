@@ -24,9 +24,11 @@ from loop.steps.forget_retrievals import ForgetRetrievals
 from loop.steps.mend_lanes import MendLanes
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
+from loop.steps.scan_sessions import ScanSessions
 from loop.steps.settle_energy import SettleEnergy
 from loop.steps.settle_facts import SettleFacts
 from loop.steps.step import Step
+from loop.steps.tend_sessions import TendSessions
 from loop.steps.think import ChooseAndThink
 from loop.steps.upkeep import Upkeep
 from loop.steps.wake_snoozed import WakeSnoozed
@@ -51,6 +53,9 @@ from shared.llm.embedders import embedder_name
 from shared.llm.providers import make_tool_chat
 from shared.outbox.retry import RetryRule
 from shared.presence import my_name
+from shared.sessions.registry.intake import Bounds
+from shared.sessions.registry.registering import Registrar
+from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from shared.tuning.values import tuning_of
@@ -81,6 +86,9 @@ class Loop:
     notices: Notices
     hub: Hub
     searching: Searching
+    store: Store
+    """Where the files of recorded sessions lie."""
+    registrar: Registrar
     admin_token: str
     draining: Event = field(default_factory=Event)
     """Set once the process was asked to stop; readiness is false from then on."""
@@ -138,6 +146,7 @@ class _Base:
     regulator: Regulator
     hub: Hub
     draining: Event
+    store: Store
 
 
 def wire(settings: Settings, clock: Clock | None = None) -> Loop:
@@ -160,6 +169,8 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         notices=_notices(base, ticker),
         hub=base.hub,
         searching=searching,
+        store=base.store,
+        registrar=Registrar(base.database, base.store, Bounds(settings.sessions_max_mb)),
         admin_token=read_or_make_admin_token(settings),
         draining=base.draining,
         drains=drains if thinker is None else [*drains, thinker.drain],
@@ -189,6 +200,7 @@ def _base(settings: Settings, clock: Clock) -> _Base:
         regulator=Regulator(fenced, clock, rules),
         hub=Hub(),
         draining=Event(),
+        store=Store(settings.sessions_path),
     )
 
 
@@ -197,15 +209,24 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
     fenced, clock, regulator = base.fenced, base.clock, base.regulator
     steps: list[Step] = [
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
-        FinishErasures(fenced), MendLanes(fenced, clock), AskForFacts(fenced, clock, base.settings.job_max_attempts),
+        FinishErasures(fenced, base.store), MendLanes(fenced, clock),
+        AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.redis, base.metrics),
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
         ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
+        _scan(base), TendSessions(fenced, clock, base.store, base.metrics),
     ]  # fmt: skip
     if thinker is not None:
         steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(base.settings), regulator.level), thinker))
     return steps
+
+
+def _scan(base: _Base) -> ScanSessions:
+    settings = base.settings
+    registrar = Registrar(base.fenced, base.store, Bounds(settings.sessions_max_mb))
+    seconds = settings.sessions_scan_seconds
+    return ScanSessions(base.fenced, base.clock, base.store, registrar, seconds, base.metrics)
 
 
 def _publish(base: _Base) -> PublishEvents:

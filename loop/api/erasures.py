@@ -13,13 +13,17 @@ from loop.api.dependencies import Desk
 from loop.api.schemas.erasures import Erased, Receipt
 from loop.api.writes import Done
 from loop.queue_contents import QUEUED_TEXT, count_text, forget_past
+from loop.wiring import Loop
 from shared.apps.models import DATABASE_LOG, Erasure
 from shared.errors import Transient
 from shared.outbox.models import JobState
 from shared.outbox.queries import count_ended_at
+from shared.sessions.forgetting import SESSION_FILES, clear_files
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval
 
+_OF_EVERYTHING = "data"
+"""The scope of an erasure of all that an app has."""
 _SCRUBS = 2
 _UNSCRUBBED = (
     "Everything was deleted, but a reader kept the database's log from being emptied, so deleted text may still stand "
@@ -37,7 +41,8 @@ def erased(desk: Desk, session: Session, erasure: Erasure) -> Done:
 
 def open_receipt(session: Session, erasure: Erasure) -> None:
     """Say in a receipt that is yet to be committed what is not yet known or done."""
-    erasure.left = erasure.left | {DATABASE_LOG: 1, QUEUED_TEXT: None}
+    files = {SESSION_FILES: 1} if erasure.scope == _OF_EVERYTHING else {}
+    erasure.left = erasure.left | {DATABASE_LOG: 1, QUEUED_TEXT: None} | files
     session.flush()
 
 
@@ -49,6 +54,8 @@ def complete(desk: Desk, erasure: Erasure) -> Erasure:
         DATABASE_LOG: 0 if _scrub(loop.database.scrub) else 1,
         QUEUED_TEXT: count_text(loop.redis, erasure.app_id),
     }
+    if SESSION_FILES in erasure.left:
+        erasure.left = erasure.left | {SESSION_FILES: _clear_files(loop, erasure.app_id)}
     _count_cancelled(desk, erasure)
     removal = FactRemoval.CLEARED if erasure.scope == "facts" else FactRemoval.ERASED
     loop.metrics.facts_removed.labels(removal).inc(erasure.erased.get("facts", 0))
@@ -78,6 +85,15 @@ def _answer(erasure: Erasure) -> Erased:
     counted = ("memories",) if erasure.scope == "memories" else _COUNTED
     deleted = sum(erasure.erased.get(store, 0) for store in counted)
     return Erased(deleted_count=deleted, receipt=Receipt.of(erasure), note=note_on(erasure))
+
+
+def _clear_files(loop: Loop, app_id: str) -> int:
+    """Remove the files of an app's sessions; 1 where that has to be tried again."""
+    try:
+        return clear_files(loop.database, loop.store, app_id)
+    except (Transient, OSError) as error:
+        get_logger().warning("session_files_left", app_id=app_id, error=type(error).__name__)
+        return 1
 
 
 def _scrub(scrub: Callable[[], None]) -> bool:

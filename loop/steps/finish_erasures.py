@@ -6,10 +6,12 @@ and the scrub; the receipt says so until this step has made it good.
 
 from __future__ import annotations
 
-from shared.apps.models import DATABASE_LOG
-from shared.apps.queries import unscrubbed_erasures
+from shared.apps.models import DATABASE_LOG, Erasure
+from shared.apps.queries import erasures_with_files, unscrubbed_erasures
 from shared.db.transactions import Transactions
 from shared.errors import Transient
+from shared.sessions.forgetting import SESSION_FILES, clear_files
+from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 
 _PATIENCE_SECONDS = 0.05
@@ -21,12 +23,14 @@ class FinishErasures:
     name = "finish_erasures"
     every_seconds = 5.0
 
-    def __init__(self, database: Transactions) -> None:
+    def __init__(self, database: Transactions, store: Store) -> None:
         self._database = database
+        self._store = store
         self._log = get_logger()
 
     def run(self) -> bool:
-        """Scrub if any receipt asks for it, and complete those that stood before."""
+        """Scrub if any receipt asks for it, and complete those that stood before; remove files that are left."""
+        self._clear_files()
         with self._database.read() as session:
             waiting = [one.erasure_id for one in unscrubbed_erasures(session)]
         if not waiting:
@@ -38,6 +42,19 @@ class FinishErasures:
             return False
         self._complete(waiting)
         return False
+
+    def _clear_files(self) -> None:
+        with self._database.read() as session:
+            waiting = {one.erasure_id: one.app_id for one in erasures_with_files(session, SESSION_FILES)}
+        for erasure_id, app_id in waiting.items():
+            try:
+                left = clear_files(self._database, self._store, app_id)
+            except (Transient, OSError) as error:
+                self._log.warning("session_files_left", app_id=app_id, error=type(error).__name__)
+                continue
+            with self._database.write() as session:
+                erasure = session.get_one(Erasure, erasure_id)
+                erasure.left = erasure.left | {SESSION_FILES: left}
 
     def _complete(self, waiting: list[str]) -> None:
         with self._database.write() as session:

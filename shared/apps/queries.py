@@ -98,6 +98,11 @@ def unscrubbed_erasures(session: Session) -> Sequence[Erasure]:
     return session.scalars(select(Erasure).where(Erasure.left[DATABASE_LOG].as_integer() == 1)).all()
 
 
+def erasures_with_files(session: Session, counted_as: str) -> Sequence[Erasure]:
+    """Return the receipts after whose erasure files may still lie in a store."""
+    return session.scalars(select(Erasure).where(Erasure.left[counted_as].as_integer() > 0)).all()
+
+
 def idempotency_key(session: Session, caller: str, key: str) -> IdempotencyKey | None:
     """Return the remembered answer to a caller's key."""
     return session.scalar(select(IdempotencyKey).where(IdempotencyKey.caller == caller, IdempotencyKey.key == key))

@@ -45,6 +45,8 @@ from shared.outbox.queries import jobs_of_conversation
 from shared.profiles import consent
 from shared.profiles.gate import agrees, note
 from shared.profiles.models import AuditKind
+from shared.sessions import forgetting as session_forgetting
+from shared.sessions import queries as session_queries
 from shared.summaries import writing as summaries
 from shared.tuning.changing import forget as forget_tuning
 
@@ -74,6 +76,7 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     forgetting.part_from(session, Origin.app_id == app_id)
     erased |= consent.forget_all(session, app_id)
     forget_tuning(session, app_id)
+    erased |= session_forgetting.forget_app(session, app_id)
     erased |= index_forgetting.forget_app(session, app_id)
     erased["answers"] = rows_changed(session, delete(Answer).where(Answer.app_id == app_id))
     erased["messages"] = rows_changed(session, delete(Message).where(Message.app_id == app_id))
@@ -84,6 +87,7 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
         | queries.rows_of_app(session, app_id)
         | fact_forgetting.left_of_app(session, app_id)
         | consent.left_of_app(session, app_id)
+        | session_queries.left_of_app(session, app_id)
         | index_forgetting.left_of_app(session, app_id)
     )
     left |= {"events": count_events(session, app_id), "webhooks": count_webhooks(session, app_id)}
@@ -197,6 +201,7 @@ def left_of_app(session: Session, app_id: str) -> dict[str, int]:
     return (
         forgetting.left_of_app(session, app_id)
         | summaries.left_of_app(session, app_id)
+        | session_forgetting.left_of_semantic(session, app_id)
         | {
             "idempotencyKeys": queries.count_idempotency_keys(session, app_id),
             "unfinishedJobs": queries.count_unfinished_jobs(session, app_id, _MEMORY_WORK),
@@ -214,6 +219,7 @@ def _forget_memories(session: Session, app: App, now: datetime, work: Collection
     erased = {"unfinishedJobs": len(stopped)}
     erased |= forgetting.forget_all(session, app.app_id)
     erased |= summaries.forget_all(session, app.app_id)
+    erased |= session_forgetting.forget_semantic(session, app.app_id)
     erased["idempotencyKeys"] = _forget_answers(session, app.app_id)
     return erased
 

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from shared.db.counting import count
 from shared.errors import NotFound
 from shared.outbox.models import FINISHED, Job
+from shared.sessions.claims import Claims, ProjectClaim, SessionClaim
 from shared.sessions.models import (
     Composition,
     CompositionComponent,
@@ -209,9 +210,10 @@ def changes_of(
 
 
 def projects_to_scan(session: Session, scanned_before: datetime, limit: int) -> Sequence[Project]:
-    """Return projects with a folder to look through, the one looked through longest ago first."""
+    """Return projects whose folder is looked through for new sessions, the one looked through longest ago first."""
     due = or_(Project.scanned_at.is_(None), Project.scanned_at <= scanned_before)
-    query = select(Project).where(Project.source_folder.is_not(None), due)
+    registers = Project.settings["autoRegisterNewSessions"].as_boolean().is_(True)
+    query = select(Project).where(Project.source_folder.is_not(None), registers, due)
     return session.scalars(query.order_by(Project.scanned_at.nulls_first(), Project.key).limit(limit)).all()
 
 
@@ -235,17 +237,36 @@ def left_composing(session: Session, limit: int) -> Sequence[Composition]:
     return session.scalars(query.limit(limit)).all()
 
 
-def working_versions(session: Session, session_keys: Collection[int]) -> set[int]:
-    """Return the keys of those sessions of which a version is being made."""
-    query = select(Compression.session_key)
-    query = query.where(Compression.session_key.in_(session_keys), Compression.state == Making.WORKING)
-    return set(session.scalars(query))
+def find_claims(session: Session, app_id: str) -> Claims:
+    """Return which files of the store an app's rows name."""
+    projects = session.scalars(select(Project).where(Project.app_id == app_id)).all()
+    return Claims({one.project_id: _claim(session, one) for one in projects})
 
 
-def standing_compositions(session: Session, project_key: int) -> set[str]:
-    """Return the names of a project's compositions that are whole or being made."""
-    kept = Composition.state != Making.FAILED
-    return set(session.scalars(select(Composition.name).where(Composition.project_key == project_key, kept)))
+def _claim(session: Session, project: Project) -> ProjectClaim:
+    names = dict(session.execute(_keys_and_ids(project.key)).tuples())
+    files: dict[int, set[str]] = {key: set() for key in names}
+    working: set[int] = set()
+    query = select(Compression.session_key, Compression.state, Compression.file)
+    query = query.join(RecordedSession, RecordedSession.key == Compression.session_key)
+    for key, state, file in session.execute(query.where(RecordedSession.project_key == project.key)):
+        if state == Making.WORKING:
+            working.add(key)
+        elif state == Making.READY and file is not None and key in files:
+            files[key].add(file)
+    sessions = {name: SessionClaim(frozenset(files[key]), key in working) for key, name in names.items()}
+    return ProjectClaim(sessions, _composing(session, project.key))
+
+
+def _keys_and_ids(project_key: int) -> Select[int, str]:
+    query = select(RecordedSession.key, RecordedSession.session_id)
+    return query.where(RecordedSession.project_key == project_key)
+
+
+def _composing(session: Session, project_key: int) -> dict[str, bool]:
+    query = select(Composition.name, Composition.state)
+    query = query.where(Composition.project_key == project_key, Composition.state != Making.FAILED)
+    return {name: state == Making.WORKING for name, state in session.execute(query)}
 
 
 def left_of_app(session: Session, app_id: str) -> dict[str, int]:

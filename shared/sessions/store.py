@@ -160,6 +160,10 @@ class Store:
         """Return a name in the cache that nobody has, for a file that is yet to get its place."""
         return self.cache(app_id) / f"{UNFINISHED}{secrets.token_hex(8)}"
 
+    def parts_of(self, app_id: str, path: Path) -> tuple[str, ...]:
+        """Return the names that lead from an app's folder to a file of it."""
+        return path.relative_to(self.app(app_id)).parts
+
     def apps(self) -> list[str]:
         """Return the names of the folders of apps."""
         if not self.root.is_dir():

@@ -158,7 +158,7 @@ def test_an_erasure_that_a_reader_or_a_crash_cut_short_is_finished_later(
 ) -> None:
     monkeypatch.setattr("shared.db.engine.BUSY_TIMEOUT_SECONDS", 0.05)
     with open_api(sqlite_url, tmp_path / "home") as api:
-        path, step = _fill(api), FinishErasures(api.loop.database)
+        path, step = _fill(api), FinishErasures(api.loop.database, api.loop.store)
         with api.loop.database.read() as reader:
             _read_something(reader)
             cut = api.ask("DELETE", f"{path}/data")

@@ -192,7 +192,7 @@ def test_a_clear_that_stands_is_erased_by_the_loop_with_a_receipt(api: Api) -> N
     settle(api)
     [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
     assert (receipt["scope"], receipt["erased"]["facts"], receipt["left"]["databaseLog"]) == ("facts", 1, 1)
-    FinishErasures(api.loop.database).run()
+    FinishErasures(api.loop.database, api.loop.store).run()
     [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
     assert {store: left for store, left in receipt["left"].items() if left} == {"queuedText": None} or not any(
         receipt["left"].values()
