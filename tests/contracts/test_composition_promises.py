@@ -185,7 +185,7 @@ def test_the_longer_it_waits_the_more_rarely_it_looks(shop: Shop) -> None:
     shop.register("s1", 40)
     shop.ask("start", "s1", budget=1000)
     seen = []
-    for _ in range(12):
+    for _ in range(18):
         wait_once(shop)
         [job] = shop.house.jobs(kind=JobKind.COMPOSE_CONTEXT)
         seen.append((job.due_at - shop.house.clock.now()).total_seconds())
