@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, and_, exists, func, or_, select
+from sqlalchemy import and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.errors import NotFound
@@ -52,18 +52,27 @@ class Facts:
 
 def facts_of(session: Session, app_id: str, project: Project | None) -> list[Facts]:
     """Return what is known about an app's sessions, or about those of a project and those linked to it."""
-    columns = (
-        RecordedSession.key, RecordedSession.session_id, Project.project_id, RecordedSession.original_tokens,
-        RecordedSession.size_bytes, RecordedSession.first_timestamp, RecordedSession.last_timestamp,
-        RecordedSession.details,
-    )  # fmt: skip
-    query = select(*columns, Project.key).join(Project, Project.key == RecordedSession.project_key)
+    query = select(RecordedSession, Project.project_id).join(Project, Project.key == RecordedSession.project_key)
     query = query.where(RecordedSession.app_id == app_id)
     if project is not None:
         linked = select(ProjectLink.session_key).where(ProjectLink.target_key == project.key)
         query = query.where(or_(RecordedSession.project_key == project.key, RecordedSession.key.in_(linked)))
-    rows: Sequence[Row[Any]] = session.execute(query.order_by(RecordedSession.key)).all()
-    return [Facts(*row[:8], is_linked=project is not None and row[8] != project.key) for row in rows]
+    rows = session.execute(query.order_by(RecordedSession.key)).all()
+    return [_facts(one, project_id, project) for one, project_id in rows]
+
+
+def _facts(one: RecordedSession, project_id: str, asked: Project | None) -> Facts:
+    return Facts(
+        key=one.key,
+        session_id=one.session_id,
+        project_id=project_id,
+        original_tokens=one.original_tokens,
+        size_bytes=one.size_bytes,
+        first=one.first_timestamp,
+        last=one.last_timestamp,
+        details=one.details,
+        is_linked=asked is not None and one.project_key != asked.key,
+    )
 
 
 def postings(session: Session, app_id: str, word: int, at_most: int) -> Sequence[Posting]:

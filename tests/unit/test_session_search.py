@@ -1,0 +1,184 @@
+"""What sessions are found by, in which order, and what is shown of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.indexing.words import query_words
+from shared.sessions.compositions.selecting import Candidate, Instead
+from shared.sessions.searching.passages import LONGEST, MOST_OF_A_SESSION, passages_of, pieces
+from shared.sessions.searching.queries import Facts
+from shared.sessions.searching.ranking import found, recency, weights, with_recency
+from shared.sessions.searching.snippets import LONGEST as LONGEST_SNIPPET
+from shared.sessions.searching.snippets import snippet_of
+from shared.sessions.searching.suggesting import Past, Situation, nearness, suggest
+from shared.sessions.searching.wanted import Wanted, matched_files, matched_topics
+from shared.sessions.searching.words import numbers_of
+from shared.sessions.transcripts.turns import Turn, TurnKind
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+FACTS = Facts(1, "s1", "-work", 1000, 5000, NOW - timedelta(days=2), NOW, {"cwd": "/work/kites", "primaryTopics": []})
+
+
+def turn(position: int, kind: TurnKind, text: str, **more: object) -> Turn:
+    return Turn(position, f"u{position}", kind, text, **more)  # type: ignore[arg-type]
+
+
+@given(st.text(max_size=6000))
+def test_a_text_is_cut_into_pieces_that_lose_nothing_but_white_space_and_an_endless_tail(text: str) -> None:
+    cut = list(pieces(text))
+    assert all(0 < len(one) <= LONGEST for one in cut)
+    kept, said = "".join("".join(cut).split()), "".join(text.split())
+    assert said.startswith(kept)
+    assert kept == said or len(cut) == 8
+
+
+def test_passages_are_what_was_asked_and_answered_and_a_line_for_each_use_of_a_tool() -> None:
+    turns = [
+        turn(0, TurnKind.HUMAN, "Fix the retry."),
+        turn(1, TurnKind.THINKING, "hmm"),
+        turn(2, TurnKind.TOOL_USE, "{}", tool_name="Edit", tool_input={"file_path": "a/up.py", "old_string": "x"}),
+        turn(3, TurnKind.TOOL_RESULT, "fine"),
+        turn(4, TurnKind.TOOL_RESULT, "Error: no such file\nTraceback", is_error=True),
+        turn(5, TurnKind.META, "<hook>"),
+        turn(6, TurnKind.ASSISTANT, "Done."),
+        turn(7, TurnKind.HUMAN, "a sub-agent's order", is_sidechain=True),
+    ]
+    assert [(one.kind, one.text, one.message_uuid) for one in passages_of(turns)] == [
+        ("human", "Fix the retry.", "u0"),
+        ("tool_use", "Edit a/up.py", "u2"),
+        ("tool_result", "Error: no such file Traceback", "u4"),
+        ("assistant", "Done.", "u6"),
+    ]
+
+
+def test_of_a_very_long_session_passages_of_the_whole_are_kept_and_every_prompt() -> None:
+    kinds = [TurnKind.HUMAN if number % 50 == 0 else TurnKind.ASSISTANT for number in range(5000)]
+    kept = passages_of(turn(number, kind, f"said {number}") for number, kind in enumerate(kinds))
+    assert len(kept) <= MOST_OF_A_SESSION
+    assert sum(one.kind == "human" for one in kept) == 100
+    places = [int(one.text.split()[1]) for one in kept]
+    assert places == sorted(places)
+    fifths = [sum(1000 * n <= place < 1000 * (n + 1) for place in places) for n in range(5)]
+    assert min(fifths) > 30
+
+
+def test_prompts_beyond_what_fits_are_thinned_too() -> None:
+    kept = passages_of(turn(number, TurnKind.HUMAN, f"said {number}") for number in range(3000))
+    assert 0 < len(kept) <= MOST_OF_A_SESSION
+
+
+def test_the_same_word_is_another_number_in_another_app() -> None:
+    assert numbers_of("notes", ["kite"]) != numbers_of("mail", ["kite"])
+    assert all(0 <= number < 2**56 for number in numbers_of("notes", ["kite", "\ud800", ""]))
+
+
+def test_a_rare_word_counts_for_more_and_a_name_of_code_for_more_still() -> None:
+    worth = weights({"common": 500, "rare": 2, "name": 2}, frozenset({"name"}), 1000)
+    assert worth["common"] < worth["rare"] < worth["name"] == pytest.approx(1.5 * worth["rare"])
+
+
+def test_a_session_counts_by_its_best_passage_and_a_little_by_its_next_ones() -> None:
+    worth = {"a": 1.0, "b": 1.0}
+    postings = {"a": [(1, 10, None), (2, 10, None), (3, 20, None), (4, 30, 7)], "b": [(3, 20, None)]}
+    scores = {(one.session_key, one.compression_key): (one.score, one.best) for one in found(postings, worth)}
+    assert scores == {(10, None): (0.6, 1), (20, None): (1.0, 3), (30, 7): (0.5, 4)}
+
+
+def test_being_recent_adds_a_tenth_at_most() -> None:
+    assert with_recency(1.0, NOW, NOW) == pytest.approx(1.1)
+    assert recency(NOW - timedelta(days=60), NOW) == pytest.approx(0.5)
+    assert recency(None, NOW) == 0
+
+
+def test_a_snippet_shows_the_words_where_most_of_them_stand_together() -> None:
+    text = "kite. " + "filler words " * 60 + "the kite flew over parse_config in the wind " + "more " * 100
+    shown = snippet_of(text, query_words("kite parse_config"))
+    assert len(shown.text) <= LONGEST_SNIPPET
+    assert [shown.text[a:b] for a, b in shown.marks] == ["kite", "parse_config"]
+
+
+@given(st.text(max_size=2000), st.text(max_size=40))
+def test_marks_always_lie_within_the_snippet_and_on_words_that_were_asked_for(text: str, asked: str) -> None:
+    shown = snippet_of(text, query_words(asked))
+    assert shown.text in text
+    assert all(0 <= a < b <= len(shown.text) for a, b in shown.marks)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "touched", "expected"),
+    [
+        ("up.py", ["/work/a/up.py", "/work/a/startup.py"], ["/work/a/up.py"]),
+        ("/work/a/up.py", ["a/up.py"], ["a/up.py"]),
+        ("b/up.py", ["/work/a/up.py"], []),
+        ("", ["/work/a/up.py"], []),
+    ],
+    ids=["by its name", "from elsewhere", "another folder", "nothing"],
+)
+def test_a_file_is_meant_by_its_path_or_the_end_of_it(wanted: str, touched: list[str], expected: list[str]) -> None:
+    assert matched_files((wanted,), touched) == expected
+
+
+def test_a_topic_is_meant_by_a_part_of_it_in_any_case() -> None:
+    assert matched_topics(("UPLOAD", ""), ["uploader", "kites"]) == ["uploader"]
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "is_in"),
+    [(None, None, True), (NOW, None, True), (NOW + timedelta(1), None, False), (None, NOW - timedelta(3), False)],
+)
+def test_a_session_is_in_time_when_a_part_of_it_is(since: datetime, until: datetime, is_in: bool) -> None:
+    assert Wanted(since=since, until=until).is_in_time(FACTS) is is_in
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "near"),
+    [("/a/b", "/a/b", 1.0), ("/a/b/c", "/a/b", 0.5), ("/a", "/a/b/c", 1 / 3), ("/a/b", "/a/c", 0), ("/a", "/", 0)],
+)
+def test_a_folder_is_near_to_those_within_and_above_it(mine: str, other: str, near: float) -> None:
+    assert nearness(mine, other) == pytest.approx(near)
+    assert nearness(mine, None) == 0
+
+
+def past(key: int, tokens: int = 1000, files: tuple[str, ...] = (), *versions: Candidate, **details: object) -> Past:
+    about = {"primaryTopics": [], **details}
+    facts = replace(FACTS, key=key, session_id=f"s{key}", original_tokens=tokens, details=about, last=NOW)
+    return Past(facts, files, versions)
+
+
+def test_a_session_with_the_same_files_goes_before_one_from_the_same_folder() -> None:
+    situation = Situation(10_000, "/work/kites", ("/work/kites/up.py",))
+    same_file, same_folder = past(1, 1000, ("/work/kites/up.py",)), past(2, 1000, (), cwd="/work/kites")
+    chosen = suggest(situation, [same_folder, same_file], NOW)
+    assert [one.past.facts.key for one in chosen] == [1, 2]
+    assert chosen[0].files == ("/work/kites/up.py",)
+    assert sum(chosen[0].parts.values()) == pytest.approx(chosen[0].relevance)
+
+
+def test_what_fits_is_suggested_whole_a_version_where_not_and_a_new_one_where_none_serves() -> None:
+    version = Candidate(3, 900, 10.0, source_bytes=5000)
+    pasts = [past(3, 400), past(2, 9000, (), version), past(1, 9000)]
+    chosen = {one.past.facts.key: one for one in suggest(Situation(4000), pasts, NOW)}
+    assert (chosen[3].choice, chosen[3].tokens) == (Instead.ORIGINAL, 400)
+    assert (chosen[2].choice, chosen[2].tokens) == (version, 900)
+    assert chosen[1].choice is Instead.NEW
+    assert chosen[1].ratio is not None and -(-9000 // chosen[1].ratio) <= chosen[1].tokens
+
+
+@given(
+    st.integers(100, 20_000),
+    st.lists(st.tuples(st.integers(0, 10**6), st.lists(st.integers(1, 30_000), max_size=3)), max_size=15),
+)
+def test_suggestions_together_never_take_more_than_the_budget(
+    budget: int, sessions: list[tuple[int, list[int]]]
+) -> None:
+    pasts = [
+        past(key, tokens, (), *(Candidate(n, size, 5.0) for n, size in enumerate(sizes)))
+        for key, (tokens, sizes) in enumerate(sessions)
+    ]
+    assert sum(one.tokens for one in suggest(Situation(budget), pasts, NOW)) <= budget
