@@ -19,6 +19,7 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of
 from shared.events.addresses import guard_of
+from shared.llm.calls import EXTRACTIVE
 from shared.llm.embedders import make_embedder, make_embedder_by_name
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_chat
@@ -36,12 +37,16 @@ from worker.agent.facts.model import ModelFactAgent
 from worker.agent.facts.protocol import FactAgent
 from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import MemoryAgent
+from worker.agent.sessions.extractive import ExtractiveCompressionAgent
+from worker.agent.sessions.model import ModelCompressionAgent
+from worker.agent.sessions.protocol import CompressionAgent
 from worker.agent.summaries.extractive import ExtractiveSummaryAgent
 from worker.agent.summaries.model import ModelSummaryAgent
 from worker.agent.summaries.protocol import SummaryAgent
 from worker.courier import Courier
 from worker.pipelines.attempt import Attempts, Pipeline, Timing
 from worker.pipelines.compose_context import ComposeContext
+from worker.pipelines.compress_session import CompressSession
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.deliver_webhook import DeliverWebhook
 from worker.pipelines.embed_messages import EmbedMessages
@@ -90,6 +95,9 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.SUMMARISE: summarise,
             JobKind.EMBED_MESSAGES: _embed_messages(settings, database, clock, agents.embedder, accountant),
             JobKind.INDEX_MESSAGES: IndexMessages(database, clock, metrics),
+            JobKind.COMPRESS_SESSION: CompressSession(
+                database, clock, agents.sessions.get, Store(settings.sessions_path), accountant, metrics
+            ),
             JobKind.COMPOSE_CONTEXT: ComposeContext(
                 database, clock, Store(settings.sessions_path), metrics, Means(settings.model, attempts)
             ),
@@ -118,22 +126,26 @@ def _courier(settings: Settings) -> Courier:
 
 @dataclass(frozen=True)
 class Agents:
-    """Who thinks: of memories, of facts, of summaries, and of what means the same."""
+    """Who thinks: of memories, of facts, of summaries, of recorded sessions, and of what means the same."""
 
     memories: MemoryAgent
     facts: FactAgent
     summaries: SummaryAgent
+    sessions: Mapping[str, CompressionAgent]
+    """By name: a version says by whom it is to be made."""
     embedder: Embedder
 
 
 def build_agents(settings: Settings) -> Agents:
     """Return the agents of the settings: a model when one is named, else the extractive ones."""
     embedder = make_embedder(settings.embedding, settings.ollama_host, settings.model_timeout_seconds)
+    sessions: dict[str, CompressionAgent] = {EXTRACTIVE: ExtractiveCompressionAgent()}
     if settings.model is None:
-        return Agents(ExtractiveAgent(), ExtractiveFactAgent(), ExtractiveSummaryAgent(), embedder)
+        return Agents(ExtractiveAgent(), ExtractiveFactAgent(), ExtractiveSummaryAgent(), sessions, embedder)
     chat = make_chat(settings.model, settings.ollama_host, settings.model_context_tokens)
     how = (chat, settings.model, settings.model_context_tokens, settings.model_timeout_seconds)
-    return Agents(ModelAgent(*how), ModelFactAgent(*how), ModelSummaryAgent(*how), embedder)
+    sessions[settings.model] = ModelCompressionAgent(*how)
+    return Agents(ModelAgent(*how), ModelFactAgent(*how), ModelSummaryAgent(*how), sessions, embedder)
 
 
 def retry_rule(settings: Settings) -> RetryRule:

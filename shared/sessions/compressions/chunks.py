@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.llm.tokens import LAST_RESORT
+from shared.llm.tokens import most_tokens
 from shared.sessions.compressions.drafting import Draft, Line, fragment
 from shared.sessions.compressions.filling import open_items, rooms
 from shared.sessions.compressions.gathering import SaidKind
@@ -21,6 +21,8 @@ _NAMES_SHARE = 0.2
 """Of a tier's room what is left for names."""
 _LEAST_ROOM = 80
 """Characters below which nothing is asked for."""
+NAMED_TOKENS = 16
+"""What a piece takes beside its text when it is shown with its number and who says it."""
 _SPOKEN = (Rank.RULE, Rank.REQUEST, Rank.WORDS, Rank.REST)
 _MUST_KEEP = 40
 
@@ -69,11 +71,11 @@ def condensed_of(rows: Sequence[Mapping[str, Any]]) -> Condensed:
     return Condensed(tuple(rows[0]["kept"]), lines)
 
 
-def chunks_of(draft: Draft, most_tokens: int) -> list[Chunk]:
-    """Divide what is open into chunks of at most so many tokens, with room by their length and place."""
+def chunks_of(draft: Draft, most: int) -> list[Chunk]:
+    """Divide what is open into chunks of at most so many tokens (``most_tokens``), with room by length and worth."""
     found: list[Chunk] = []
     for tier, room in enumerate(rooms(draft)):
-        groups = list(_groups(draft, tier, LAST_RESORT.chars_in(most_tokens)))
+        groups = list(_groups(draft, tier, most))
         spoken = [_spoken(draft, group) for group in groups]
         free = int(room * (1 - _NAMES_SHARE))
         for group, length in zip(groups, spoken, strict=True):
@@ -84,11 +86,11 @@ def chunks_of(draft: Draft, most_tokens: int) -> list[Chunk]:
 
 
 def _groups(draft: Draft, tier: int, most: int) -> Iterator[list[int]]:
-    """Yield the open items of a tier in groups of at most ``most`` characters."""
+    """Yield the open items of a tier in groups of at most ``most`` tokens, the speaker named with each."""
     group: list[int] = []
     length = 0
     for number in open_items(draft, _SPOKEN, tier):
-        cost = draft.items[number].cost
+        cost = most_tokens(draft.items[number].text) + NAMED_TOKENS
         if group and length + cost > most:
             yield group
             group, length = [], 0

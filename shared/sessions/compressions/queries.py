@@ -17,7 +17,9 @@ from shared.sessions.models import (
     CompositionComponent,
     Compression,
     CompressionPart,
+    KeepitMarker,
     Making,
+    MarkerFate,
     RecordedSession,
 )
 
@@ -60,10 +62,19 @@ def get_version(session: Session, recorded: RecordedSession, version_id: str) ->
 def find_version(session: Session, session_key: int, version_id: str) -> Compression | None:
     """Return a version in whatever state, or None."""
     named = _VERSION_ID.fullmatch(version_id)
-    if named is None:
-        return None
-    mine = (Compression.session_key == session_key, Compression.number == int(named[1]))
+    return None if named is None else version_by_number(session, session_key, int(named[1]))
+
+
+def version_by_number(session: Session, session_key: int, number: int) -> Compression | None:
+    """Return a version in whatever state, or None."""
+    mine = (Compression.session_key == session_key, Compression.number == number)
     return session.scalar(select(Compression).where(*mine))
+
+
+def fated(session: Session, compression_key: int) -> frozenset[str]:
+    """Return the ids of the markers that a version decided on."""
+    query = select(KeepitMarker.marker_id).join(MarkerFate, MarkerFate.marker_key == KeepitMarker.key)
+    return frozenset(session.scalars(query.where(MarkerFate.compression_key == compression_key)))
 
 
 def working_of(session: Session, session_key: int) -> Compression | None:

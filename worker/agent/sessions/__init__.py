@@ -1,0 +1,1 @@
+"""The Memory Sub-Agent's part that condenses recorded sessions."""
