@@ -21,6 +21,7 @@ from loop.steps.ask_for_summaries import AskForSummaries
 from loop.steps.ask_for_vectors import AskForVectors
 from loop.steps.finish_erasures import FinishErasures
 from loop.steps.forget_retrievals import ForgetRetrievals
+from loop.steps.index_sessions import IndexSessions
 from loop.steps.mend_lanes import MendLanes
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
@@ -215,7 +216,7 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
         ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
-        _scan(base), TendSessions(fenced, clock, base.store, base.metrics),
+        _scan(base), TendSessions(fenced, clock, base.store, base.metrics), IndexSessions(fenced, base.store),
     ]  # fmt: skip
     if thinker is not None:
         steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(base.settings), regulator.level), thinker))
