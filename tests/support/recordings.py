@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from loop.wiring import Loop
 from shared.causes import Cause
 from shared.sessions.models import RecordedSession
 from shared.sessions.registry.intake import Bounds, from_path
@@ -58,12 +59,12 @@ class Transcript:
 
 
 class Shelf:
-    """A store of recorded sessions beside a house."""
+    """A store of recorded sessions beside a house, or beside a loop."""
 
-    def __init__(self, house: House, folder: Path) -> None:
+    def __init__(self, house: House | Loop, folder: Path, store: Store | None = None) -> None:
         self.house = house
         self.folder = folder
-        self.store = Store(folder / "store")
+        self.store = store or Store(folder / "store")
         self.bounds = Bounds(50)
         self.registrar = Registrar(house.database, self.store, self.bounds)
 
