@@ -14,6 +14,7 @@ from loop.api.observing import Observing
 from loop.api.routes import (
     answers,
     apps,
+    compositions,
     conversations,
     events,
     facts,
@@ -53,6 +54,7 @@ _ROUTERS = (
     events.router,
     webhooks.router,
     jobs.router,
+    compositions.router,
     system.router,
 )
 

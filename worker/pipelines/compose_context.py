@@ -28,7 +28,7 @@ from shared.sessions.compositions.documents import Composed, Read, Source, compo
 from shared.sessions.compositions.ending import complete, fail
 from shared.sessions.compositions.originals import Marked, Marks, segments_of
 from shared.sessions.compositions.queries import Row
-from shared.sessions.compositions.record import LINES_FILE, MARKDOWN_FILE
+from shared.sessions.compositions.record import FILES, LINES_FILE, MARKDOWN_FILE
 from shared.sessions.compositions.requesting import PAYLOAD_KEY, Means, foresee, source_of, take_up
 from shared.sessions.compressions.rendering import segments_in
 from shared.sessions.compressions.segments import Segment
@@ -142,6 +142,8 @@ class ComposeContext:
         if wanted is not OutputFormat.MARKDOWN:
             lines = composed.lines(composition.composition_id)
             digests["jsonl"] = self._store.write_text(folder / LINES_FILE, lines)
+        for ending in FILES.keys() - digests:
+            self._store.remove(folder / FILES[ending])  # Of the one it replaces.
         return digests
 
     def _complete(self, claim: Claim, composed: Composed, digests: dict[str, str]) -> JobState:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
-from shared.contracts.values import ID_PATTERN
 from shared.sessions.compositions.allocating import Strategy
 from shared.sessions.compressions.asking import CompressionSettings
 
@@ -19,6 +18,7 @@ AUTO, ORIGINAL = "auto", "original"
 LEAST_BUDGET, MOST_BUDGET = 100, 2_000_000
 MOST_COMPONENTS = 100
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+_SESSION_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$"
 _VERSION_PATTERN = r"^(auto|original|v[0-9]{3,9})$"
 
 CompositionName = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
@@ -46,11 +46,11 @@ class _Wire(BaseModel):
 class ComponentAsked(_Wire):
     """A session that is to be in it."""
 
-    session_id: str = Field(pattern=ID_PATTERN)
+    session_id: str = Field(pattern=_SESSION_PATTERN)
     version_id: str = Field(
         AUTO, pattern=_VERSION_PATTERN, description="`auto`, `original`, or a version as `v001`.", examples=["auto"]
     )
-    allocation: int | None = Field(None, ge=0, le=MOST_BUDGET, description="Its tokens; with strategy custom.")
+    allocation: StrictInt | None = Field(None, ge=0, le=MOST_BUDGET, description="Its tokens; with strategy custom.")
     recompress_settings: CompressionSettings | None = Field(
         None, description="Has a new version made for it; with versionId auto."
     )
@@ -66,11 +66,13 @@ class CompositionAsked(_Wire):
     """What a composition is to be made of."""
 
     components: tuple[ComponentAsked, ...] = Field(min_length=1, max_length=MOST_COMPONENTS)
-    total_token_budget: int = Field(ge=LEAST_BUDGET, le=MOST_BUDGET, description="Never exceeded.", examples=[16000])
+    total_token_budget: StrictInt = Field(
+        ge=LEAST_BUDGET, le=MOST_BUDGET, description="Never exceeded.", examples=[16000]
+    )
     strategy: Strategy = Strategy.EQUAL
     output_format: OutputFormat = OutputFormat.BOTH
     order: Order = Order.OLDEST_FIRST
-    min_freshness: int | None = Field(
+    min_freshness: StrictInt | None = Field(
         None, ge=1, le=10, description="1: versions must cover all there is now; 10: any version will do."
     )
     model: str | None = Field(None, max_length=200, description="Who compresses where that is needed.")

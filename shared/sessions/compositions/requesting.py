@@ -34,7 +34,7 @@ from shared.sessions.models import (
     Project,
     RecordedSession,
 )
-from shared.sessions.queries import lock_project, lock_session
+from shared.sessions.queries import get_session, lock_project, lock_session
 
 PAYLOAD_KEY = "compositionKey"
 _SPACE = UUID("b0a7b7de-0d4c-5b43-8f5e-5f0f3c1d9a77")
@@ -74,6 +74,8 @@ def request(
 ) -> Composition:
     """Ask a locked app's project for a composition. Raises: NotFound, Conflict, Invalid."""
     project = lock_project(session, app.app_id, project_id)
+    for session_id in sorted(one.session_id for one in new.asked.components):
+        lock_session(session, app.app_id, session_id)
     foreseen = foresee(session, project, new.name, new.asked)
     _make_way(session, project, new, cause)
     composition = _written(session, project, new, cause)
@@ -93,7 +95,7 @@ def request(
 
 def foresee(session: Session, project: Project, name: str, asked: CompositionAsked) -> list[Foreseen]:
     """Return what each session would get, in their order; nothing is written. Raises: NotFound, Invalid."""
-    recorded = [lock_session(session, project.app_id, one.session_id) for one in asked.components]
+    recorded = [get_session(session, project.app_id, one.session_id) for one in asked.components]
     _refuse_strangers(session, project, recorded)
     wishes = _wishes(session, asked, recorded)
     # With "original", the longest word that can stand there: which version it will be is not known yet.

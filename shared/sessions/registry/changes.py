@@ -25,6 +25,7 @@ class ChangeKind(StrEnum):
     """A marker was given another weight, or its own back."""
     COMPRESSED = "compressed"
     COMPOSED = "composed"
+    USED = "used"
     FAILED = "failed"
     LINKED = "linked"
     JUDGED = "judged"

@@ -1,0 +1,235 @@
+"""Compositions: asked for, foreseen, read, used, made again, removed."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors
+from loop.api.dependencies import (
+    FILE_ID_PATTERN,
+    AppAsked,
+    CursorInQuery,
+    Desk,
+    LimitInQuery,
+    ProjectInPath,
+    Reads,
+    Writes,
+)
+from loop.api.schemas.compositions import (
+    ComposeAgain,
+    CompositionAnswer,
+    CompositionForeseen,
+    CompositionList,
+    CompositionMade,
+    CompositionRemoved,
+    ForeseeComposition,
+    ForeseenItem,
+    MakeComposition,
+    UseComposition,
+)
+from loop.api.schemas.jobs import JobAnswer
+from loop.api.writes import Done, answer
+from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.contracts.values import ID_PATTERN
+from shared.errors import Conflict, NotFound
+from shared.outbox.queries import get_job
+from shared.sessions import manifest
+from shared.sessions.compositions import queries
+from shared.sessions.compositions.asking import CompositionAsked
+from shared.sessions.compositions.ending import remove
+from shared.sessions.compositions.planning import Way
+from shared.sessions.compositions.queries import CompositionFilter
+from shared.sessions.compositions.record import FILES
+from shared.sessions.compositions.requesting import Means, NewComposition, foresee, request
+from shared.sessions.compositions.using import count_use, note_session, refuse_unready
+from shared.sessions.models import Composition, Making, Project
+from shared.sessions.queries import get_project, get_session, lock_project_by_key
+
+router = APIRouter(prefix="/api/memory", tags=["Compositions"])
+_COMPOSITIONS = "compositions"
+_ENDINGS = {"markdown": "md", "jsonl": "jsonl"}
+_TYPES = {"md": "text/markdown; charset=utf-8", "jsonl": "application/x-ndjson"}
+CompositionInPath = Annotated[str, Path(alias="compositionId", pattern=ID_PATTERN)]
+Format = Annotated[
+    Literal["json", "markdown", "jsonl"],
+    Query(alias="format", description="`json`: what it is made of. The others: what it says, which counts as a use."),
+]
+
+
+@router.get("/projects/{projectId}/compositions", response_model=CompositionList, summary="List compositions")
+def list_compositions(
+    desk: Reads,
+    app_id: AppAsked,
+    project_id: ProjectInPath,
+    state: Annotated[Making | None, Query(description="Only those that stand so.")] = None,
+    session_id: Annotated[
+        str | None, Query(alias="sessionId", pattern=FILE_ID_PATTERN, description="Only those with this session.")
+    ] = None,
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
+) -> CompositionList:
+    """List a project's compositions, newest first, those under way and those that failed included."""
+    before = cursors.decode_number(_COMPOSITIONS, cursor)
+    with desk.read() as session:
+        project = get_project(session, app_id, project_id)
+        part = None if session_id is None else get_session(session, app_id, session_id).key
+        found = queries.list_compositions(session, project.key, CompositionFilter(state, part), limit + 1, before)
+        page, more = cursors.page(found, limit)
+        rows = queries.rows_of(session, [one.key for one in page])
+        return CompositionList(
+            compositions=[CompositionAnswer.of(one, project_id, rows[one.key]) for one in page],
+            cursor=cursors.encode(_COMPOSITIONS, page[-1].key) if more else None,
+        )
+
+
+@router.post(
+    "/projects/{projectId}/compositions", status_code=202, response_model=CompositionMade, summary="Compose a context"
+)
+def make_composition(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: MakeComposition) -> Response:
+    """Ask for a context made of several sessions within a token budget; versions it lacks are made first."""
+    return desk.write(lambda session: _asked(desk, session, app_id, project_id, body.as_new()))
+
+
+@router.post(
+    "/projects/{projectId}/compositions/preview", response_model=CompositionForeseen, summary="Foresee a composition"
+)
+def preview_composition(desk: Reads, app_id: AppAsked, project_id: ProjectInPath, body: ForeseeComposition) -> Response:
+    """Say what each session would get, as which version, and what would have to be compressed. Nothing is written."""
+    with desk.read() as session:
+        project = get_project(session, app_id, project_id)
+        found = foresee(session, project, "x" * 100, body)
+        return answer(
+            CompositionForeseen(
+                token_budget=body.total_token_budget,
+                allocated=sum(one.planned.allocation for one in found),
+                components=[ForeseenItem.of(one) for one in found],
+                compressions=sum(one.planned.way is Way.COMPRESS for one in found),
+            )
+        )
+
+
+@router.get(
+    "/compositions/{compositionId}",
+    response_model=CompositionAnswer,
+    responses={200: {"content": {"text/markdown": {}, "application/x-ndjson": {}}}},
+    summary="Show a composition",
+)
+def show_composition(
+    desk: Reads, app_id: AppAsked, composition_id: CompositionInPath, format_: Format = "json"
+) -> Response:
+    """Show what a composition is made of, or hand out what it says."""
+    with desk.read() as session:
+        composition = queries.get_composition(session, app_id, composition_id)
+        if format_ == "json":
+            return answer(_shown(session, composition))
+        project_id = session.get_one(Project, composition.project_key).project_id
+    content = _content(desk, composition, project_id, _ENDINGS[format_])
+    with desk.loop.database.write() as session:
+        count_use(session, composition, desk.now())
+    return Response(content, media_type=_TYPES[_ENDINGS[format_]])
+
+
+@router.delete("/compositions/{compositionId}", response_model=CompositionRemoved, summary="Remove a composition")
+def remove_composition(desk: Writes, app_id: AppAsked, composition_id: CompositionInPath) -> Response:
+    """Remove a composition with its documents, and stop its job; its sessions and versions stay."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        composition = queries.get_composition(session, app_id, composition_id)
+        project = lock_project_by_key(session, composition.project_key)
+        remove(session, project, composition, desk.cause("removed"))
+        gone = CompositionRemoved(composition_id=composition_id)
+        return Done(gone, then=lambda: _clear_away(desk, app_id, project.project_id, composition.name))
+
+    return desk.write(work)
+
+
+@router.post("/compositions/{compositionId}/used", response_model=CompositionAnswer, summary="Say who used it")
+def use_composition(
+    desk: Writes, app_id: AppAsked, composition_id: CompositionInPath, body: UseComposition
+) -> Response:
+    """Say that a session began with a composition; a session is noted once."""
+
+    def work(session: Session) -> Done:
+        composition = note_session(session, app_id, composition_id, body.session_id, desk.cause("a session used it"))
+        shown = _shown(session, composition)
+        return Done(shown, about=app_id, then=lambda: _write_manifest(desk, app_id, shown.project_id))
+
+    return desk.write(work)
+
+
+@router.post(
+    "/compositions/{compositionId}/again", status_code=202, response_model=CompositionMade, summary="Compose again"
+)
+def compose_again(
+    desk: Writes, app_id: AppAsked, composition_id: CompositionInPath, body: ComposeAgain | None = None
+) -> Response:
+    """Ask for the same over what there is now, under a new name or in this one's place."""
+    wanted = body or ComposeAgain()
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        former = queries.get_composition(session, app_id, composition_id)
+        project_id = session.get_one(Project, former.project_key).project_id
+        asked = CompositionAsked.model_validate(former.request)
+        takes_its_place = wanted.name in (None, former.name)
+        new = NewComposition(wanted.name or former.name, asked, wanted.replace or takes_its_place)
+        return _asked(desk, session, app_id, project_id, new)
+
+    return desk.write(work)
+
+
+def _asked(desk: Desk, session: Session, app_id: str, project_id: str, new: NewComposition) -> Done:
+    app = lock_app(session, app_id)
+    get_installed_app(session, app_id)
+    settings = desk.loop.settings
+    means = Means(settings.model, settings.job_max_attempts)
+    composition = request(session, app, project_id, new, desk.cause("asked for"), means)
+    assert composition.job_id is not None
+    job = get_job(session, composition.job_id)
+    made = CompositionMade(
+        composition=_shown(session, composition), job=JobAnswer.of(job, desk.loop.regulator.expected(session, job))
+    )
+    return Done(made, 202, about=app_id, then=desk.loop.ticker.wake)
+
+
+def _shown(session: Session, composition: Composition) -> CompositionAnswer:
+    project = session.get_one(Project, composition.project_key)
+    rows = queries.rows_of(session, [composition.key])[composition.key]
+    return CompositionAnswer.of(composition, project.project_id, rows)
+
+
+def _content(desk: Desk, composition: Composition, project_id: str, ending: str) -> bytes:
+    """Return a document. Raises: Conflict, NotFound."""
+    refuse_unready(composition)
+    if ending not in composition.digests:
+        raise NotFound(f"Composition {composition.name} was asked for without this format; ask for it again with it.")
+    folder = desk.loop.store.composition_folder(composition.app_id, project_id, composition.name)
+    path = folder / FILES[ending]
+    content = path.read_bytes() if path.is_file() else b""
+    if sha256(content).hexdigest() != composition.digests[ending]:
+        raise Conflict(
+            f"{path.name} of composition {composition.name} is not what was written; ask for it again with "
+            f"POST /api/memory/compositions/{composition.composition_id}/again.",
+            code="composition_damaged",
+        )
+    return content
+
+
+def _clear_away(desk: Desk, app_id: str, project_id: str, name: str) -> None:
+    """Remove the documents of a composition, unless its name was given anew meanwhile."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        project = get_project(session, app_id, project_id)
+        is_taken = queries.composition_by_name(session, project.key, name) is not None
+    if not is_taken:
+        desk.loop.store.remove(desk.loop.store.composition_folder(app_id, project_id, name))
+    _write_manifest(desk, app_id, project_id)
+
+
+def _write_manifest(desk: Desk, app_id: str, project_id: str) -> None:
+    manifest.write(desk.loop.database, desk.loop.store, app_id, project_id)
