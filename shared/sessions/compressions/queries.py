@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from shared.contracts.jobs import JobKind
 from shared.errors import NotFound
-from shared.outbox.models import Job
+from shared.outbox.models import OPEN, Job
 from shared.sessions.models import (
     Composition,
     CompositionComponent,
@@ -81,6 +81,12 @@ def working_of(session: Session, session_key: int) -> Compression | None:
     """Return the version of a session that is being made, or None."""
     mine = (Compression.session_key == session_key, Compression.state == Making.WORKING)
     return session.scalar(select(Compression).where(*mine))
+
+
+def is_under_way(session: Session, compression: Compression) -> bool:
+    """Whether the job that makes a version has not ended."""
+    query = select(Job.seq).where(Job.job_id == compression.job_id, Job.state.in_(OPEN))
+    return session.scalar(query) is not None
 
 
 def find_compression(session: Session, key: int) -> Compression | None:

@@ -17,6 +17,7 @@ from shared.llm.calls import EXTRACTIVE
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.sessions.compressions import queries
 from shared.sessions.compressions.asking import CompressionSettings
+from shared.sessions.compressions.finishing import fail
 from shared.sessions.models import Compression, Making, RecordedSession
 
 PAYLOAD_KEY = "compression"
@@ -40,9 +41,7 @@ def ask(
     Raises: Conflict ``compression_running``.
     """
     assert settings.model is not None, "settings must be complete"
-    working = queries.working_of(session, recorded.key)
-    if working is not None:
-        raise _running(recorded, working)
+    _refuse_second(session, recorded, now)
     compression = _row(recorded, settings, cause, now, source, reason)
     session.add(compression)
     session.flush()
@@ -50,6 +49,17 @@ def ask(
     compression.job_id = enqueue(session, _job(app, compression, max_attempts), now).job_id
     session.flush()
     return compression
+
+
+def _refuse_second(session: Session, recorded: RecordedSession, now: datetime) -> None:
+    """Refuse while a version is being made; one whose job has ended without it has failed."""
+    working = queries.working_of(session, recorded.key)
+    if working is None:
+        return
+    if queries.is_under_way(session, working):
+        raise _running(recorded, working)
+    fail(session, working, now)
+    session.flush()
 
 
 def check_model(settings: CompressionSettings, configured: str | None) -> CompressionSettings:

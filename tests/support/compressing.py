@@ -1,0 +1,160 @@
+"""Recorded sessions that are compressed in a test: asked for, carried out, and looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+
+from shared.apps.queries import lock_app
+from shared.contracts.jobs import JobKind, JobMessage
+from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.outbox.dispatch import take_due
+from shared.outbox.models import Job
+from shared.sessions import queries as registry
+from shared.sessions.compressions import queries
+from shared.sessions.compressions.asking import CompressionSettings
+from shared.sessions.compressions.chunks import Chunk, Condensed
+from shared.sessions.compressions.drafting import Line
+from shared.sessions.compressions.requesting import ask
+from shared.sessions.models import Compression, MarkerFate, RecordedSession
+from tests.support.house import House
+from tests.support.recordings import PROJECT, Shelf, Transcript
+from worker.agent.sessions.extractive import ExtractiveCompressionAgent
+from worker.agent.sessions.protocol import CompressionAgent
+from worker.pipelines.attempt import Pipeline
+from worker.pipelines.compress_session import CompressSession
+
+
+def uniform(ratio: int, **more: object) -> CompressionSettings:
+    return CompressionSettings(mode="uniform", compaction_ratio=ratio, **more).complete("extractive")  # type: ignore[arg-type]
+
+
+def long_talk(transcript: Transcript, exchanges: int = 30) -> Transcript:
+    """Let a user and the assistant work through so many exchanges, each about a file of its own."""
+    for number in range(exchanges):
+        transcript.human(f"Please make module_{number} faster. Never touch /etc/kites_{number}.conf for that.")
+        transcript.tool(
+            "Read", f"def kite_{number}():\n" + "    fly()\n" * 30, file_path=f"/work/kites/part_{number}.py"
+        )
+        transcript.tool("Bash", f"Exit code 1\nError: kite_{number} fell\n" + "at wind\n" * 9, True, command="make fly")
+        transcript.assistant(
+            f"The slow part of module_{number} was parse_wind_{number}. I replaced it by a table of {number + 100} "
+            f"entries. The tests of part_{number} pass now because the lines are sorted first."
+        )
+    return transcript
+
+
+@dataclass
+class ScriptedCompressionAgent(CompressionAgent):
+    """Makes one line of each chunk, unless it is told what to say."""
+
+    house: House
+    says: list[Condensed | BaseException] = field(default_factory=list)
+    while_thinking: Callable[[], None] = lambda: None
+    seen: list[Chunk] = field(default_factory=list)
+    tokens: int = 700
+
+    @property
+    def name(self) -> str:
+        return "ollama:scripted"
+
+    @property
+    def chunk_tokens(self) -> int:
+        return self.tokens
+
+    def condense(self, chunk: Chunk, meter: Meter) -> Condensed:
+        assert not self.house.database.is_held_here, "a transaction is open while the agent thinks"
+        meter.reserve(Prospect(WorkKind.COMPRESS, self.name, 900, 100))
+        meter(ModelCall(WorkKind.COMPRESS, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
+        self.while_thinking()
+        self.seen.append(chunk)
+        said = self.says.pop(0) if self.says else None
+        if isinstance(said, BaseException):
+            raise said
+        return said or Condensed((), (Line(f"Part {chunk.position} went well.", (chunk.pieces[0].source,)),))
+
+
+class Press:
+    """A shelf of sessions, and what compresses them."""
+
+    def __init__(self, house: House, folder: Path) -> None:
+        self.house = house
+        self.shelf = Shelf(house, folder)
+        self.scripted = ScriptedCompressionAgent(house)
+        self.agents: dict[str, CompressionAgent] = {
+            "extractive": ExtractiveCompressionAgent(), self.scripted.name: self.scripted,
+        }  # fmt: skip
+        self.elapsed: Callable[[], float] = perf_counter
+        house.pipeline_of = self._pipeline_of  # type: ignore[method-assign]
+
+    def _pipeline_of(self, kind: str) -> Pipeline:
+        assert kind == JobKind.COMPRESS_SESSION
+        house = self.house
+        return CompressSession(
+            house.database, house.clock, self.agents.get, self.shelf.store, house.accountant, house.metrics,
+            self.elapsed,
+        )  # fmt: skip
+
+    def ask(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> Compression:
+        with self.house.database.write() as session:
+            app = lock_app(session, "notes")
+            recorded = registry.lock_session(session, "notes", session_id)
+            version = None if source is None else queries.get_version(session, recorded, source)
+            return ask(session, app, recorded, settings, self.shelf.cause("a test"), self.house.clock.now(), version)
+
+    def make(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> Compression:
+        """Ask for a version and see it through."""
+        asked = self.ask(session_id, settings, source)
+        self.work_off()
+        return self.version(session_id, asked.version_id)
+
+    def work_off(self, limit: int = 50) -> None:
+        """Make attempts as a worker would, until nothing is due."""
+        for _ in range(limit):
+            if not self.attempt():
+                return
+
+    def attempt(self) -> bool:
+        with self.house.database.write() as session:
+            sent = take_due(session, self.house.clock.now(), 10, 60)
+        for one in sent:
+            self.house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+        self.house.clock.advance(1)
+        return bool(sent)
+
+    def version(self, session_id: str, version_id: str) -> Compression:
+        with self.house.database.read() as session:
+            recorded = registry.get_session(session, "notes", session_id)
+            found = queries.find_version(session, recorded.key, version_id)
+            assert found is not None
+            return found
+
+    def listed(self, session_id: str) -> list[str]:
+        with self.house.database.read() as session:
+            recorded = registry.get_session(session, "notes", session_id)
+            return [one.version_id for one in queries.versions_of(session, recorded.key)]
+
+    def recorded(self, session_id: str) -> RecordedSession:
+        with self.house.database.read() as session:
+            return registry.get_session(session, "notes", session_id)
+
+    def folder(self, session_id: str) -> Path:
+        return self.shelf.store.versions_folder("notes", PROJECT, session_id)
+
+    def files(self, session_id: str) -> list[str]:
+        return sorted(path.name for path in self.folder(session_id).glob("*") if path.name != "versions.json")
+
+    def text(self, version: Compression, session_id: str, ending: str = "md") -> str:
+        return (self.folder(session_id) / f"{version.file}.{ending}").read_bytes().decode()
+
+    def fates(self, version: Compression) -> dict[int, bool]:
+        """Return whether each marker survived, by its ordinal."""
+        with self.house.database.read() as session:
+            markers = {one.key: one.ordinal for one in registry.markers_of(session, version.session_key)}
+            fates: Sequence[MarkerFate] = registry.fates_of(session, [version.key])
+            return {markers[fate.marker_key]: fate.survived for fate in fates}
+
+    def jobs(self) -> list[Job]:
+        return self.house.jobs(kind=JobKind.COMPRESS_SESSION)
