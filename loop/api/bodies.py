@@ -6,6 +6,7 @@ PostgreSQL stores no NUL and no lone surrogate, and NaN is not JSON; refusing th
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 
 import orjson
@@ -15,6 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from loop.api.errors import MALFORMED, TOO_LARGE, answer_error
 from shared.errors import AfterthoughtError, Invalid, Limit
 
+STREAMED_TYPES = ("application/x-ndjson", "application/octet-stream")
+"""Bodies of these types are left to the routes of ``STREAMED``, which write them to a file as they arrive."""
+STREAMED = re.compile(r"/api/memory/(?:projects/[^/]+/sessions/[^/]+|sessions/[^/]+/sync)")
 IMPORT_FACTOR = 8
 """An archive may be this many times larger than other bodies."""
 
@@ -42,7 +46,7 @@ class BodyGate:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
         headers = Headers(scope=scope)
-        if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
+        if scope["method"] in {"GET", "HEAD", "OPTIONS"} or is_streamed(scope, headers):
             return None
         limit = self._max_bytes * (IMPORT_FACTOR if scope["path"].endswith("/import") else 1)
         body = await _receive_all(headers, receive, limit)
@@ -51,6 +55,12 @@ class BodyGate:
         if body and "json" in headers.get("content-type", "json"):
             _refuse_json(body)
         return body
+
+
+def is_streamed(scope: Scope, headers: Headers) -> bool:
+    """Return whether a body is a file that its route takes in as it arrives."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return scope["method"] == "POST" and kind in STREAMED_TYPES and bool(STREAMED.fullmatch(scope["path"]))
 
 
 async def _receive_all(headers: Headers, receive: Receive, limit: int) -> bytes:

@@ -7,7 +7,7 @@ that did not come about. Source: seed 004, "Manifest Schema", "Session Versions 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -216,16 +216,28 @@ def _by_session(versions: Iterable[Compression]) -> defaultdict[int, list[Compre
     return grouped
 
 
+def marker_entries(session: Session, session_key: int, markers: Iterable[KeepitMarker]) -> dict[str, dict[str, Any]]:
+    """Return marked parts of one session as manifests show them, by their ids."""
+    fates = _fates(session, queries.ready_versions(session, [session_key]))
+    return {one.marker_id: marker_entry(one, fates[one.key, True], fates[one.key, False]) for one in markers}
+
+
 def _markers(session: Session, keys: list[int], versions: list[Compression]) -> defaultdict[int, list[dict[str, Any]]]:
-    names = {version.key: version.version_id for version in versions}
-    fates: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
-    for fate in queries.fates_of(session, names):
-        fates[fate.marker_key, fate.survived].append(names[fate.compression_key])
+    fates = _fates(session, versions)
     grouped: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     for marker in queries.markers_of_all(session, keys):
-        kept, gone = sorted(fates[marker.key, True]), sorted(fates[marker.key, False])
-        grouped[marker.session_key].append(marker_entry(marker, kept, gone))
+        entry = marker_entry(marker, fates[marker.key, True], fates[marker.key, False])
+        grouped[marker.session_key].append(entry)
     return grouped
+
+
+def _fates(session: Session, versions: Sequence[Compression]) -> defaultdict[tuple[int, bool], list[str]]:
+    """Return the versions in which marked parts survived, and in which they did not, in their order."""
+    names = {version.key: version.version_id for version in versions}
+    fates: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
+    for fate in sorted(queries.fates_of(session, names), key=lambda one: names[one.compression_key]):
+        fates[fate.marker_key, fate.survived].append(names[fate.compression_key])
+    return fates
 
 
 def _compositions(session: Session, project: Project) -> dict[str, Any]:

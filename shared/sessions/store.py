@@ -160,6 +160,10 @@ class Store:
         """Return a name in the cache that nobody has, for a file that is yet to get its place."""
         return self.cache(app_id) / f"{UNFINISHED}{secrets.token_hex(8)}"
 
+    def cached_bytes(self) -> int:
+        """Return how much lies in the caches of all apps."""
+        return sum(_size(path) for app_id in self.apps() for path in _files(self.cache(app_id)))
+
     def parts_of(self, app_id: str, path: Path) -> tuple[str, ...]:
         """Return the names that lead from an app's folder to a file of it."""
         return path.relative_to(self.app(app_id)).parts
@@ -231,6 +235,13 @@ def chunks_of(source: IO[bytes], most_bytes: int) -> Iterator[bytes]:
     while most_bytes > 0 and (chunk := source.read(min(most_bytes, _CHUNK))):
         most_bytes -= len(chunk)
         yield chunk
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _files(folder: Path) -> Iterator[Path]:

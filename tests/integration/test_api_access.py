@@ -10,7 +10,8 @@ from loop.api.guard import OPEN_PATHS
 from tests.support.api import ADMIN, Api
 
 _IDS = {"{appId}": "email", "{conversationId}": "c1", "{memoryId}": "1", "{jobId}": "job_1", "{tokenId}": "tok_1",
-        "{webhookId}": "wh_1", "{answerId}": "ans_1", "{factId}": "1"}  # fmt: skip
+        "{webhookId}": "wh_1", "{answerId}": "ans_1", "{factId}": "1",
+        "{projectId}": "p1", "{sessionId}": "s1", "{markerId}": "k1"}  # fmt: skip
 
 
 @pytest.fixture
@@ -30,6 +31,7 @@ def _routes(api: Api) -> list[tuple[str, str]]:
 def _fill(path: str) -> str:
     for name, value in _IDS.items():
         path = path.replace(name, value)
+    path = f"{path}?appId=email" if path.startswith("/api/memory/") else path
     assert "{" not in path, f"add an example id for {path}"
     return path
 

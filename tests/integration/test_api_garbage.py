@@ -218,7 +218,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=8,
 )
 _IDS = {"appId": "chat", "conversationId": "c1", "memoryId": "1", "jobId": "job_1", "tokenId": "tok_1",
-        "webhookId": "wh_1", "answerId": "ans_1"}  # fmt: skip
+        "webhookId": "wh_1", "answerId": "ans_1", "projectId": "p1", "sessionId": "s1", "markerId": "k1"}  # fmt: skip
 
 
 def _body(data: st.DataObject, schema: dict[str, Any], parts: dict[str, Any]) -> Any:

@@ -124,6 +124,6 @@ def _fill(row: KeepitMarker, ordinal: int, placed: PlacedMarker) -> None:
 def _project(session: Session, place: Place, overview: Overview, cause: Cause) -> Project:
     if queries.find_project(session, place.app_id, place.project_id) is not None:
         return queries.lock_project(session, place.app_id, place.project_id)
-    folders = (str(folder) for folder in overview.details["folders"])
-    path = next((folder for folder in folders if sanitise(folder) == place.project_id), place.project_id)
+    folders = [str(folder) for folder in overview.details["folders"]] or [place.project_id]
+    path = next((folder for folder in folders if sanitise(folder) == place.project_id), folders[0])
     return projects.create(session, place.app_id, path, cause, project_id=place.project_id)

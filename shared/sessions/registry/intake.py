@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
-from shared.errors import Invalid, Limit, NotFound
+from shared.errors import Invalid, Limit, NotFound, Transient
 from shared.sessions.store import Store
 from shared.sessions.transcripts.foreign import refuse_foreign
 from shared.sessions.transcripts.lines import complete_bytes
@@ -115,14 +115,15 @@ def hash_of(file: IO[bytes], size: int) -> tuple[str, int]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Say what an error of the file system means. Raises: NotFound, Invalid, Limit."""
+    """Say what an error of the file system means. Raises: NotFound, Invalid, Transient."""
     try:
         yield
     except FileNotFoundError:
         raise NotFound(f"There is no file {path}.", code="no_such_file", details={"file": path.name}) from None
     except OSError as error:
         if error.errno in _FULL:
-            raise Limit("The store of sessions has no room left; make some and try again.", code=STORAGE_FULL) from None
+            message = "The disk of the store of sessions is full; make room and try again."
+            raise Transient(message, code=STORAGE_FULL) from None
         raise Invalid(
             f"{path} cannot be read here: {error.strerror}.", code="unreadable", details={"file": path.name}
         ) from None

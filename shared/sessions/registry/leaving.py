@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.causes import Cause
+from shared.db.transactions import Transactions
 from shared.errors import Conflict
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
@@ -38,8 +39,8 @@ def unregister(session: Session, app_id: str, session_id: str, cause: Cause, pro
     if recorded.project_key != project.key:
         raise Conflict(f"Session {session_id} is not in project {named}.", code="other_project")
     _refuse_used(session, recorded)
-    before = {"sizeBytes": recorded.size_bytes, "versions": queries.count_versions(session, [recorded.key])}
-    before["versions"] = queries.count_versions(session, [recorded.key]).get(recorded.key, 0)
+    versions = queries.count_versions(session, [recorded.key]).get(recorded.key, 0)
+    before = {"sizeBytes": recorded.size_bytes, "versions": versions}
     session.delete(recorded)
     touch(project, cause.at)
     note(session, project, session_id, ChangeKind.UNREGISTERED, cause, before, session_id=session_id)
@@ -57,12 +58,24 @@ def remove_project(session: Session, app_id: str, project_id: str, cause: Cause,
     return left
 
 
-def clear_away(store: Store, left: Iterable[Left]) -> None:
-    """Remove the files of sessions that were taken out; what a reader holds open stays readable for it."""
+def clear_away(database: Transactions, store: Store, left: Iterable[Left]) -> None:
+    """Remove the files of sessions that were taken out, unless they were registered anew meanwhile."""
     for one in left:
         with store.session_lock(one.app_id, one.session_id):
+            with database.read() as session:
+                if queries.find_session(session, one.app_id, one.session_id) is not None:
+                    continue
             store.remove(store.original(one.app_id, one.project_id, one.session_id))
             store.remove(store.versions_folder(one.app_id, one.project_id, one.session_id))
+
+
+def clear_project_away(database: Transactions, store: Store, app_id: str, project_id: str) -> None:
+    """Remove the folder of a project that was removed, unless it was opened anew meanwhile."""
+    with store.app_lock(app_id):
+        with database.read() as session:
+            if queries.find_project(session, app_id, project_id) is not None:
+                return
+        store.remove(store.project_folder(app_id, project_id))
 
 
 def _refuse_used(session: Session, recorded: RecordedSession) -> None:

@@ -10,6 +10,7 @@ _MOST_WORDS = 20_000
 _NAME_WEIGHT = 3
 _TITLE_WEIGHT = 2
 _WORD = re.compile(r"[^\W\d_][\w./-]{3,60}(?<![./-])")
+_MARKER = re.compile(r"##keepit[^#\s]{0,20}##", re.IGNORECASE)
 _IS_NAME = re.compile(r"[a-z][A-Z]|_|\w[./]\w")
 _COMMON = frozenset(
     """about above after again against also although always another any anything around back because been before being
@@ -32,7 +33,7 @@ class Topics:
 
     def add(self, text: str, is_title: bool = False) -> None:
         """Take a text into account; a title says more than a prompt."""
-        for word in _WORD.findall(text):
+        for word in _WORD.findall(_MARKER.sub(" ", text)):
             name = bool(_IS_NAME.search(word))
             key = word if name else word.lower()
             if (name or key not in _COMMON) and (key in self._counts or len(self._counts) < _MOST_WORDS):

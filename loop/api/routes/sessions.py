@@ -1,0 +1,275 @@
+"""Recorded sessions: registered from a file or an upload, listed, synced and taken out of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import AwareDatetime, ValidationError
+from sqlalchemy.orm import Session
+
+from loop.api import cursors, uploads
+from loop.api.bodies import STREAMED_TYPES, is_streamed
+from loop.api.dependencies import AppAsked, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.routes.projects import ProjectInPath, shown
+from loop.api.schemas.projects import (
+    DeletedSession,
+    DeletedSessions,
+    DeleteSessions,
+    RegisterByPath,
+    SessionDetail,
+    SessionItem,
+    SessionList,
+    Synced,
+    TouchedFileItem,
+    Unregistered,
+)
+from loop.api.writes import Done
+from shared.apps.queries import get_app
+from shared.causes import BY_HAND
+from shared.contracts.values import ID_PATTERN
+from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound
+from shared.sessions import queries
+from shared.sessions.models import RecordedSession
+from shared.sessions.queries import SessionFilter
+from shared.sessions.registry import leaving
+from shared.sessions.registry.entering import refuse_known
+from shared.sessions.registry.intake import Intake, from_path, from_upload
+from shared.sessions.registry.leaving import Left
+from shared.sessions.registry.registering import ORIGINAL_CHANGED, Work
+
+router = APIRouter(prefix="/api/memory", tags=["Sessions"])
+SessionInPath = Annotated[str, Path(alias="sessionId", pattern=ID_PATTERN)]
+_SESSIONS = "sessions"
+_MOST_FILES = 200
+_TRANSCRIPT = {"schema": {"type": "string", "format": "binary"}}
+_REGISTERED_FROM: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": RegisterByPath.model_json_schema(by_alias=True)},
+            STREAMED_TYPES[0]: _TRANSCRIPT,
+        },
+    }
+}
+_SYNCED_FROM: dict[str, Any] = {"requestBody": {"required": False, "content": {STREAMED_TYPES[0]: _TRANSCRIPT}}}
+
+
+@router.get("/projects/{projectId}/sessions", response_model=SessionList, summary="List a project's sessions")
+def list_project_sessions(
+    desk: Reads, app_id: AppAsked, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+) -> SessionList:
+    """List the sessions of a project, those registered last first."""
+    with desk.read() as session:
+        queries.get_project(session, app_id, project_id)
+        return _page(session, app_id, SessionFilter(project_id), limit, cursor)
+
+
+@router.get("/sessions", response_model=SessionList, summary="List sessions")
+def list_sessions(
+    desk: Reads,
+    app_id: AppAsked,
+    project_id: Annotated[str | None, Query(alias="projectId", max_length=200)] = None,
+    file: Annotated[str | None, Query(max_length=500, description="Only those that touched this file.")] = None,
+    since: Annotated[AwareDatetime | None, Query(description="Only those that went on then or later.")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="Only those that had begun then.")] = None,
+    marked: Annotated[bool | None, Query(description="Only those with, or without, marked parts.")] = None,
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
+) -> SessionList:
+    """List an app's sessions, those registered last first."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        return _page(session, app_id, SessionFilter(project_id, file, since, until, marked), limit, cursor)
+
+
+@router.get("/sessions/{sessionId}", response_model=SessionDetail, summary="Show a session")
+def show_session(desk: Reads, app_id: AppAsked, session_id: SessionInPath) -> SessionDetail:
+    """Show a session, with the files it touched most."""
+    with desk.read() as session:
+        recorded = queries.get_session(session, app_id, session_id)
+        files = [TouchedFileItem.of(one) for one in queries.files_of(session, recorded.key, _MOST_FILES)]
+        return SessionDetail(**dict(_item(session, recorded)), files=files)
+
+
+@router.post(
+    "/projects/{projectId}/sessions/{sessionId}",
+    status_code=201,
+    response_model=SessionItem,
+    summary="Register a session",
+    openapi_extra=_REGISTERED_FROM,
+)
+async def register_session(
+    request: Request, desk: Writes, app_id: AppAsked, project_id: ProjectInPath, session_id: SessionInPath
+) -> Response:
+    """Register a session: its transcript as the body, or as JSON the path of a file, which only an admin may give.
+
+    The file is copied and never written. A project that is not there is opened.
+    """
+    if is_streamed(request.scope, request.headers):
+        await run_sync(_refuse_early, desk, app_id, session_id)
+        upload = await _received(request, desk, app_id)
+        desk, source = uploads.keyed(desk, request, upload), "upload"
+        taking = from_upload(desk.loop.store, upload.path, upload.sha256, session_id)
+    else:
+        path = FilePath(_path_in(await request.body()))
+        desk.require_admin("register a file by its path; upload it instead")
+        taking, source = from_path(desk.loop.store, app_id, session_id, path, desk.loop.registrar.bounds), "path"
+    return await run_sync(_register, desk, (app_id, project_id, session_id), taking, source)
+
+
+@router.post(
+    "/sessions/{sessionId}/sync",
+    response_model=Synced,
+    summary="Take in what was added to a session",
+    openapi_extra=_SYNCED_FROM,
+)
+async def sync_session(request: Request, desk: Writes, app_id: AppAsked, session_id: SessionInPath) -> Response:
+    """Take in what was added to a session's original, or to the whole transcript that is sent as the body."""
+    if not is_streamed(request.scope, request.headers):
+        return await run_sync(_sync, desk, app_id, session_id, None)
+    upload = await _received(request, desk, app_id)
+    try:
+        return await run_sync(_sync, uploads.keyed(desk, request, upload), app_id, session_id, upload.path)
+    finally:
+        upload.remove()
+
+
+@router.delete(
+    "/projects/{projectId}/sessions/{sessionId}", response_model=Unregistered, summary="Unregister a session"
+)
+def unregister_session(
+    desk: Writes, app_id: AppAsked, project_id: ProjectInPath, session_id: SessionInPath
+) -> Response:
+    """Take a session out of the registry, with its versions; refused while a composition uses it."""
+
+    def work(session: Session) -> Done:
+        left = leaving.unregister(session, app_id, session_id, desk.cause(BY_HAND), project_id)
+        answer = Unregistered(project_id=project_id, sessions=[session_id])
+        return Done(answer, about=app_id, then=lambda: _clear(desk, [left]))
+
+    return desk.write(work)
+
+
+@router.post("/sessions/delete", response_model=DeletedSessions, summary="Unregister several sessions")
+def delete_sessions(desk: Writes, app_id: AppAsked, body: DeleteSessions) -> Response:
+    """Take several sessions out of the registry and say of each what became of it."""
+
+    def work(session: Session) -> Done:
+        left: list[Left] = []
+        outcomes = [_outcome(desk, session, app_id, one, left) for one in dict.fromkeys(body.session_ids)]
+        return Done(DeletedSessions(sessions=outcomes), about=app_id, then=lambda: _clear(desk, left))
+
+    return desk.write(work)
+
+
+def _register(desk: Desk, named: tuple[str, str, str], taking: AbstractContextManager[Intake], source: str) -> Response:
+    registrar = desk.loop.registrar
+    with _refusals_counted(desk), taking as intake:
+
+        def carry(work: Work) -> Response:
+            return desk.write(lambda session: _registered(desk, session, work(session), named[1], source))
+
+        return registrar.register(registrar.place(*named), intake, desk.cause(BY_HAND), carry)
+
+
+def _registered(desk: Desk, session: Session, recorded: RecordedSession, project_id: str, source: str) -> Done:
+    def tell() -> None:
+        desk.loop.metrics.sessions_registered.labels(source).inc()
+        desk.loop.metrics.session_bytes_synced.inc(recorded.size_bytes)
+        shown(desk, recorded.app_id, project_id)
+
+    return Done(_item(session, recorded), 201, recorded.app_id, then=tell)
+
+
+def _sync(desk: Desk, app_id: str, session_id: str, uploaded: FilePath | None) -> Response:
+    with desk.read() as session:
+        before = queries.get_session(session, app_id, session_id).size_bytes
+
+    def carry(work: Work) -> Response:
+        return desk.write(lambda session: _synced(desk, session, work(session), before))
+
+    with _refusals_counted(desk):
+        return desk.loop.registrar.sync(app_id, session_id, uploaded, desk.cause(BY_HAND), carry)
+
+
+def _synced(desk: Desk, session: Session, recorded: RecordedSession, before: int) -> Done:
+    item, added = _item(session, recorded), recorded.size_bytes - before
+
+    def tell() -> None:
+        desk.loop.metrics.session_bytes_synced.inc(max(0, added))
+        shown(desk, recorded.app_id, item.project_id)
+
+    return Done(Synced(session=item, added_bytes=added), about=recorded.app_id, then=tell)
+
+
+def _outcome(desk: Desk, session: Session, app_id: str, session_id: str, left: list[Left]) -> DeletedSession:
+    try:
+        left.append(leaving.unregister(session, app_id, session_id, desk.cause(BY_HAND)))
+    except (NotFound, Conflict) as error:
+        return DeletedSession(session_id=session_id, deleted=False, code=error.code, message=error.message)
+    return DeletedSession(session_id=session_id, deleted=True)
+
+
+def _clear(desk: Desk, left: Sequence[Left]) -> None:
+    leaving.clear_away(desk.loop.database, desk.loop.store, left)
+    for app_id, project_id in dict.fromkeys((one.app_id, one.project_id) for one in left):
+        shown(desk, app_id, project_id)
+
+
+async def _received(request: Request, desk: Desk, app_id: str) -> uploads.Upload:
+    loop = desk.loop
+    most_bytes, cache_mb = loop.registrar.bounds.max_bytes, loop.settings.sessions_cache_mb
+    return await uploads.receive(request, loop.store, app_id, most_bytes, cache_mb)
+
+
+def _refuse_early(desk: Desk, app_id: str, session_id: str) -> None:
+    """Refuse an upload before it is sent, unless it repeats one under its key. Raises: NotFound, Conflict."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        if desk.asked.key is None:
+            refuse_known(session, app_id, session_id)
+
+
+def _path_in(body: bytes) -> str:
+    try:
+        return RegisterByPath.model_validate_json(body).path
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "json_invalid":
+            kind = STREAMED_TYPES[0]
+            message = f"Send the transcript with the header Content-Type: {kind}, or as JSON the path of a file."
+            raise Invalid(message) from None
+        raise RequestValidationError([one | {"loc": ("body", *one["loc"])} for one in error.errors()]) from None
+
+
+@contextmanager
+def _refusals_counted(desk: Desk) -> Iterator[None]:
+    try:
+        yield
+    except AfterthoughtError as error:
+        if isinstance(error, Invalid | Limit) or error.code == ORIGINAL_CHANGED:
+            desk.loop.metrics.session_files_refused.inc()
+        raise
+
+
+def _page(session: Session, app_id: str, wanted: SessionFilter, limit: int, cursor: str | None) -> SessionList:
+    before = cursors.decode_number(_SESSIONS, cursor)
+    rows, more = cursors.page(queries.list_sessions(session, app_id, wanted, limit + 1, before), limit)
+    following = cursors.encode(_SESSIONS, rows[-1].key) if more else None
+    return SessionList(sessions=_items(session, rows), cursor=following)
+
+
+def _item(session: Session, recorded: RecordedSession) -> SessionItem:
+    return _items(session, [recorded])[0]
+
+
+def _items(session: Session, rows: Sequence[RecordedSession]) -> list[SessionItem]:
+    keys = [one.key for one in rows]
+    marked, made = queries.count_markers(session, keys), queries.count_versions(session, keys)
+    names = {one.project_key: queries.project_by_key(session, one.project_key).project_id for one in rows}
+    return [SessionItem.of(one, names[one.project_key], marked.get(one.key, 0), made.get(one.key, 0)) for one in rows]

@@ -1,0 +1,85 @@
+"""Files that come as a body: written to the store's cache as they arrive, never whole in memory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+
+from loop.api.dependencies import Desk
+from shared.errors import Invalid, Limit, Transient
+from shared.sessions.registry.intake import TOO_LARGE, explained
+from shared.sessions.store import Store
+
+_MB = 2**20
+_BATCH_BYTES = 2**20
+"""Written at once; each writing is a hop to a thread."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file in the cache."""
+
+    path: Path
+    sha256: str
+
+    def remove(self) -> None:
+        """Remove it, if it was not given a place."""
+        self.path.unlink(missing_ok=True)
+
+
+async def receive(request: Request, store: Store, app_id: str, most_bytes: int, cache_mb: int) -> Upload:
+    """Write a request's body to the cache of an app. Raises: Limit, Transient, Invalid."""
+    declared = request.headers.get("content-length", "")
+    expected = int(declared) if declared.isdigit() and len(declared) < 19 else 0
+    if expected > most_bytes:
+        raise _too_large(most_bytes)
+    path = store.unfinished(app_id)
+    try:
+        with explained(path):
+            await run_sync(_make_room, store, path, expected, cache_mb)
+            return Upload(path, await _write(request, path, most_bytes))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def keyed(desk: Desk, request: Request, upload: Upload) -> Desk:
+    """Return a desk whose idempotency key stands for this upload: its body was not read where keys are looked at."""
+    named = f"{request.method} {request.url.path}?{request.url.query} {upload.sha256}"
+    return replace(desk, asked=replace(desk.asked, request=named))
+
+
+def _make_room(store: Store, path: Path, expected: int, cache_mb: int) -> None:
+    if store.cached_bytes() + expected > cache_mb * _MB:
+        raise Transient("Other uploads fill the cache of sessions (AFTERTHOUGHT_SESSIONS_CACHE_MB); try again.")
+    store.make_folder(path.parent)
+
+
+async def _write(request: Request, path: Path, most_bytes: int) -> str:
+    digest, size, batch = sha256(), 0, bytearray()
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0) as file:
+        try:
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > most_bytes:
+                    raise _too_large(most_bytes)
+                digest.update(chunk)
+                batch += chunk
+                if len(batch) >= _BATCH_BYTES:
+                    await run_sync(file.write, bytes(batch))
+                    batch.clear()
+        except ClientDisconnect:
+            raise Invalid("The upload broke off; send it again.", code="broken_off") from None
+        await run_sync(file.write, bytes(batch))
+    return digest.hexdigest()
+
+
+def _too_large(most_bytes: int) -> Limit:
+    message = f"The body is larger than {most_bytes} bytes; raise AFTERTHOUGHT_SESSIONS_MAX_MB to take it in."
+    return Limit(message, code=TOO_LARGE, details={"limit": most_bytes})
