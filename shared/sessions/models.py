@@ -114,6 +114,10 @@ class RecordedSession(Base):
     last_accessed: Mapped[datetime] = mapped_column(UtcDateTime)
     indexed_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     """How much of it can be found."""
+    learnt_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    """How much of it semantic memories were looked for in."""
+    learnt_prompts: Mapped[int] = mapped_column(default=0)
+    """Human prompts from its beginning that were read for it."""
     next_version: Mapped[int] = mapped_column(default=1)
     """The number of the next version; never goes back."""
 

@@ -109,6 +109,8 @@ def upgrade() -> None:
         sa.Column("synced_at", UtcDateTime(), nullable=False),
         sa.Column("last_accessed", UtcDateTime(), nullable=False),
         sa.Column("indexed_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("learnt_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("learnt_prompts", sa.Integer(), nullable=False),
         sa.Column("next_version", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["app_id"], ["apps.app_id"], name=op.f("fk_recorded_sessions_app_id")),
         sa.ForeignKeyConstraint(
