@@ -16,6 +16,7 @@ from loop.mandate import MandateKeeper
 from loop.notices import Notices
 from loop.regulator import Regulator, Rules
 from loop.searching import Searching, make_searching
+from loop.steps.age_sessions import AgeSessions
 from loop.steps.ask_for_facts import AskForFacts
 from loop.steps.ask_for_summaries import AskForSummaries
 from loop.steps.ask_for_vectors import AskForVectors
@@ -54,6 +55,7 @@ from shared.llm.embedders import embedder_name
 from shared.llm.providers import make_tool_chat
 from shared.outbox.retry import RetryRule
 from shared.presence import my_name
+from shared.sessions.compositions.requesting import Means
 from shared.sessions.registry.intake import Bounds
 from shared.sessions.registry.registering import Registrar
 from shared.sessions.store import Store
@@ -217,6 +219,7 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
         ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
         _scan(base), TendSessions(fenced, clock, base.store, base.metrics), IndexSessions(fenced, base.store),
+        AgeSessions(fenced, clock, base.store, base.metrics, Means(base.settings.model, base.settings.job_max_attempts)),
     ]  # fmt: skip
     if thinker is not None:
         steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(base.settings), regulator.level), thinker))

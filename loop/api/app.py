@@ -12,6 +12,7 @@ from loop.api.errors import DOCUMENTED, install_handlers
 from loop.api.guard import OPEN_PATHS, Guard
 from loop.api.observing import Observing
 from loop.api.routes import (
+    ageing,
     answers,
     apps,
     compositions,
@@ -30,6 +31,7 @@ from loop.api.routes import (
     summaries,
     system,
     tuning,
+    versions,
     webhooks,
     whole_app,
 )  # fmt: skip
@@ -61,6 +63,8 @@ _ROUTERS = (
     webhooks.router,
     jobs.router,
     compositions.router,
+    versions.router,
+    ageing.router,
     system.router,
 )
 

@@ -13,7 +13,6 @@ from shared.sessions.compressions.asking import (
     LEAST_RATIO,
     MOST_RATIO,
     CompressionSettings,
-    KeepitMode,
     Mode,
 )
 
@@ -107,7 +106,6 @@ def settings_for(original_tokens: int, allocation: int, distance: int, model: st
         mode=Mode.UNIFORM,
         compaction_ratio=min(MOST_RATIO, max(LEAST_RATIO, ratio)),
         model=model,
-        keepit_mode=KeepitMode.DECAY,
         session_distance=distance,
     )
 

@@ -35,6 +35,7 @@ from shared.sessions.models import (
     RecordedSession,
 )
 from shared.sessions.queries import get_session, lock_project, lock_session
+from shared.sessions.registry.projects import ProjectSettings
 
 PAYLOAD_KEY = "compositionKey"
 _SPACE = UUID("b0a7b7de-0d4c-5b43-8f5e-5f0f3c1d9a77")
@@ -258,7 +259,8 @@ def _ask(
     session: Session, app: App, composition: Composition, one: Foreseen, cause: Cause, means: Means
 ) -> Compression:
     assert one.planned.settings is not None
-    settings = compressions.check_model(one.planned.settings, means.model)
+    owner = ProjectSettings.of(session.get_one(Project, one.recorded.project_key))
+    settings = compressions.complete(one.planned.settings, means.model, owner)
     reason = f"for composition {composition.name}: {one.planned.reason}"[:300]
     return compressions.ask(
         session, app, one.recorded, settings, cause, cause.at, reason=reason, max_attempts=means.max_attempts
