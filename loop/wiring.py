@@ -219,11 +219,15 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
         ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
         _scan(base), TendSessions(fenced, clock, base.store, base.metrics), IndexSessions(fenced, base.store),
-        AgeSessions(fenced, clock, base.store, base.metrics, Means(base.settings.model, base.settings.job_max_attempts)),
+        AgeSessions(fenced, clock, base.store, base.metrics, _means(base.settings)),
     ]  # fmt: skip
     if thinker is not None:
         steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(base.settings), regulator.level), thinker))
     return steps
+
+
+def _means(settings: Settings) -> Means:
+    return Means(settings.model, settings.job_max_attempts)
 
 
 def _scan(base: _Base) -> ScanSessions:

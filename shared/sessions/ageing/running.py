@@ -181,7 +181,7 @@ def _carry_out(session: Session, app: App, project: Project, done: Done, now: da
     remove_all(session, project, done.plan.remove, Cause(ACTORS[DECAY], "", now), done)
     for subject, wanted in done.plan.make:
         settings = CompressionSettings(tier_preset=wanted.preset, session_distance=min(1000, subject.distance))
-        complete = requesting.complete(settings, means.model, ProjectSettings.of(project))
+        complete = requesting.check_model(settings, means.model, ProjectSettings.of(project))
         cause = Cause(ACTORS[DECAY], wanted.why, now)
         requesting.ask(
             session, app, subject.recorded, complete, cause, now, reason=wanted.why, max_attempts=means.max_attempts

@@ -260,7 +260,7 @@ def _ask(
 ) -> Compression:
     assert one.planned.settings is not None
     owner = ProjectSettings.of(session.get_one(Project, one.recorded.project_key))
-    settings = compressions.complete(one.planned.settings, means.model, owner)
+    settings = compressions.check_model(one.planned.settings, means.model, owner)
     reason = f"for composition {composition.name}: {one.planned.reason}"[:300]
     return compressions.ask(
         session, app, one.recorded, settings, cause, cause.at, reason=reason, max_attempts=means.max_attempts
