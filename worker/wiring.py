@@ -35,6 +35,9 @@ from worker.agent.extractive import ExtractiveAgent
 from worker.agent.facts.extractive import ExtractiveFactAgent
 from worker.agent.facts.model import ModelFactAgent
 from worker.agent.facts.protocol import FactAgent
+from worker.agent.learning.extractive import ExtractiveLearningAgent
+from worker.agent.learning.model import ModelLearningAgent
+from worker.agent.learning.protocol import LearningAgent
 from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import MemoryAgent
 from worker.agent.sessions.extractive import ExtractiveCompressionAgent
@@ -53,6 +56,7 @@ from worker.pipelines.embed_messages import EmbedMessages
 from worker.pipelines.end_conversation import EndConversationByMessage
 from worker.pipelines.extract_facts import ExtractFacts
 from worker.pipelines.index_messages import IndexMessages
+from worker.pipelines.learn_from_sessions import LearnFromSessions
 from worker.pipelines.summarise import Summarise
 
 
@@ -101,6 +105,9 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.COMPOSE_CONTEXT: ComposeContext(
                 database, clock, Store(settings.sessions_path), metrics, Means(settings.model, attempts)
             ),
+            JobKind.LEARN_FROM_SESSIONS: LearnFromSessions(
+                database, clock, agents.learning, Store(settings.sessions_path), accountant, metrics
+            ),
             JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, _courier(settings), metrics),
         },
         end_conversation=EndConversationByMessage(
@@ -133,6 +140,7 @@ class Agents:
     summaries: SummaryAgent
     sessions: Mapping[str, CompressionAgent]
     """By name: a version says by whom it is to be made."""
+    learning: LearningAgent
     embedder: Embedder
 
 
@@ -141,11 +149,16 @@ def build_agents(settings: Settings) -> Agents:
     embedder = make_embedder(settings.embedding, settings.ollama_host, settings.model_timeout_seconds)
     sessions: dict[str, CompressionAgent] = {EXTRACTIVE: ExtractiveCompressionAgent()}
     if settings.model is None:
-        return Agents(ExtractiveAgent(), ExtractiveFactAgent(), ExtractiveSummaryAgent(), sessions, embedder)
+        return Agents(
+            ExtractiveAgent(), ExtractiveFactAgent(), ExtractiveSummaryAgent(), sessions, ExtractiveLearningAgent(),
+            embedder,
+        )  # fmt: skip
     chat = make_chat(settings.model, settings.ollama_host, settings.model_context_tokens)
     how = (chat, settings.model, settings.model_context_tokens, settings.model_timeout_seconds)
     sessions[settings.model] = ModelCompressionAgent(*how)
-    return Agents(ModelAgent(*how), ModelFactAgent(*how), ModelSummaryAgent(*how), sessions, embedder)
+    return Agents(
+        ModelAgent(*how), ModelFactAgent(*how), ModelSummaryAgent(*how), sessions, ModelLearningAgent(*how), embedder
+    )
 
 
 def retry_rule(settings: Settings) -> RetryRule:

@@ -1,0 +1,153 @@
+"""Learns from a project's sessions what they have in common, one session after the other.
+
+What people asked for is read in parts; each part's result is kept at once, with how far was read. So a job that is
+killed, or gives way to other work, goes on where it was, and nothing counts as read that was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from sqlalchemy.orm import Session
+
+from shared.apps.queries import lock_app
+from shared.clock import Clock
+from shared.db.engine import Database
+from shared.energy.accounting import Accountant
+from shared.energy.ledger import Booking
+from shared.errors import Invalid, LeaseLost, NotYet, Purged
+from shared.llm.calls import EXTRACTIVE, Meter
+from shared.outbox.models import JobState
+from shared.outbox.ownership import Claim, confirm
+from shared.sessions import manifest
+from shared.sessions.models import Project, RecordedSession
+from shared.sessions.queries import lock_project_by_key
+from shared.sessions.semantic import queries
+from shared.sessions.semantic.learning import keep
+from shared.sessions.semantic.material import Material, Proposal, material_of, patterns_in
+from shared.sessions.store import Store
+from shared.sessions.transcripts.reading import read_turns
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics, agent_kind
+from worker.agent.learning.protocol import LearningAgent
+from worker.pipelines.ending import end
+
+LONGEST_SECONDS = 20.0
+"""After this a job gives way to the other work of its app."""
+NOTHING = "every session was learnt from already"
+
+
+@dataclass(frozen=True)
+class _Next:
+    """The session that is to be read."""
+
+    project: Project
+    recorded: RecordedSession
+    path: Path
+
+
+class LearnFromSessions:
+    """The pipeline of ``learn_from_sessions`` jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        agent: LearningAgent,
+        store: Store,
+        accountant: Accountant,
+        metrics: Metrics,
+        elapsed: Callable[[], float] = perf_counter,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._agent = agent
+        self._store = store
+        self._accountant = accountant
+        self._metrics = metrics
+        self._elapsed = elapsed
+        self._log = get_logger()
+
+    def __call__(self, claim: Claim) -> JobState:
+        """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, Purged, and NotYet when more is left."""
+        until, state, project_id = self._elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
+        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, None))
+        while (found := self._next(claim)) is not None:
+            project_id, state = found.project.project_id, JobState.DONE
+            self._read(claim, found, meter, until)
+        with self._database.write() as session:
+            _unpurged(session, claim)
+            end(session, claim, state, self._clock.now(), NOTHING if state is JobState.NOTHING else None)
+        if project_id is not None:
+            manifest.write(self._database, self._store, claim.app_id, project_id)
+        return state
+
+    def _next(self, claim: Claim) -> _Next | None:
+        with self._database.read() as session:
+            key = claim.payload[queries.PROJECT_KEY]
+            project = queries.find_project(session, claim.app_id, key)
+            if project is None:
+                raise LeaseLost(f"The project of job {claim.job_id} was removed.")
+            recorded = queries.next_to_learn(session, project.key)
+            if recorded is None:
+                return None
+            path = self._store.original(claim.app_id, project.project_id, recorded.session_id)
+            return _Next(project, recorded, path)
+
+    def _read(self, claim: Claim, found: _Next, meter: Meter, until: float) -> None:
+        """Read a session to its end. Raises: NotYet, once the job's time is over."""
+        material = self._material(found)
+        read = min(found.recorded.learnt_prompts, len(material.prompts))
+        while read < len(material.prompts):
+            learnt = self._agent.learn(material.prompts[read:], meter)
+            read += learnt.prompts_read
+            self._keep(claim, found, learnt.proposals, self._agent.name, read)
+            if self._elapsed() > until and read < len(material.prompts):
+                raise NotYet("Prompts are left to be read; other work of the app comes first.", self._clock.now())
+        self._finish(claim, found, material, read)
+        if self._elapsed() > until:
+            raise NotYet("Sessions are left to be read; other work of the app comes first.", self._clock.now())
+
+    def _material(self, found: _Next) -> Material:
+        try:
+            return material_of(read_turns(found.path, found.recorded.size_bytes))
+        except (OSError, Invalid) as error:
+            # It teaches nothing, and keeps no other session from it.
+            self._log.error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)
+            return Material()
+
+    def _finish(self, claim: Claim, found: _Next, material: Material, read: int) -> None:
+        self._keep(claim, found, tuple(patterns_in(material)), EXTRACTIVE, read, found.recorded.size_bytes)
+
+    def _keep(
+        self,
+        claim: Claim,
+        found: _Next,
+        proposals: tuple[Proposal, ...],
+        agent: str,
+        read: int,
+        learnt_bytes: int | None = None,
+    ) -> None:
+        """Keep what was found, with how far was read, in one transaction."""
+        with self._database.write() as session:
+            _unpurged(session, claim)
+            confirm(session, claim)
+            recorded = session.get(RecordedSession, found.recorded.key)
+            if recorded is None:
+                return  # It was unregistered meanwhile; the next look finds another.
+            project = lock_project_by_key(session, found.project.key)
+            new = keep(session, project, recorded, proposals, agent, self._clock.now())
+            recorded.learnt_prompts = read
+            if learnt_bytes is not None:
+                recorded.learnt_bytes = learnt_bytes
+        self._metrics.patterns_learnt.labels(agent_kind(agent)).inc(new)
+        self._log.info("session_learnt_from", job_id=claim.job_id, app_id=claim.app_id, prompts=read, new=new)
+
+
+def _unpurged(session: Session, claim: Claim) -> None:
+    """Lock the app of a job. Raises: Purged, where it was purged since the job was asked for."""
+    if lock_app(session, claim.app_id).purge_epoch != claim.epoch:
+        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
