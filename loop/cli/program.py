@@ -28,6 +28,7 @@ from loop.cli.processes import add_to as add_processes
 from loop.cli.profiles import group as profile
 from loop.cli.search import add_search
 from loop.cli.search import group as index
+from loop.cli.sessions import group as sessions
 from loop.cli.summaries import group as summaries
 from loop.cli.tuning import group as tuning
 from loop.cli.webhooks import group as webhooks
@@ -51,6 +52,7 @@ for name, group in (
     ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("facts", facts),
     ("summaries", summaries), ("profile", profile), ("tuning", tuning),
     ("jobs", jobs), ("events", events), ("webhooks", webhooks), ("index", index),
+    ("sessions", sessions),
 ):  # fmt: skip
     program.add_typer(group, name=name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,6 +12,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_de
 from shared.errors import AfterthoughtError, Invalid, Transient
 
 _TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+_LONG_TIMEOUT = httpx.Timeout(900.0, connect=5.0)
+"""For what reads whole files before it answers."""
 _STREAM_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 """Longer than the silence of any stream that is alive."""
 _PAGE = 200
@@ -89,11 +92,24 @@ class Service:
         except httpx.TransportError as error:
             raise Unreachable(f"The stream from {self.url} broke off ({error}); follow it again.") from None
 
+    def post_long(self, path: str, body: Any = None, **parameters: Any) -> Any:
+        """Return the answer to a POST that may take minutes. Raises: Refused, Unreachable."""
+        return self._send("POST", path, parameters, json=body, timeout=_LONG_TIMEOUT)
+
+    def upload(self, path: str, file: Path, media_type: str, **parameters: Any) -> Any:
+        """Return the answer to a POST of a file, which is read as it is sent. Raises: Refused, Unreachable."""
+        with file.open("rb") as content:
+            headers = {"Content-Type": media_type, "Content-Length": str(file.stat().st_size)}
+            return self._send("POST", path, parameters, content=content, headers=headers, timeout=_LONG_TIMEOUT)
+
     def ask(self, method: str, path: str, parameters: dict[str, Any], body: Any = None) -> Any:
         """Return the answer to one request. Raises: Refused, Unreachable."""
+        return self._send(method, path, parameters, json=body)
+
+    def _send(self, method: str, path: str, parameters: dict[str, Any], **more: Any) -> Any:
         given = {name: value for name, value in parameters.items() if value is not None}
         try:
-            response = self._client.request(method, path, params=given, json=body)
+            response = self._client.request(method, path, params=given, **more)
         except httpx.TimeoutException:
             raise Unreachable(f"{self.url} did not answer in time; try again.") from None
         except UnicodeEncodeError:
