@@ -79,9 +79,10 @@ class ScriptedCompressionAgent(CompressionAgent):
 class Press:
     """A shelf of sessions, and what compresses them."""
 
-    def __init__(self, house: House, folder: Path) -> None:
+    def __init__(self, house: House, folder: Path, shelf: Shelf | None = None, app_id: str = "notes") -> None:
         self.house = house
-        self.shelf = Shelf(house, folder)
+        self.app_id = app_id
+        self.shelf = shelf or Shelf(house, folder)
         self.scripted = ScriptedCompressionAgent(house)
         self.agents: dict[str, CompressionAgent] = {
             "extractive": ExtractiveCompressionAgent(), self.scripted.name: self.scripted,
@@ -99,8 +100,8 @@ class Press:
 
     def ask(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> Compression:
         with self.house.database.write() as session:
-            app = lock_app(session, "notes")
-            recorded = registry.lock_session(session, "notes", session_id)
+            app = lock_app(session, self.app_id)
+            recorded = registry.lock_session(session, self.app_id, session_id)
             version = None if source is None else queries.get_version(session, recorded, source)
             return ask(session, app, recorded, settings, self.shelf.cause("a test"), self.house.clock.now(), version)
 
@@ -126,22 +127,22 @@ class Press:
 
     def version(self, session_id: str, version_id: str) -> Compression:
         with self.house.database.read() as session:
-            recorded = registry.get_session(session, "notes", session_id)
+            recorded = registry.get_session(session, self.app_id, session_id)
             found = queries.find_version(session, recorded.key, version_id)
             assert found is not None
             return found
 
     def listed(self, session_id: str) -> list[str]:
         with self.house.database.read() as session:
-            recorded = registry.get_session(session, "notes", session_id)
+            recorded = registry.get_session(session, self.app_id, session_id)
             return [one.version_id for one in queries.versions_of(session, recorded.key)]
 
     def recorded(self, session_id: str) -> RecordedSession:
         with self.house.database.read() as session:
-            return registry.get_session(session, "notes", session_id)
+            return registry.get_session(session, self.app_id, session_id)
 
     def folder(self, session_id: str) -> Path:
-        return self.shelf.store.versions_folder("notes", PROJECT, session_id)
+        return self.shelf.store.versions_folder(self.app_id, PROJECT, session_id)
 
     def files(self, session_id: str) -> list[str]:
         return sorted(path.name for path in self.folder(session_id).glob("*") if path.name != "versions.json")

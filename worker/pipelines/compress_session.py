@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 
 from sqlalchemy.orm import Session
@@ -28,16 +27,15 @@ from shared.sessions.compositions.ending import hasten
 from shared.sessions.compressions import finishing, queries
 from shared.sessions.compressions.asking import CompressionSettings
 from shared.sessions.compressions.chunks import Chunk, Condensed, condensed_of
-from shared.sessions.compressions.gathering import Mark, Said, gather, gather_version
-from shared.sessions.compressions.making import Made, Making, Task
+from shared.sessions.compressions.making import Made, Making
 from shared.sessions.compressions.planning import Fate
-from shared.sessions.compressions.rendering import line_of, markdown, records_of, segments_in
+from shared.sessions.compressions.rendering import line_of, markdown, records_of
 from shared.sessions.compressions.requesting import PAYLOAD_KEY
+from shared.sessions.compressions.sources import Origin, read_task
 from shared.sessions.models import Compression, CompressionPart, KeepitMarker, Project, RecordedSession
 from shared.sessions.models import Making as State
 from shared.sessions.queries import lock_project_by_key, markers_of, project_by_key
 from shared.sessions.store import Store
-from shared.sessions.transcripts.reading import read_turns
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.sessions.protocol import CompressionAgent
@@ -145,20 +143,8 @@ class CompressSession:
 
     def _begin(self, rows: Rows, agent: CompressionAgent) -> Making:
         settings = CompressionSettings.model_validate(rows.compression.settings)
-        source = None if rows.source is None else rows.source.version_id
-        said = list(self._gathered(rows, settings))
-        task = Task(rows.recorded.session_id, settings, rows.compression.source_sha256, source, said)
+        task = read_task(self._store, _origin(rows), settings)
         return Making(task, agent.chunk_tokens)
-
-    def _gathered(self, rows: Rows, settings: CompressionSettings) -> list[Said]:
-        names = (rows.recorded.app_id, rows.project.project_id, rows.recorded.session_id)
-        marks = [Mark(marker.marker_id, marker.weight_in_force) for marker in rows.markers]
-        if rows.source is not None:
-            path = self._store.versions_folder(*names) / f"{rows.source.file}.jsonl"
-            return gather_version(segments_in(_present(path)), marks)
-        turns = read_turns(_present(self._store.original(*names)), rows.compression.source_bytes)
-        least = min(tier.compaction_ratio for tier in settings.tiers)
-        return gather(turns, rows.recorded.session_id, marks, least)
 
     def _condense(
         self, claim: Claim, rows: Rows, making: Making, agent: CompressionAgent, began: float
@@ -265,10 +251,16 @@ def _unpurged(app: App, claim: Claim) -> App:
     return app
 
 
-def _present(path: Path) -> Path:
-    if not path.is_file():
-        raise Conflict(f"{path.name} is not in the store any more; register the session again.", code="source_gone")
-    return path
+def _origin(rows: Rows) -> Origin:
+    return Origin(
+        app_id=rows.recorded.app_id,
+        project_id=rows.project.project_id,
+        session_id=rows.recorded.session_id,
+        sha256=rows.compression.source_sha256,
+        size_bytes=rows.compression.source_bytes,
+        version=rows.source,
+        markers=rows.markers,
+    )
 
 
 def _usable(parts: dict[int, CompressionPart], outline: str) -> Iterator[tuple[int, Condensed]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.causes import Cause
@@ -111,6 +111,12 @@ def fail(session: Session, compression: Compression, now: datetime) -> None:
 def drop_parts(session: Session, compression: Compression) -> None:
     """Forget what parts of a version came to."""
     session.execute(delete(CompressionPart).where(CompressionPart.compression_key == compression.key))
+
+
+def count_use(session: Session, compression: Compression, now: datetime) -> None:
+    """Say that a version was read by who can make use of it; one that was removed meanwhile stays so."""
+    mine = update(Compression).where(Compression.key == compression.key)
+    session.execute(mine.values(uses=Compression.uses + 1, last_used=now))
 
 
 def refuse_in_use(session: Session, recorded: RecordedSession, compression: Compression) -> None:

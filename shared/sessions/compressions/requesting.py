@@ -16,9 +16,10 @@ from shared.errors import Conflict, Invalid
 from shared.llm.calls import EXTRACTIVE
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.sessions.compressions import queries
-from shared.sessions.compressions.asking import CompressionSettings
+from shared.sessions.compressions.asking import CompressionSettings, KeepitMode, Mode
 from shared.sessions.compressions.finishing import fail
 from shared.sessions.models import Compression, Making, RecordedSession
+from shared.sessions.registry.projects import ProjectSettings
 
 PAYLOAD_KEY = "compression"
 
@@ -62,13 +63,29 @@ def _refuse_second(session: Session, recorded: RecordedSession, now: datetime) -
     session.flush()
 
 
-def check_model(settings: CompressionSettings, configured: str | None) -> CompressionSettings:
-    """Return settings that say who compresses: the model of the settings unless said. Raises: Invalid."""
+def check_model(
+    settings: CompressionSettings, configured: str | None, project: ProjectSettings | None = None
+) -> CompressionSettings:
+    """Return settings with every default written out: those of their project, and who compresses.
+
+    ``configured``: the model of the settings; None where there is none. Raises: Invalid for another model.
+    """
+    settings = settings if project is None else _by_project(settings, project)
     present = configured or EXTRACTIVE
     if settings.model not in (None, EXTRACTIVE, present):
         others = f"{EXTRACTIVE} or {present}" if configured else f"{EXTRACTIVE}; set AFTERTHOUGHT_MODEL for a model"
         raise Invalid(f"No agent {settings.model} is set up here; say {others}.", code="unknown_model")
     return settings.complete(present)
+
+
+def _by_project(settings: CompressionSettings, project: ProjectSettings) -> CompressionSettings:
+    filled: dict[str, object] = {}
+    named = settings.tier_preset is not None or settings.custom_tiers is not None
+    if settings.mode is Mode.TIERED and not named:
+        filled["tier_preset"] = project.default_compression_preset
+    if "keepit_mode" not in settings.model_fields_set and not project.keepit_decay_enabled:
+        filled["keepit_mode"] = KeepitMode.PRESERVE_ALL
+    return settings.model_copy(update=filled)
 
 
 def _row(

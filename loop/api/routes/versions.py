@@ -1,0 +1,209 @@
+"""Versions of recorded sessions: asked for, foreseen, read and removed; and the jobs about sessions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+from fastapi.responses import FileResponse
+from sqlalchemy.orm import Session
+
+from loop.api import cursors
+from loop.api.dependencies import (
+    AppAsked,
+    CursorInQuery,
+    Desk,
+    JobInPath,
+    LimitInQuery,
+    Reads,
+    RecordedInPath,
+    Writes,
+)
+from loop.api.schemas.jobs import JobAnswer
+from loop.api.schemas.versions import (
+    VERSION_ID_PATTERN,
+    MakeVersion,
+    SessionJobAnswer,
+    SessionJobList,
+    VersionAnswer,
+    VersionContent,
+    VersionForeseen,
+    VersionList,
+    VersionMade,
+    VersionRemoved,
+)
+from loop.api.writes import Done, answer
+from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.causes import BY_HAND
+from shared.errors import Conflict
+from shared.llm.calls import EXTRACTIVE
+from shared.outbox.queries import get_job
+from shared.sessions import manifest
+from shared.sessions.compressions import finishing, queries
+from shared.sessions.compressions.asking import CompressionSettings
+from shared.sessions.compressions.making import Made, Making
+from shared.sessions.compressions.requesting import ask, check_model
+from shared.sessions.compressions.sources import Origin, read_task, version_file
+from shared.sessions.models import Compression
+from shared.sessions.queries import get_session, lock_project_by_key, lock_session, markers_of, project_by_key
+from shared.sessions.registry.changes import ChangeKind
+from shared.sessions.registry.projects import ProjectSettings
+
+router = APIRouter(prefix="/api/memory", tags=["Versions"])
+_VERSIONS, _JOBS = "versions", "session-jobs"
+_CHUNK_TOKENS = 1_000_000
+"""Of what is foreseen nothing is given to an agent, so it need not be divided."""
+_ENDINGS = {"markdown": "md", "jsonl": "jsonl"}
+_TYPES = {"md": "text/markdown; charset=utf-8", "jsonl": "application/x-ndjson"}
+VersionInPath = Annotated[str, Path(alias="versionId", pattern=VERSION_ID_PATTERN)]
+Format = Annotated[
+    Literal["json", "markdown", "jsonl"],
+    Query(alias="format", description="`json`: the version with its Markdown; `jsonl`: as a transcript."),
+]
+
+
+@router.get("/sessions/{sessionId}/versions", response_model=VersionList, summary="List versions")
+def list_versions(
+    desk: Reads, app_id: AppAsked, session_id: RecordedInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+) -> VersionList:
+    """List the versions of a session that are whole, newest first, and the one that is being made."""
+    before = cursors.decode_number(_VERSIONS, cursor)
+    with desk.read() as session:
+        recorded = get_session(session, app_id, session_id)
+        rows, more = cursors.page(queries.versions_of(session, recorded.key, limit + 1, before), limit)
+        working = queries.working_of(session, recorded.key)
+        return VersionList(
+            session_id=session_id,
+            versions=[VersionAnswer.of(one, session_id) for one in rows],
+            working=None if working is None else VersionAnswer.of(working, session_id),
+            cursor=cursors.encode(_VERSIONS, rows[-1].number) if more else None,
+        )
+
+
+@router.post(
+    "/sessions/{sessionId}/versions", status_code=202, response_model=VersionMade, summary="Compress a session"
+)
+def make_version(
+    desk: Writes, app_id: AppAsked, session_id: RecordedInPath, body: MakeVersion | None = None
+) -> Response:
+    """Ask for a version of a session, or with `dryRun` only for what would come of it."""
+    wanted = body or MakeVersion()
+    if wanted.dry_run:
+        return answer(VersionMade(foreseen=VersionForeseen.of(_foresee(desk, app_id, session_id, wanted))))
+
+    def work(session: Session) -> Done:
+        app = lock_app(session, app_id)
+        get_installed_app(session, app_id)
+        recorded = lock_session(session, app_id, session_id)
+        settings = _settings(desk, session, recorded.project_key, wanted)
+        source = _source(session, app_id, session_id, wanted)
+        attempts = desk.loop.settings.job_max_attempts
+        cause = desk.cause(BY_HAND)
+        asked = ask(session, app, recorded, settings, cause, desk.now(), source, wanted.reason, attempts)
+        assert asked.job_id is not None
+        job = get_job(session, asked.job_id)
+        made = VersionMade(
+            version_id=asked.version_id, job=JobAnswer.of(job, desk.loop.regulator.expected(session, job))
+        )
+        return Done(made, 202, about=app_id, then=desk.loop.ticker.wake)
+
+    return desk.write(work)
+
+
+@router.get(
+    "/sessions/{sessionId}/versions/{versionId}",
+    response_model=VersionContent,
+    responses={200: {"content": {"text/markdown": {}, "application/x-ndjson": {}}}},
+    summary="Read a version",
+)
+def read_version(
+    desk: Reads, app_id: AppAsked, session_id: RecordedInPath, version_id: VersionInPath, format_: Format = "json"
+) -> Response:
+    """Read what a version says: as Markdown, or as a transcript that tools can go on with; these count as a use."""
+    with desk.read() as session:
+        version = queries.get_version(session, get_session(session, app_id, session_id), version_id)
+        origin = _origin(session, app_id, session_id, version)
+    path = version_file(desk.loop.store, origin, version, _ENDINGS.get(format_, "md"))
+    if not path.is_file():
+        raise Conflict(f"The file of version {version_id} is missing; make the version anew.", code="source_gone")
+    if format_ == "json":
+        content = path.read_bytes().decode()
+        return answer(VersionContent(version=VersionAnswer.of(version, session_id), content=content))
+    with desk.loop.database.write() as session:
+        finishing.count_use(session, version, desk.now())
+    return FileResponse(path, media_type=_TYPES[_ENDINGS[format_]])
+
+
+@router.delete("/sessions/{sessionId}/versions/{versionId}", response_model=VersionRemoved, summary="Remove a version")
+def remove_version(desk: Writes, app_id: AppAsked, session_id: RecordedInPath, version_id: VersionInPath) -> Response:
+    """Remove a version that nothing uses, with its files; the session and its other versions stay."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        project = lock_project_by_key(session, get_session(session, app_id, session_id).project_key)
+        recorded = lock_session(session, app_id, session_id)
+        version = queries.get_version(session, recorded, version_id)
+        files = finishing.remove(session, project, recorded, version, ChangeKind.REMOVED, desk.cause(BY_HAND))
+        folder = desk.loop.store.versions_folder(app_id, project.project_id, session_id)
+
+        def clear() -> None:
+            for file in files:
+                desk.loop.store.remove(folder / file)
+            manifest.write(desk.loop.database, desk.loop.store, app_id, project.project_id)
+            desk.loop.metrics.versions_removed.labels("by_hand").inc()
+
+        return Done(VersionRemoved(version_id=version_id), about=app_id, then=clear)
+
+    return desk.write(work)
+
+
+@router.get("/jobs", response_model=SessionJobList, summary="List jobs about sessions")
+def list_session_jobs(
+    desk: Reads, app_id: AppAsked, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+) -> SessionJobList:
+    """List an app's compressions, compositions and the like, newest first, each with how far it has come."""
+    before = cursors.decode_number(_JOBS, cursor)
+    with desk.read() as session:
+        get_app(session, app_id)
+        rows, more = cursors.page(queries.session_jobs(session, app_id, limit + 1, before), limit)
+        return SessionJobList(
+            jobs=[SessionJobAnswer.about(one, desk.loop.regulator.expected(session, one.job)) for one in rows],
+            cursor=cursors.encode(_JOBS, rows[-1].job.seq) if more else None,
+        )
+
+
+@router.get("/jobs/{jobId}", response_model=SessionJobAnswer, summary="Show a job about sessions")
+def show_session_job(desk: Reads, app_id: AppAsked, job_id: JobInPath) -> SessionJobAnswer:
+    """Show how far a compression or a composition has come."""
+    with desk.read() as session:
+        found = queries.session_job(session, app_id, job_id)
+        return SessionJobAnswer.about(found, desk.loop.regulator.expected(session, found.job))
+
+
+def _settings(desk: Desk, session: Session, project_key: int, wanted: MakeVersion) -> CompressionSettings:
+    project = ProjectSettings.of(project_by_key(session, project_key))
+    return check_model(wanted.as_settings(), desk.loop.settings.model, project)
+
+
+def _source(session: Session, app_id: str, session_id: str, wanted: MakeVersion) -> Compression | None:
+    if wanted.source_version is None:
+        return None
+    return queries.get_version(session, get_session(session, app_id, session_id), wanted.source_version)
+
+
+def _origin(session: Session, app_id: str, session_id: str, version: Compression | None) -> Origin:
+    recorded = get_session(session, app_id, session_id)
+    project_id = project_by_key(session, recorded.project_key).project_id
+    sha256 = recorded.sha256 if version is None else version.digests["jsonl"]
+    markers = markers_of(session, recorded.key)
+    return Origin(app_id, project_id, session_id, sha256, recorded.size_bytes, version, markers)
+
+
+def _foresee(desk: Desk, app_id: str, session_id: str, wanted: MakeVersion) -> Made:
+    """Make the version by rules alone and keep nothing of it; no energy is spent."""
+    with desk.read() as session:
+        recorded = get_session(session, app_id, session_id)
+        settings = _settings(desk, session, recorded.project_key, wanted).model_copy(update={"model": EXTRACTIVE})
+        origin = _origin(session, app_id, session_id, _source(session, app_id, session_id, wanted))
+    task = read_task(desk.loop.store, origin, settings)
+    return Making(task, _CHUNK_TOKENS).finish(())
