@@ -191,7 +191,7 @@ def test_requests_are_counted_by_template_and_never_by_what_a_stranger_asks_for(
     assert timed == 3
 
 
-_READING = {"compose_context", "search_messages", "preview_decay"}
+_READING = {"compose_context", "search_messages", "preview_decay", "preview_composition"}
 """Asked for with a body, and written nowhere."""
 
 
