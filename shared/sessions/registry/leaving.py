@@ -15,6 +15,7 @@ from shared.sessions import queries
 from shared.sessions.models import RecordedSession
 from shared.sessions.registry import projects
 from shared.sessions.registry.changes import ChangeKind, note, touch
+from shared.sessions.semantic.learning import drop_unborne
 from shared.sessions.store import Store
 
 VERSION_IN_USE = "version_in_use"
@@ -44,7 +45,7 @@ def unregister(session: Session, app_id: str, session_id: str, cause: Cause, pro
     session.delete(recorded)
     touch(project, cause.at)
     note(session, project, session_id, ChangeKind.UNREGISTERED, cause, before, session_id=session_id)
-    session.flush()
+    drop_unborne(session, project, cause)
     return Left(app_id, named, session_id)
 
 

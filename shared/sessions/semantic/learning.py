@@ -11,13 +11,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from hashlib import sha256
 
-from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.causes import Cause
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind
-from shared.db.counting import rows_changed
 from shared.db.inserting import insert_if_absent
 from shared.errors import Conflict
 from shared.ids import new_id
@@ -102,11 +100,6 @@ def drop_unborne(session: Session, project: Project, cause: Cause) -> int:
         session.delete(memory)
     session.flush()
     return len(gone)
-
-
-def forget_all(session: Session, app_id: str) -> dict[str, int]:
-    """Forget all semantic memories of a locked app; what they were learnt from is not read again by itself."""
-    return {"semanticMemories": rows_changed(session, delete(SemanticMemory).where(SemanticMemory.app_id == app_id))}
 
 
 def _make(

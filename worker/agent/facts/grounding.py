@@ -21,12 +21,16 @@ _UNSPACED = re.compile(r"[^\x00-\u024f\u0370-\u05ff\u0600-\u06ff\u0900-\u0dff]")
 
 
 class Ground:
-    """The words of some turns, as a statement may use them."""
+    """The words of some texts, as a statement may use them."""
 
-    def __init__(self, turns: Iterable[Turn]) -> None:
-        texts = [text for turn in turns for text in _readings(turn)]
+    def __init__(self, texts: Iterable[str]) -> None:
         self._text = " ".join(texts).casefold()
         self._roots = frozenset(_root(word) for word in WORD.findall(self._text))
+
+    @classmethod
+    def of(cls, turns: Iterable[Turn]) -> Ground:
+        """Return the ground that turns give: what was said, by whom, and when."""
+        return cls(text for turn in turns for text in _readings(turn))
 
     def bears(self, statement: str) -> bool:
         """Say whether a statement has ground here."""

@@ -157,9 +157,9 @@ def _sources(one: FactAnswer, segment: Segment, shown: set[str]) -> tuple[str, .
     turns = segment.turns
     numbers = one.messages or range(1, len(turns) + 1)
     named = [number for number in numbers if 0 < number <= len(turns) and _is_source(turns[number - 1], shown)]
-    bearing = [number for number in named if Ground(_with_question(segment, number)).bears(one.statement)]
+    bearing = [number for number in named if Ground.of(_with_question(segment, number)).bears(one.statement)]
     together = [turn for number in named for turn in _with_question(segment, number)]
-    if not bearing and one.messages and Ground(together).bears(one.statement):
+    if not bearing and one.messages and Ground.of(together).bears(one.statement):
         bearing = named
     return tuple(dict.fromkeys(turns[number - 1].message_id for number in bearing))
 

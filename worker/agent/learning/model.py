@@ -20,6 +20,7 @@ from shared.sessions.compressions.names import missing_in, names_in
 from shared.sessions.models import LearntKind
 from shared.sessions.semantic.material import Prompt, Proposal
 from shared.wording import clean, shorten
+from worker.agent.facts.grounding import Ground
 from worker.agent.learning.protocol import LearningAgent, Learnt
 from worker.agent.model_answers import is_apology
 from worker.agent.model_prompts import fill
@@ -146,7 +147,7 @@ def _fitting(prompts: Sequence[Prompt], room: int) -> tuple[Prompt, ...]:
 
 def _bears(said: str, content: str) -> bool:
     """Whether a text holds every name and number of a statement, and half of its other words."""
-    if missing_in(names_in(content), said):
+    if missing_in(names_in(content), said) or not Ground([said]).bears(content):
         return False
     words = {stem(word) for word in WORD.findall(content.casefold()) if word not in EMPTY}
     there = {stem(word) for word in WORD.findall(said.casefold())}

@@ -1,0 +1,101 @@
+"""Semantic memories: learnt from a project's sessions, listed, confirmed, rejected, removed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+from sqlalchemy.orm import Session
+
+from loop.api import cursors
+from loop.api.dependencies import AppAsked, CursorInQuery, LimitInQuery, ProjectInPath, Reads, Writes
+from loop.api.schemas.jobs import JobAnswer
+from loop.api.schemas.semantic import JudgeMemory, LearningAsked, SemanticItem, SemanticList
+from loop.api.schemas.wire import Success
+from loop.api.writes import Done
+from shared.apps.queries import lock_app
+from shared.contracts.values import ID_PATTERN
+from shared.sessions.models import LearntKind, Verdict
+from shared.sessions.queries import get_project, lock_project
+from shared.sessions.semantic import judging, learning, queries
+from shared.sessions.semantic.queries import MemoryFilter
+
+router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"])
+_SEMANTIC = "semantic"
+SemanticInPath = Annotated[str, Path(alias="semanticId", pattern=ID_PATTERN)]
+
+
+@router.get("/projects/{projectId}/semantic", response_model=SemanticList, summary="List semantic memories")
+def list_semantic(
+    desk: Reads,
+    app_id: AppAsked,
+    project_id: ProjectInPath,
+    kind: Annotated[LearntKind | None, Query(alias="type")] = None,
+    verdict: Annotated[Verdict | None, Query()] = None,
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
+) -> SemanticList:
+    """List what was learnt from a project's sessions, newest first, with where it was found."""
+    before = cursors.decode_number(_SEMANTIC, cursor)
+    with desk.read() as session:
+        project = get_project(session, app_id, project_id)
+        wanted = MemoryFilter(kind, verdict)
+        rows, more = cursors.page(queries.list_memories(session, project.key, wanted, limit + 1, before), limit)
+        sources = queries.sources_of(session, [one.key for one in rows])
+        learnt, sessions = queries.count_to_learn(session, project.key)
+        return SemanticList(
+            memories=[SemanticItem.of(one, sources) for one in rows],
+            sessions_learnt=learnt,
+            sessions=sessions,
+            cursor=cursors.encode(_SEMANTIC, rows[-1].key) if more else None,
+        )
+
+
+@router.post(
+    "/projects/{projectId}/semantic/learn", response_model=LearningAsked, status_code=202, summary="Learn from sessions"
+)
+def learn_from_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath) -> Response:
+    """Ask for what a project's sessions teach; while a job is at it, answer that one."""
+
+    def work(session: Session) -> Done:
+        app = lock_app(session, app_id)
+        project = lock_project(session, app_id, project_id)
+        job = learning.ask(session, app, project, desk.now(), desk.loop.settings.job_max_attempts)
+        expected = desk.loop.regulator.expected(session, job)
+        asked = LearningAsked(project_id=project_id, job=JobAnswer.of(job, expected))
+        return Done(asked, 202, about=app_id, then=desk.loop.ticker.wake)
+
+    return desk.write(work)
+
+
+@router.get("/semantic/{semanticId}", response_model=SemanticItem, summary="Show a semantic memory")
+def show_semantic(desk: Reads, app_id: AppAsked, memory_id: SemanticInPath) -> SemanticItem:
+    """Show one semantic memory with where it was found."""
+    with desk.read() as session:
+        memory = queries.get_memory(session, app_id, memory_id)
+        return SemanticItem.of(memory, queries.sources_of(session, [memory.key]))
+
+
+@router.patch("/semantic/{semanticId}", response_model=SemanticItem, summary="Judge a semantic memory")
+def judge_semantic(desk: Writes, app_id: AppAsked, memory_id: SemanticInPath, body: JudgeMemory) -> Response:
+    """Confirm or reject a memory, or put it in other words. A rejected one is not proposed again."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        cause = desk.cause("judged by a person")
+        memory = judging.judge(session, app_id, memory_id, body.verdict, body.content, cause)
+        return Done(SemanticItem.of(memory, queries.sources_of(session, [memory.key])), about=app_id)
+
+    return desk.write(work)
+
+
+@router.delete("/semantic/{semanticId}", response_model=Success, summary="Remove a semantic memory")
+def remove_semantic(desk: Writes, app_id: AppAsked, memory_id: SemanticInPath) -> Response:
+    """Remove a memory; found again, it is proposed again, unlike a rejected one."""
+
+    def work(session: Session) -> Done:
+        lock_app(session, app_id)
+        judging.remove(session, app_id, memory_id, desk.cause("removed by a person"))
+        return Done(Success(), about=app_id)
+
+    return desk.write(work)
