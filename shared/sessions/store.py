@@ -115,7 +115,7 @@ class Store:
 
     def make_folder(self, path: Path) -> None:
         """Make a folder of the store and those above it, for the owner only. Raises: Invalid outside of the store."""
-        self._inside(path)
+        self._inside(path / UNFINISHED)
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):
             folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)

@@ -20,7 +20,7 @@ def sanitise(path: str) -> str:
     Raises: Invalid.
     """
     name = _OTHER.sub("-", path.strip())
-    if not name.strip("-") and name != "-":
+    if not name.strip("-") and path.strip() != "/":
         raise Invalid(f"{path[:80]!r} names no folder; give its path, as /home/me/myapp.", code="bad_name")
     return name if len(name) <= _MOST_CHARACTERS else with_hash(name, path)
 

@@ -1,0 +1,48 @@
+"""Small transcripts written by the tests themselves, and where the real ones lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+REAL = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "sessions"
+FOREIGN = "entire_ec_38b74f08e3_2_full.jsonl"
+
+
+def real_files() -> list[Path]:
+    """Return the real transcripts that are there, the foreign file left out."""
+    return [path for path in sorted(REAL.glob("*.jsonl")) if path.name != FOREIGN]
+
+
+def user(text: str, uuid: str, **more: Any) -> dict[str, Any]:
+    """Return a person's prompt."""
+    return {"type": "user", "uuid": uuid, "parentUuid": None, "message": {"role": "user", "content": text}} | more
+
+
+def assistant(text: str, uuid: str, parent: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return an answer of the assistant's."""
+    message = {"id": f"msg-{uuid}", "role": "assistant", "model": "m", "usage": {"output_tokens": 5}}
+    blocks = [{"type": "text", "text": text}]
+    return {"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": message | {"content": blocks}} | more
+
+
+def tool(name: str, given: dict[str, Any], result: str, number: int) -> Iterator[dict[str, Any]]:
+    """Yield a call of a tool and its result."""
+    use = {"type": "tool_use", "id": f"t{number}", "name": name, "input": given}
+    answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": result}
+    yield {"type": "assistant", "uuid": f"use{number}", "message": {"id": f"mu{number}", "content": [use]}}
+    yield {"type": "user", "uuid": f"res{number}", "parentUuid": f"use{number}", "message": {"content": [answer]}}
+
+
+def lines(*records: dict[str, Any]) -> bytes:
+    """Return records as lines."""
+    return b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in records)
+
+
+def write(path: Path, *records: dict[str, Any]) -> Path:
+    """Write a transcript."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(lines(*records))
+    return path
