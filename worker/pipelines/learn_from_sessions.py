@@ -76,6 +76,8 @@ class LearnFromSessions:
         until, state, project_id = self._elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
         meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, None))
         while (found := self._next(claim)) is not None:
+            if state is JobState.DONE and self._elapsed() > until:
+                raise NotYet("Sessions are left to be read; other work of the app comes first.", self._clock.now())
             project_id, state = found.project.project_id, JobState.DONE
             self._read(claim, found, meter, until)
         with self._database.write() as session:
@@ -108,8 +110,6 @@ class LearnFromSessions:
             if self._elapsed() > until and read < len(material.prompts):
                 raise NotYet("Prompts are left to be read; other work of the app comes first.", self._clock.now())
         self._finish(claim, found, material, read)
-        if self._elapsed() > until:
-            raise NotYet("Sessions are left to be read; other work of the app comes first.", self._clock.now())
 
     def _material(self, found: _Next) -> Material:
         try:

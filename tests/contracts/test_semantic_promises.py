@@ -1,0 +1,233 @@
+"""What sessions teach is kept once with its sources, and a person's word about it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from shared.apps.queries import lock_app
+from shared.erasure.erasing import purge_memories
+from shared.errors import Conflict, LeaseLost, NotFound, NotYet, Transient
+from shared.llm.calls import Meter
+from shared.outbox.models import JobState
+from shared.outbox.ownership import fail, wait
+from shared.outbox.retry import RetryRule
+from shared.sessions.models import SemanticMemory, Verdict
+from shared.sessions.queries import changes_of, lock_project
+from shared.sessions.registry.leaving import unregister
+from shared.sessions.semantic import judging, learning, queries
+from shared.sessions.semantic.material import Prompt
+from shared.sessions.semantic.queries import MemoryFilter
+from tests.support.house import House
+from tests.support.recordings import PROJECT, Shelf
+from worker.agent.learning.extractive import ExtractiveLearningAgent
+from worker.agent.learning.protocol import LearningAgent, Learnt
+from worker.pipelines.learn_from_sessions import LearnFromSessions
+
+RULE = "Always run make lint before a commit."
+
+
+@pytest.fixture
+def shelf(house: House, tmp_path: Path) -> Shelf:
+    return Shelf(house, tmp_path)
+
+
+class Reader(LearningAgent):
+    """Learns one prompt at a time, as rules do; does what it is told before each."""
+
+    name = "ollama:reader"
+
+    def __init__(self, before: Callable[[int], None] = lambda _: None) -> None:
+        self.seen: list[str] = []
+        self._before = before
+
+    def learn(self, prompts: Sequence[Prompt], meter: Meter) -> Learnt:
+        self._before(len(self.seen))
+        self.seen.append(prompts[0].text)
+        return ExtractiveLearningAgent().learn(prompts[:1], meter)
+
+
+def ask(shelf: Shelf) -> str:
+    with shelf.house.database.write() as session:
+        app = lock_app(session, "notes")
+        return learning.ask(session, app, lock_project(session, "notes", PROJECT), shelf.house.clock.now(), 5).job_id
+
+
+def carry_out(shelf: Shelf, agent: LearningAgent | None = None, seconds: float = 0.0) -> JobState:
+    house, ticks = shelf.house, iter(range(1000))
+
+    def elapsed() -> float:
+        return next(ticks) * seconds
+
+    run = LearnFromSessions(
+        house.database, house.clock, agent or ExtractiveLearningAgent(), shelf.store, house.accountant, house.metrics,
+        elapsed,
+    )  # fmt: skip
+    (claim,) = house.claims()
+    try:
+        return run(claim)
+    except (Transient, NotYet) as error:
+        with house.database.write() as session:
+            if isinstance(error, NotYet):
+                wait(session, claim, error.message, error.until, house.clock.now())
+            else:
+                fail(session, claim, error.message, house.clock.now(), RetryRule(1, 1))
+        house.clock.advance(5)
+        raise
+
+
+def memories(shelf: Shelf, **wanted: Verdict) -> dict[str, SemanticMemory]:
+    with shelf.house.database.read() as session:
+        project = queries.find_project(session, "notes", 1)
+        assert project is not None
+        rows = queries.list_memories(session, project.key, MemoryFilter(**wanted), 100)
+        return {one.content: one for one in rows}
+
+
+def sources(shelf: Shelf, memory: SemanticMemory) -> list[tuple[str, str]]:
+    with shelf.house.database.read() as session:
+        return [(name, source.message_uuid) for source, name in queries.sources_of(session, [memory.key])]
+
+
+def test_what_several_sessions_say_is_one_memory_and_believed_more(shelf: Shelf) -> None:
+    shelf.add(shelf.transcript("one").human(f"{RULE} The project uses Jest for testing."))
+    shelf.add(shelf.transcript("two").human("always run make lint before commit"))
+    ask(shelf)
+    assert carry_out(shelf) is JobState.DONE
+    found = memories(shelf)
+    assert {content: one.confidence for content, one in found.items()} == {
+        RULE.rstrip("."): 0.75,
+        "The project uses Jest for testing": 0.5,
+    }
+    assert sources(shelf, found[RULE.rstrip(".")]) == [("one", "one-0"), ("two", "two-0")]
+
+
+def test_a_project_is_learnt_from_once_until_something_new_is_there(shelf: Shelf) -> None:
+    transcript = shelf.transcript("one").human(RULE)
+    shelf.add(transcript)
+    assert ask(shelf) == ask(shelf), "one job at a time"
+    carry_out(shelf)
+    with pytest.raises(Conflict) as refused:
+        ask(shelf)
+    assert refused.value.code == "nothing_new"
+    shelf.sync(transcript.human("We decided to keep SQLite for tests."))
+    ask(shelf)
+    reader = Reader()
+    assert carry_out(shelf, reader) is JobState.DONE
+    assert reader.seen == ["We decided to keep SQLite for tests."], "what was read is not read again"
+    assert len(memories(shelf)) == 2
+
+
+def test_a_job_that_gives_way_or_fails_goes_on_where_it_was(shelf: Shelf) -> None:
+    shelf.add(shelf.transcript("one").human(RULE).human("Never push to main.").human("Avoid global state."))
+    ask(shelf)
+
+    def fail_at_second(seen: int) -> None:
+        if seen == 1:
+            raise Transient("The model is away.")
+
+    reader = Reader(fail_at_second)
+    with pytest.raises(Transient):
+        carry_out(shelf, reader)
+    assert len(memories(shelf)) == 1
+    again = Reader()
+    assert carry_out(shelf, again) is JobState.DONE
+    assert again.seen == ["Never push to main.", "Avoid global state."]
+    assert len(memories(shelf)) == 3
+
+
+def test_a_job_gives_way_to_other_work_between_prompts(shelf: Shelf) -> None:
+    shelf.add(shelf.transcript("one").human(RULE).human("Never push to main."))
+    shelf.add(shelf.transcript("two").human("Avoid global state."))
+    ask(shelf)
+    reader, slices = Reader(), 1
+    while True:
+        try:
+            assert carry_out(shelf, reader, seconds=30) is JobState.DONE
+            break
+        except NotYet:
+            slices += 1
+    assert slices > 2
+    assert sorted(reader.seen) == sorted([RULE, "Never push to main.", "Avoid global state."]), "each read once"
+    assert len(memories(shelf)) == 3
+
+
+def test_a_rejected_memory_never_comes_back_and_a_removed_one_does(shelf: Shelf) -> None:
+    transcript = shelf.transcript("one").human(f"{RULE} Never push to main.")
+    shelf.add(transcript)
+    ask(shelf)
+    carry_out(shelf)
+    found = memories(shelf)
+    with shelf.house.database.write() as session:
+        cause = shelf.cause("no")
+        judging.judge(session, "notes", found["Never push to main"].memory_id, Verdict.REJECTED, None, cause)
+        judging.remove(session, "notes", found[RULE.rstrip(".")].memory_id, cause)
+    shelf.add(shelf.transcript("two").human(f"{RULE} Never push to main."))
+    ask(shelf)
+    carry_out(shelf)
+    found = memories(shelf)
+    assert {content: one.verdict for content, one in found.items()} == {
+        RULE.rstrip("."): "proposed", "Never push to main": "rejected",
+    }  # fmt: skip
+    with shelf.house.database.read() as session:
+        (judged,) = [one for one in changes_of(session, "notes", PROJECT, 100) if one.kind == "judged"]
+    assert (judged.actor, judged.reason) == ("token:test", "no")
+    assert (judged.before, judged.after) == ({"verdict": "proposed"}, {"verdict": "rejected", "reworded": False})
+
+
+def test_without_its_last_session_only_what_a_person_confirmed_stays(shelf: Shelf) -> None:
+    shelf.add(shelf.transcript("one").human(f"{RULE} Never push to main."))
+    ask(shelf)
+    carry_out(shelf)
+    with shelf.house.database.write() as session:
+        kept = memories(shelf)[RULE.rstrip(".")].memory_id
+        judging.judge(session, "notes", kept, Verdict.CONFIRMED, None, shelf.cause("yes"))
+    with shelf.house.database.write() as session:
+        unregister(session, "notes", "one", shelf.cause("gone"))
+    (left,) = memories(shelf).values()
+    assert left.memory_id == kept and sources(shelf, left) == []
+
+
+def test_a_memory_can_be_put_in_other_words_but_not_in_those_of_another(shelf: Shelf) -> None:
+    shelf.add(shelf.transcript("one").human(f"{RULE} Never push to main."))
+    ask(shelf)
+    carry_out(shelf)
+    memory_id = memories(shelf)[RULE.rstrip(".")].memory_id
+    with shelf.house.database.write() as session:
+        judging.judge(session, "notes", memory_id, None, "Lint before commits", shelf.cause("shorter"))
+    assert memories(shelf)["Lint before commits"].verdict == "proposed"
+    with shelf.house.database.write() as session, pytest.raises(Conflict) as refused:
+        judging.judge(session, "notes", memory_id, None, "never push to the main.", shelf.cause("again"))
+    assert refused.value.code == "already_known"
+
+
+def test_a_purge_forgets_them_and_stops_the_job(shelf: Shelf) -> None:
+    shelf.add(shelf.transcript("one").human(RULE))
+    ask(shelf)
+    carry_out(shelf)
+    shelf.add(shelf.transcript("two").human("Never push to main."))
+    job_id = ask(shelf)
+    (claim,) = shelf.house.claims()
+    with shelf.house.database.write() as session:
+        receipt = purge_memories(session, "notes", "admin", shelf.house.clock.now())
+    assert (receipt.erased["semanticMemories"], receipt.left["semanticMemories"]) == (1, 0)
+    house = shelf.house
+    run = LearnFromSessions(
+        house.database, house.clock, ExtractiveLearningAgent(), shelf.store, house.accountant, house.metrics
+    )
+    with pytest.raises((LeaseLost, Conflict)):
+        run(claim)
+    assert memories(shelf) == {}
+    assert house.jobs()[0].job_id == job_id and house.jobs()[0].state == JobState.CANCELLED
+
+
+def test_nobody_judges_what_belongs_to_another_app(shelf: Shelf) -> None:
+    shelf.add(shelf.transcript("one").human(RULE))
+    ask(shelf)
+    carry_out(shelf)
+    shelf.house.install("mail")
+    (memory,) = memories(shelf).values()
+    with shelf.house.database.write() as session, pytest.raises(NotFound):
+        judging.judge(session, "mail", memory.memory_id, Verdict.REJECTED, None, shelf.cause("no"))
