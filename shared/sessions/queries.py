@@ -244,7 +244,7 @@ def find_claims(session: Session, app_id: str) -> Claims:
 
 
 def _claim(session: Session, project: Project) -> ProjectClaim:
-    names = dict(session.execute(_keys_and_ids(project.key)).tuples())
+    names = {key: name for key, name in session.execute(_keys_and_ids(project.key))}  # noqa: C416 - as above
     files: dict[int, set[str]] = {key: set() for key in names}
     working: set[int] = set()
     query = select(Compression.session_key, Compression.state, Compression.file)
