@@ -11,6 +11,9 @@ from typing import Annotated
 
 import typer
 
+import loop.cli.ageing
+import loop.cli.compositions
+import loop.cli.versions  # noqa: F401 - its commands are of the group of sessions
 from loop.cli.answers import group as answers
 from loop.cli.apps import group as apps
 from loop.cli.archives import add_to as add_archives

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +81,23 @@ class Service:
 
     def lines(self, path: str, **parameters: Any) -> Iterator[str]:
         """Yield the lines of a stream for as long as it goes on. Raises: Refused, Unreachable."""
+        with self._stream(path, parameters) as response:
+            yield from response.iter_lines()
+
+    def pieces(self, path: str, **parameters: Any) -> Iterator[bytes]:
+        """Yield a document byte for byte. Raises: Refused, Unreachable."""
+        with self._stream(path, parameters) as response:
+            yield from response.iter_bytes()
+
+    @contextmanager
+    def _stream(self, path: str, parameters: dict[str, Any]) -> Iterator[httpx.Response]:
         given = {name: value for name, value in parameters.items() if value is not None}
         try:
             with self._client.stream("GET", path, params=given, timeout=_STREAM_TIMEOUT) as response:
                 if not response.is_success:
                     response.read()
                     _answer(response)
-                yield from response.iter_lines()
+                yield response
         except httpx.ConnectError as error:
             raise self._nothing_answers(error) from None
         except httpx.TransportError as error:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.llm.tokens import estimate_tokens
-from tests.support.api import Api, metric_of
+from tests.support.api import Api
 from tests.support.compressing import Press, long_talk
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
@@ -135,7 +135,7 @@ def test_a_version_is_removed_with_its_files_and_its_id_stays_used(sqlite_api: A
     assert [one["versionId"] for one in manifest["versions"]] == ["v001", "v003"]
     changes = sqlite_api.ask("GET", f"{MEMORY}/projects/{PROJECT}/changes?appId=chat")["changes"]
     assert (changes[0]["subject"], changes[0]["kind"], changes[0]["actor"]) == ("v002", "removed", "admin")
-    assert metric_of(sqlite_api, "afterthought_versions_removed_total", reason="by_hand") == 1
+    assert sqlite_api.loop.metrics.versions_removed.labels("by_hand")._value.get() == 1
     assert ask(sqlite_api, **UNIFORM)["versionId"] == "v004"
 
 
