@@ -1,0 +1,256 @@
+"""What an archive of a project says about itself, and which files belong to it.
+
+Anything that is not said here is not in an archive; a file that is not expected makes it one that is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER, JsonObject, Words
+from shared.sessions.ageing.rules import AutoDecay, Retention
+from shared.sessions.compositions.asking import NAME_PATTERN, CompositionAsked
+from shared.sessions.compressions.asking import CompressionSettings, TierPreset
+from shared.sessions.models import LearntKind, Verdict
+
+DOCUMENT, CHECKSUMS = "archive.json", "checksums.json"
+ENDINGS = ("md", "jsonl")
+_FILE_PATTERN = r"^v[0-9]{3,9}_[a-z]+-[a-z-]+_[0-9]{1,9}k$"
+_SHA = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+_Size = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
+_Name = Annotated[Words, Field(max_length=200)]
+_Reason = Annotated[Words, Field(max_length=300)]
+_Id = Annotated[str, Field(pattern=ID_PATTERN)]
+_Weight = Annotated[int, Field(ge=0, le=100)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False
+    )
+
+
+class ArchivedSettings(_Part):
+    """What holds for its sessions, and how their versions age."""
+
+    default_compression_preset: TierPreset
+    auto_register_new_sessions: bool
+    keepit_decay_enabled: bool
+    retention: Retention
+    auto_decay: AutoDecay
+
+
+class ArchivedStats(_Part):
+    """What became of the marked parts of a version."""
+
+    preserved: _Count
+    summarized: _Count
+    weights: dict[Annotated[str, Field(pattern=r"^[01]\.[0-9]{2}$")], _Count]
+
+
+class ArchivedRecompression(_Part):
+    """That a version was made for a composition."""
+
+    settings: CompressionSettings | None = None
+    reason: _Reason | None = None
+    joined: bool
+
+
+class ArchivedProject(_Part):
+    """The project itself."""
+
+    project_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$")]
+    original_path: Annotated[Words, Field(max_length=4096)]
+    display_name: _Name
+    settings: ArchivedSettings
+    created_at: AwareDatetime
+
+
+class ArchivedWeight(_Part):
+    """The weight a person gave a marked part."""
+
+    marker_id: Annotated[Words, Field(max_length=40)]
+    weight: _Weight
+    overridden_by: _Name | None = None
+    overridden_at: AwareDatetime | None = None
+
+
+class ArchivedVersion(_Part):
+    """A version; its files are beside it."""
+
+    number: Annotated[int, Field(ge=1, le=10**9)]
+    settings: CompressionSettings
+    source_number: _Count | None = None
+    source_sha256: _SHA
+    source_bytes: _Size
+    asked_by: _Name
+    reason: _Reason
+    file: Annotated[str, Field(pattern=_FILE_PATTERN)]
+    agent: _Name
+    input_tokens: _Count
+    output_tokens: _Count
+    output_messages: _Count
+    ratio: Annotated[float, Field(ge=0)]
+    keepit_stats: ArchivedStats
+    statistics: JsonObject
+    digests: dict[Literal["md", "jsonl"], _SHA]
+    fates: dict[Annotated[str, Field(max_length=40)], bool]
+    """By marker: whether it survived."""
+    created_at: AwareDatetime
+    finished_at: AwareDatetime | None = None
+    last_used: AwareDatetime | None = None
+    uses: _Count
+
+
+class ArchivedSession(_Part):
+    """A session; its copy is beside it."""
+
+    session_id: _Id
+    original_file: Annotated[Words, Field(max_length=4096)] | None
+    size_bytes: _Size
+    sha256: _SHA
+    registered_at: AwareDatetime
+    next_version: Annotated[int, Field(ge=1, le=10**9)]
+    weights: list[ArchivedWeight]
+    versions: list[ArchivedVersion]
+
+    @model_validator(mode="after")
+    def _versions_are_whole(self) -> ArchivedSession:
+        numbers = [one.number for one in self.versions]
+        if len(set(numbers)) < len(numbers) or any(number >= self.next_version for number in numbers):
+            raise ValueError(f"session {self.session_id}: its version numbers are not unique and below nextVersion")
+        return self
+
+
+class ArchivedComponent(_Part):
+    """A session's part in a composition."""
+
+    session_id: _Id
+    number: _Count | None = None
+    allocation: _Count
+    tokens: _Count
+    left_out: _Count
+    recompress: ArchivedRecompression | None = None
+
+
+class ArchivedComposition(_Part):
+    """A composition; its files are beside it."""
+
+    name: Annotated[str, Field(pattern=NAME_PATTERN)]
+    request: CompositionAsked
+    budget: _Count
+    total_tokens: _Count
+    total_messages: _Count
+    digests: dict[Literal["md", "jsonl"], _SHA]
+    used_in_sessions: list[_Id]
+    asked_by: _Name
+    created_at: AwareDatetime
+    finished_at: AwareDatetime | None = None
+    last_used: AwareDatetime | None = None
+    uses: _Count
+    components: list[ArchivedComponent]
+
+
+class ArchivedSource(_Part):
+    """Where a semantic memory was found."""
+
+    session_id: _Id
+    message_uuid: Annotated[Words, Field(max_length=200)]
+    excerpt: Annotated[Words, Field(max_length=2000)]
+
+
+class ArchivedMemory(_Part):
+    """A semantic memory."""
+
+    kind: LearntKind
+    content: Annotated[Words, Field(min_length=1, max_length=2000)]
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    verdict: Verdict
+    decided_by: _Name | None = None
+    decided_at: AwareDatetime | None = None
+    agent: _Name
+    extracted_at: AwareDatetime
+    sources: list[ArchivedSource]
+
+
+class ArchivedChange(_Part):
+    """Something that was done."""
+
+    session_id: _Name | None = None
+    subject: _Name
+    kind: Annotated[str, Field(max_length=20)]
+    actor: _Name
+    reason: _Reason
+    before: JsonObject
+    after: JsonObject
+    at: AwareDatetime
+
+
+class ProjectArchive(_Part):
+    """Everything about a project but the words of its files."""
+
+    format: Literal["afterthought-project"] = "afterthought-project"
+    version: Literal[1] = 1
+    project: ArchivedProject
+    sessions: list[ArchivedSession]
+    compositions: list[ArchivedComposition]
+    semantic_memories: list[ArchivedMemory]
+    changes: list[ArchivedChange]
+
+    @model_validator(mode="after")
+    def _references_are_whole(self) -> ProjectArchive:
+        _once("session", (one.session_id for one in self.sessions))
+        _once("composition", (one.name for one in self.compositions))
+        versions = {(one.session_id, version.number) for one in self.sessions for version in one.versions}
+        sessions = {one.session_id for one in self.sessions}
+        for composition in self.compositions:
+            for part in composition.components:
+                there = (
+                    part.session_id in sessions if part.number is None else (part.session_id, part.number) in versions
+                )
+                if not there:
+                    raise ValueError(f"composition {composition.name}: {part.session_id} is not in the archive")
+        return self
+
+    def members(self) -> Iterator[tuple[str, str]]:
+        """Yield every file that belongs to it, with its SHA-256."""
+        for one in self.sessions:
+            yield original_member(one.session_id), one.sha256
+            for version in one.versions:
+                for ending, digest in version.digests.items():
+                    yield version_member(one.session_id, version.file, ending), digest
+        for composition in self.compositions:
+            for ending, digest in composition.digests.items():
+                yield composition_member(composition.name, ending), digest
+
+
+def original_member(session_id: str) -> str:
+    """Return the name of a session's copy in an archive."""
+    return f"originals/{session_id}.jsonl"
+
+
+def version_member(session_id: str, file: str, ending: str) -> str:
+    """Return the name of a version's file in an archive."""
+    return f"summaries/{session_id}/{file}.{ending}"
+
+
+def composition_member(name: str, ending: str) -> str:
+    """Return the name of a composition's file in an archive."""
+    return f"composed/{name}/composed.{ending}"
+
+
+def as_document(archive: ProjectArchive) -> dict[str, Any]:
+    """Return an archive's own words as they are written."""
+    return archive.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _once(what: str, names: Iterable[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"{what} {twice[0]} is there twice")
