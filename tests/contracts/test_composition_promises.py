@@ -172,6 +172,20 @@ def test_what_does_not_fit_is_compressed_by_a_job_and_the_composition_waits_for_
     assert component["recompress"]["settings"]["compactionRatio"] == ratio and component["recompress"]["reason"]
 
 
+def test_long_sessions_are_compressed_and_composed_without_anybody_looking_after_them(shop: Shop) -> None:
+    kept = "##keepit1.00## Deploy only on Tuesdays."
+    for day, name in enumerate(("old", "mid", "new")):
+        shop.register(name, 40, at=DAY.replace(day=day + 1), marked=kept if name == "old" else "")
+    made = shop.ask("start", "old", "mid", "new", budget=3000)
+    shop.work_off()
+    done = shop.composition(made.key)
+    assert done.state == Making.READY and 2000 < done.total_tokens <= 3000
+    assert parts(shop, made) == [(name, "v001") for name in ("old", "mid", "new")]
+    assert "Deploy only on Tuesdays." in shop.text("start")
+    states = [job.state for job in shop.house.jobs()]
+    assert states == ["done"] * 4
+
+
 def test_a_version_that_is_there_makes_the_waiting_composition_due_at_once(shop: Shop) -> None:
     shop.register("s1", 40)
     shop.ask("start", "s1", budget=1000)

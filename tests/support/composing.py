@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -16,6 +17,8 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.causes import Cause
+from shared.contracts.jobs import JobKind, JobMessage
+from shared.outbox.dispatch import take_due
 from shared.sessions import queries
 from shared.sessions.compositions import requesting
 from shared.sessions.compositions.asking import ComponentAsked, CompositionAsked
@@ -30,6 +33,11 @@ from shared.sessions.registry.intake import Bounds, from_path
 from shared.sessions.registry.registering import Registrar
 from shared.sessions.store import Store
 from tests.support.house import House
+from worker.agent.sessions.extractive import ExtractiveCompressionAgent
+from worker.agent.sessions.protocol import CompressionAgent
+from worker.pipelines.attempt import Pipeline
+from worker.pipelines.compose_context import ComposeContext
+from worker.pipelines.compress_session import CompressSession
 
 DAY = datetime(2026, 2, 1, 9, tzinfo=UTC)
 PROJECT = "-home-dev-shop"
@@ -158,6 +166,27 @@ class Shop:
             app = lock_app(session, self.app_id)
             new = NewComposition(name, asked, replaces)
             return requesting.request(session, app, self.project_id, new, self.cause(), Means())
+
+    def work_off(self, limit: int = 50) -> None:
+        """Make attempts as a worker would, until nothing is due: compress with the extractive agent, and compose."""
+        self.house.pipeline_of = self._pipeline_of  # type: ignore[method-assign]
+        for _ in range(limit):
+            with self.house.database.write() as session:
+                sent = take_due(session, self.house.clock.now(), 10, 60)
+            for one in sent:
+                self.house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+            self.house.clock.advance(1)
+            if not sent:
+                return
+
+    def _pipeline_of(self, kind: str) -> Pipeline:
+        house = self.house
+        if kind == JobKind.COMPOSE_CONTEXT:
+            return ComposeContext(house.database, house.clock, self.store, house.metrics, Means())
+        agents: dict[str, CompressionAgent] = {"extractive": ExtractiveCompressionAgent()}
+        return CompressSession(
+            house.database, house.clock, agents.get, self.store, house.accountant, house.metrics, perf_counter
+        )
 
     def composition(self, key: int) -> Composition:
         with self.house.database.read() as session:
