@@ -1,0 +1,354 @@
+"""Recorded sessions over HTTP: registered by path or upload, listed, weighed, synced and taken out of the registry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loop.steps.finish_erasures import FinishErasures
+from shared.sessions import forgetting
+from tests.support.api import Api, open_api
+from tests.support.transcripts import FOREIGN, REAL, assistant, lines, user, write
+
+NDJSON = {"Content-Type": "application/x-ndjson"}
+CHAT = {"appId": "chat"}
+SESSIONS = "/api/memory/projects/-work-app/sessions"
+TEXT = lines(
+    user("##keepit1.00## Pin\n\n##keepit0.80## Keep", "1", cwd="/work/app", timestamp="2026-01-02T10:00:00Z"),
+    assistant("##keepit0.50## Note", "2", "1", timestamp="2026-01-02T10:01:00Z"),
+    user("##keepit0.5## odd", "3"),
+)
+
+
+def upload(api: Api, session_id: str = "s1", content: bytes = TEXT, status: int = 201, **more: Any) -> Any:
+    params = more.pop("params", CHAT)
+    path = f"{SESSIONS}/{session_id}"
+    return api.ask(
+        "POST", path, status, params=params, content=content, headers=NDJSON | more.pop("headers", {}), **more
+    )
+
+
+def in_cache(api: Api, app_id: str = "chat") -> list[Path]:
+    return [path for path in api.loop.store.files(app_id) if "cache" in path.parts]
+
+
+def keepits(api: Api, session_id: str = "s1") -> list[dict[str, Any]]:
+    found = api.ask("GET", f"/api/memory/sessions/{session_id}/keepits", params=CHAT)["keepits"]
+    return list(found)
+
+
+def test_an_app_uploads_lists_and_shows_a_session(api: Api) -> None:
+    api.install()
+    token = api.token()
+    made = upload(api, token=token, params={})
+    assert (made["projectId"], made["originalFile"], made["originalMessages"], made["markers"]) == (
+        "-work-app",
+        None,
+        3,
+        3,
+    )
+    assert made["markerProblems"][0]["written"] == "##keepit0.5##"
+    assert made["sizeBytes"] == len(TEXT) and made["counts"]["humanPrompts"] == 2
+    shown = api.ask("GET", "/api/memory/sessions/s1", token=token)
+    assert shown["metadata"]["cwd"] == "/work/app" and shown["files"] == []
+    for path in ("/api/memory/sessions", SESSIONS):
+        assert [one["sessionId"] for one in api.ask("GET", path, token=token)["sessions"]] == ["s1"]
+    [project] = api.ask("GET", "/api/memory/projects", token=token)["projects"]
+    assert (project["originalPath"], project["displayName"], project["sessions"]) == ("/work/app", "app", 1)
+    shown = json.loads(api.loop.store.manifest("chat", "-work-app").read_text())
+    assert list(shown["sessions"]) == ["s1"]
+    config = json.loads(api.loop.store.config("chat").read_text())
+    assert config["keepitDecay"] == {
+        "compressionBase": {"light": 0.1, "moderate": 0.3, "aggressive": 0.5},
+        "maxSessionDistance": 10,
+        "pinnedWeight": 1.0,
+    }
+    assert in_cache(api) == []
+    assert api.loop.metrics.sessions_registered.labels("upload")._value.get() == 1
+
+
+def test_the_real_sessions_are_registered_by_path_and_the_foreign_file_is_refused(sqlite_api: Api) -> None:
+    if not (REAL / FOREIGN).exists():
+        pytest.skip("the recorded sessions are not here")
+    api = sqlite_api
+    api.install()
+    for path in sorted(REAL.glob("*.jsonl")):
+        asked = {"params": CHAT, "json": {"path": str(path)}}
+        if path.name == FOREIGN:
+            error = api.refused(422, "POST", f"{SESSIONS}/{path.stem}", **asked)
+            assert error["code"] == "not_a_transcript" and FOREIGN in error["message"]
+        else:
+            assert api.ask("POST", f"{SESSIONS}/{path.stem}", 201, **asked)["originalFile"] == str(path)
+            assert api.refused(409, "POST", f"{SESSIONS}/{path.stem}", **asked)["code"] == "already_registered"
+    assert len(api.ask("GET", "/api/memory/sessions", params=CHAT)["sessions"]) == 12
+    assert api.loop.metrics.session_files_refused._value.get() == 1
+
+
+def test_only_an_admin_names_paths(sqlite_api: Api, tmp_path: Path) -> None:
+    api = sqlite_api
+    api.install()
+    token, path = api.token(), write(tmp_path / "s1.jsonl", user("x", "1"))
+    refused = api.refused(403, "POST", f"{SESSIONS}/s1", token=token, json={"path": str(path)})
+    assert "upload" in refused["message"]
+    opened = {"originalPath": "/work/app", "sourceFolder": str(tmp_path)}
+    api.refused(403, "POST", "/api/memory/projects", token=token, json=opened)
+    api.ask("POST", "/api/memory/projects", 201, token=token, json={"originalPath": "/work/app"})
+    api.refused(403, "PATCH", "/api/memory/projects/-work-app", token=token, json={"sourceFolder": str(tmp_path)})
+    api.refused(403, "POST", "/api/memory/projects/-work-app/scan", token=token)
+    api.refused(404, "GET", "/api/memory/sessions/s1", token=token)
+
+
+def test_no_app_sees_or_touches_anothers_sessions(sqlite_api: Api) -> None:
+    api = sqlite_api
+    api.install()
+    api.install("email")
+    upload(api)
+    token, marker = api.token("email"), keepits(api)[0]["markerId"]
+    preview = {"sessionId": "s1", "compressionRatio": 2, "aggressiveness": "light", "sessionDistance": 1}
+    for method, path, body in (
+        ("GET", "/api/memory/sessions/s1", None), ("GET", "/api/memory/projects/-work-app", None),
+        ("GET", SESSIONS, None), ("POST", "/api/memory/decay/preview", preview),
+        ("GET", "/api/memory/sessions/s1/keepits", None), ("GET", "/api/memory/projects/-work-app/changes", None),
+        ("PUT", f"/api/memory/sessions/s1/keepits/{marker}", {"weight": 0.1}), ("DELETE", f"{SESSIONS}/s1", None),
+        ("POST", "/api/memory/sessions/s1/sync", None), ("DELETE", "/api/memory/projects/-work-app", None),
+        ("PATCH", "/api/memory/projects/-work-app", {"displayName": "x"}),
+    ):  # fmt: skip
+        api.refused(404, method, path, token=token, **({} if body is None else {"json": body}))
+        api.refused(403, method, path, token=token, params=CHAT, **({} if body is None else {"json": body}))
+    assert api.ask("GET", "/api/memory/sessions", token=token)["sessions"] == []
+    [kept] = api.ask("POST", "/api/memory/sessions/delete", token=token, json={"sessionIds": ["s1"]})["sessions"]
+    assert (kept["deleted"], kept["code"]) == (False, "not_found")
+    assert api.refused(422, "GET", "/api/memory/sessions")["code"] == "app_missing"
+    assert len(keepits(api)) == 3
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/memory/projects/..%2f..%2fetc/sessions/s1", "/api/memory/projects/p/sessions/..%2fx",
+        "/api/memory/projects/.hidden/sessions/s1", "/api/memory/projects/p/sessions/%2e%2e",
+        "/api/memory/projects/p/sessions/-x", "/api/memory/projects/p/sessions/a%00",
+        "/api/memory/projects/p/sessions/é",
+        f"/api/memory/projects/{'p' * 201}/sessions/s1", f"/api/memory/projects/p/sessions/{'s' * 201}",
+    ],
+)  # fmt: skip
+def test_no_id_leads_out_of_the_store(sqlite_api: Api, path: str) -> None:
+    sqlite_api.install()
+    answer = sqlite_api.send("POST", path, params=CHAT, content=TEXT, headers=NDJSON)
+    assert answer.status_code in {400, 404, 405, 422}
+    assert list(sqlite_api.loop.store.files("chat")) == []
+
+
+@pytest.mark.parametrize("path", ["relative.jsonl", "", "~/x.jsonl", 5, None, "/x\n"])
+def test_a_path_must_be_absolute(sqlite_api: Api, path: object) -> None:
+    sqlite_api.install()
+    error = sqlite_api.refused(422, "POST", f"{SESSIONS}/s1", params=CHAT, json={"path": path})
+    assert error["details"]["fields"][0]["field"] == "path"
+
+
+def test_a_file_that_is_not_there_and_a_body_that_is_no_transcript_are_refused(sqlite_api: Api, tmp_path: Path) -> None:
+    api = sqlite_api
+    api.install()
+    error = api.refused(404, "POST", f"{SESSIONS}/s1", params=CHAT, json={"path": str(tmp_path / "none.jsonl")})
+    assert error["code"] == "no_such_file"
+    error = api.refused(422, "POST", f"{SESSIONS}/s1", params=CHAT, content=b"{\n}\n", headers=NDJSON)
+    assert "s1.jsonl is not a recorded session" in error["message"]
+    error = api.refused(422, "POST", f"{SESSIONS}/s1", params=CHAT, content=b"", headers={})
+    assert "application/x-ndjson" in error["message"]
+    api.refused(404, "POST", f"{SESSIONS}/s1", params={"appId": "none"}, content=TEXT, headers=NDJSON)
+    assert list(api.loop.store.files("chat")) == [] and not api.loop.store.app("none").exists()
+
+
+@pytest.fixture
+def narrow(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
+    """An interface that takes little."""
+    with open_api(sqlite_url, tmp_path / "home", sessions_max_mb=1, sessions_cache_mb=1) as opened:
+        opened.install()
+        yield opened
+
+
+@pytest.mark.parametrize("announced", [True, False], ids=["with a length", "without a length"])
+def test_an_upload_over_the_limit_is_refused_as_it_arrives(narrow: Api, announced: bool) -> None:
+    part = TEXT + b'{"type":"progress","x":"' + b"x" * 300_000 + b'"}\n'
+    taken: list[int] = []
+
+    def parts() -> Iterator[bytes]:
+        for number in range(40):
+            taken.append(number)
+            yield part
+
+    content: Any = part * 4 if announced else parts()
+    error = narrow.refused(413, "POST", f"{SESSIONS}/s1", params=CHAT, content=content, headers=NDJSON)
+    assert error["details"]["limit"] == 2**20 and "AFTERTHOUGHT_SESSIONS_MAX_MB" in error["message"]
+    assert in_cache(narrow) == []
+    upload(narrow, content=TEXT + part)
+    narrow.refused(413, "POST", "/api/memory/sessions/s1/sync", params=CHAT, content=part * 4, headers=NDJSON)
+    left = narrow.loop.store.cache("chat") / "left-over"
+    narrow.loop.store.write_bytes(left, [b"x" * 2**20])
+    error = narrow.refused(503, "POST", f"{SESSIONS}/s2", params=CHAT, content=TEXT, headers=NDJSON)
+    assert "AFTERTHOUGHT_SESSIONS_CACHE_MB" in error["message"]
+
+
+def test_an_upload_is_repeated_under_its_key_and_refused_without_it(api: Api) -> None:
+    api.install()
+    key = {"Idempotency-Key": "k1"}
+    first = upload(api, headers=key)
+    again = api.send("POST", f"{SESSIONS}/s1", params=CHAT, content=TEXT, headers=NDJSON | key)
+    assert (again.status_code, again.json(), again.headers["idempotency-replayed"]) == (201, first, "true")
+    other = api.refused(409, "POST", f"{SESSIONS}/s1", params=CHAT, content=TEXT + TEXT, headers=NDJSON | key)
+    assert other["code"] == "idempotency_key_reused"
+    known = api.refused(409, "POST", f"{SESSIONS}/s1", params=CHAT, content=TEXT, headers=NDJSON)
+    assert known["code"] == "already_registered" and known["details"]["projectId"] == "-work-app"
+    assert in_cache(api) == []
+
+
+def test_an_upload_is_synced_by_the_longer_file(api: Api) -> None:
+    api.install()
+    upload(api)
+    path, longer = "/api/memory/sessions/s1/sync", TEXT + lines(user("More", "4"))
+    assert api.refused(409, "POST", path, params=CHAT)["code"] == "no_original"
+    synced = api.ask("POST", path, params=CHAT, content=longer + b'{"type', headers=NDJSON)
+    assert synced["addedBytes"] == len(longer) - len(TEXT) and synced["session"]["originalMessages"] == 4
+    assert api.ask("POST", path, params=CHAT, content=longer, headers=NDJSON)["addedBytes"] == 0
+    changed = api.refused(409, "POST", path, params=CHAT, content=b"x" + longer, headers=NDJSON)
+    assert changed["code"] == "original_changed" and in_cache(api) == []
+    assert api.loop.store.original("chat", "-work-app", "s1").read_bytes() == longer
+
+
+def test_a_weight_is_overridden_and_taken_back_and_the_preview_goes_by_it(api: Api) -> None:
+    api.install()
+    upload(api)
+    pinned, kept, noted = (one["markerId"] for one in keepits(api))
+    asked = {"sessionId": "s1", "compressionRatio": 30, "aggressiveness": "aggressive", "sessionDistance": 5}
+
+    def preview(**more: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = api.ask("POST", "/api/memory/decay/preview", params=CHAT, json=asked | more)
+        return answer
+
+    assert preview() == {
+        "markers": [
+            {"markerId": pinned, "weight": 1.0, "survives": True},
+            {"markerId": kept, "weight": 0.8, "survives": True},
+            {"markerId": noted, "weight": 0.5, "survives": False},
+        ],
+        "threshold": 0.65,
+    }
+    assert preview(aggressiveness="light")["threshold"] == preview(aggressiveness="minimal")["threshold"] == 0.25
+    path = f"/api/memory/sessions/s1/keepits/{noted}"
+    before = api.loop.store.original("chat", "-work-app", "s1").read_bytes()
+    item = api.ask("PUT", path, params=CHAT, json={"weight": 0.65})
+    assert (item["weight"], item["writtenWeight"], item["overriddenBy"]) == (0.65, 0.5, "admin")
+    assert preview()["markers"][2] == {"markerId": noted, "weight": 0.65, "survives": True}
+    assert api.ask("PUT", path, params=CHAT, json={"preset": "HINT"})["weight"] == 0.1
+    item = api.ask("PUT", path, params=CHAT, json={"weight": None})
+    assert (item["weight"], item["overriddenBy"], item["overriddenAt"]) == (0.5, None, None)
+    for body in (
+        {},
+        {"weight": 0.123},
+        {"weight": 1.1},
+        {"weight": -0.1},
+        {"preset": None},
+        {"preset": "X"},
+        {"weight": 0.5, "preset": "HINT"},
+    ):
+        api.refused(422, "PUT", path, params=CHAT, json=body)
+    api.refused(404, "PUT", "/api/memory/sessions/s1/keepits/k0", params=CHAT, json={"weight": 0.5})
+    assert api.loop.store.original("chat", "-work-app", "s1").read_bytes() == before
+    changes = api.ask("GET", "/api/memory/projects/-work-app/changes", params=CHAT)["changes"]
+    weighed = [(one["subject"], one["before"], one["after"]) for one in changes if one["kind"] == "weighed"]
+    assert weighed[-1] == (noted, {"weight": 50}, {"weight": 65}) and len(weighed) == 3
+    assert "Note" not in json.dumps(changes)
+
+
+def test_marked_parts_and_sessions_are_listed_page_by_page_and_by_what_is_asked_for(api: Api) -> None:
+    api.install()
+    upload(api)
+    edited = {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "/work/app/a.py"}}
+    said = user("x", "9", timestamp="2026-02-01T00:00:00Z"), {"type": "assistant", "message": {"content": [edited]}}
+    upload(api, "s2", lines(*said))
+
+    def listed(**params: Any) -> list[str]:
+        found = api.ask("GET", "/api/memory/sessions", params=CHAT | params)["sessions"]
+        return [one["sessionId"] for one in found]
+
+    assert listed() == ["s2", "s1"] and listed(marked=True) == ["s1"] and listed(marked=False) == ["s2"]
+    assert listed(file="/work/app/a.py") == ["s2"] and listed(projectId="none") == []
+    assert listed(since="2026-01-15T00:00:00Z") == ["s2"] and listed(until="2026-01-15T00:00:00Z") == ["s1"]
+    api.refused(404, "GET", "/api/memory/projects/none/sessions", params=CHAT)
+    first = api.ask("GET", "/api/memory/sessions", params=CHAT | {"limit": 1})
+    assert first["cursor"] and listed(cursor=first["cursor"]) == ["s1"]
+    page = api.ask("GET", "/api/memory/sessions/s1/keepits", params=CHAT | {"limit": 2})
+    rest = api.ask("GET", "/api/memory/sessions/s1/keepits", params=CHAT | {"cursor": page["cursor"]})
+    assert [one["content"] for one in page["keepits"] + rest["keepits"]] == ["Pin", "Keep", "Note"]
+    assert page["keepits"][0]["position"] == {"start": 0, "end": 18} and rest["cursor"] is None
+
+
+def test_sessions_are_unregistered_one_by_one_or_several_at_once(api: Api) -> None:
+    api.install()
+    for name in ("s1", "s2", "s3"):
+        upload(api, name)
+    api.ask("DELETE", f"{SESSIONS}/s1", params=CHAT)
+    api.refused(404, "DELETE", f"{SESSIONS}/s1", params=CHAT)
+    api.refused(404, "DELETE", "/api/memory/projects/other/sessions/s2", params=CHAT)
+    answer = api.ask("POST", "/api/memory/sessions/delete", params=CHAT, json={"sessionIds": ["s2", "s9", "s2"]})
+    assert [(one["sessionId"], one["deleted"], one["code"]) for one in answer["sessions"]] == [
+        ("s2", True, None), ("s9", False, "not_found"),
+    ]  # fmt: skip
+    names = [path.name for path in api.loop.store.files("chat")]
+    assert sorted(names) == ["config.json", "manifest.json", "s3.jsonl"]
+    error = api.refused(409, "DELETE", "/api/memory/projects/-work-app", params=CHAT)
+    assert error["code"] == "project_not_empty" and error["details"] == {"sessions": 1, "compositions": 0}
+    gone = api.ask("DELETE", "/api/memory/projects/-work-app", params=CHAT | {"force": True})
+    assert gone["sessions"] == ["s3"] and not api.loop.store.project_folder("chat", "-work-app").exists()
+    kinds = [one["kind"] for one in api.ask("GET", "/api/memory/projects/-work-app/changes", params=CHAT)["changes"]]
+    assert kinds[:2] == ["removed", "unregistered"] and kinds.count("unregistered") == 3
+
+
+def test_a_project_is_opened_changed_and_its_folder_looked_through(sqlite_api: Api, tmp_path: Path) -> None:
+    api = sqlite_api
+    api.install()
+    write(tmp_path / "folder" / "s1.jsonl", user("x", "1"))
+    (tmp_path / "folder" / "bad.jsonl").write_text("x")
+    opened = {"originalPath": "/work/app", "settings": {"defaultCompressionPreset": "gentle"}}
+    project = api.ask("POST", "/api/memory/projects", 201, params=CHAT, json=opened)
+    assert (project["projectId"], project["settings"]["defaultCompressionPreset"]) == ("-work-app", "gentle")
+    assert api.refused(409, "POST", "/api/memory/projects", params=CHAT, json=opened)["code"] == "already_registered"
+    path = "/api/memory/projects/-work-app"
+    wanted = {"sourceFolder": str(tmp_path / "folder"), "settings": {"autoRegisterNewSessions": True}}
+    changed = api.ask("PATCH", path, params=CHAT, json=wanted)
+    assert changed["settings"] == {
+        "defaultCompressionPreset": "gentle", "autoRegisterNewSessions": True, "keepitDecayEnabled": True,
+    }  # fmt: skip
+    scan = api.ask("POST", f"{path}/scan", params=CHAT)
+    assert (scan["registered"], [one["file"] for one in scan["refused"]]) == (["s1"], ["bad.jsonl"])
+    shown = api.ask("GET", path, params=CHAT)
+    assert shown["refusedFiles"][0]["file"] == "bad.jsonl" and shown["scannedAt"] is not None
+    assert api.ask("PATCH", path, params=CHAT, json={"sourceFolder": None})["refusedFiles"] == []
+    for body in ({}, {"displayName": ""}, {"settings": {"other": 1}}, {"sourceFolder": "x"}):
+        api.refused(422, "PATCH", path, params=CHAT, json=body)
+
+
+def test_a_receipt_counts_the_rows_and_files_of_sessions(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.install()
+    upload(api)
+    receipt = api.ask("DELETE", "/apps/chat/data")["receipt"]
+    assert (receipt["erased"]["recordedSessions"], receipt["erased"]["projects"]) == (1, 1)
+    assert {receipt["left"][name] for name in ("recordedSessions", "projects", "sessionChanges", "sessionFiles")} == {0}
+    assert not api.loop.store.app("chat").exists()
+    upload(api)
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "sweep", _disk_gone)
+        assert api.ask("DELETE", "/apps/chat/data")["receipt"]["left"]["sessionFiles"] == 1
+    assert api.loop.store.app("chat").exists()
+    FinishErasures(api.loop.database, api.loop.store).run()
+    assert not api.loop.store.app("chat").exists()
+    receipts = api.ask("GET", "/apps/chat/erasures")["erasures"]
+    assert [one["left"]["sessionFiles"] for one in receipts] == [0, 0]
+
+
+def _disk_gone(*_: object, **__: object) -> int:
+    raise OSError("the disk does not answer")

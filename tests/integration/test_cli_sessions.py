@@ -1,0 +1,88 @@
+"""Recorded sessions from the command line, against the real interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Terminal
+from tests.support.transcripts import assistant, lines, user, write
+
+_RECORDS = (
+    user("##keepit0.80## Keep the WAL", "1", cwd="/work/app"),
+    assistant("##keepit0.25## Perhaps", "2", "1"),
+    user("##keepit9## odd", "3"),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of transcripts as coding agents keep them, one of them foreign."""
+    folder = tmp_path / "-work-app"
+    write(folder / "s1.jsonl", *_RECORDS)
+    write(folder / "s2.jsonl", user("Another", "1"))
+    (folder / "foreign.jsonl").write_text("{\n}\n")
+    return folder
+
+
+def test_files_are_registered_listed_and_shown(terminal: Terminal, folder: Path) -> None:
+    files = [str(path) for path in sorted(folder.iterdir())]
+    ran = terminal.run("sessions", "register", "chat", *files, status=1)
+    assert [row[0] for row in ran.rows()] == ["s1", "s2"]
+    assert "foreign.jsonl is not a recorded session" in ran.err
+    assert "registered already" in terminal.run("sessions", "register", "chat", files[1], status=1).err
+    assert [row[:2] for row in terminal.run("sessions", "list", "chat").rows()] == [
+        ["s2", "-work-app"],
+        ["s1", "-work-app"],
+    ]
+    assert terminal.json("sessions", "list", "chat", "--marked")[0]["sessionId"] == "s1"
+    shown = terminal.run("sessions", "show", "chat", "s1").out
+    assert str(folder / "s1.jsonl") in shown and "It touched no files." in shown
+    [project] = terminal.json("sessions", "projects", "chat")
+    assert (project["projectId"], project["sessions"]) == ("-work-app", 2)
+
+
+def test_a_service_that_cannot_read_a_file_is_sent_it(
+    terminal: Terminal, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFTERTHOUGHT_TOKEN", terminal.api.token())
+    elsewhere = write(tmp_path / "s3.jsonl", *_RECORDS)
+    terminal.run("sessions", "register", "chat", str(elsewhere))
+    [made] = terminal.json("sessions", "list", "chat", "--project", "-work-app")
+    assert (made["sessionId"], made["originalFile"]) == ("s3", None), "its records say where it was worked"
+    with elsewhere.open("ab") as file:
+        file.write(lines(user("More", "4")))
+    assert "upload the longer file" in terminal.run("sessions", "sync", "chat", "s3", status=1).err
+    added = len(lines(user("More", "4")))
+    assert f"{added} bytes were added" in terminal.run("sessions", "sync", "chat", "s3", str(elsewhere)).out
+    uploaded = terminal.json("sessions", "register", "chat", str(folder / "s2.jsonl"), "--upload", "--project", "p1")
+    assert uploaded["sessions"][0]["projectId"] == "p1"
+
+
+def test_marked_parts_are_listed_weighed_and_previewed(terminal: Terminal, folder: Path) -> None:
+    terminal.run("sessions", "register", "chat", str(folder / "s1.jsonl"))
+    ran = terminal.run("sessions", "keepits", "chat", "s1")
+    assert [row[1:3] for row in ran.rows()] == [["0.80", "0.80"], ["0.25", "0.25"]]
+    assert "Keep the WAL" in ran.out and "##keepit9## in 3: the weight must be written" in ran.err
+    marker = ran.rows()[1][0]
+    asked = ("sessions", "preview", "chat", "s1", "--ratio", "30", "--level", "aggressive", "--distance", "5")
+    assert "0.65 or more survives" in terminal.run(*asked).out
+    assert [one["survives"] for one in terminal.json(*asked)["markers"]] == [True, False]
+    for weight, said in (("0.70", "weighs 0.70"), ("pinned", "weighs 1.00"), ("written", "weighs 0.25")):
+        assert said in terminal.run("sessions", "weigh", "chat", "s1", marker, weight).out
+    assert "weight" in terminal.run("sessions", "weigh", "chat", "s1", marker, "7", status=1).err
+
+
+def test_a_folder_is_looked_through_and_sessions_are_unregistered(terminal: Terminal, folder: Path) -> None:
+    terminal.run("sessions", "open", "chat", "/work/app", "--folder", str(folder), "--auto")
+    ran = terminal.run("sessions", "scan", "chat", "--project", "-work-app")
+    assert "2 registered, 0 synced, 0 unchanged." in ran.out and "foreign.jsonl" in ran.out
+    with (folder / "s2.jsonl").open("ab") as file:
+        file.write(lines(user("More", "4")))
+    assert terminal.json("sessions", "scan", "chat", "--project", "-work-app")["synced"] == ["s2"]
+    assert "0 bytes were added" in terminal.run("sessions", "sync", "chat", "s2").out
+    gone = terminal.run("sessions", "unregister", "chat", "s1", "s9", "--yes", status=1)
+    assert "1 sessions are unregistered" in gone.out and "no session s9" in gone.err
+    assert (folder / "s1.jsonl").exists()
+    assert [row[0] for row in terminal.run("sessions", "list", "chat").rows()] == ["s2"]
