@@ -6,6 +6,7 @@ results, and last to what hardly counts. Where it came out too long, the least o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from shared.sessions.compressions.chunks import Chunk, Condensed
@@ -22,8 +23,8 @@ from shared.sessions.compressions.filling import (
 from shared.sessions.compressions.gathering import Said, SaidKind
 from shared.sessions.compressions.items import Rank
 from shared.sessions.compressions.names import Ranking, names_in
-from shared.sessions.compressions.rendering import markdown_of
-from shared.sessions.compressions.segments import Segment, SegmentKind, ToolCall
+from shared.sessions.compressions.rendering import heading_of, markdown_of
+from shared.sessions.compressions.segments import Segment, ToolCall
 from shared.sessions.compressions.telling import CHANGING, RUNNING, identifying, telling
 
 _ROUNDS = 8
@@ -31,6 +32,7 @@ _NEAR = 0.02
 """So near the length asked for nothing more is done."""
 _NAMES_SHARE = 0.3
 """The most of the free room that names take."""
+_NAMES_LABEL = 14
 _LONG_TEXT = 400_000
 _RESULT_STEPS = (300, 1_200, 5_000, 10**9)
 """Characters of a call's input and result that are shown, step by step."""
@@ -43,12 +45,12 @@ def weave(draft: Draft, chunks: Sequence[Chunk], parts: Sequence[Condensed]) -> 
     """Complete a draft with what became of its chunks, and return its segments."""
     for chunk, part in zip(chunks, parts, strict=True):
         _take_in(draft, chunk, part)
-    _name(draft, _room(draft))
+    _name(draft)
     for _ in range(_ROUNDS):
         room, near = _room(draft), int(draft.plan.target_chars * _NEAR)
         if room < 0:
             _trim(draft, -room)
-        elif room <= near or not _add(draft, room):
+        elif room <= near or not (_add_to_tiers(draft, room) or _add(draft, room)):
             break
     if _room(draft) < 0:
         _trim(draft, -_room(draft))
@@ -57,6 +59,26 @@ def weave(draft: Draft, chunks: Sequence[Chunk], parts: Sequence[Condensed]) -> 
 
 def _room(draft: Draft) -> int:
     return draft.plan.target_chars - draft.chars()
+
+
+def _rooms(draft: Draft) -> list[int]:
+    """Return the characters each tier lacks of its share; none where it takes more."""
+    plan = draft.plan
+    taken = Counter[int]()
+    for segment in draft.segments():
+        taken[segment.tier] += len(markdown_of(segment))
+    total, budgets = plan.target_chars - len(heading_of(draft.heading)), plan.budgets
+    return [max(0, total * share // max(1, sum(budgets)) - taken[tier]) for tier, share in enumerate(budgets)]
+
+
+def _add_to_tiers(draft: Draft, room: int) -> bool:
+    """Fill each tier up to its share, as far as all of it fits; return whether anything was added."""
+    added = False
+    lacking = _rooms(draft)
+    for tier, wanted in enumerate(lacking):
+        own = min(wanted, room * wanted // max(1, sum(lacking)))
+        added = (own > _LEAST_RESULT and _add(draft, own, tier)) or added
+    return added
 
 
 def _take_in(draft: Draft, chunk: Chunk, part: Condensed) -> None:
@@ -72,21 +94,22 @@ def _take_in(draft: Draft, chunk: Chunk, part: Condensed) -> None:
         draft.lines[next((places[one] for one in line.sources if one in places), first)].append(line)
 
 
-def _name(draft: Draft, room: int) -> None:
-    """Add the names that stand nowhere yet, to the tier in which they were first said."""
-    left = int(min(room, _NAMES_SHARE * draft.plan.target_chars))
-    if left <= 0:
+def _name(draft: Draft) -> None:
+    """Add the names that stand nowhere yet, to the tier in which they were first said, as far as it has room."""
+    room = _room(draft)
+    if room <= 0:
         return
-    text = "".join(map(markdown_of, draft.segments()))
+    text, lacking = "".join(map(markdown_of, draft.segments())), _rooms(draft)
+    most = _NAMES_SHARE * draft.plan.target_chars / max(1, sum(draft.plan.budgets))
+    left = [int(min(own, most * share)) for own, share in zip(lacking, draft.plan.budgets, strict=True)]
     present = set(names_in(text))
     for name, place, _ in ranked_names(draft.plan.gathered):
-        if left < _PAIR // 10:
-            break
-        cost, tier = len(name) + 2, draft.plan.tier_of[place]
-        cost += 0 if draft.names[tier] else 14
-        if cost <= left and name not in present and (len(text) > _LONG_TEXT or name not in text):
+        tier = draft.plan.tier_of[place]
+        cost = len(name) + 2 + (0 if draft.names[tier] else _NAMES_LABEL)
+        if cost <= min(left[tier], room) and name not in present and (len(text) > _LONG_TEXT or name not in text):
             draft.names[tier].append(name)
-            left -= cost
+            left[tier] -= cost
+            room -= cost
 
 
 def ranked_names(gathered: Sequence[Said]) -> list[tuple[str, int, float]]:
@@ -109,56 +132,52 @@ def _named_texts(said: Said) -> Iterator[tuple[str, float]]:
     yield telling(call.result or "", 2_000), 3.0 if failed(call) else 0.5
 
 
-def _add(draft: Draft, room: int) -> bool:
-    """Fill what is left; return whether anything was added."""
+def _add(draft: Draft, room: int, tier: int | None = None) -> bool:
+    """Fill what is left of a tier, or of all; return whether anything was added."""
     before = room
-    room -= keep(draft, by_worth(draft, open_items(draft, [Rank.RULE, Rank.REQUEST, Rank.WORDS])), room)
-    room -= _tell(draft, room)
+    room -= keep(draft, by_worth(draft, open_items(draft, [Rank.RULE, Rank.REQUEST, Rank.WORDS], tier)), room)
+    room -= _tell(draft, room, tier)
     for step in _RESULT_STEPS[:2]:
-        room -= _show(draft, step, room)
-    room -= fix_last_request(draft, draft.request_room + room)
-    room -= keep(draft, by_worth(draft, open_items(draft, [Rank.REST])), room)
+        room -= _show(draft, step, room, tier)
+    if tier in (None, len(draft.plan.budgets) - 1):
+        room -= fix_last_request(draft, draft.request_room + room)
+    room -= keep(draft, by_worth(draft, open_items(draft, [Rank.REST], tier)), room)
     for step in _RESULT_STEPS[2:]:
-        room -= _show(draft, step, room)
+        room -= _show(draft, step, room, tier)
     return room < before
 
 
-def _tell(draft: Draft, room: int) -> int:
+def _tell(draft: Draft, room: int, tier: int | None) -> int:
     taken = 0
-    for place, call in _by_importance(draft):
+    for place, call in _by_importance(draft, tier):
         cost = len(fragment(call)) + 2
-        if (
-            place not in draft.told
-            and place not in draft.pairs
-            and place not in draft.failures
-            and taken + cost <= room
-        ):
+        is_open = place not in draft.told and place not in draft.pairs and place not in draft.failures
+        if is_open and taken + cost <= room:
             draft.told.add(place)
             taken += cost
     return taken
 
 
-def _show(draft: Draft, most: int, room: int) -> int:
+def _show(draft: Draft, most: int, room: int, tier: int | None) -> int:
     """Show calls with their results, at most so many characters of either; the last one as far as it goes."""
     taken = 0
-    for place, call in _by_importance(draft):
-        present = draft.pairs.get(place, 0)
-        if present >= most or room - taken < _LEAST_RESULT:
+    for place, call in _by_importance(draft, tier):
+        left = room - taken
+        if draft.pairs.get(place, 0) >= most or left < _LEAST_RESULT:
             continue
-        wanted = most
-        cost = _cost(call, wanted) - _present(draft, place, call)
-        if taken + cost > room and not draft.pairs.get(place):
-            wanted = (room - taken - _PAIR) // 2
-            cost = _cost(call, wanted) - _present(draft, place, call)
-        if wanted >= _LEAST_RESULT and taken + cost <= room:
+        present = _present(draft, place, call)
+        fits = _cost(call, most) - present <= left
+        wanted = most if fits or place in draft.pairs else (left - _PAIR) // 2
+        cost = _cost(call, wanted) - present
+        if wanted >= _LEAST_RESULT and cost <= left:
             draft.told.discard(place)
             draft.pairs[place] = wanted
-            taken += cost if cost > 0 else 0
+            taken += max(0, cost)
     return taken
 
 
-def _by_importance(draft: Draft) -> list[tuple[int, ToolCall]]:
-    return sorted(calls_of(draft), key=lambda one: (-importance(one[1]) - 2 * failed(one[1]), -one[0]))
+def _by_importance(draft: Draft, tier: int | None = None) -> list[tuple[int, ToolCall]]:
+    return sorted(calls_of(draft, tier), key=lambda one: (-importance(one[1]) - 2 * failed(one[1]), -one[0]))
 
 
 def _present(draft: Draft, place: int, call: ToolCall) -> int:
@@ -238,11 +257,3 @@ def _drop_lines(draft: Draft, excess: int) -> int:
         while draft.lines[place] and dropped < excess:
             dropped += len(draft.lines[place].pop().text) + 1
     return dropped
-
-
-def kinds_of(segments: Iterable[Segment]) -> dict[SegmentKind, int]:
-    """Return how many characters each kind of segment takes."""
-    found: dict[SegmentKind, int] = {}
-    for segment in segments:
-        found[segment.kind] = found.get(segment.kind, 0) + len(markdown_of(segment))
-    return found
