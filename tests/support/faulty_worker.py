@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from celery import signals
@@ -16,6 +17,8 @@ from shared.llm.embedding import Embedder, Vectors
 from shared.memories.compaction import Candidate, Decision
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
+from shared.sessions.compositions.record import MARKDOWN_FILE
+from shared.sessions.store import Store
 from shared.settings import Settings
 from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
@@ -23,6 +26,7 @@ from worker.agent.facts.protocol import Extraction, FactAgent, Segment
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
 from worker.agent.summaries.protocol import Digest, Span, SummaryAgent
 from worker.pipelines.attempt import Attempts, Pipeline
+from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.embed_messages import EmbedMessages
 from worker.wiring import Agents
 
@@ -100,6 +104,31 @@ class FaultyEmbedMessages:
         return self._pipeline(claim)
 
 
+class FaultyComposition(ComposeContext):
+    """The pipeline that composes, with points around its documents."""
+
+    def __init__(self, database: Any, clock: Any, store: Store, *more: Any) -> None:
+        super().__init__(database, clock, FaultyStore(store.root), *more)
+
+    def _write(self, *what: Any) -> dict[str, str]:
+        digests = super()._write(*what)
+        reach(Point.DOCUMENTS_WRITTEN)
+        return digests
+
+
+class FaultyStore(Store):
+    """The store, with points around the first document of a composition."""
+
+    def write_text(self, path: Path, chunks: Iterable[str]) -> str:
+        is_first = path.name == MARKDOWN_FILE
+        if is_first:
+            reach(Point.BEFORE_COMPOSING)
+        digest = super().write_text(path, chunks)
+        if is_first:
+            reach(Point.HALF_COMPOSED)
+        return digest
+
+
 class FaultyAttempts:
     """Attempts with a point after the result is committed and one before the message is acknowledged."""
 
@@ -121,6 +150,7 @@ _AFTER_COMMIT = dict.fromkeys(JobKind, Point.AFTER_COMMIT) | {
     JobKind.EXTRACT_FACTS: Point.AFTER_FACTS,
     JobKind.EMBED_MESSAGES: Point.AFTER_VECTORS,
     JobKind.SUMMARISE: Point.SUMMARY_KEPT,
+    JobKind.COMPOSE_CONTEXT: Point.COMPOSED,
 }
 
 
@@ -138,6 +168,7 @@ def _install() -> None:
 
     worker.wiring.build_agents = build_faulty_agents
     worker.wiring.EmbedMessages = FaultyEmbedMessages  # type: ignore[assignment,misc]
+    worker.wiring.ComposeContext = FaultyComposition  # type: ignore[misc]
     from worker.celery_app import ready  # reads the settings when imported
 
     @signals.worker_process_init.connect(weak=False)
