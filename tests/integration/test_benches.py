@@ -16,6 +16,7 @@ from ops.bench import (
     idling,
     ingesting,
     keeping,
+    retaining,
     scarcity,
     searching,
     service,
@@ -155,3 +156,13 @@ def test_what_is_asked_of_a_dialogue_is_found_more_often_than_by_its_words_alone
         return sum(finding.measures(find(one), one.relevant, numbers)["recall@10"] for one in corpus.questions[:40])
 
     assert recall(finding_ways.by_recipe(index, likeness=False)) > recall(finding_ways.by_fts(index)) > 0
+
+
+@pytest.mark.skipif(not retaining.DEFAULT_SESSIONS.is_dir(), reason="the recorded sessions are not here")
+def test_compression_keeps_more_of_a_session_than_cutting_out_its_middle() -> None:
+    figures = retaining.measure(retaining.DEFAULT_SESSIONS)
+    for ratio in ("5:1", "10:1", "30:1"):
+        for found in (figures["each"][ratio], figures["all_in_one"][ratio]):
+            ours, cut = found["compressed"], found["head_and_tail"]
+            assert all(ours[name] > cut[name] for name in found["of"]), (ratio, found)
+            assert found["tokens"]["after"] <= 1.2 * found["tokens"]["before"] / int(ratio[:-2])

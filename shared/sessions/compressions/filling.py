@@ -19,10 +19,10 @@ from shared.sessions.compressions.telling import CHANGING, RUNNING, cut, failure
 
 _LABEL = 18
 """Characters that a segment takes beside its text, about."""
-_REQUEST_SHARE = 4
-"""What was asked last stands whole where it takes at most a quarter of the whole."""
+_REQUEST_SHARE, _CUT_SHARE = 4, 8
+"""What was asked last stands whole where it takes at most a quarter of the whole; else its ends take an eighth."""
 _LEAST_REQUEST = 160
-_RULES, _FAILURES, _REQUESTS, _CALLS = 0.22, 0.16, 0.32, 0.14
+_RULES, _FAILURES, _REQUESTS, _CALLS = 0.20, 0.15, 0.30, 0.14
 """The most of a tier's room that goes to each before an agent is asked."""
 _FAILURE_CHARS = 200
 
@@ -30,7 +30,8 @@ _FAILURE_CHARS = 200
 def open_draft(plan: Plan, heading: Heading) -> Draft:
     """Return a draft with all that is chosen before an agent is asked."""
     draft = Draft(plan, heading)
-    fix_last_request(draft, max(_LEAST_REQUEST, plan.target_chars // _REQUEST_SHARE))
+    if fix_last_request(draft, max(_LEAST_REQUEST, plan.target_chars // _REQUEST_SHARE)) and is_cut(draft):
+        fix_last_request(draft, max(_LEAST_REQUEST, plan.target_chars // _CUT_SHARE))
     for tier, room in enumerate(rooms(draft)):
         for choose, share in ((_rules, _RULES), (_failures, _FAILURES), (_requests, _REQUESTS), (_calls, _CALLS)):
             choose(draft, tier, int(room * share))
@@ -109,6 +110,11 @@ def fix_last_request(draft: Draft, room: int) -> int:
         texts = _ends(texts, room)
     draft.request_room, draft.fixed = room, texts
     return sum(map(len, texts.values())) - before
+
+
+def is_cut(draft: Draft) -> bool:
+    """Whether what was asked last does not stand whole."""
+    return any(text != draft.plan.gathered[place].text.strip() for place, text in draft.fixed.items())
 
 
 def _ends(texts: dict[int, str], room: int) -> dict[int, str]:

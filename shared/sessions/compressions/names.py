@@ -29,7 +29,7 @@ _SHAPES = re.compile(
 )
 _WEIGHTS = {
     "url": 2.0, "quoted": 1.6, "path": 1.6, "root": 1.0, "file": 1.5, "word": 1.2, "dotted": 1.0, "flag": 1.0,
-    "version": 1.2, "hash": 1.0, "issue": 1.2, "number": 0.3,
+    "version": 1.2, "hash": 1.0, "issue": 1.2, "number": 0.15,
 }  # fmt: skip
 """How likely a shape is to be missed later."""
 _ENDS = ".,;:!?'\""

@@ -33,6 +33,9 @@ _NEAR = 0.02
 _NAMES_SHARE = 0.3
 """The most of the free room that names take."""
 _NAMES_LABEL = 14
+_NAMES_WORTH = {SaidKind.HUMAN: 5.0, SaidKind.ASSISTANT: 2.0, SaidKind.DIGEST: 2.0}
+_LONG_PROMPT = 2_000
+"""Characters from which on most of a prompt is pasted."""
 _LONG_TEXT = 400_000
 _RESULT_STEPS = (300, 1_200, 5_000, 10**9)
 """Characters of a call's input and result that are shown, step by step."""
@@ -124,7 +127,8 @@ def ranked_names(gathered: Sequence[Said]) -> list[tuple[str, int, float]]:
 def _named_texts(said: Said) -> Iterator[tuple[str, float]]:
     call = said.call
     if call is None:
-        yield said.text, {SaidKind.HUMAN: 5.0, SaidKind.ASSISTANT: 2.0, SaidKind.DIGEST: 2.0}.get(said.kind, 0.7)
+        is_pasted = said.kind is SaidKind.HUMAN and len(said.text) > _LONG_PROMPT
+        yield said.text, 1.5 if is_pasted else _NAMES_WORTH.get(said.kind, 0.7)
         return
     is_change = call.name in CHANGING
     yield fragment(call), 4.0 if is_change else 3.0 if call.name in RUNNING else 1.5
