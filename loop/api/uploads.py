@@ -39,14 +39,15 @@ async def receive(request: Request, store: Store, app_id: str, most_bytes: int, 
     expected = int(declared) if declared.isdigit() and len(declared) < 19 else 0
     if expected > most_bytes:
         raise _too_large(most_bytes)
-    path = store.unfinished(app_id)
+    path, digest = store.unfinished(app_id), None
     try:
         with explained(path):
             await run_sync(_make_room, store, path, expected, cache_mb)
-            return Upload(path, await _write(request, path, most_bytes))
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+            digest = await _write(request, path, most_bytes)
+    finally:
+        if digest is None:
+            path.unlink(missing_ok=True)
+    return Upload(path, digest)
 
 
 def keyed(desk: Desk, request: Request, upload: Upload) -> Desk:

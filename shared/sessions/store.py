@@ -78,9 +78,8 @@ class Store:
         try:
             digest = _written(unfinished, chunks)
             unfinished.replace(path)
-        except BaseException:
+        finally:
             unfinished.unlink(missing_ok=True)
-            raise
         sync_folder(path.parent)
         return digest
 

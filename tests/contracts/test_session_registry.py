@@ -40,7 +40,7 @@ from shared.sessions.registry.registering import Registrar, Work
 from shared.sessions.registry.scanning import Scanner
 from shared.sessions.registry.weighing import weigh
 from tests.support.house import House
-from tests.support.recordings import PROJECT, Shelf
+from tests.support.recordings import FOLDER, PROJECT, Shelf
 from tests.support.transcripts import FOREIGN, REAL, assistant, lines, real_files, user, write
 
 APP = "notes"
@@ -351,9 +351,7 @@ def test_paths_that_look_alike_get_projects_of_their_own(shelf: Shelf) -> None:
 
 
 def test_the_manifest_has_the_seeds_fields(shelf: Shelf, tmp_path: Path) -> None:
-    register(
-        shelf, write(tmp_path / "s1.jsonl", user("##keepit0.80## Kites", "1", gitBranch="main", cwd="/work/kites"))
-    )
+    register(shelf, write(tmp_path / "s1.jsonl", user("##keepit0.80## Kites", "1", gitBranch="main", cwd=FOLDER)))
     version = add_version(shelf, source_number=3)
     add_version(shelf, Making.FAILED, number=2)
     add_composition(shelf, Making.READY, version)
@@ -452,7 +450,7 @@ def test_what_a_job_left_unfinished_is_said_to_have_failed(
 def scanned(shelf: Shelf, folder: Path) -> Scanner:
     with shelf.house.database.write() as session:
         lock_app(session, APP)
-        project = projects.create(session, APP, "/work/kites", shelf.cause("x"))
+        project = projects.create(session, APP, FOLDER, shelf.cause("x"))
         wanted = ProjectChange(settings={"autoRegisterNewSessions": True}, source_folder=str(folder))
         projects.change(session, project, wanted, shelf.cause("x"))
     return Scanner(shelf.house.database, shelf.store, shelf.registrar)

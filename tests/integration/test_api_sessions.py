@@ -16,9 +16,9 @@ from tests.support.transcripts import FOREIGN, REAL, assistant, lines, user, wri
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 CHAT = {"appId": "chat"}
-SESSIONS = "/api/memory/projects/-work-app/sessions"
+SESSIONS = "/api/memory/projects/-home-me-app/sessions"
 TEXT = lines(
-    user("##keepit1.00## Pin\n\n##keepit0.80## Keep", "1", cwd="/work/app", timestamp="2026-01-02T10:00:00Z"),
+    user("##keepit1.00## Pin\n\n##keepit0.80## Keep", "1", cwd="/home/me/app", timestamp="2026-01-02T10:00:00Z"),
     assistant("##keepit0.50## Note", "2", "1", timestamp="2026-01-02T10:01:00Z"),
     user("##keepit0.5## odd", "3"),
 )
@@ -46,7 +46,7 @@ def test_an_app_uploads_lists_and_shows_a_session(api: Api) -> None:
     token = api.token()
     made = upload(api, token=token, params={})
     assert (made["projectId"], made["originalFile"], made["originalMessages"], made["markers"]) == (
-        "-work-app",
+        "-home-me-app",
         None,
         3,
         3,
@@ -54,12 +54,12 @@ def test_an_app_uploads_lists_and_shows_a_session(api: Api) -> None:
     assert made["markerProblems"][0]["written"] == "##keepit0.5##"
     assert made["sizeBytes"] == len(TEXT) and made["counts"]["humanPrompts"] == 2
     shown = api.ask("GET", "/api/memory/sessions/s1", token=token)
-    assert shown["metadata"]["cwd"] == "/work/app" and shown["files"] == []
+    assert shown["metadata"]["cwd"] == "/home/me/app" and shown["files"] == []
     for path in ("/api/memory/sessions", SESSIONS):
         assert [one["sessionId"] for one in api.ask("GET", path, token=token)["sessions"]] == ["s1"]
     [project] = api.ask("GET", "/api/memory/projects", token=token)["projects"]
-    assert (project["originalPath"], project["displayName"], project["sessions"]) == ("/work/app", "app", 1)
-    shown = json.loads(api.loop.store.manifest("chat", "-work-app").read_text())
+    assert (project["originalPath"], project["displayName"], project["sessions"]) == ("/home/me/app", "app", 1)
+    shown = json.loads(api.loop.store.manifest("chat", "-home-me-app").read_text())
     assert list(shown["sessions"]) == ["s1"]
     config = json.loads(api.loop.store.config("chat").read_text())
     assert config["keepitDecay"] == {
@@ -94,11 +94,11 @@ def test_only_an_admin_names_paths(sqlite_api: Api, tmp_path: Path) -> None:
     token, path = api.token(), write(tmp_path / "s1.jsonl", user("x", "1"))
     refused = api.refused(403, "POST", f"{SESSIONS}/s1", token=token, json={"path": str(path)})
     assert "upload" in refused["message"]
-    opened = {"originalPath": "/work/app", "sourceFolder": str(tmp_path)}
+    opened = {"originalPath": "/home/me/app", "sourceFolder": str(tmp_path)}
     api.refused(403, "POST", "/api/memory/projects", token=token, json=opened)
-    api.ask("POST", "/api/memory/projects", 201, token=token, json={"originalPath": "/work/app"})
-    api.refused(403, "PATCH", "/api/memory/projects/-work-app", token=token, json={"sourceFolder": str(tmp_path)})
-    api.refused(403, "POST", "/api/memory/projects/-work-app/scan", token=token)
+    api.ask("POST", "/api/memory/projects", 201, token=token, json={"originalPath": "/home/me/app"})
+    api.refused(403, "PATCH", "/api/memory/projects/-home-me-app", token=token, json={"sourceFolder": str(tmp_path)})
+    api.refused(403, "POST", "/api/memory/projects/-home-me-app/scan", token=token)
     api.refused(404, "GET", "/api/memory/sessions/s1", token=token)
 
 
@@ -110,12 +110,12 @@ def test_no_app_sees_or_touches_anothers_sessions(sqlite_api: Api) -> None:
     token, marker = api.token("email"), keepits(api)[0]["markerId"]
     preview = {"sessionId": "s1", "compressionRatio": 2, "aggressiveness": "light", "sessionDistance": 1}
     for method, path, body in (
-        ("GET", "/api/memory/sessions/s1", None), ("GET", "/api/memory/projects/-work-app", None),
+        ("GET", "/api/memory/sessions/s1", None), ("GET", "/api/memory/projects/-home-me-app", None),
         ("GET", SESSIONS, None), ("POST", "/api/memory/decay/preview", preview),
-        ("GET", "/api/memory/sessions/s1/keepits", None), ("GET", "/api/memory/projects/-work-app/changes", None),
+        ("GET", "/api/memory/sessions/s1/keepits", None), ("GET", "/api/memory/projects/-home-me-app/changes", None),
         ("PUT", f"/api/memory/sessions/s1/keepits/{marker}", {"weight": 0.1}), ("DELETE", f"{SESSIONS}/s1", None),
-        ("POST", "/api/memory/sessions/s1/sync", None), ("DELETE", "/api/memory/projects/-work-app", None),
-        ("PATCH", "/api/memory/projects/-work-app", {"displayName": "x"}),
+        ("POST", "/api/memory/sessions/s1/sync", None), ("DELETE", "/api/memory/projects/-home-me-app", None),
+        ("PATCH", "/api/memory/projects/-home-me-app", {"displayName": "x"}),
     ):  # fmt: skip
         api.refused(404, method, path, token=token, **({} if body is None else {"json": body}))
         api.refused(403, method, path, token=token, params=CHAT, **({} if body is None else {"json": body}))
@@ -202,7 +202,7 @@ def test_an_upload_is_repeated_under_its_key_and_refused_without_it(api: Api) ->
     other = api.refused(409, "POST", f"{SESSIONS}/s1", params=CHAT, content=TEXT + TEXT, headers=NDJSON | key)
     assert other["code"] == "idempotency_key_reused"
     known = api.refused(409, "POST", f"{SESSIONS}/s1", params=CHAT, content=TEXT, headers=NDJSON)
-    assert known["code"] == "already_registered" and known["details"]["projectId"] == "-work-app"
+    assert known["code"] == "already_registered" and known["details"]["projectId"] == "-home-me-app"
     assert in_cache(api) == []
 
 
@@ -216,7 +216,7 @@ def test_an_upload_is_synced_by_the_longer_file(api: Api) -> None:
     assert api.ask("POST", path, params=CHAT, content=longer, headers=NDJSON)["addedBytes"] == 0
     changed = api.refused(409, "POST", path, params=CHAT, content=b"x" + longer, headers=NDJSON)
     assert changed["code"] == "original_changed" and in_cache(api) == []
-    assert api.loop.store.original("chat", "-work-app", "s1").read_bytes() == longer
+    assert api.loop.store.original("chat", "-home-me-app", "s1").read_bytes() == longer
 
 
 def test_a_weight_is_overridden_and_taken_back_and_the_preview_goes_by_it(api: Api) -> None:
@@ -239,7 +239,7 @@ def test_a_weight_is_overridden_and_taken_back_and_the_preview_goes_by_it(api: A
     }
     assert preview(aggressiveness="light")["threshold"] == preview(aggressiveness="minimal")["threshold"] == 0.25
     path = f"/api/memory/sessions/s1/keepits/{noted}"
-    before = api.loop.store.original("chat", "-work-app", "s1").read_bytes()
+    before = api.loop.store.original("chat", "-home-me-app", "s1").read_bytes()
     item = api.ask("PUT", path, params=CHAT, json={"weight": 0.65})
     assert (item["weight"], item["writtenWeight"], item["overriddenBy"]) == (0.65, 0.5, "admin")
     assert preview()["markers"][2] == {"markerId": noted, "weight": 0.65, "survives": True}
@@ -257,8 +257,8 @@ def test_a_weight_is_overridden_and_taken_back_and_the_preview_goes_by_it(api: A
     ):
         api.refused(422, "PUT", path, params=CHAT, json=body)
     api.refused(404, "PUT", "/api/memory/sessions/s1/keepits/k0", params=CHAT, json={"weight": 0.5})
-    assert api.loop.store.original("chat", "-work-app", "s1").read_bytes() == before
-    changes = api.ask("GET", "/api/memory/projects/-work-app/changes", params=CHAT)["changes"]
+    assert api.loop.store.original("chat", "-home-me-app", "s1").read_bytes() == before
+    changes = api.ask("GET", "/api/memory/projects/-home-me-app/changes", params=CHAT)["changes"]
     weighed = [(one["subject"], one["before"], one["after"]) for one in changes if one["kind"] == "weighed"]
     assert weighed[-1] == (noted, {"weight": 50}, {"weight": 65}) and len(weighed) == 3
     assert "Note" not in json.dumps(changes)
@@ -267,7 +267,7 @@ def test_a_weight_is_overridden_and_taken_back_and_the_preview_goes_by_it(api: A
 def test_marked_parts_and_sessions_are_listed_page_by_page_and_by_what_is_asked_for(api: Api) -> None:
     api.install()
     upload(api)
-    edited = {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "/work/app/a.py"}}
+    edited = {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "/home/me/app/a.py"}}
     said = user("x", "9", timestamp="2026-02-01T00:00:00Z"), {"type": "assistant", "message": {"content": [edited]}}
     upload(api, "s2", lines(*said))
 
@@ -276,7 +276,7 @@ def test_marked_parts_and_sessions_are_listed_page_by_page_and_by_what_is_asked_
         return [one["sessionId"] for one in found]
 
     assert listed() == ["s2", "s1"] and listed(marked=True) == ["s1"] and listed(marked=False) == ["s2"]
-    assert listed(file="/work/app/a.py") == ["s2"] and listed(projectId="none") == []
+    assert listed(file="/home/me/app/a.py") == ["s2"] and listed(projectId="none") == []
     assert listed(since="2026-01-15T00:00:00Z") == ["s2"] and listed(until="2026-01-15T00:00:00Z") == ["s1"]
     api.refused(404, "GET", "/api/memory/projects/none/sessions", params=CHAT)
     first = api.ask("GET", "/api/memory/sessions", params=CHAT | {"limit": 1})
@@ -300,11 +300,11 @@ def test_sessions_are_unregistered_one_by_one_or_several_at_once(api: Api) -> No
     ]  # fmt: skip
     names = [path.name for path in api.loop.store.files("chat")]
     assert sorted(names) == ["config.json", "manifest.json", "s3.jsonl"]
-    error = api.refused(409, "DELETE", "/api/memory/projects/-work-app", params=CHAT)
+    error = api.refused(409, "DELETE", "/api/memory/projects/-home-me-app", params=CHAT)
     assert error["code"] == "project_not_empty" and error["details"] == {"sessions": 1, "compositions": 0}
-    gone = api.ask("DELETE", "/api/memory/projects/-work-app", params=CHAT | {"force": True})
-    assert gone["sessions"] == ["s3"] and not api.loop.store.project_folder("chat", "-work-app").exists()
-    kinds = [one["kind"] for one in api.ask("GET", "/api/memory/projects/-work-app/changes", params=CHAT)["changes"]]
+    gone = api.ask("DELETE", "/api/memory/projects/-home-me-app", params=CHAT | {"force": True})
+    assert gone["sessions"] == ["s3"] and not api.loop.store.project_folder("chat", "-home-me-app").exists()
+    kinds = [one["kind"] for one in api.ask("GET", "/api/memory/projects/-home-me-app/changes", params=CHAT)["changes"]]
     assert kinds[:2] == ["removed", "unregistered"] and kinds.count("unregistered") == 3
 
 
@@ -313,11 +313,11 @@ def test_a_project_is_opened_changed_and_its_folder_looked_through(sqlite_api: A
     api.install()
     write(tmp_path / "folder" / "s1.jsonl", user("x", "1"))
     (tmp_path / "folder" / "bad.jsonl").write_text("x")
-    opened = {"originalPath": "/work/app", "settings": {"defaultCompressionPreset": "gentle"}}
+    opened = {"originalPath": "/home/me/app", "settings": {"defaultCompressionPreset": "gentle"}}
     project = api.ask("POST", "/api/memory/projects", 201, params=CHAT, json=opened)
-    assert (project["projectId"], project["settings"]["defaultCompressionPreset"]) == ("-work-app", "gentle")
+    assert (project["projectId"], project["settings"]["defaultCompressionPreset"]) == ("-home-me-app", "gentle")
     assert api.refused(409, "POST", "/api/memory/projects", params=CHAT, json=opened)["code"] == "already_registered"
-    path = "/api/memory/projects/-work-app"
+    path = "/api/memory/projects/-home-me-app"
     wanted = {"sourceFolder": str(tmp_path / "folder"), "settings": {"autoRegisterNewSessions": True}}
     changed = api.ask("PATCH", path, params=CHAT, json=wanted)
     assert changed["settings"] == {

@@ -10,7 +10,7 @@ from tests.support.command_line import Terminal
 from tests.support.transcripts import assistant, lines, user, write
 
 _RECORDS = (
-    user("##keepit0.80## Keep the WAL", "1", cwd="/work/app"),
+    user("##keepit0.80## Keep the WAL", "1", cwd="/home/me/app"),
     assistant("##keepit0.25## Perhaps", "2", "1"),
     user("##keepit9## odd", "3"),
 )
@@ -19,7 +19,7 @@ _RECORDS = (
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder of transcripts as coding agents keep them, one of them foreign."""
-    folder = tmp_path / "-work-app"
+    folder = tmp_path / "-home-me-app"
     write(folder / "s1.jsonl", *_RECORDS)
     write(folder / "s2.jsonl", user("Another", "1"))
     (folder / "foreign.jsonl").write_text("{\n}\n")
@@ -33,14 +33,14 @@ def test_files_are_registered_listed_and_shown(terminal: Terminal, folder: Path)
     assert "foreign.jsonl is not a recorded session" in ran.err
     assert "registered already" in terminal.run("sessions", "register", "chat", files[1], status=1).err
     assert [row[:2] for row in terminal.run("sessions", "list", "chat").rows()] == [
-        ["s2", "-work-app"],
-        ["s1", "-work-app"],
+        ["s2", "-home-me-app"],
+        ["s1", "-home-me-app"],
     ]
     assert terminal.json("sessions", "list", "chat", "--marked")[0]["sessionId"] == "s1"
     shown = terminal.run("sessions", "show", "chat", "s1").out
     assert str(folder / "s1.jsonl") in shown and "It touched no files." in shown
     [project] = terminal.json("sessions", "projects", "chat")
-    assert (project["projectId"], project["sessions"]) == ("-work-app", 2)
+    assert (project["projectId"], project["sessions"]) == ("-home-me-app", 2)
 
 
 def test_a_service_that_cannot_read_a_file_is_sent_it(
@@ -49,7 +49,7 @@ def test_a_service_that_cannot_read_a_file_is_sent_it(
     monkeypatch.setenv("AFTERTHOUGHT_TOKEN", terminal.api.token())
     elsewhere = write(tmp_path / "s3.jsonl", *_RECORDS)
     terminal.run("sessions", "register", "chat", str(elsewhere))
-    [made] = terminal.json("sessions", "list", "chat", "--project", "-work-app")
+    [made] = terminal.json("sessions", "list", "chat", "--project", "-home-me-app")
     assert (made["sessionId"], made["originalFile"]) == ("s3", None), "its records say where it was worked"
     with elsewhere.open("ab") as file:
         file.write(lines(user("More", "4")))
@@ -75,12 +75,12 @@ def test_marked_parts_are_listed_weighed_and_previewed(terminal: Terminal, folde
 
 
 def test_a_folder_is_looked_through_and_sessions_are_unregistered(terminal: Terminal, folder: Path) -> None:
-    terminal.run("sessions", "open", "chat", "/work/app", "--folder", str(folder), "--auto")
-    ran = terminal.run("sessions", "scan", "chat", "--project", "-work-app")
+    terminal.run("sessions", "open", "chat", "/home/me/app", "--folder", str(folder), "--auto")
+    ran = terminal.run("sessions", "scan", "chat", "--project", "-home-me-app")
     assert "2 registered, 0 synced, 0 unchanged." in ran.out and "foreign.jsonl" in ran.out
     with (folder / "s2.jsonl").open("ab") as file:
         file.write(lines(user("More", "4")))
-    assert terminal.json("sessions", "scan", "chat", "--project", "-work-app")["synced"] == ["s2"]
+    assert terminal.json("sessions", "scan", "chat", "--project", "-home-me-app")["synced"] == ["s2"]
     assert "0 bytes were added" in terminal.run("sessions", "sync", "chat", "s2").out
     gone = terminal.run("sessions", "unregister", "chat", "s1", "s9", "--yes", status=1)
     assert "1 sessions are unregistered" in gone.out and "no session s9" in gone.err
