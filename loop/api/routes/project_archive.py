@@ -1,0 +1,106 @@
+"""A project as one file: exported, and imported after it was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from sqlalchemy.orm import Session
+
+from loop.api import uploads
+from loop.api.bodies import ARCHIVE_TYPE, is_streamed
+from loop.api.dependencies import FILE_ID_PATTERN, AppAsked, Desk, Reads, Writes
+from loop.api.routes.projects import ProjectInPath, shown
+from loop.api.schemas.project_archive import ImportedProject
+from loop.api.writes import Done
+from shared.apps.queries import get_app
+from shared.causes import BY_HAND
+from shared.errors import Invalid
+from shared.sessions.archive.checking import Checked, checked
+from shared.sessions.archive.packing import packed
+from shared.sessions.archive.unpacking import Destination, Work, take_in
+from shared.sessions.store import chunks_of
+
+router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
+_MB = 2**20
+_FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+
+
+@router.get(
+    "/{projectId}/export",
+    summary="Export a project",
+    response_class=StreamingResponse,
+    responses={200: {"content": {ARCHIVE_TYPE: _FILE}, "description": "A zip file with a checksum of each part."}},
+)
+def export_project(desk: Reads, app_id: AppAsked, project_id: ProjectInPath) -> StreamingResponse:
+    """Pack a project with its sessions, versions, compositions and history into one file."""
+    held = ExitStack()
+    path = held.enter_context(packed(desk.loop.database, desk.loop.store, app_id, project_id))
+    size = path.stat().st_size
+
+    def chunks() -> Iterator[bytes]:
+        with held, path.open("rb") as file:
+            yield from chunks_of(file, size)
+
+    headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="project.zip"'}
+    return StreamingResponse(chunks(), media_type=ARCHIVE_TYPE, headers=headers)
+
+
+@router.post(
+    "/import",
+    status_code=201,
+    response_model=ImportedProject,
+    summary="Import a project",
+    openapi_extra={"requestBody": {"required": True, "content": {ARCHIVE_TYPE: _FILE}}},
+)
+async def import_project(
+    request: Request,
+    desk: Writes,
+    app_id: AppAsked,
+    project_id: Annotated[
+        str | None, Query(alias="projectId", pattern=FILE_ID_PATTERN, description="Another name for it.")
+    ] = None,
+) -> Response:
+    """Take in what export packed, sent as the body: checked whole first, and never over what is there."""
+    if not is_streamed(request.scope, request.headers):
+        raise Invalid(f"Send the archive as the body, with the header Content-Type: {ARCHIVE_TYPE}.")
+    settings, store = desk.loop.settings, desk.loop.store
+    await run_sync(_epoch, desk, app_id)
+    upload = await uploads.receive(request, store, app_id, settings.sessions_cache_mb * _MB, settings.sessions_cache_mb)
+    try:
+        return await run_sync(_import, uploads.keyed(desk, request, upload), app_id, project_id, upload.path)
+    finally:
+        upload.remove()
+
+
+def _import(desk: Desk, app_id: str, project_id: str | None, path: FilePath) -> Response:
+    loop = desk.loop
+    epoch, most = _epoch(desk, app_id), loop.settings.sessions_cache_mb * _MB
+    with checked(loop.store, app_id, path, loop.registrar.bounds, most) as found:
+        to = Destination(app_id, project_id or found.archive.project.project_id, epoch)
+
+        def carry(work: Work) -> Response:
+            return desk.write(lambda session: _imported(desk, session, work, found))
+
+        return take_in(loop.database, loop.store, to, found, desk.cause(BY_HAND), carry)
+
+
+def _imported(desk: Desk, session: Session, work: Work, found: Checked) -> Done:
+    project = work(session)
+    app_id, project_id = project.app_id, project.project_id
+
+    def tell() -> None:
+        desk.loop.metrics.sessions_registered.labels("archive").inc(len(found.archive.sessions))
+        shown(desk, app_id, project_id)
+
+    return Done(ImportedProject.of(project, found.archive), 201, about=app_id, then=tell)
+
+
+def _epoch(desk: Desk, app_id: str) -> int:
+    with desk.read() as session:
+        return get_app(session, app_id).purge_epoch
