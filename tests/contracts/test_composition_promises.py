@@ -239,7 +239,7 @@ def test_a_version_that_is_being_made_is_joined_and_if_it_does_not_serve_another
     shop.register("s1", 40)
     shop.ask("first", "s1", budget=1000)
     second = shop.ask("second", "s1", budget=1100)
-    large = shop.ask("large", "s1", budget=2600)
+    large = shop.ask("large", "s1", budget=1200)
     assert [job.state for job in shop.house.jobs(kind=JobKind.COMPRESS_SESSION)] == ["pending"]
     assert parts(shop, second) == parts(shop, large) == [("s1", "v001")]
     for _ in range(3):

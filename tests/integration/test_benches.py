@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ops.bench import (
+    composing_sessions,
     corpora,
     extracting,
     finding,
@@ -30,6 +31,30 @@ long = pytest.mark.long
 no_corpora = pytest.mark.skipif(
     corpora.missing(corpora.DEFAULT_DATA) is not None, reason="the public corpora are not here"
 )
+
+
+no_sessions = pytest.mark.skipif(
+    composing_sessions.missing(composing_sessions.DEFAULT_DATA) is not None, reason="the recorded sessions are not here"
+)
+
+
+@no_sessions
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        pytest.param((4_000,), id="4k"),
+        pytest.param(composing_sessions.BUDGETS, id="4k, 16k, 64k", marks=long),
+    ],
+)
+def test_ten_recorded_sessions_fit_a_budget_whole_pairs_and_order_kept(
+    budgets: tuple[int, ...], tmp_path: Path
+) -> None:
+    figures = composing_sessions.measure(tmp_path, budgets=budgets)
+    assert figures["sessions"] == 10
+    for row in figures["compositions"]:
+        assert row["within_budget"] and row["pairs_kept"] and row["in_order"] and row["one_chain"], row
+        assert row["tokens"] > 0.6 * min(row["budget"], figures["original_tokens"]), row
+        assert row["peak_mb"] < 20, row
 
 
 @no_corpora

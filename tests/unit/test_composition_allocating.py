@@ -130,3 +130,13 @@ def test_settings_that_were_named_have_a_new_version_made() -> None:
     settings = CompressionSettings()
     [one] = planned(wish(500, 400, recompress=settings), available=2000)
     assert (one.way, one.settings) == (Way.COMPRESS, settings)
+
+
+def test_a_version_that_leaves_most_of_its_share_unused_is_followed_by_a_longer_one_but_not_by_the_same() -> None:
+    [one] = planned(wish(50_000, 300), available=2000)
+    assert (one.way, one.settings and one.settings.compaction_ratio) == (Way.COMPRESS, 25)
+    same = Candidate(1, 300, 160.0, source_bytes=9, asked_ratio=25)
+    [one] = planned(Wish("s0", 50_000, 9, (same,)), available=2000)
+    assert (one.way, one.number) == (Way.VERSION, 1)
+    [one] = planned(Wish("s0", 50_000, 10, (same,)), available=2000)
+    assert one.way is Way.COMPRESS

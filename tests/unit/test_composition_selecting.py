@@ -72,3 +72,10 @@ def test_freshness_runs_from_1_for_all_of_it_to_10_for_none(covers: int, number:
     assert chosen(9000, stale, max_tokens=1000, min_freshness=number) == 1
     if number > 1:
         assert chosen(9000, stale, max_tokens=1000, min_freshness=number - 1) is Instead.NEW
+
+
+def test_a_version_that_uses_too_little_is_not_good_where_that_is_asked() -> None:
+    tiny = version(1, 100)
+    assert chosen(9000, tiny, max_tokens=1000) == 1
+    assert chosen(9000, tiny, max_tokens=1000, least_use=0.5) is Instead.NEW
+    assert chosen(9000, version(1, 500), max_tokens=1000, least_use=0.5) == 1

@@ -16,6 +16,9 @@ from shared.sessions.compressions.asking import (
     Mode,
 )
 
+LEAST_USE = 0.5
+"""A version that uses less of its share is not good enough while its session has more to say."""
+
 
 class Way(StrEnum):
     """How a session gets into a composition."""
@@ -141,14 +144,24 @@ def _chosen(wish: Wish, share: int, terms: Terms) -> Planned:
         return Planned(share, Way.JOIN, wish.running, reason="asked for; it is being made already")
     if (named := wish.named) is not None:
         return _taken(wish, named, share)
-    criteria = Criteria(max_tokens=max(1, share), min_freshness=terms.min_freshness, preserve_keepits=True)
+    criteria = Criteria(
+        max_tokens=max(1, share), min_freshness=terms.min_freshness, preserve_keepits=True, least_use=LEAST_USE
+    )
     best = select_best(wish.original_tokens, wish.size_bytes, wish.candidates, criteria)
     if isinstance(best, Candidate):
         return _taken(wish, best, share)
     if best is Instead.ORIGINAL:
         return Planned(share, Way.ORIGINAL)
     settings = settings_for(wish.original_tokens, share, wish.age + 1, terms.model)
+    if (same := _made_so(wish, settings.compaction_ratio)) is not None:
+        return _taken(wish, same, share)
     return _made(wish, share, settings, "no version fits the allocation well")
+
+
+def _made_so(wish: Wish, ratio: int | None) -> Candidate | None:
+    """Return a version of all there is with the ratio that would be asked for: another would be no better."""
+    same = [one for one in wish.candidates if one.asked_ratio == ratio and not is_stale(one, wish.size_bytes)]
+    return max(same, key=lambda one: one.number, default=None)
 
 
 def _taken(wish: Wish, version: Candidate, share: int) -> Planned:

@@ -215,6 +215,7 @@ def _candidate(version: Compression) -> Candidate:
         preserved=int(stats.get("preserved", 0)),
         summarised=int(stats.get("summarized", 0)),
         source_bytes=version.source_bytes,
+        asked_ratio=version.settings.get("compactionRatio"),
     )
 
 

@@ -36,6 +36,8 @@ class Candidate:
     summarised: int = 0
     source_bytes: int = 0
     """How much of the original it covers."""
+    asked_ratio: int | None = None
+    """The one ratio it was asked for with; None where it has tiers."""
 
     @property
     def preservation(self) -> float:
@@ -53,6 +55,8 @@ class Criteria:
     """1: it must cover all there is now; 10: any will do."""
     preferred_ratio: float | None = None
     preserve_keepits: bool = False
+    least_use: float = 0.0
+    """The share of ``max_tokens`` it must use at least; by its score alone one that uses next to none is good."""
 
 
 def select_best(
@@ -62,7 +66,9 @@ def select_best(
     if not criteria.max_tokens or original_tokens <= criteria.max_tokens:
         return Instead.ORIGINAL
     oldest = criteria.min_freshness or STALE
-    good = [one for one in candidates if score(one, criteria) >= LEAST_SCORE and freshness(one, size_bytes) <= oldest]
+    least = criteria.max_tokens * criteria.least_use
+    usable = [one for one in candidates if one.output_tokens >= least and freshness(one, size_bytes) <= oldest]
+    good = [one for one in usable if score(one, criteria) >= LEAST_SCORE]
     if not good:
         return Instead.NEW
     return max(good, key=lambda one: (not is_stale(one, size_bytes), score(one, criteria), one.number))
