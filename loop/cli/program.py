@@ -13,6 +13,8 @@ import typer
 
 import loop.cli.ageing
 import loop.cli.compositions
+import loop.cli.semantic
+import loop.cli.session_search
 import loop.cli.versions  # noqa: F401 - its commands are of the group of sessions
 from loop.cli.answers import group as answers
 from loop.cli.apps import group as apps

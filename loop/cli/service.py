@@ -55,9 +55,9 @@ class Service:
         """Return the answer to a POST. Raises: Refused, Unreachable."""
         return self.ask("POST", path, parameters, body)
 
-    def patch(self, path: str, body: Any) -> Any:
+    def patch(self, path: str, body: Any, **parameters: Any) -> Any:
         """Return the answer to a PATCH. Raises: Refused, Unreachable."""
-        return self.ask("PATCH", path, {}, body)
+        return self.ask("PATCH", path, parameters, body)
 
     def put(self, path: str, body: Any, **parameters: Any) -> Any:
         """Return the answer to a PUT. Raises: Refused, Unreachable."""

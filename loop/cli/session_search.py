@@ -1,0 +1,113 @@
+"""``afterthought sessions``: finding recorded sessions, suggesting them for some work, and linking them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from loop.cli.invocation import AppArgument, Invocation, LimitOption, command
+from loop.cli.output import Columns, at, table
+from loop.cli.sessions import ProjectOption, SessionArgument, group, memory
+
+ProjectArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.", show_default=False)]
+FilesOption = Annotated[list[str] | None, typer.Option("--file", help="A file it touched; may be given again.")]
+TopicsOption = Annotated[list[str] | None, typer.Option("--topic", help="What it is about; may be given again.")]
+_FOUND_COLUMNS: Columns = {
+    "session": "sessionId",
+    "version": lambda row: row["versionId"] or "original",
+    "project": "projectId",
+    "to (UTC)": at("lastTimestamp"),
+    "score": lambda row: f"{row['score']:.2f}",
+    "found": lambda row: row["snippet"]["text"] if row["snippet"] else ", ".join(row["matchedFiles"][:3]),
+}
+_SUGGESTED_COLUMNS: Columns = {
+    "session": "sessionId",
+    "as": lambda row: row["versionId"] or "a version yet to be made",
+    "relevance": lambda row: f"{row['relevanceScore']:.2f}",
+    "tokens": "suggestedTokens",
+    "files": lambda row: ", ".join(row["matchedFiles"][:3]),
+    "topics": lambda row: ", ".join(row["matchedTopics"][:3]),
+}
+_LINK_COLUMNS: Columns = {
+    "link": "linkId",
+    "session": "sourceSession",
+    "of project": "sourceProject",
+    "why": "reason",
+    "since (UTC)": at("linkedAt"),
+}
+
+
+@command(group, "search")
+def search_sessions(
+    call: Invocation,
+    app: AppArgument,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="Words to look for.")] = None,
+    project: ProjectOption = None,
+    file: FilesOption = None,
+    topic: TopicsOption = None,
+    since: Annotated[datetime | None, typer.Option(help="Only sessions that went on then or later (UTC).")] = None,
+    until: Annotated[datetime | None, typer.Option(help="Only sessions that had begun then (UTC).")] = None,
+    weight: Annotated[float | None, typer.Option(min=0, max=1, help="Only with a marked part this heavy.")] = None,
+    limit: LimitOption = 20,
+) -> None:
+    """Find sessions and versions by their words, files, topics, dates and marked parts."""
+    dates = {name: f"{at_.isoformat()}Z" for name, at_ in (("start", since), ("end", until)) if at_ is not None}
+    body: dict[str, Any] = {"limit": min(limit, 200)}
+    body |= {"text": text} if text else {}
+    body |= {"files": file} if file else {}
+    body |= {"topics": topic} if topic else {}
+    body |= {"dateRange": dates} if dates else {}
+    body |= {} if weight is None else {"keepitWeight": {"min": weight}}
+    path = memory("sessions", "search") if project is None else memory("projects", project, "search")
+    found = call.service.post(path, body, appId=app)
+    call.output.show(found, lambda: table(found["results"], _FOUND_COLUMNS, "Nothing was found."))
+
+
+@command(group, "suggest")
+def suggest_sessions(
+    call: Invocation,
+    app: AppArgument,
+    project: ProjectArgument,
+    text: Annotated[str | None, typer.Option(help="What is to be done.")] = None,
+    folder: Annotated[str | None, typer.Option(help="The working folder.")] = None,
+    file: FilesOption = None,
+    topic: TopicsOption = None,
+    budget: Annotated[int, typer.Option(min=100, help="Tokens that the suggestions may take together.")] = 16_000,
+) -> None:
+    """Say which sessions would help, in which form, within a budget."""
+    body = {"workingDir": folder, "files": file or [], "topics": topic or [], "text": text, "tokenBudget": budget}
+    found = call.service.post(memory("projects", project, "suggest"), body, appId=app)
+    call.output.show(found, lambda: table(found["suggestions"], _SUGGESTED_COLUMNS, "No session would help."))
+
+
+@command(group, "links")
+def list_links(call: Invocation, app: AppArgument, project: ProjectArgument) -> None:
+    """List the sessions of other projects that a project may use."""
+    found = list(call.service.listing(memory("projects", project, "links"), "links", None, appId=app))
+    call.output.show(found, lambda: table(found, _LINK_COLUMNS, f"{project} has no links."))
+
+
+@command(group, "link")
+def make_link(
+    call: Invocation,
+    app: AppArgument,
+    project: ProjectArgument,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The project that the session belongs to.")],
+    session: SessionArgument,
+    reason: Annotated[str, typer.Option(help="Why; it is kept.")] = "linked by hand",
+) -> None:
+    """Let a project use a session of another one."""
+    body = {"sourceProject": source, "sourceSession": session, "reason": reason}
+    made = call.service.post(memory("projects", project, "links"), body, appId=app)
+    call.output.done(made, f"{session} is linked to {project} as {made['linkId']}.")
+
+
+@command(group, "unlink")
+def remove_link(
+    call: Invocation, app: AppArgument, link: Annotated[str, typer.Argument(metavar="LINK", help="The link's id.")]
+) -> None:
+    """Take a link away."""
+    answer = call.service.delete(memory("links", link), appId=app)
+    call.output.done(answer, f"{link} is gone.")
