@@ -102,7 +102,7 @@ def _recent_first(wanted: Sequence[int], ages: Sequence[int], available: int) ->
     given, left = [0] * len(wanted), available
     newest_first = sorted(range(len(wanted)), key=lambda place: ages[place])
     for rank, place in enumerate(newest_first):
-        given[place] = min(wanted[place], left * 2 // (len(wanted) - rank + 1))
+        given[place] = min(wanted[place], -(-left * 2 // (len(wanted) - rank + 1)))
         left -= given[place]
     for place in newest_first:
         more = min(wanted[place] - given[place], left)
