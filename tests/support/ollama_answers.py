@@ -13,6 +13,7 @@ from typing import Any
 _SAID_BY_USER = re.compile(r"^user(?: \([^)]*\))?: (.+)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^\[(\d+)\] user(?: \([^)]*\))?: I (.+?)\.?$", re.MULTILINE)
 _SPOKEN = re.compile(r"^\[\d+\] (?:user|assistant)(?: \([^)]*\))?: (.+)$", re.MULTILINE)
+_PIECE = re.compile(r"^\[(\d+)\] (?:User|Assistant[a-z ]*|Tool): (.*\w.*)$", re.MULTILINE)
 _NOTE = re.compile(r"^- (.+)$", re.MULTILINE)
 _MEMORY = re.compile(r"^\[(\d+)\] (\d{4}-\d\d-\d\d), importance \d+(, pinned)?: ", re.MULTILINE)
 _LIMIT = re.compile(r"at most (\d+) characters")
@@ -32,6 +33,8 @@ def sensible_answer(body: dict[str, Any]) -> dict[str, Any] | str:
         return {"facts": [_fact(int(number), text) for number, text in _NUMBERED.findall(prompt)]}
     if "points" in properties:
         return {"points": _first_sentences(_SPOKEN.findall(prompt))}
+    if "lines" in properties:
+        return _condensed(prompt)
     if "target_id" in properties:
         return _compaction(prompt)
     return "All is well."
@@ -56,6 +59,18 @@ def _creation(prompt: str) -> dict[str, Any]:
         words.pop()
     memory = " ".join(words)
     return {"reason": "The user said it.", "remember": True, "memory": memory, "importance": 5, "tags": ["test"]}
+
+
+def _condensed(prompt: str) -> dict[str, Any]:
+    """Repeat the first pieces of a record as far as there is room."""
+    room = int(_LIMIT.findall(prompt)[-1])
+    lines = []
+    for number, text in _PIECE.findall(prompt):
+        room -= len(text) + 1
+        if room < 0:
+            break
+        lines.append({"text": text, "from": [int(number)]})
+    return {"lines": lines}
 
 
 def _fact(number: int, said: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from shared.sessions.compressions.segments import SegmentKind
 
 _LONGEST = 400
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*([^\s`]{0,20})")
-_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z0-9\"'`(\[*À-Þ])|(?<=[。！？])")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[*À-Þ])|(?<=[。！？])")
 _WORD_END = re.compile(r"\s")
 _ASIDE = re.compile(
     r"^\W*(?:now,? |next,? |first,? |ok(?:ay)?,? |great[,!.]* |perfect[,!.]* |good[,!.]* )?"
@@ -158,8 +158,6 @@ def _parts(text: str) -> Iterator[tuple[str, int, str | None]]:
 
 
 def _sentences(line: str) -> list[str]:
-    if len(line) <= _LONGEST // 2:
-        return [line]
     return [piece for sentence in _SENTENCE_END.split(line) for piece in _chopped(sentence) if piece]
 
 

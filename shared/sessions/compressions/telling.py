@@ -27,8 +27,8 @@ CHANGING = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 """Tools that leave something changed."""
 RUNNING = frozenset({"Bash", "BashOutput", "KillShell"})
 _ERROR = re.compile(
-    r"\b(?:error|errors|exception|traceback|fail(?:ed|ure|ures|s)?|fatal|panic|denied|refused|not found|cannot|can't"
-    r"|no such|undefined|unexpected|mismatch|exit code|timed? ?out|assert\w*|warning)\b",
+    r"\b(?:\w*error|errors|\w*exception|traceback|fail(?:ed|ure|ures|s)?|fatal|panic|denied|refused|not found|cannot"
+    r"|can't|no such|undefined|unexpected|mismatch|exit code|timed? ?out|assert\w*|warning)\b",
     re.IGNORECASE,
 )
 _COUNT = re.compile(r"\b\d+\s+(?:\w+\s+)?(?:passed|failed|tests?|errors?|issues?|files?|warnings?|changed)\b", re.I)

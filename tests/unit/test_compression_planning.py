@@ -1,0 +1,194 @@
+"""What is chosen for a version and how it is told: tiers, tools before words, rules, requests, failures, names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.sessions.compressions.asking import CompressionSettings
+from shared.sessions.compressions.drafting import run_text
+from shared.sessions.compressions.gathering import gather
+from shared.sessions.compressions.items import is_rule
+from shared.sessions.compressions.making import Made
+from shared.sessions.compressions.names import names_in
+from shared.sessions.compressions.planning import plan
+from shared.sessions.compressions.rendering import markdown
+from shared.sessions.compressions.segments import SegmentKind, ToolCall
+from shared.sessions.compressions.telling import failure, has_failed, identifying, telling
+from shared.sessions.transcripts.reading import read_turns
+from tests.support.clock import FrozenClock
+from tests.support.recordings import Transcript
+from tests.unit.test_compression_properties import compressed
+
+Make = Callable[[Transcript, int], Made]
+
+
+def talk() -> Transcript:
+    return Transcript("s1", FrozenClock().now())
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def made(transcript: Transcript, ratio: int, **more: Any) -> Made:
+        (tmp_path / "s.jsonl").write_text(transcript.text(), "utf-8")
+        wanted = CompressionSettings(mode="uniform", compaction_ratio=ratio, **more)
+        return compressed(tmp_path / "s.jsonl", wanted.complete("extractive"))
+
+    return made
+
+
+def texts(made: Made, kind: SegmentKind) -> list[str]:
+    return [segment.text for segment in made.segments if segment.kind is kind]
+
+
+def whole(made: Made) -> str:
+    return "".join(markdown(made.segments, made.heading))
+
+
+@pytest.mark.parametrize(
+    ("messages", "skipped", "tiers"),
+    [(100, 0, (25, 25, 25, 15, 10)), (20, 0, (5, 5, 5, 3, 2)), (3, 0, (0, 1, 1, 0, 1)), (1, 0, (0, 0, 0, 0, 1)),
+     (120, 20, (25, 25, 25, 15, 10)), (5, 5, (0, 0, 0, 0, 0))],
+    ids=str,
+)  # fmt: skip
+def test_tiers_are_parts_of_what_is_left_after_skipping(
+    tmp_path: Path, messages: int, skipped: int, tiers: tuple[int, ...]
+) -> None:
+    transcript = talk()
+    for number in range(messages):
+        transcript.human(f"prompt {number}")
+    (tmp_path / "s.jsonl").write_text(transcript.text(), "utf-8")
+    wanted = CompressionSettings(skip_first_messages=skipped).complete("extractive")
+    planned = plan(gather(read_turns(tmp_path / "s.jsonl"), "s1", [], 3), wanted)
+    assert tuple(planned.tier_of.count(tier) for tier in range(5)) == tiers
+    assert planned.messages == messages - skipped
+
+
+def test_nothing_skipped_is_in_the_version_but_what_is_pinned_there(make: Make) -> None:
+    transcript = talk().human("##keepit1.00## kept-though-skipped").assistant("forgotten words")
+    made = make(transcript.human("the rest of it").assistant("is here"), 2, skip_first_messages=2)
+    assert "kept-though-skipped" in whole(made) and "forgotten" not in whole(made)
+    assert made.plan.input_tokens == 6, "only what is left counts"
+
+
+def test_tool_records_go_before_words(make: Make) -> None:
+    transcript = talk()
+    for number in range(12):
+        transcript.human(f"Look at part {number} and say what is wrong with gear_{number}.")
+        transcript.tool("Read", f"line of part {number}\n" * 200, file_path=f"/w/part_{number}.py")
+        transcript.assistant(f"Gear_{number} is worn out because nobody oiled it.")
+    made = make(transcript, 10)
+    told = "".join(texts(made, SegmentKind.REQUEST) + texts(made, SegmentKind.WORDS))
+    assert all(f"gear_{number}" in told and f"Gear_{number} is worn out" in told for number in range(12))
+    assert whole(made).count("line of part") < 200
+
+
+def test_rules_the_last_request_and_failures_stand_at_a_high_ratio_too(make: Make) -> None:
+    transcript = talk().human("Build the shed. Never use nails, use screws instead of them.")
+    for number in range(40):
+        transcript.tool("Read", "timber\n" * 300, file_path=f"/w/{number}")
+        transcript.assistant(f"I looked at beam {number} and it seems to be all right so far.")
+    transcript.tool("Bash", "Exit code 2\nmake: *** No rule to make target 'shed'.", True, command="make shed")
+    last = "Now paint it in green,\nand tell me when it is dry."
+    made = make(transcript.human(last).assistant("It is painted."), 30)
+    assert texts(made, SegmentKind.INSTRUCTION) == ["Never use nails, use screws instead of them."]
+    assert last in texts(made, SegmentKind.REQUEST)
+    [request] = [one for one in made.segments if one.text == last]
+    assert request.is_pinned
+    assert texts(made, SegmentKind.FAILURE) == ["ran `make shed`: Exit code 2"]
+    assert made.ratio == pytest.approx(30, rel=0.2)
+
+
+def test_a_last_request_that_is_too_long_keeps_its_beginning_and_its_end(make: Make) -> None:
+    long = "Sort this list: " + "apples and pears, " * 400 + "and print it at the end."
+    made = make(talk().human(long), 20)
+    [request] = texts(made, SegmentKind.REQUEST)
+    assert request.startswith("Sort this list:") and request.endswith("and print it at the end.") and "…" in request
+
+
+def test_calls_of_a_run_are_told_in_one_line() -> None:
+    calls = [
+        ToolCall("1", "Read", {"file_path": "a.py"}, ""), ToolCall("2", "Read", {"file_path": "b.py"}, ""),
+        ToolCall("3", "Edit", {"file_path": "c.py", "old_string": "x", "new_string": "y"}, ""),
+        ToolCall("4", "Edit", {"file_path": "c.py", "old_string": "y", "new_string": "z"}, ""),
+        ToolCall("5", "Bash", {"command": "make  test\n"}, ""), ToolCall("6", "mcp__x__y", {"q": 1}, ""),
+    ]  # fmt: skip
+    assert run_text(calls) == 'Read a.py, b.py; edited c.py; ran `make test`; used mcp__x__y: {"q": 1}'
+
+
+def test_a_call_is_kept_with_its_result_where_there_is_room_and_their_ids_agree(make: Make) -> None:
+    transcript = talk().human("Test it.").tool("Bash", "12 passed\n" * 200, command="make test").assistant("It passes.")
+    [pair] = [segment for segment in make(transcript, 2).segments if segment.call]
+    assert pair.call is not None and pair.call.input == {"command": "make test"}
+    assert pair.call.result and "12 passed" in pair.call.result and pair.call.tool_use_id == "toolu_1"
+
+
+def test_the_lines_of_a_result_that_say_how_it_went_come_first() -> None:
+    result = "\n".join([*(f"ok {n}" for n in range(99)), "ERROR in b.py: boom", *("ok" for _ in range(99)), "3 failed"])
+    told = telling(result, 120)
+    assert len(told) <= 120 and "ERROR in b.py: boom" in told and "3 failed" in told and "ok 0" in told
+    assert telling("short", 120) == "short"
+    assert len(telling("x" * 9_999, 120)) <= 120
+
+
+def test_an_input_keeps_what_identifies_it() -> None:
+    given = {"old_string": "x" * 500, "file_path": "/w/a.py", "limit": 3}
+    kept = identifying(given, 100)
+    assert kept["file_path"] == "/w/a.py" and len(kept["old_string"]) <= 100
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "is_error", "failed"),
+    [("Bash", "Traceback (most recent call last)\nKeyError: 1", False, True), ("Bash", "all good", False, False),
+     ("Bash", "12 errors were fixed", False, False), ("Read", "Error: in the text that was read", False, False),
+     ("Read", "File does not exist.", True, True)],
+    ids=["a traceback", "good", "errors told of", "read", "by its own word"],
+)  # fmt: skip
+def test_a_failed_attempt_is_told_from_talk_of_errors(tool: str, result: str, is_error: bool, failed: bool) -> None:
+    assert has_failed(tool, result, is_error) is failed
+
+
+def test_a_failure_names_what_was_tried_and_the_first_line_that_says_why() -> None:
+    result = "<tool_use_error>\nloading\nModuleNotFoundError: No module named 'x'\n  at y\n</tool_use_error>"
+    assert failure("Bash", {"command": "python x.py"}, result) == (
+        "ran `python x.py`: ModuleNotFoundError: No module named 'x'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "standing"),
+    [("Always run the tests first.", True), ("Never push to main.", True), ("Please don't touch a.py.", True),
+     ("Use tabs instead of spaces.", True), ("I prefer short names.", True), ("I don't know why it fails.", False),
+     ("Why do you always fail?", False), ("Make it faster.", False), ("From now on, answer in German.", True)],
+    ids=lambda value: str(value)[:20],
+)  # fmt: skip
+def test_a_rule_is_told_from_a_remark(text: str, standing: bool) -> None:
+    assert is_rule(text) is standing
+
+
+def test_names_are_found_exactly_as_they_stand() -> None:
+    text = (
+        "See src/wind/parse.py and https://kites.example/a?b=c#d, run `make fly --fast`; parse_wind() and GustTable in "
+        "v2.1.7 fail on ~/kites.toml since 3f2a9bc (#42), port 8700, MAX_GUSTS. And/or so, e.g. this."
+    )
+    found = list(names_in(text))
+    assert found == [
+        "src/wind/parse.py", "https://kites.example/a?b=c#d", "make fly --fast", "parse_wind", "GustTable", "v2.1.7",
+        "~/kites.toml", "3f2a9bc", "#42", "8700", "MAX_GUSTS", "And/or",
+    ]  # fmt: skip
+
+
+def test_long_text_without_any_name_is_looked_through_quickly() -> None:
+    for text in ("a" * 100_000, "a." * 50_000, "/" * 100_000, "a/" * 50_000, "`" * 100_000, "_" * 100_000):
+        names_in(text)
+
+
+def test_names_that_found_no_place_are_listed_the_most_important_first(make: Make) -> None:
+    transcript = talk().human("Mind gale_limit in conf/wind.toml and nothing else of it.")
+    for number in range(60):
+        transcript.assistant("It blows " * 20 + f"over value_{number}. " + "And on " * 20)
+    names = ", ".join(texts(make(transcript, 10), SegmentKind.NAMES)).split(", ")
+    assert len(names) > 5 and all(name.startswith("value_") for name in names)
