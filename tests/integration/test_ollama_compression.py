@@ -1,0 +1,105 @@
+"""Versions by a model that misbehaves, over the wire: nothing unusable is kept, nothing unread counts as done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from shared.llm.providers import make_chat
+from shared.sessions.models import Compression
+from tests.support.compressing import Press, long_talk, uniform
+from tests.support.house import House
+from tests.support.ollama_server import Act, OllamaServer
+from worker.agent.sessions.model import ModelCompressionAgent
+
+WINDOW = 4096
+PINNED = "The wind table is in\n    conf/wind.toml  and stays there."
+GOOD = {"lines": [{"text": "They work on kites.", "from": [1]}]}
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer() as running:
+        yield running
+
+
+@pytest.fixture
+def press(sqlite_url: str, server: OllamaServer, tmp_path: Path) -> Iterator[Press]:
+    house = House(sqlite_url)
+    house.install()
+    press = Press(house, tmp_path)
+    press.shelf.add(long_talk(press.shelf.transcript("s1").human(f"##keepit1.00## {PINNED}"), 40))
+    with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
+        press.agents["ollama:tiny"] = ModelCompressionAgent(chat, "ollama:tiny", WINDOW, 1.0)
+        yield press
+    house.database.dispose()
+
+
+def compress(press: Press) -> Compression:
+    """Ask for a version by the model, and make attempts until its job has ended."""
+    asked = press.ask("s1", uniform(5).model_copy(update={"model": "ollama:tiny"}))
+    for _ in range(12):
+        press.attempt()
+        version = press.version("s1", asked.version_id)
+        assert (version.state == "ready") == bool(press.files("s1"))
+        press.house.clock.advance(600)
+    return version
+
+
+def test_a_version_by_a_model_holds_its_lines_and_what_must_not_be_lost(press: Press, server: OllamaServer) -> None:
+    made = compress(press)
+    text = press.text(made, "s1")
+    assert (made.state, made.agent) == ("ready", "ollama:tiny") and made.parts_total == len(server.chats) > 1
+    assert made.ratio == pytest.approx(5, rel=0.2)
+    assert PINNED in text and "**Assistant, summed up:**" in text and "/etc/kites_39.conf" in text
+    assert all(PINNED not in str(chat) for chat in server.chats), "what survives is never shown"
+    with press.house.database.read() as session:
+        assert session.execute(_spent()).scalar_one() == len(server.chats)
+
+
+def _spent() -> object:
+    from sqlalchemy import text
+
+    return text("SELECT count(*) FROM energy_ledger WHERE kind = 'compress_session'")
+
+
+UNUSABLE = {
+    "prose": Act(answer="They fly kites."),
+    "an apology": Act(answer="I'm sorry, but I cannot help with that."),
+    "nothing": Act(answer=""),
+    "an answer cut off by its length": Act(answer=GOOD, done_reason="length"),
+    "a prompt that was cut": Act(answer=GOOD, seen_tokens=20),
+    "a broken connection": Act(answer=GOOD, close_after=1),
+    "an error in the stream": Act(answer=GOOD, error_after=1),
+    "not JSON on the wire": Act(answer=GOOD, garbage=True),
+    "a server error": Act(status=500),
+    "too many requests": Act(status=429),
+}
+
+
+@pytest.mark.parametrize("act", UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_a_model_that_is_unusable_for_a_while_costs_only_time(press: Press, server: OllamaServer, act: Act) -> None:
+    server.will(*[act] * 2)
+    assert compress(press).state == "ready"
+    [job] = press.jobs()
+    assert job.state == "done" and len(server.chats) > 2
+
+
+def test_a_model_that_is_down_for_good_ends_as_a_dead_letter_and_leaves_nothing(
+    press: Press, server: OllamaServer
+) -> None:
+    server.will(*[Act(status=503)] * 60)
+    compress(press)
+    assert [job.state for job in press.jobs()] == ["dead"]
+    assert (press.listed("s1"), press.files("s1")) == ([], [])
+
+
+def test_what_a_model_makes_up_is_not_in_the_version(press: Press, server: OllamaServer) -> None:
+    lie = {"lines": [{"text": "They moved everything to src/made_up.rs.", "from": [1]}]}
+    server.will(*[Act(answer=lie)] * 40)
+    made = compress(press)
+    assert made.state == "ready" and "made_up" not in press.text(made, "s1")
+    assert made.ratio == pytest.approx(5, rel=0.2), "what the model did not give is filled with what was said"
