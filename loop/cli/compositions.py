@@ -108,7 +108,7 @@ def compose(
     body |= {} if model is None else {"model": model}
     path = memory("projects", project or _project_of(call, app, sessions[0]), "compositions")
     if preview:
-        seen = call.service.post(f"{path}/preview", body, appId=app)
+        seen = call.service.post(f"{path}/preview", body | {"name": name}, appId=app)
         call.output.show(seen, lambda: _foreseen(seen))
         return
     made = call.service.post(path, body | {"name": name, "replace": replace}, appId=app)

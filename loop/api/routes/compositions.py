@@ -39,7 +39,7 @@ from shared.errors import Conflict, NotFound
 from shared.outbox.queries import get_job
 from shared.sessions import manifest
 from shared.sessions.compositions import queries
-from shared.sessions.compositions.asking import CompositionAsked
+from shared.sessions.compositions.asking import MOST_NAME, CompositionAsked
 from shared.sessions.compositions.ending import remove
 from shared.sessions.compositions.planning import Way
 from shared.sessions.compositions.queries import CompositionFilter
@@ -101,7 +101,7 @@ def preview_composition(desk: Reads, app_id: AppAsked, project_id: ProjectInPath
     """Say what each session would get, as which version, and what would have to be compressed. Nothing is written."""
     with desk.read() as session:
         project = get_project(session, app_id, project_id)
-        found = foresee(session, project, "x" * 100, body)
+        found = foresee(session, project, body.name or "x" * MOST_NAME, body)
         return answer(
             CompositionForeseen(
                 token_budget=body.total_token_budget,

@@ -33,6 +33,8 @@ class MakeComposition(CompositionAsked):
 class ForeseeComposition(CompositionAsked):
     """Asks what a composition would be made of."""
 
+    name: CompositionName | None = Field(None, description="Stands above it, so that a long one takes a few tokens.")
+
 
 class ComposeAgain(Body):
     """Asks for the same composition over what there is now."""

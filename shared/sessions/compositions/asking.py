@@ -17,7 +17,8 @@ from shared.sessions.compressions.asking import CompressionSettings
 AUTO, ORIGINAL = "auto", "original"
 LEAST_BUDGET, MOST_BUDGET = 100, 2_000_000
 MOST_COMPONENTS = 100
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+MOST_NAME = 100
+NAME_PATTERN = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{MOST_NAME - 1}}}$"
 _SESSION_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$"
 _VERSION_PATTERN = r"^(auto|original|v[0-9]{3,9})$"
 
