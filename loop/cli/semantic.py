@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
+from loop.cli.compositions import NeededProject
 from loop.cli.following import follow
 from loop.cli.invocation import AppArgument, Invocation, LimitOption, command
 from loop.cli.output import Columns, card, progress_terminal, table
-from loop.cli.session_search import ProjectArgument
 from loop.cli.sessions import group, memory
 from shared.errors import Configuration
 
@@ -44,7 +44,7 @@ class Judged(StrEnum):
 def learn(
     call: Invocation,
     app: AppArgument,
-    project: ProjectArgument,
+    project: NeededProject,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Ask for it and come back at once.")] = False,
 ) -> None:
     """Look for patterns, decisions, preferences and facts in a project's sessions."""
@@ -61,7 +61,7 @@ def learn(
 def list_learnt(
     call: Invocation,
     app: AppArgument,
-    project: ProjectArgument,
+    project: NeededProject,
     verdict: Annotated[Judged | None, typer.Option(help="Only those judged so.")] = None,
     limit: LimitOption = 50,
 ) -> None:
@@ -85,7 +85,7 @@ def reject_memory(call: Invocation, app: AppArgument, semantic: MemoryArgument) 
 def export_project(
     call: Invocation,
     app: AppArgument,
-    project: ProjectArgument,
+    project: NeededProject,
     file: Annotated[Path, typer.Option("-o", "--output", help="Where to; it must not be there yet.")],
 ) -> None:
     """Write a project with its sessions, versions and compositions into one file."""

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from loop.cli.compositions import NeededProject
 from loop.cli.invocation import AppArgument, Invocation, LimitOption, command
 from loop.cli.output import Columns, at, table
 from loop.cli.sessions import ProjectOption, SessionArgument, group, memory
 
-ProjectArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.", show_default=False)]
 FilesOption = Annotated[list[str] | None, typer.Option("--file", help="A file it touched; may be given again.")]
 TopicsOption = Annotated[list[str] | None, typer.Option("--topic", help="What it is about; may be given again.")]
 _FOUND_COLUMNS: Columns = {
@@ -69,7 +69,7 @@ def search_sessions(
 def suggest_sessions(
     call: Invocation,
     app: AppArgument,
-    project: ProjectArgument,
+    project: NeededProject,
     text: Annotated[str | None, typer.Option(help="What is to be done.")] = None,
     folder: Annotated[str | None, typer.Option(help="The working folder.")] = None,
     file: FilesOption = None,
@@ -83,7 +83,7 @@ def suggest_sessions(
 
 
 @command(group, "links")
-def list_links(call: Invocation, app: AppArgument, project: ProjectArgument) -> None:
+def list_links(call: Invocation, app: AppArgument, project: NeededProject) -> None:
     """List the sessions of other projects that a project may use."""
     found = list(call.service.listing(memory("projects", project, "links"), "links", None, appId=app))
     call.output.show(found, lambda: table(found, _LINK_COLUMNS, f"{project} has no links."))
@@ -93,9 +93,9 @@ def list_links(call: Invocation, app: AppArgument, project: ProjectArgument) -> 
 def make_link(
     call: Invocation,
     app: AppArgument,
-    project: ProjectArgument,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The project that the session belongs to.")],
+    project: NeededProject,
     session: SessionArgument,
+    source: Annotated[str, typer.Option("--from", help="The project that the session belongs to.")],
     reason: Annotated[str, typer.Option(help="Why; it is kept.")] = "linked by hand",
 ) -> None:
     """Let a project use a session of another one."""
