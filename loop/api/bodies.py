@@ -16,9 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from loop.api.errors import MALFORMED, TOO_LARGE, answer_error
 from shared.errors import AfterthoughtError, Invalid, Limit
 
-STREAMED_TYPES = ("application/x-ndjson", "application/octet-stream")
+ARCHIVE_TYPE = "application/zip"
+STREAMED_TYPES = ("application/x-ndjson", "application/octet-stream", ARCHIVE_TYPE)
 """Bodies of these types are left to the routes of ``STREAMED``, which write them to a file as they arrive."""
-STREAMED = re.compile(r"/api/memory/(?:projects/[^/]+/sessions/[^/]+|sessions/[^/]+/sync)")
+STREAMED = re.compile(r"/api/memory/(?:projects/[^/]+/sessions/[^/]+|sessions/[^/]+/sync|projects/import)")
 IMPORT_FACTOR = 8
 """An archive may be this many times larger than other bodies."""
 
