@@ -156,9 +156,10 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     """Build the loop of an installation. Raises: Configuration."""
     base = _base(settings, clock or SystemClock())
     thinker = _thinker(base, lambda: ticker.wake())
-    ticker = Ticker(_steps(base, thinker), settings.tick_seconds, base.metrics, base.mandate)
+    scan = _scan(base)
+    ticker = Ticker(_steps(base, thinker, scan), settings.tick_seconds, base.metrics, base.mandate)
     searching = make_searching(settings, base.database, base.clock, base.metrics)
-    drains: list[Drain] = [lambda _: base.hub.close(), searching.records.drain]
+    drains: list[Drain] = [lambda _: base.hub.close(), searching.records.drain, scan.drain]
     return Loop(
         settings=settings,
         clock=base.clock,
@@ -207,7 +208,7 @@ def _base(settings: Settings, clock: Clock) -> _Base:
     )
 
 
-def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
+def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Step]:
     """Return what a tick does, in order."""
     fenced, clock, regulator = base.fenced, base.clock, base.regulator
     steps: list[Step] = [
@@ -218,7 +219,7 @@ def _steps(base: _Base, thinker: Thinker | None) -> list[Step]:
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
         ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
-        _scan(base), TendSessions(fenced, clock, base.store, base.metrics), IndexSessions(fenced, base.store),
+        scan, TendSessions(fenced, clock, base.store, base.metrics), IndexSessions(fenced, base.store),
         AgeSessions(fenced, clock, base.store, base.metrics, _means(base.settings)),
     ]  # fmt: skip
     if thinker is not None:

@@ -1,13 +1,18 @@
-"""Looks through the folders of projects that register their new sessions by themselves."""
+"""Looks through the folders of projects that register their new sessions by themselves.
+
+Copying and reading long files takes seconds, so it is done beside the tick, one look at a time.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from threading import Thread
 
 from shared.causes import Cause
 from shared.clock import Clock
 from shared.db.transactions import Transactions
-from shared.errors import NotFound
+from shared.errors import AfterthoughtError, NotFound
 from shared.sessions import manifest
 from shared.sessions.models import Project
 from shared.sessions.queries import projects_to_scan
@@ -18,7 +23,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
 _MOST_FILES = 10
-"""Taken in by one run, so that other steps do not wait long."""
+"""Taken in by one look."""
 _MOST_PROJECTS = 20
 _FOUND = "it was found in the project's folder"
 
@@ -32,6 +37,7 @@ class ScanSessions:
         self, database: Transactions, clock: Clock, store: Store, registrar: Registrar, seconds: float, metrics: Metrics
     ) -> None:
         """``seconds``: how long a folder is left alone once it was looked through."""
+        self._looking: Thread | None = None
         self.every_seconds = min(seconds, 1.0)
         self._database = database
         self._clock = clock
@@ -41,14 +47,31 @@ class ScanSessions:
         self._metrics = metrics
 
     def run(self) -> bool:
-        """Look through the folders that are due."""
-        with self._database.read() as session:
-            due = projects_to_scan(session, self._clock.now() - self._pause, _MOST_PROJECTS)
-        room = _MOST_FILES
-        for project in due:
-            if room > 0:
-                room -= self._scan(project, room)
+        """Begin to look through the folders that are due, unless that is being done."""
+        if self._looking is None or not self._looking.is_alive():
+            due = self._due()
+            if due:
+                self._looking = Thread(target=self.look, args=(due,), name="scan-sessions", daemon=True)
+                self._looking.start()
         return False
+
+    def drain(self, seconds: float) -> None:
+        """Wait for a look that goes on; what is cut off leaves nothing that the next does not mend."""
+        if self._looking is not None:
+            self._looking.join(seconds)
+
+    def look(self, due: Sequence[Project]) -> None:
+        """Look through folders, one after the other."""
+        room = _MOST_FILES
+        try:
+            for project in due:
+                room -= self._scan(project, room) if room > 0 else 0
+        except (AfterthoughtError, OSError) as error:
+            get_logger().warning("scan_failed", error=type(error).__name__, why=str(error))
+
+    def _due(self) -> Sequence[Project]:
+        with self._database.read() as session:
+            return projects_to_scan(session, self._clock.now() - self._pause, _MOST_PROJECTS)
 
     def _scan(self, project: Project, room: int) -> int:
         """Look through one folder; return how many files were taken in."""

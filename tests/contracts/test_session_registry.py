@@ -487,6 +487,11 @@ def test_a_folder_is_looked_through_and_what_is_refused_waits_until_it_changes(s
     assert recorded(shelf, "a").size_bytes == (folder / "a.jsonl").stat().st_size
 
 
+def look(step: ScanSessions) -> None:
+    step.run()
+    step.drain(20)
+
+
 def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     write(folder / "a.jsonl", user("One", "1"))
@@ -495,16 +500,16 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
     step = ScanSessions(
         house.database, house.clock, shelf.store, Registrar(house.database, shelf.store, Bounds(1)), 60, house.metrics
     )
-    step.run()
+    look(step)
     assert recorded(shelf, "a").session_id == "a" and house.counted("sessions_registered_total", source="scan") == 1
     write(folder / "b.jsonl", user("Two", "2"))
-    step.run()
+    look(step)
     assert house.counted("sessions_registered_total", source="scan") == 1, "not before a minute is over"
     house.clock.advance(61)
     with house.database.write() as session:
         lock_app(session, APP)
         project = queries.lock_project(session, APP, PROJECT)
         projects.change(session, project, ProjectChange(settings={"autoRegisterNewSessions": False}), shelf.cause("x"))
-    step.run()
+    look(step)
     with pytest.raises(NotFound):
         recorded(shelf, "b")
