@@ -101,7 +101,7 @@ def test_again_without_a_name_takes_the_place_of_the_former(api: Api, shop: Shop
 def test_a_preview_says_who_gets_what_and_writes_nothing(api: Api, shop: Shop) -> None:
     for day, (name, exchanges) in enumerate((("old", 40), ("mid", 40), ("new", 2))):
         shop.register(name, exchanges, at=DAY.replace(day=day + 1))
-    shop.version("mid", 900)
+    shop.version("mid", 1300)
     body = {"components": [{"sessionId": one} for one in ("new", "mid", "old")], "totalTokenBudget": 4000}
     seen = api.ask("POST", f"{MINE}/compositions/preview?appId=chat", json=body)
     ways = [(one["sessionId"], one["way"], one["versionId"]) for one in seen["components"]]

@@ -273,7 +273,9 @@ def _numbered(versions: Sequence[Compression], number: int | None) -> Compressio
 
 
 def _recompress(planned: Planned) -> dict[str, Any] | None:
-    if planned.settings is None:
-        return {"joined": True} if planned.way is Way.JOIN else None
-    settings = planned.settings.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return {"settings": settings, "reason": planned.reason, "joined": planned.way is Way.JOIN}
+    """Return what is kept of a version that is made for a composition, and whether it was only joined."""
+    kept: dict[str, Any] = {"joined": True} if planned.way is Way.JOIN else {}
+    if planned.settings is not None:
+        settings = planned.settings.model_dump(mode="json", by_alias=True, exclude_none=True)
+        kept |= {"settings": settings, "reason": planned.reason}
+    return kept or None
