@@ -33,6 +33,7 @@ class Source:
     read: Read
     project: str | None = None
     """Named where it is another project's."""
+    first_said: datetime | None = None
 
     @property
     def heading(self) -> str:
@@ -94,7 +95,7 @@ class Composed:
 
     def _said(self) -> Iterator[Segment]:
         for part in self.parts:
-            yield Segment(SegmentKind.WORDS, "user", part.source.heading, part.source.last_said)
+            yield Segment(SegmentKind.WORDS, "user", part.source.heading, part.source.first_said)
             yield from part.segments()
 
 

@@ -155,6 +155,7 @@ def source_of(
         allocation=allocation,
         read=read,
         project=None if owner.key == project.key else owner.display_name,
+        first_said=recorded.first_timestamp,
     )
 
 
