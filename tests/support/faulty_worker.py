@@ -18,15 +18,19 @@ from shared.memories.compaction import Candidate, Decision
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.sessions.compositions.record import MARKDOWN_FILE
+from shared.sessions.compressions.chunks import Chunk, Condensed
+from shared.sessions.compressions.finishing import Written
 from shared.sessions.store import Store
 from shared.settings import Settings
 from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
 from worker.agent.facts.protocol import Extraction, FactAgent, Segment
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
+from worker.agent.sessions.protocol import CompressionAgent
 from worker.agent.summaries.protocol import Digest, Span, SummaryAgent
 from worker.pipelines.attempt import Attempts, Pipeline
 from worker.pipelines.compose_context import ComposeContext
+from worker.pipelines.compress_session import CompressSession
 from worker.pipelines.embed_messages import EmbedMessages
 from worker.wiring import Agents
 
@@ -104,6 +108,48 @@ class FaultyEmbedMessages:
         return self._pipeline(claim)
 
 
+class FaultyCompressionAgent(CompressionAgent):
+    """An agent for recorded sessions, with a point before each part but the first."""
+
+    def __init__(self, agent: CompressionAgent) -> None:
+        self._agent = agent
+
+    @property
+    def name(self) -> str:
+        return self._agent.name
+
+    @property
+    def chunk_tokens(self) -> int:
+        return self._agent.chunk_tokens
+
+    def condense(self, chunk: Chunk, meter: Meter) -> Condensed:
+        if chunk.position:
+            reach(Point.BETWEEN_PARTS)
+        return self._agent.condense(chunk, meter)
+
+
+class FaultyCompression(CompressSession):
+    """The pipeline that compresses, with points around its files."""
+
+    def __init__(self, database: Any, clock: Any, agent_of: Any, store: Store, *more: Any) -> None:
+        super().__init__(database, clock, agent_of, VersionStore(store.root), *more)
+
+    def _write(self, *what: Any) -> Written:
+        written = super()._write(*what)
+        reach(Point.VERSION_WRITTEN)
+        return written
+
+
+class VersionStore(Store):
+    """The store, with a point behind the first file of a version."""
+
+    def write_text(self, path: Path, chunks: Iterable[str]) -> str:
+        digest = super().write_text(path, chunks)
+        if path.suffix == ".md":
+            reach(Point.HALF_WRITTEN)
+        return digest
+
+
 class FaultyComposition(ComposeContext):
     """The pipeline that composes, with points around its documents."""
 
@@ -150,6 +196,7 @@ _AFTER_COMMIT = dict.fromkeys(JobKind, Point.AFTER_COMMIT) | {
     JobKind.EXTRACT_FACTS: Point.AFTER_FACTS,
     JobKind.EMBED_MESSAGES: Point.AFTER_VECTORS,
     JobKind.SUMMARISE: Point.SUMMARY_KEPT,
+    JobKind.COMPRESS_SESSION: Point.COMPRESSED,
     JobKind.COMPOSE_CONTEXT: Point.COMPOSED,
 }
 
@@ -164,10 +211,12 @@ def _install() -> None:
             memories=FaultyAgent(agents.memories),
             facts=FaultyFactAgent(agents.facts),
             summaries=FaultySummaryAgent(agents.summaries),
+            sessions={name: FaultyCompressionAgent(one) for name, one in agents.sessions.items()},
         )
 
     worker.wiring.build_agents = build_faulty_agents
     worker.wiring.EmbedMessages = FaultyEmbedMessages  # type: ignore[assignment,misc]
+    worker.wiring.CompressSession = FaultyCompression  # type: ignore[misc]
     worker.wiring.ComposeContext = FaultyComposition  # type: ignore[misc]
     from worker.celery_app import ready  # reads the settings when imported
 
