@@ -20,7 +20,7 @@ _FOUND_COLUMNS: Columns = {
     "project": "projectId",
     "to (UTC)": at("lastTimestamp"),
     "score": lambda row: f"{row['score']:.2f}",
-    "found": lambda row: row["snippet"]["text"] if row["snippet"] else ", ".join(row["matchedFiles"][:3]),
+    "found": lambda row: _line(row["snippet"]["text"]) if row["snippet"] else ", ".join(row["matchedFiles"][:3]),
 }
 _SUGGESTED_COLUMNS: Columns = {
     "session": "sessionId",
@@ -37,6 +37,10 @@ _LINK_COLUMNS: Columns = {
     "why": "reason",
     "since (UTC)": at("linkedAt"),
 }
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 @command(group, "search")

@@ -1,9 +1,11 @@
-"""Makes registered sessions and their versions findable, one file a run.
+"""Makes registered sessions and their versions findable, as many as a moment allows.
 
 It looks at what the rows say and not at who changed them, so what a crash left out is found as well.
 """
 
 from __future__ import annotations
+
+import time
 
 from shared.db.transactions import Transactions
 from shared.errors import NotFound
@@ -11,6 +13,8 @@ from shared.sessions.searching.queries import next_unindexed, next_unindexed_ver
 from shared.sessions.searching.writing import index_session, index_version
 from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
+
+_LONGEST_SECONDS = 1.0
 
 
 class IndexSessions:
@@ -25,7 +29,15 @@ class IndexSessions:
         self._log = get_logger()
 
     def run(self) -> bool:
-        """Index one session and one version that lack it; True when there were any."""
+        """Index what lacks it until the moment is over; True when there may be more."""
+        until = time.monotonic() + _LONGEST_SECONDS
+        while self._index_next():
+            if time.monotonic() > until:
+                return True
+        return False
+
+    def _index_next(self) -> bool:
+        """Index one session and one version; False when there are none."""
         with self._database.read() as session:
             recorded, version = next_unindexed(session), next_unindexed_version(session)
         if recorded is not None:

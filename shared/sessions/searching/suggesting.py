@@ -121,7 +121,7 @@ def _asked_for(wanted: tuple[str, ...], touched: Sequence[str]) -> list[str]:
 
 
 def _chosen(situation: Situation, past: Past, parts: Mapping[str, float], left: int) -> Suggestion | None:
-    most = max(left // 2, min(left, 2 * LEAST_TOKENS))
+    most = max(left * 2 // 3, min(left, 2 * LEAST_TOKENS))  # Something is left for the next one.
     facts = past.facts
     choice = select_best(facts.original_tokens, facts.size_bytes, past.versions, Criteria(most, preserve_keepits=True))
     tokens = _tokens(choice, facts, most)
