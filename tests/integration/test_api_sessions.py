@@ -193,7 +193,8 @@ def test_an_upload_over_the_limit_is_refused_as_it_arrives(narrow: Api, announce
     assert "AFTERTHOUGHT_SESSIONS_CACHE_MB" in error["message"]
 
 
-def test_an_upload_is_repeated_under_its_key_and_refused_without_it(api: Api) -> None:
+def test_an_upload_is_repeated_under_its_key_and_refused_without_it(sqlite_api: Api) -> None:
+    api = sqlite_api
     api.install()
     key = {"Idempotency-Key": "k1"}
     first = upload(api, headers=key)
@@ -206,7 +207,8 @@ def test_an_upload_is_repeated_under_its_key_and_refused_without_it(api: Api) ->
     assert in_cache(api) == []
 
 
-def test_an_upload_is_synced_by_the_longer_file(api: Api) -> None:
+def test_an_upload_is_synced_by_the_longer_file(sqlite_api: Api) -> None:
+    api = sqlite_api
     api.install()
     upload(api)
     path, longer = "/api/memory/sessions/s1/sync", TEXT + lines(user("More", "4"))
@@ -219,7 +221,8 @@ def test_an_upload_is_synced_by_the_longer_file(api: Api) -> None:
     assert api.loop.store.original("chat", "-home-me-app", "s1").read_bytes() == longer
 
 
-def test_a_weight_is_overridden_and_taken_back_and_the_preview_goes_by_it(api: Api) -> None:
+def test_a_weight_is_overridden_and_taken_back_and_the_preview_goes_by_it(sqlite_api: Api) -> None:
+    api = sqlite_api
     api.install()
     upload(api)
     pinned, kept, noted = (one["markerId"] for one in keepits(api))
@@ -287,7 +290,8 @@ def test_marked_parts_and_sessions_are_listed_page_by_page_and_by_what_is_asked_
     assert page["keepits"][0]["position"] == {"start": 0, "end": 18} and rest["cursor"] is None
 
 
-def test_sessions_are_unregistered_one_by_one_or_several_at_once(api: Api) -> None:
+def test_sessions_are_unregistered_one_by_one_or_several_at_once(sqlite_api: Api) -> None:
+    api = sqlite_api
     api.install()
     for name in ("s1", "s2", "s3"):
         upload(api, name)
