@@ -22,6 +22,7 @@ from shared.sessions.compositions.asking import ComponentAsked, Order, OutputFor
 from shared.sessions.compositions.ending import remove
 from shared.sessions.compositions.queries import components_with, rows_of
 from shared.sessions.compositions.requesting import Means
+from shared.sessions.compressions import finishing
 from shared.sessions.compressions.queries import working_of
 from shared.sessions.compressions.segments import Segment, SegmentKind
 from shared.sessions.models import Composition, Compression, Making, ProjectLink
@@ -400,6 +401,33 @@ def test_of_a_request_and_an_unregistering_at_once_one_wins(shop: Shop) -> None:
 
     race(ask, leave)
     assert sorted(outcomes) in (["version_in_use", "working"], ["left", "not_found"])
+
+
+def test_of_a_request_and_the_removal_of_its_version_at_once_one_wins(shop: Shop) -> None:
+    shop.register("s1", 40)
+    key = shop.version("s1", 900)
+    named = ComponentAsked(session_id="s1", version_id="v001")
+    outcomes: list[str] = []
+
+    def ask() -> None:
+        try:
+            outcomes.append(shop.ask("start", named, budget=1000).state)
+        except NotFound as refused:
+            outcomes.append(refused.code)
+
+    def prune() -> None:
+        try:
+            with shop.house.database.write() as session:
+                lock_app(session, shop.app_id)
+                project = registry.lock_project(session, shop.app_id, shop.project_id)
+                version, cause = session.get_one(Compression, key), shop.cause()
+                finishing.remove(session, project, shop.recorded(session, "s1"), version, "removed", cause)
+            outcomes.append("removed")
+        except Conflict as refused:
+            outcomes.append(refused.code)
+
+    race(ask, prune)
+    assert sorted(outcomes) in (["version_in_use", "working"], ["not_found", "removed"])
 
 
 def race(*runs: Any) -> None:
