@@ -87,7 +87,16 @@ class RecordedSession(Base):
     """A registered session: a copy of its original as of the last sync, and what was read in it."""
 
     __tablename__ = "recorded_sessions"
-    __table_args__ = (UniqueConstraint("app_id", "session_id"), {"sqlite_autoincrement": True})
+    __table_args__ = (
+        UniqueConstraint("app_id", "session_id"),
+        Index(
+            "ix_recorded_sessions_unindexed",
+            "key",
+            postgresql_where=text("indexed_bytes <> size_bytes"),
+            sqlite_where=text("indexed_bytes <> size_bytes"),
+        ),
+        {"sqlite_autoincrement": True},
+    )
 
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
@@ -181,6 +190,12 @@ class Compression(Base):
             unique=True,
             postgresql_where=text("state = 'working'"),
             sqlite_where=text("state = 'working'"),
+        ),
+        Index(
+            "ix_compressions_unindexed",
+            "key",
+            postgresql_where=text("state = 'ready' AND NOT indexed"),
+            sqlite_where=text("state = 'ready' AND NOT indexed"),
         ),
         {"sqlite_autoincrement": True},
     )

@@ -358,3 +358,15 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_session_words_passage_key", "session_words", ["passage_key"], unique=False)
+    for table, condition in (
+        ("recorded_sessions", "indexed_bytes <> size_bytes"),
+        ("compressions", "state = 'ready' AND NOT indexed"),
+    ):
+        op.create_index(
+            f"ix_{table}_unindexed",
+            table,
+            ["key"],
+            unique=False,
+            postgresql_where=sa.text(condition),
+            sqlite_where=sa.text(condition),
+        )
