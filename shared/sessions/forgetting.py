@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 from shared.db.counting import rows_changed
 from shared.db.transactions import Transactions
 from shared.sessions import queries
-from shared.sessions.models import Composition, Project, SemanticMemory, SessionChange
+from shared.sessions.models import Composition, Project, SessionChange
+from shared.sessions.semantic.models import SemanticMemory
 from shared.sessions.store import Store
 from shared.sessions.sweeping import sweep
 

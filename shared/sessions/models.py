@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
-    CheckConstraint,
     Double,
     ForeignKey,
     Index,
@@ -35,23 +34,6 @@ class Making(StrEnum):
     READY = "ready"
     FAILED = "failed"
     """Its job ended without it; its number is not used again."""
-
-
-class LearntKind(StrEnum):
-    """What a semantic memory is about."""
-
-    PATTERN = "pattern"
-    DECISION = "decision"
-    PREFERENCE = "preference"
-    FACT = "fact"
-
-
-class Verdict(StrEnum):
-    """What a person said of a semantic memory."""
-
-    PROPOSED = "proposed"
-    CONFIRMED = "confirmed"
-    REJECTED = "rejected"
 
 
 class Project(Base):
@@ -319,94 +301,6 @@ class CompositionComponent(Base):
     """Segments of it for which there was no room."""
     recompress: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     """Settings and reason, where a version was made for it."""
-
-
-class ProjectLink(Base):
-    """A session of one project that another project is shown as well."""
-
-    __tablename__ = "project_links"
-    __table_args__ = (UniqueConstraint("session_key", "target_key"), {"sqlite_autoincrement": True})
-
-    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
-    link_id: Mapped[str] = mapped_column(String(40), unique=True)
-    session_key: Mapped[int] = mapped_column(ForeignKey("recorded_sessions.key", ondelete="CASCADE"))
-    target_key: Mapped[int] = mapped_column(ForeignKey("projects.key", ondelete="CASCADE"), index=True)
-    reason: Mapped[str] = mapped_column(String(300))
-    linked_by: Mapped[str] = mapped_column(String(200))
-    linked_at: Mapped[datetime] = mapped_column(UtcDateTime)
-
-
-class SemanticMemory(Base):
-    """What several sessions of a project have in common, or one of them decided."""
-
-    __tablename__ = "semantic_memories"
-    __table_args__ = (
-        UniqueConstraint("project_key", "kind", "normal"),
-        CheckConstraint("length(content) > 0", name="content_not_empty"),
-        {"sqlite_autoincrement": True},
-    )
-
-    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
-    memory_id: Mapped[str] = mapped_column(String(40), unique=True)
-    project_key: Mapped[int] = mapped_column(ForeignKey("projects.key", ondelete="CASCADE"))
-    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
-    kind: Mapped[str] = mapped_column(String(12))
-    content: Mapped[str] = mapped_column(Text)
-    normal: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of its normal form: what says the same is one memory."""
-    confidence: Mapped[float] = mapped_column(Double)
-    """0..1; rises with its sources."""
-    verdict: Mapped[str] = mapped_column(String(10), default=Verdict.PROPOSED)
-    decided_by: Mapped[str | None] = mapped_column(String(200))
-    decided_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    agent: Mapped[str] = mapped_column(String(200))
-    extracted_at: Mapped[datetime] = mapped_column(UtcDateTime)
-
-
-class SemanticSource(Base):
-    """Where a semantic memory was found."""
-
-    __tablename__ = "semantic_sources"
-
-    memory_key: Mapped[int] = mapped_column(
-        ForeignKey("semantic_memories.key", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    session_key: Mapped[int] = mapped_column(
-        ForeignKey("recorded_sessions.key", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
-    )
-    message_uuid: Mapped[str] = mapped_column(String(200), primary_key=True)
-    excerpt: Mapped[str] = mapped_column(Text)
-
-
-class SessionPassage(Base):
-    """A piece of a session or of one of its versions, by which it is found."""
-
-    __tablename__ = "session_passages"
-    __table_args__ = (
-        Index("ix_session_passages_session_key_key", "session_key", "key"),
-        {"sqlite_autoincrement": True},
-    )
-
-    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
-    session_key: Mapped[int] = mapped_column(ForeignKey("recorded_sessions.key", ondelete="CASCADE"))
-    compression_key: Mapped[int | None] = mapped_column(ForeignKey("compressions.key", ondelete="CASCADE"), index=True)
-    """None for the original."""
-    message_uuid: Mapped[str | None] = mapped_column(String(200))
-    kind: Mapped[str] = mapped_column(String(20))
-    text: Mapped[str] = mapped_column(Text)
-    said_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-
-
-class SessionWord(Base):
-    """A word of a passage, as a number that is another one in each app, so that no app's words slow another's."""
-
-    __tablename__ = "session_words"
-    __table_args__ = (Index("ix_session_words_passage_key", "passage_key"), {"sqlite_with_rowid": False})
-
-    word: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    passage_key: Mapped[int] = mapped_column(
-        ForeignKey("session_passages.key", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
 
 
 class SessionChange(Base):

@@ -22,10 +22,10 @@ from shared.sessions.models import (
     MarkerFate,
     Project,
     RecordedSession,
-    SemanticMemory,
     SessionChange,
     SessionFile,
 )
+from shared.sessions.semantic.models import SemanticMemory
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ from shared.sessions.compositions.requesting import Means
 from shared.sessions.compressions import finishing
 from shared.sessions.compressions.queries import working_of
 from shared.sessions.compressions.segments import Segment, SegmentKind
-from shared.sessions.models import Composition, Compression, Making, ProjectLink
+from shared.sessions.models import Composition, Compression, Making
 from shared.sessions.registry.leaving import unregister
+from shared.sessions.searching.models import ProjectLink
 from tests.support.composing import DAY, Shop, open_shop
 from tests.support.house import House
 from worker.pipelines.compose_context import ComposeContext

@@ -19,11 +19,12 @@ from shared.sessions.archive.checking import checked
 from shared.sessions.archive.document import CHECKSUMS, DOCUMENT
 from shared.sessions.archive.packing import packed
 from shared.sessions.archive.unpacking import Destination, take_in
-from shared.sessions.models import KeepitMarker, Project, RecordedSession, SemanticMemory, SessionChange
+from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionChange
 from shared.sessions.queries import find_project, get_project, markers_of
 from shared.sessions.registry.intake import Bounds
 from shared.sessions.semantic.learning import keep
 from shared.sessions.semantic.material import Proposal
+from shared.sessions.semantic.models import SemanticMemory
 from tests.support.composing import PROJECT, Shop, open_shop
 from tests.support.house import House
 

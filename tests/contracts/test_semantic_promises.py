@@ -14,11 +14,11 @@ from shared.llm.calls import Meter
 from shared.outbox.models import JobState
 from shared.outbox.ownership import fail, wait
 from shared.outbox.retry import RetryRule
-from shared.sessions.models import SemanticMemory, Verdict
 from shared.sessions.queries import changes_of, lock_project
 from shared.sessions.registry.leaving import unregister
 from shared.sessions.semantic import judging, learning, queries
 from shared.sessions.semantic.material import Prompt
+from shared.sessions.semantic.models import SemanticMemory, Verdict
 from shared.sessions.semantic.queries import MemoryFilter
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf

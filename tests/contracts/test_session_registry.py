@@ -27,11 +27,9 @@ from shared.sessions.models import (
     Compression,
     CompressionPart,
     KeepitMarker,
-    LearntKind,
     Making,
     MarkerFate,
     RecordedSession,
-    SemanticMemory,
 )
 from shared.sessions.registry import leaving, projects
 from shared.sessions.registry.intake import Bounds, from_path
@@ -39,6 +37,7 @@ from shared.sessions.registry.projects import ProjectChange
 from shared.sessions.registry.registering import Registrar, Work
 from shared.sessions.registry.scanning import Scanner
 from shared.sessions.registry.weighing import weigh
+from shared.sessions.semantic.models import LearntKind, SemanticMemory
 from tests.support.house import House
 from tests.support.recordings import FOLDER, PROJECT, Shelf
 from tests.support.transcripts import FOREIGN, REAL, assistant, lines, real_files, user, write

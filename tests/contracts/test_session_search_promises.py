@@ -13,18 +13,19 @@ from sqlalchemy import func, select, update
 
 from loop.steps.index_sessions import IndexSessions
 from shared.errors import Conflict, NotFound
-from shared.sessions.models import KeepitMarker, RecordedSession, SessionPassage, SessionWord
+from shared.sessions.models import KeepitMarker, RecordedSession
 from shared.sessions.queries import get_project
 from shared.sessions.registry.leaving import unregister
 from shared.sessions.searching import linking
 from shared.sessions.searching.finding import Hit, find
+from shared.sessions.searching.models import SessionPassage, SessionWord
 from shared.sessions.searching.pasts import pasts_of
 from shared.sessions.searching.wanted import Kind, Wanted
 from shared.sessions.searching.writing import index_session
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
 
-OTHER = "-work-boats"
+OTHER = "-home-me-boats"
 
 
 @pytest.fixture
@@ -114,10 +115,10 @@ def test_an_original_that_cannot_be_read_stops_no_other(shelf: Shelf) -> None:
 
 
 def test_every_condition_that_is_given_must_hold(shelf: Shelf) -> None:
-    shelf.add(shelf.transcript("one").human("Fix the retry.").tool("Edit", "ok", file_path="/work/kites/up.py"))
+    shelf.add(shelf.transcript("one").human("Fix the retry.").tool("Edit", "ok", file_path="/home/me/kites/up.py"))
     shelf.house.clock.advance(timedelta(days=3).total_seconds())
     marked = "Fix the retry.\n##keepit0.80## Retries stop after five.\n\nGo on."
-    shelf.add(shelf.transcript("two").human(marked).tool("Read", "x", file_path="/work/kites/down.py"))
+    shelf.add(shelf.transcript("two").human(marked).tool("Read", "x", file_path="/home/me/kites/down.py"))
     index(shelf)
     then = shelf.house.clock.now() - timedelta(days=1)
     cases: list[tuple[Wanted, list[str]]] = [
@@ -186,13 +187,13 @@ def test_a_link_that_says_nothing_or_something_wrong_is_refused(
 
 
 def test_suggestions_know_files_versions_and_how_well_a_session_answers(shelf: Shelf) -> None:
-    shelf.add(shelf.transcript("one").human("Fix the retry.").tool("Edit", "ok", file_path="/work/kites/up.py"))
+    shelf.add(shelf.transcript("one").human("Fix the retry.").tool("Edit", "ok", file_path="/home/me/kites/up.py"))
     shelf.add(shelf.transcript("two").human("Paint the kite blue."))
     index(shelf)
     with shelf.house.database.read() as session:
         pasts = pasts_of(session, "notes", get_project(session, "notes", PROJECT), "a blue kite")
     assert {one.facts.session_id: (one.files, one.answers > 0.9) for one in pasts} == {
-        "one": (("/work/kites/up.py",), False),
+        "one": (("/home/me/kites/up.py",), False),
         "two": ((), True),
     }
 

@@ -12,7 +12,7 @@ from tests.support.api import Api
 from tests.support.recordings import PROJECT, Shelf
 
 MEMORY = "/api/memory"
-OTHER = "-work-boats"
+OTHER = "-home-me-boats"
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def shelf(api: Api, tmp_path: Path) -> Shelf:
 def fill(api: Api, shelf: Shelf) -> None:
     """Register a session of each of two projects of chat, and make them findable."""
     kites = shelf.transcript("kites").human("Make the uploader retry. ##keepit0.90## Five times at most.")
-    shelf.add(kites.tool("Edit", "ok", file_path="/work/kites/up.py").assistant("Done."), app_id="chat")
-    shelf.add(shelf.transcript("boats", "/work/boats").human("Paint the boat blue."), OTHER, "chat")
+    shelf.add(kites.tool("Edit", "ok", file_path="/home/me/kites/up.py").assistant("Done."), app_id="chat")
+    shelf.add(shelf.transcript("boats", "/home/me/boats").human("Paint the boat blue."), OTHER, "chat")
     step = IndexSessions(api.loop.database, api.loop.store)
     while step.run():
         pass
@@ -84,10 +84,10 @@ def test_an_admin_names_the_app_and_an_app_s_token_needs_not(api: Api, shelf: Sh
 
 def test_suggestions_fit_the_budget_and_say_why(api: Api, shelf: Shelf) -> None:
     fill(api, shelf)
-    asked = {"workingDir": "/work/kites", "files": ["/work/kites/up.py"], "text": "retry", "tokenBudget": 400}
+    asked = {"workingDir": "/home/me/kites", "files": ["/home/me/kites/up.py"], "text": "retry", "tokenBudget": 400}
     answer = api.ask("POST", f"{MEMORY}/projects/{PROJECT}/suggest?appId=chat", json=asked)
     (one,) = answer["suggestions"]
-    assert (one["sessionId"], one["versionId"], one["matchedFiles"]) == ("kites", "original", ["/work/kites/up.py"])
+    assert (one["sessionId"], one["versionId"], one["matchedFiles"]) == ("kites", "original", ["/home/me/kites/up.py"])
     assert one["component"]["sessionId"] == "kites"
     assert answer["suggestedTokens"] == one["suggestedTokens"] <= 400
     assert abs(sum(one["parts"].values()) - one["relevanceScore"]) < 1e-5

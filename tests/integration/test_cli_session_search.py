@@ -19,7 +19,7 @@ from tests.support.recordings import PROJECT, Shelf
 from worker.agent.learning.extractive import ExtractiveLearningAgent
 from worker.pipelines.learn_from_sessions import LearnFromSessions
 
-OTHER = "-work-boats"
+OTHER = "-home-me-boats"
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def shelf(terminal: Terminal, tmp_path: Path) -> Shelf:
     loop = terminal.api.loop
     shelf = Shelf(loop, tmp_path, loop.store)
     kites = shelf.transcript("kites").human("Make the uploader retry. Always run make lint before a commit.")
-    shelf.add(kites.tool("Edit", "ok", file_path="/work/kites/up.py"), app_id="chat")
-    shelf.add(shelf.transcript("boats", "/work/boats").human("Paint the boat blue."), OTHER, "chat")
+    shelf.add(kites.tool("Edit", "ok", file_path="/home/me/kites/up.py"), app_id="chat")
+    shelf.add(shelf.transcript("boats", "/home/me/boats").human("Paint the boat blue."), OTHER, "chat")
     step = IndexSessions(loop.database, loop.store)
     while step.run():
         pass
@@ -55,7 +55,7 @@ def test_sessions_are_found_and_suggested(terminal: Terminal, shelf: Shelf) -> N
     assert terminal.json("sessions", "search", "chat", "--file", "up.py")["results"][0]["sessionId"] == "kites"
     assert "Nothing was found" in terminal.run("sessions", "search", "chat", "nobody").out
     assert "give at least one" in terminal.run("sessions", "search", "chat", status=1).err
-    (row,) = terminal.run("sessions", "suggest", "chat", "--project", PROJECT, "--file", "/work/kites/up.py").rows()
+    (row,) = terminal.run("sessions", "suggest", "chat", "--project", PROJECT, "--file", "/home/me/kites/up.py").rows()
     assert row[:2] == ["kites", "original"]
 
 

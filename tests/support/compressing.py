@@ -36,7 +36,7 @@ def long_talk(transcript: Transcript, exchanges: int = 30) -> Transcript:
     for number in range(exchanges):
         transcript.human(f"Please make module_{number} faster. Never touch /etc/kites_{number}.conf for that.")
         transcript.tool(
-            "Read", f"def kite_{number}():\n" + "    fly()\n" * 30, file_path=f"/work/kites/part_{number}.py"
+            "Read", f"def kite_{number}():\n" + "    fly()\n" * 30, file_path=f"/home/me/kites/part_{number}.py"
         )
         transcript.tool("Bash", f"Exit code 1\nError: kite_{number} fell\n" + "at wind\n" * 9, True, command="make fly")
         transcript.assistant(

@@ -15,8 +15,8 @@ from shared.sessions.registry.registering import Registrar, Work
 from shared.sessions.store import Store
 from tests.support.house import House
 
-PROJECT = "-work-kites"
-FOLDER = "/work/kites"
+PROJECT = "-home-me-kites"
+FOLDER = "/home/me/kites"
 
 
 class Transcript:

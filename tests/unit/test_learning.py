@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from shared.llm.scripted import Line, ScriptedChat
-from shared.sessions.models import LearntKind
 from shared.sessions.semantic.learning import confidence, normal_of
 from shared.sessions.semantic.material import Prompt, material_of, patterns_in
+from shared.sessions.semantic.models import LearntKind
 from shared.sessions.transcripts.turns import Turn, TurnKind
 from tests.support.meters import Calls
 from worker.agent.learning.extractive import ExtractiveLearningAgent

@@ -22,7 +22,9 @@ from shared.sessions.searching.words import numbers_of
 from shared.sessions.transcripts.turns import Turn, TurnKind
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-FACTS = Facts(1, "s1", "-work", 1000, 5000, NOW - timedelta(days=2), NOW, {"cwd": "/work/kites", "primaryTopics": []})
+FACTS = Facts(
+    1, "s1", "-work", 1000, 5000, NOW - timedelta(days=2), NOW, {"cwd": "/home/me/kites", "primaryTopics": []}
+)
 
 
 def turn(position: int, kind: TurnKind, text: str, **more: object) -> Turn:
@@ -113,10 +115,10 @@ def test_marks_always_lie_within_the_snippet_and_on_words_that_were_asked_for(te
 @pytest.mark.parametrize(
     ("wanted", "touched", "expected"),
     [
-        ("up.py", ["/work/a/up.py", "/work/a/startup.py"], ["/work/a/up.py"]),
-        ("/work/a/up.py", ["a/up.py"], ["a/up.py"]),
-        ("b/up.py", ["/work/a/up.py"], []),
-        ("", ["/work/a/up.py"], []),
+        ("up.py", ["/home/me/a/up.py", "/home/me/a/startup.py"], ["/home/me/a/up.py"]),
+        ("/home/me/a/up.py", ["a/up.py"], ["a/up.py"]),
+        ("b/up.py", ["/home/me/a/up.py"], []),
+        ("", ["/home/me/a/up.py"], []),
     ],
     ids=["by its name", "from elsewhere", "another folder", "nothing"],
 )
@@ -152,11 +154,11 @@ def past(key: int, tokens: int = 1000, files: tuple[str, ...] = (), *versions: C
 
 
 def test_a_session_with_the_same_files_goes_before_one_from_the_same_folder() -> None:
-    situation = Situation(10_000, "/work/kites", ("/work/kites/up.py",))
-    same_file, same_folder = past(1, 1000, ("/work/kites/up.py",)), past(2, 1000, (), cwd="/work/kites")
+    situation = Situation(10_000, "/home/me/kites", ("/home/me/kites/up.py",))
+    same_file, same_folder = past(1, 1000, ("/home/me/kites/up.py",)), past(2, 1000, (), cwd="/home/me/kites")
     chosen = suggest(situation, [same_folder, same_file], NOW)
     assert [one.past.facts.key for one in chosen] == [1, 2]
-    assert chosen[0].files == ("/work/kites/up.py",)
+    assert chosen[0].files == ("/home/me/kites/up.py",)
     assert sum(chosen[0].parts.values()) == pytest.approx(chosen[0].relevance)
 
 

@@ -15,9 +15,9 @@ from loop.api.schemas.wire import Success
 from loop.api.writes import Done
 from shared.apps.queries import lock_app
 from shared.contracts.values import ID_PATTERN
-from shared.sessions.models import LearntKind, Verdict
 from shared.sessions.queries import get_project, lock_project
 from shared.sessions.semantic import judging, learning, queries
+from shared.sessions.semantic.models import LearntKind, Verdict
 from shared.sessions.semantic.queries import MemoryFilter
 
 router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"])

@@ -11,8 +11,8 @@ from pydantic import Field, model_validator
 from loop.api.schemas.jobs import JobAnswer
 from loop.api.schemas.wire import Answer, Body
 from shared.contracts.values import Words
-from shared.sessions.models import LearntKind, SemanticMemory, SemanticSource, Verdict
 from shared.sessions.semantic.material import LONGEST
+from shared.sessions.semantic.models import LearntKind, SemanticMemory, SemanticSource, Verdict
 
 
 class SemanticSourceItem(Answer):

@@ -16,7 +16,7 @@ from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER, JsonObject, Wor
 from shared.sessions.ageing.rules import AutoDecay, Retention
 from shared.sessions.compositions.asking import NAME_PATTERN, CompositionAsked
 from shared.sessions.compressions.asking import CompressionSettings, TierPreset
-from shared.sessions.models import LearntKind, Verdict
+from shared.sessions.semantic.models import LearntKind, Verdict
 
 DOCUMENT, CHECKSUMS = "archive.json", "checksums.json"
 ENDINGS = ("md", "jsonl")

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from shared.sessions.models import RecordedSession, SemanticMemory, SessionChange
+from shared.sessions.models import RecordedSession, SessionChange
+from shared.sessions.semantic.models import SemanticMemory
 
 
 def memories_of(session: Session, project_key: int) -> Sequence[SemanticMemory]:

@@ -45,8 +45,6 @@ from shared.sessions.models import (
     MarkerFate,
     Project,
     RecordedSession,
-    SemanticMemory,
-    SemanticSource,
     SessionChange,
 )
 from shared.sessions.queries import find_project, markers_of
@@ -55,6 +53,7 @@ from shared.sessions.registry.changes import ChangeKind, note
 from shared.sessions.registry.entering import Place, enter, lock_place
 from shared.sessions.registry.projects import ALREADY_REGISTERED
 from shared.sessions.semantic.learning import normal_of
+from shared.sessions.semantic.models import SemanticMemory, SemanticSource
 from shared.sessions.store import Store
 
 _Answer = TypeVar("_Answer")

@@ -16,9 +16,9 @@ from shared.sessions.models import (
     Compression,
     Making,
     Project,
-    ProjectLink,
     RecordedSession,
 )
+from shared.sessions.searching.models import ProjectLink
 
 
 @dataclass(frozen=True)

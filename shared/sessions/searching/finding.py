@@ -13,8 +13,9 @@ from sqlalchemy.orm import Session
 
 from shared.indexing.identifiers import identifiers_of
 from shared.indexing.words import query_words, words_of
-from shared.sessions.models import Project, SessionPassage
+from shared.sessions.models import Project
 from shared.sessions.searching import queries
+from shared.sessions.searching.models import SessionPassage
 from shared.sessions.searching.queries import Facts, Posting
 from shared.sessions.searching.ranking import Found, found, weights, with_recency
 from shared.sessions.searching.snippets import Snippet, snippet_of

@@ -13,10 +13,11 @@ from shared.apps.queries import lock_app
 from shared.causes import Cause
 from shared.errors import Conflict
 from shared.ids import new_id
-from shared.sessions.models import Project, ProjectLink, RecordedSession
+from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import get_project, lock_project, lock_session
 from shared.sessions.registry.changes import ChangeKind, note, touch
 from shared.sessions.searching import queries
+from shared.sessions.searching.models import ProjectLink
 
 
 @dataclass(frozen=True)

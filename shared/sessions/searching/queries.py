@@ -18,12 +18,10 @@ from shared.sessions.models import (
     KeepitMarker,
     Making,
     Project,
-    ProjectLink,
     RecordedSession,
     SessionFile,
-    SessionPassage,
-    SessionWord,
 )
+from shared.sessions.searching.models import ProjectLink, SessionPassage, SessionWord
 
 Posting = tuple[int, int, int | None]
 """Key of a passage, of its session, and of its version (None for the original)."""

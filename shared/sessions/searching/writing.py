@@ -17,8 +17,9 @@ from shared.db.transactions import Transactions
 from shared.errors import Invalid, NotFound
 from shared.indexing.words import words_of
 from shared.sessions.compressions.rendering import segments_in
-from shared.sessions.models import Compression, RecordedSession, SessionPassage, SessionWord
+from shared.sessions.models import Compression, RecordedSession
 from shared.sessions.queries import get_session, project_by_key
+from shared.sessions.searching.models import SessionPassage, SessionWord
 from shared.sessions.searching.passages import NewPassage, passages_in, passages_of
 from shared.sessions.searching.words import numbers_of
 from shared.sessions.store import Store

@@ -6,12 +6,12 @@ from sqlalchemy.orm import Session
 
 from shared.causes import Cause
 from shared.errors import Conflict, Invalid
-from shared.sessions.models import SemanticMemory, Verdict
 from shared.sessions.queries import lock_project_by_key
 from shared.sessions.registry.changes import ChangeKind, note, touch
 from shared.sessions.semantic import queries
 from shared.sessions.semantic.learning import normal_of
 from shared.sessions.semantic.material import LONGEST
+from shared.sessions.semantic.models import SemanticMemory, Verdict
 from shared.wording import clean
 
 

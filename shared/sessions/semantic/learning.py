@@ -21,10 +21,11 @@ from shared.errors import Conflict
 from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
-from shared.sessions.models import Project, RecordedSession, SemanticMemory, SemanticSource, Verdict
+from shared.sessions.models import Project, RecordedSession
 from shared.sessions.registry.changes import ChangeKind, note, touch
 from shared.sessions.semantic import queries
 from shared.sessions.semantic.material import LONGEST, LONGEST_EXCERPT, Proposal
+from shared.sessions.semantic.models import SemanticMemory, SemanticSource, Verdict
 from shared.wording import clean, shorten
 
 _FILLERS = re.compile(r"\b(?:please|the|a|an|just|also)\b", re.IGNORECASE)

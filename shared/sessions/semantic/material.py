@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from shared.sessions.models import LearntKind
+from shared.sessions.semantic.models import LearntKind
 from shared.sessions.transcripts.turns import Turn, TurnKind
 from shared.wording import clean
 

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 from shared.contracts.jobs import JobKind
 from shared.errors import NotFound
 from shared.outbox.models import OPEN, Job
-from shared.sessions.models import LearntKind, Project, RecordedSession, SemanticMemory, SemanticSource, Verdict
+from shared.sessions.models import Project, RecordedSession
+from shared.sessions.semantic.models import LearntKind, SemanticMemory, SemanticSource, Verdict
 
 PROJECT_KEY = "projectKey"
 """Where the payload of a job names its project."""

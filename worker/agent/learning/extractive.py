@@ -12,8 +12,8 @@ from time import perf_counter
 
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.models import LearntKind
 from shared.sessions.semantic.material import Prompt, Proposal
+from shared.sessions.semantic.models import LearntKind
 from shared.wording import clean
 from worker.agent.learning.protocol import LearningAgent, Learnt
 from worker.agent.sentences import clauses

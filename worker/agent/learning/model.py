@@ -17,8 +17,8 @@ from shared.llm.chat import Chat, Question
 from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.sessions.compressions.names import missing_in, names_in
-from shared.sessions.models import LearntKind
 from shared.sessions.semantic.material import Prompt, Proposal
+from shared.sessions.semantic.models import LearntKind
 from shared.wording import clean, shorten
 from worker.agent.facts.grounding import Ground
 from worker.agent.learning.protocol import LearningAgent, Learnt
