@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from shared.llm.tokens import LAST_RESORT, estimate_tokens
+from shared.llm.tokens import estimate_tokens
 from shared.sessions.compressions.rendering import tokens_of
 from shared.sessions.compressions.segments import Segment, SegmentKind, ToolCall
 from shared.sessions.compressions.telling import identifying, telling
@@ -162,18 +162,19 @@ class _Gathering:
 
     def _part(self, turn: Turn, placed: Sequence[PlacedMarker]) -> None:
         """Take in a message's words and its marked parts, in order; the marks themselves are no words."""
-        end = 0
+        end, first = 0, len(self.said)
         for one in placed:
             self._between(turn, turn.text[end : one.found.start])
             mark = self.marks.get(one.marker_id, Mark(one.marker_id, one.found.weight))
-            tokens = 0 if one.found.start < end else LAST_RESORT.tokens_in(one.found.end - one.found.start)
-            self.said.append(replace(self._plain(turn, one.found.content, tokens), mark=mark))
+            self.said.append(replace(self._plain(turn, one.found.content, 0), mark=mark))
             end = max(end, one.found.end)
         self._between(turn, turn.text[end:])
+        # Parts of one message are of one tier, so that all of it can be counted with the first.
+        self.said[first] = replace(self.said[first], tokens=estimate_tokens(turn.text))
 
     def _between(self, turn: Turn, text: str) -> None:
         if text.strip():
-            self.said.append(self._plain(turn, text, estimate_tokens(text)))
+            self.said.append(self._plain(turn, text, 0))
 
 
 def _counted(turn: Turn) -> int:

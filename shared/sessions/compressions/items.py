@@ -17,7 +17,7 @@ from shared.sessions.compressions.segments import SegmentKind
 
 _LONGEST = 400
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*([^\s`]{0,20})")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[*À-Þ])|(?<=[。！？])")
+_SENTENCE_END = re.compile(r"(?<=[^\d\s][.!?])\s+(?=[A-Z0-9\"'`(\[*À-Þ])|(?<=[。！？])")
 _WORD_END = re.compile(r"\s")
 _ASIDE = re.compile(
     r"^\W*(?:now,? |next,? |first,? |ok(?:ay)?,? |great[,!.]* |perfect[,!.]* |good[,!.]* )?"
