@@ -59,7 +59,7 @@ class ArchivedRecompression(_Part):
 
     settings: CompressionSettings | None = None
     reason: _Reason | None = None
-    joined: bool
+    joined: bool | None = None
 
 
 class ArchivedProject(_Part):
