@@ -12,7 +12,7 @@ import pytest
 
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
-from shared.errors import Conflict, Invalid, NotFound, NotYet
+from shared.errors import AfterthoughtError, Conflict, Invalid, NotFound, NotYet
 from shared.llm.tokens import estimate_tokens
 from shared.outbox.control import replay
 from shared.outbox.models import JobState
@@ -286,28 +286,26 @@ def test_a_message_with_a_pinned_mark_stays_whole_in_an_original(shop: Shop) -> 
     assert estimate_tokens(shop.text("start")) <= 300
 
 
-@pytest.mark.parametrize(
-    ("name", "more", "error", "code"),
-    [
-        ("taken", {}, Conflict, "name_taken"),
-        ("free", {"budget": 100}, Invalid, "budget_too_small"),
-        ("free", {"components": ("s1", "nobody")}, NotFound, "not_found"),
-        ("free", {"components": ("s1", "stranger")}, Invalid, "session_not_in_project"),
-        ("free", {"components": (ComponentAsked(session_id="s1", version_id="v009"),)}, NotFound, "not_found"),
-        ("free", {"model": "ollama:none"}, Invalid, "unknown_model"),
-    ],
-)
-def test_what_cannot_be_composed_is_refused_and_leaves_nothing(
-    shop: Shop, name: str, more: dict[str, Any], error: type[Exception], code: str
-) -> None:
+REFUSED: list[tuple[str, dict[str, Any], type[AfterthoughtError], str]] = [
+    ("taken", {}, Conflict, "name_taken"),
+    ("free", {"budget": 100}, Invalid, "budget_too_small"),
+    ("free", {"components": ("s1", "nobody")}, NotFound, "not_found"),
+    ("free", {"components": ("s1", "stranger")}, Invalid, "session_not_in_project"),
+    ("free", {"components": (ComponentAsked(session_id="s1", version_id="v009"),)}, NotFound, "not_found"),
+    ("free", {"model": "ollama:none"}, Invalid, "unknown_model"),
+]
+
+
+def test_what_cannot_be_composed_is_refused_and_leaves_nothing(shop: Shop) -> None:
     for one in ("s1", "s2", "s3"):
         shop.register(one, 40)
     Shop(shop.house, shop.store, shop.folder, project_id="-other").register("stranger", 2)
     shop.ask("taken", ComponentAsked(session_id="s1", version_id="original"), budget=3000)
-    arguments: dict[str, Any] = {"components": ("s1", "s2", "s3"), "budget": 1000} | more
-    with pytest.raises(error) as refused:
-        shop.ask(name, *arguments.pop("components"), **arguments)
-    assert refused.value.code == code  # type: ignore[attr-defined]
+    for name, more, error, code in REFUSED:
+        arguments: dict[str, Any] = {"components": ("s1", "s2", "s3"), "budget": 1000} | more
+        with pytest.raises(error) as refused:
+            shop.ask(name, *arguments.pop("components"), **arguments)
+        assert refused.value.code == code
     assert len(shop.house.jobs()) == 1
 
 

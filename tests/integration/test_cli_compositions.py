@@ -72,14 +72,11 @@ def test_a_preview_shows_who_would_get_what(terminal: Terminal, shop: Shop) -> N
     )
 
 
-@pytest.mark.parametrize(
-    "options",
-    [("--tokens", "s1=900"), ("--tokens", "s9=1", "--tokens", "s1=1", "--tokens", "s2=1"), ("--tokens", "s1")],
-    ids=["not for all", "for a stranger", "no number"],
-)
-def test_what_makes_no_sense_is_refused(terminal: Terminal, shop: Shop, options: tuple[str, ...]) -> None:
+def test_what_makes_no_sense_is_refused(terminal: Terminal, shop: Shop) -> None:
     words = ("compose", "chat", "start", "s1", "s2")
-    assert "--tokens" in terminal.run("sessions", *words, *options, status=1).err
+    for tokens in (("s1=900",), ("s9=1", "s1=1", "s2=1"), ("s1",)):
+        options = [word for one in tokens for word in ("--tokens", one)]
+        assert "--tokens" in terminal.run("sessions", *words, *options, status=1).err
 
 
 def test_versions_are_pruned_after_a_look(terminal: Terminal, shop: Shop) -> None:

@@ -80,7 +80,7 @@ def composed_or_refused(sessions: list[list[Segment]], budget: int) -> Composed 
 
 
 @given(SESSIONS, st.integers(100, 1500))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_composition_is_never_over_its_budget_by_one_token(sessions: list[list[Segment]], budget: int) -> None:
     composed = composed_or_refused(sessions, budget)
     if composed is not None:
@@ -89,7 +89,7 @@ def test_a_composition_is_never_over_its_budget_by_one_token(sessions: list[list
 
 
 @given(SESSIONS, st.integers(100, 1500))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_what_is_pinned_is_kept_whole_and_everything_in_order(sessions: list[list[Segment]], budget: int) -> None:
     composed = composed_or_refused(sessions, budget)
     if composed is None:
@@ -103,7 +103,7 @@ def test_what_is_pinned_is_kept_whole_and_everything_in_order(sessions: list[lis
 
 
 @given(SESSIONS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_every_call_has_its_result_behind_it_and_all_records_are_one_chain(sessions: list[list[Segment]]) -> None:
     composed = composed_or_refused(sessions, 100_000)
     assert composed is not None
@@ -122,7 +122,7 @@ def blocks(found: Sequence[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
 
 
 @given(SESSIONS, st.integers(100, 1500))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_same_parts_give_the_same_bytes(sessions: list[list[Segment]], budget: int) -> None:
     first, second = composed_or_refused(sessions, budget), composed_or_refused(sessions, budget)
     if first is not None and second is not None:
