@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -246,3 +247,21 @@ def test_an_app_over_its_budget_waits_and_has_failed_at_nothing(press: Press) ->
     [job] = press.jobs()
     assert (job.state, job.attempts) == ("deferred", 0)
     assert press.version("s1", asked.version_id).state == Making.WORKING
+
+
+def test_of_two_who_ask_at_once_one_is_refused(press: Press) -> None:
+    gate, outcomes = threading.Barrier(2), list[str]()
+
+    def ask(ratio: int) -> None:
+        gate.wait()
+        try:
+            outcomes.append(press.ask("s1", uniform(ratio)).version_id)
+        except Conflict as refused:
+            outcomes.append(refused.code)
+
+    askers = [threading.Thread(target=ask, args=(ratio,)) for ratio in (5, 10)]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join()
+    assert sorted(outcomes) == ["compression_running", "v001"] and len(press.jobs()) == 1

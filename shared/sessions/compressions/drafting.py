@@ -51,6 +51,8 @@ class Draft:
     lines: dict[int, list[Line]] = field(default_factory=lambda: defaultdict(list))
     names: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     """By tier."""
+    ranked: list[tuple[str, int, float]] | None = None
+    """All names there are, the most important first, once they were looked up."""
 
     def __post_init__(self) -> None:
         self.items = items_of(self.plan.gathered)

@@ -13,7 +13,7 @@ from shared.sessions.compressions.names import names_in
 from shared.sessions.compressions.planning import Plan
 from shared.sessions.compressions.rendering import markdown_of
 from shared.sessions.compressions.segments import Segment, SegmentKind
-from shared.sessions.compressions.weaving import ranked_names
+from shared.sessions.compressions.weaving import names_of
 
 TOLERANCE = 0.2
 _SHORT_TEXT = 400_000
@@ -111,5 +111,5 @@ def _squeezed(text: str) -> str:
 def _names(draft: Draft, segments: Sequence[Segment]) -> tuple[int, int]:
     text = "".join(map(markdown_of, segments))
     present, is_short = set(names_in(text)), len(text) <= _SHORT_TEXT
-    names = [name for name, _, _ in ranked_names(draft.plan.gathered)]
+    names = [name for name, _, _ in names_of(draft)]
     return len(names), sum(name in present or (is_short and name in text) for name in names)

@@ -106,13 +106,20 @@ def _name(draft: Draft) -> None:
     most = _NAMES_SHARE * draft.plan.target_chars / max(1, sum(draft.plan.budgets))
     left = [int(min(own, most * share)) for own, share in zip(lacking, draft.plan.budgets, strict=True)]
     present = set(names_in(text))
-    for name, place, _ in ranked_names(draft.plan.gathered):
+    for name, place, _ in names_of(draft):
         tier = draft.plan.tier_of[place]
         cost = len(name) + 2 + (0 if draft.names[tier] else _NAMES_LABEL)
         if cost <= min(left[tier], room) and name not in present and (len(text) > _LONG_TEXT or name not in text):
             draft.names[tier].append(name)
             left[tier] -= cost
             room -= cost
+
+
+def names_of(draft: Draft) -> list[tuple[str, int, float]]:
+    """Return the names in all that a draft is made of, looked up once."""
+    if draft.ranked is None:
+        draft.ranked = ranked_names(draft.plan.gathered)
+    return draft.ranked
 
 
 def ranked_names(gathered: Sequence[Said]) -> list[tuple[str, int, float]]:
