@@ -34,6 +34,8 @@ from shared.indexing.word_index import is_present
 from shared.memories.queries import count_all, count_remembering
 from shared.outbox.models import Deferral, JobState
 from shared.outbox.queries import count_apps_waiting, count_by_state, count_held, deferred_by_cause, oldest_waiting
+from shared.sessions.models import Making
+from shared.sessions.queries import count_all_sessions, count_all_versions
 
 PINNED = "pinned"
 Values = Mapping[tuple[str, ...], float]
@@ -79,6 +81,9 @@ FACTS = Gauge(
 UNEMBEDDED = Gauge("unembedded_messages", "Messages whose vectors are still to be made, of all apps.")
 WORD_INDEX = Gauge("word_index_present", "Whether there is a word index; without it, words are not found.")
 SEARCH_CACHE = Gauge("search_cache_bytes", "Memory that the vectors of searched apps take in this loop.")
+SESSIONS = Gauge("recorded_sessions", "Registered sessions, of all apps.")
+SESSION_BYTES = Gauge("recorded_session_bytes", "What the copies of their originals take in the store.")
+VERSIONS = Gauge("session_versions", "Versions of sessions, by where they stand.", ("state",))
 CONVERSATIONS = Gauge("conversations", "Conversations by state.", ("state",))
 REGULATING = Gauge("regulating", "Whether this loop regulates; over all loops the sum is 1.")
 TICK_AGE = Gauge("tick_age_seconds", "Time since the last finished tick.")
@@ -116,6 +121,9 @@ CATALOGUE = (
     UNEMBEDDED,
     WORD_INDEX,
     SEARCH_CACHE,
+    SESSIONS,
+    SESSION_BYTES,
+    VERSIONS,
     CONVERSATIONS,
     THINKING,
     UNANSWERED,
@@ -224,6 +232,16 @@ def _contents(session: Session) -> list[tuple[Gauge, Values]]:
         (UNEMBEDDED, _one(count_all_unembedded(session))),
         (WORD_INDEX, _one(is_present(session))),
         (CONVERSATIONS, {("open",): is_open, ("ended",): ended}),
+        *_sessions(session),
+    ]
+
+
+def _sessions(session: Session) -> list[tuple[Gauge, Values]]:
+    (sessions, size_bytes), versions = count_all_sessions(session), count_all_versions(session)
+    return [
+        (SESSIONS, _one(sessions)),
+        (SESSION_BYTES, _one(size_bytes)),
+        (VERSIONS, {(state.value,): versions.get(state, 0) for state in Making}),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -95,11 +96,10 @@ def export_project(
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         raise Configuration(f"{file}: {error.strerror}") from None
-    try:
+    with ExitStack() as undo:
+        undo.callback(file.unlink, missing_ok=True)
         written = _write(descriptor, chain([first], pieces))
-    except BaseException:
-        file.unlink(missing_ok=True)
-        raise
+        undo.pop_all()  # It is whole.
     call.output.done({"file": str(file), "bytes": written}, f"{project} is in {file}, readable by you only.")
 
 

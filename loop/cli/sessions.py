@@ -118,7 +118,9 @@ def show_session(call: Invocation, app: AppArgument, session: SessionArgument) -
 def register_sessions(
     call: Invocation,
     app: AppArgument,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", exists=True, dir_okay=False)],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", exists=True, dir_okay=False, help="Transcripts, as recorded.")
+    ],
     project: ProjectOption = None,
     upload: Annotated[bool, typer.Option("--upload", help="Send the files; else the service reads them.")] = False,
 ) -> None:

@@ -281,6 +281,11 @@ SESSIONS = (
     Panel("Store of sessions", "Bytes copied into it and orphans swept from it in an hour.",
           {"sum(increase(afterthought_session_bytes_synced_total[1h]))": "bytes copied",
            "sum(increase(afterthought_session_files_swept_total[1h]))": "orphans"}, width=6),
+    Panel("Registered", "Sessions of all apps, and their versions by where they stand.",
+          {"max(afterthought_recorded_sessions)": "sessions",
+           "max by (state) (afterthought_session_versions)": "versions, {{state}}"}, width=6),
+    Panel("Size of the originals", "What the copies take in the store.",
+          {"max(afterthought_recorded_session_bytes)": "bytes"}, "bytes", width=6),
     Panel("Semantic memories", "An hour: proposed, by who.",
           {"sum by (agent) (increase(afterthought_patterns_learnt_total[1h]))": "{{agent}}"}, width=6),
 )  # fmt: skip

@@ -109,6 +109,19 @@ def count_sessions(session: Session, project_keys: Collection[int]) -> dict[int,
     return {key: number for key, number in session.execute(query.group_by(RecordedSession.project_key))}  # noqa: C416
 
 
+def count_all_sessions(session: Session) -> tuple[int, int]:
+    """Return how many sessions all apps have registered, and the bytes of their copies."""
+    query = select(func.count(), func.coalesce(func.sum(RecordedSession.size_bytes), 0)).select_from(RecordedSession)
+    number, size_bytes = session.execute(query).one()
+    return int(number), int(size_bytes)
+
+
+def count_all_versions(session: Session) -> dict[str, int]:
+    """Return how many versions of all apps' sessions there are, by where they stand."""
+    query = select(Compression.state, func.count()).group_by(Compression.state)
+    return {state: number for state, number in session.execute(query)}  # noqa: C416 - dict() takes it for a mapping
+
+
 def count_markers(session: Session, session_keys: Collection[int]) -> dict[int, int]:
     """Return how many marked parts sessions have."""
     query = select(KeepitMarker.session_key, func.count()).where(KeepitMarker.session_key.in_(session_keys))

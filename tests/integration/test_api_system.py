@@ -191,7 +191,10 @@ def test_requests_are_counted_by_template_and_never_by_what_a_stranger_asks_for(
     assert timed == 3
 
 
-_READING = {"compose_context", "search_messages", "preview_decay", "preview_composition"}
+_READING = {
+    "compose_context", "search_messages", "search_sessions", "search_project", "suggest_sessions", "preview_decay",
+    "preview_composition",
+}  # fmt: skip
 """Asked for with a body, and written nowhere."""
 
 
