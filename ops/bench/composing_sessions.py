@@ -62,7 +62,7 @@ def measure(
 def _compose(shop: Shop, files: Sequence[Path], budget: int, strategy: Strategy) -> dict[str, Any]:
     say(f"{budget} tokens, {strategy}")
     name = f"{strategy}-{budget}"
-    asked = {"budget": budget, "strategy": strategy}
+    asked: dict[str, Any] = {"budget": budget, "strategy": strategy}
     names = [file.stem for file in files]
     before = len(shop.house.jobs())
     begun = perf_counter()
