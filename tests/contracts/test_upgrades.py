@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from shared.conversations.lifecycle import NewMessage, Role, say
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision
+from shared.erasure.erasing import erase_app
 from shared.indexing import filling, word_index
 from shared.indexing.places import position_of
 from shared.indexing.words import words_of
@@ -23,10 +25,11 @@ from shared.outbox.lanes import mend
 from shared.outbox.models import JobState
 from shared.summaries.writing import NewSummary, keep
 from tests.support.house import House
+from tests.support.recordings import Shelf
 
 AT = datetime(2026, 3, 1, 11, tzinfo=UTC)
 SAID = ("Lives in Lyon", "Nice.", "Plays the oboe", "Lovely.", "Builds kites", "I see.")
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004")
 
 
 class Installation:
@@ -231,3 +234,18 @@ def test_the_release_before_goes_on_writing_beside_this_one(empty_database_url: 
         assert get_conversation(session, "notes", "c1").facts_seen == 0
     house.database.dispose()
     old.database.dispose()
+
+
+def test_an_app_from_before_registers_sessions_after_an_upgrade_and_is_erased_with_them(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    migrate(empty_database_url, "0004")
+    old = Installation(empty_database_url)
+    old.app("notes")
+    old.conversation("notes", 1)
+    house = serve(empty_database_url, old)
+    shelf = Shelf(house, tmp_path)
+    shelf.add(shelf.transcript("one").human("##keepit1.00## Never push to main."))
+    with house.database.write() as session:
+        receipt = erase_app(session, "notes", "admin", house.clock.now())
+    assert (receipt.erased["recordedSessions"], receipt.left["recordedSessions"]) == (1, 0)
