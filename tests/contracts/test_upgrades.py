@@ -249,3 +249,5 @@ def test_an_app_from_before_registers_sessions_after_an_upgrade_and_is_erased_wi
     with house.database.write() as session:
         receipt = erase_app(session, "notes", "admin", house.clock.now())
     assert (receipt.erased["recordedSessions"], receipt.left["recordedSessions"]) == (1, 0)
+    house.database.dispose()
+    old.database.dispose()

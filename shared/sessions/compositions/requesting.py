@@ -24,7 +24,7 @@ from shared.sessions.compositions.asking import ORIGINAL, ComponentAsked, Compos
 from shared.sessions.compositions.documents import Read, Source, overhead_chars
 from shared.sessions.compositions.ending import remove
 from shared.sessions.compositions.planning import Planned, Terms, Way, Wish, plan
-from shared.sessions.compositions.selecting import Candidate
+from shared.sessions.compositions.selecting import candidate_of
 from shared.sessions.compressions import requesting as compressions
 from shared.sessions.models import (
     Composition,
@@ -192,7 +192,7 @@ def _wish(asked: ComponentAsked, recorded: RecordedSession, versions: Sequence[C
         session_id=recorded.session_id,
         original_tokens=recorded.original_tokens,
         size_bytes=recorded.size_bytes,
-        candidates=tuple(_candidate(one) for one in versions if one.state == Making.READY),
+        candidates=tuple(candidate_of(one) for one in versions if one.state == Making.READY),
         running=running,
         version_id=asked.version_id,
         allocation=asked.allocation,
@@ -205,19 +205,6 @@ def _wish(asked: ComponentAsked, recorded: RecordedSession, versions: Sequence[C
             f"/api/memory/sessions/{recorded.session_id}/versions."
         )
     return wish
-
-
-def _candidate(version: Compression) -> Candidate:
-    stats = version.keepit_stats
-    return Candidate(
-        number=version.number,
-        output_tokens=version.output_tokens,
-        ratio=version.ratio,
-        preserved=int(stats.get("preserved", 0)),
-        summarised=int(stats.get("summarized", 0)),
-        source_bytes=version.source_bytes,
-        asked_ratio=version.settings.get("compactionRatio"),
-    )
 
 
 def _make_way(session: Session, project: Project, new: NewComposition, cause: Cause) -> None:

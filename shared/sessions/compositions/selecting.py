@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from shared.sessions.models import Compression
+
 LEAST_SCORE = 0.5
 """Below this no version is good enough, and a new one is wanted."""
 CURRENT, STALE = 1, 10
@@ -57,6 +59,20 @@ class Criteria:
     preserve_keepits: bool = False
     least_use: float = 0.0
     """The share of ``max_tokens`` it must use at least; by its score alone one that uses next to none is good."""
+
+
+def candidate_of(version: Compression) -> Candidate:
+    """Return a version as far as choosing goes."""
+    stats = version.keepit_stats
+    return Candidate(
+        number=version.number,
+        output_tokens=version.output_tokens,
+        ratio=version.ratio,
+        preserved=int(stats.get("preserved", 0)),
+        summarised=int(stats.get("summarized", 0)),
+        source_bytes=version.source_bytes,
+        asked_ratio=version.settings.get("compactionRatio"),
+    )
 
 
 def select_best(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from shared.sessions.compositions.selecting import Candidate
-from shared.sessions.models import Compression, Project
+from shared.sessions.compositions.selecting import Candidate, candidate_of
+from shared.sessions.models import Project
 from shared.sessions.queries import ready_versions
 from shared.sessions.searching import queries
 from shared.sessions.searching.finding import scores_of
@@ -24,16 +24,3 @@ def pasts_of(session: Session, app_id: str, project: Project, text: str) -> list
         Past(one, tuple(touched.get(one.key, ())), tuple(versions.get(one.key, ())), answers.get(one.key, 0.0))
         for one in facts
     ]
-
-
-def candidate_of(version: Compression) -> Candidate:
-    """Return a version as far as choosing goes."""
-    stats = version.keepit_stats
-    return Candidate(
-        number=version.number,
-        output_tokens=version.output_tokens,
-        ratio=version.ratio,
-        preserved=stats.get("preserved", 0),
-        summarised=stats.get("summarized", 0),
-        source_bytes=version.source_bytes,
-    )
