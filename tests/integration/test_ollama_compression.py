@@ -80,7 +80,14 @@ UNUSABLE = {
 }
 
 
-@pytest.mark.parametrize("act", UNUSABLE.values(), ids=UNUSABLE.keys())
+OFTEN = ("prose", "a prompt that was cut", "a broken connection")
+"""The others take the same ways through the chat, and wait for ``--long``."""
+
+
+@pytest.mark.parametrize(
+    "act",
+    [pytest.param(act, id=name, marks=() if name in OFTEN else pytest.mark.long) for name, act in UNUSABLE.items()],
+)
 def test_a_model_that_is_unusable_for_a_while_costs_only_time(press: Press, server: OllamaServer, act: Act) -> None:
     server.will(*[act] * 2)
     assert compress(press).state == "ready"
