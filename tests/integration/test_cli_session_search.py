@@ -73,7 +73,11 @@ def test_a_session_is_linked_listed_and_unlinked(terminal: Terminal, shelf: Shel
 
 def test_what_is_learnt_is_listed_and_judged(terminal: Terminal, shelf: Shelf) -> None:
     assert "is asked for" in terminal.run("sessions", "learn", "chat", "--project", PROJECT, "--no-wait").out
+    (job,) = terminal.json("sessions", "jobs", "chat")
+    assert (job["kind"], job["progress"]) == ("learn_from_sessions", {"done": 0, "total": 1})
     assert learn(terminal, shelf) is JobState.DONE
+    (job,) = terminal.json("sessions", "jobs", "chat")
+    assert job["progress"] == {"done": 1, "total": 1}
     (found,) = terminal.json("sessions", "learnt", "chat", "--project", PROJECT)
     assert (found["type"], found["content"]) == ("preference", "Always run make lint before a commit")
     assert [one["sessionId"] for one in found["sources"]] == ["kites"]

@@ -175,15 +175,23 @@ class SessionJobAnswer(JobAnswer):
     def about(cls, found: SessionJob, expected_at: datetime | None) -> SessionJobAnswer:
         """Return a job with what it makes as it goes over the wire."""
         version, composition = found.compression, found.composition
-        is_whole = version is not None and version.state == Making.READY
-        done = 0 if version is None else version.parts_total if is_whole else version.parts_done
         return cls(
             **JobAnswer.of(found.job, expected_at).model_dump(),
             session_id=found.session_id,
             version_id=None if version is None else version.version_id,
             composition_id=None if composition is None else composition.composition_id,
-            progress=Progress(done=done, total=0 if version is None else version.parts_total),
+            progress=_progress(found),
         )
+
+
+def _progress(found: SessionJob) -> Progress:
+    if found.learnt is not None:
+        return Progress(done=found.learnt[0], total=found.learnt[1])
+    version = found.compression
+    if version is None:
+        return Progress(done=0, total=0)
+    is_whole = version.state == Making.READY
+    return Progress(done=version.parts_total if is_whole else version.parts_done, total=version.parts_total)
 
 
 class SessionJobList(Answer):

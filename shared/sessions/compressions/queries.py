@@ -22,6 +22,7 @@ from shared.sessions.models import (
     MarkerFate,
     RecordedSession,
 )
+from shared.sessions.semantic import queries as semantic
 
 SESSION_JOBS = (JobKind.COMPRESS_SESSION, JobKind.COMPOSE_CONTEXT, JobKind.LEARN_FROM_SESSIONS)
 _VERSION_ID = re.compile(r"v(\d{3,9})")
@@ -35,6 +36,8 @@ class SessionJob:
     compression: Compression | None = None
     session_id: str | None = None
     composition: Composition | None = None
+    learnt: tuple[int, int] | None = None
+    """Of one that learns: sessions that are read, of how many there are."""
 
 
 def versions_of(
@@ -162,5 +165,12 @@ def _with_work(session: Session, jobs: Sequence[Job]) -> list[SessionJob]:
     found = []
     for job in jobs:
         compression, session_id = made.get(job.job_id, (None, None))
-        found.append(SessionJob(job, compression, session_id, composed.get(job.job_id)))
+        found.append(SessionJob(job, compression, session_id, composed.get(job.job_id), _learnt(session, job)))
     return found
+
+
+def _learnt(session: Session, job: Job) -> tuple[int, int] | None:
+    """Return how many sessions a job has learnt from, of how many."""
+    if job.kind != JobKind.LEARN_FROM_SESSIONS:
+        return None
+    return semantic.count_to_learn(session, job.payload[semantic.PROJECT_KEY])
