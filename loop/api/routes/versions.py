@@ -81,7 +81,11 @@ def list_versions(
 
 
 @router.post(
-    "/sessions/{sessionId}/versions", status_code=202, response_model=VersionMade, summary="Compress a session"
+    "/sessions/{sessionId}/versions",
+    status_code=202,
+    response_model=VersionMade,
+    responses={200: {"model": VersionMade, "description": "What would come of it; nothing was written."}},
+    summary="Compress a session",
 )
 def make_version(
     desk: Writes, app_id: AppAsked, session_id: RecordedInPath, body: MakeVersion | None = None
