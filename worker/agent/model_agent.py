@@ -6,16 +6,16 @@ compaction decision may be carried out is ``shared.memories.compaction``'s; stor
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import AnswerT, Chat, Question
+from shared.llm.chat import AnswerT, Question
 from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import Action, Candidate, Decision, refusal
 from shared.wording import clean, shorten
 from worker.agent.model_answers import CompactionAnswer, CreationAnswer, NotesAnswer
+from worker.agent.model_part import ModelPart
 from worker.agent.model_prompts import Prompt, bullets, fill, listed
 from worker.agent.model_reading import Line, fitting_parts, message_ids, spoken_lines, written
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
@@ -37,29 +37,11 @@ _MOST_TAGS = 3
 _TAG_CHARS = 30
 
 
-def _mark() -> str:
-    return secrets.token_hex(4)
-
-
-class ModelAgent(MemoryAgent):
+class ModelAgent(ModelPart, MemoryAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one creation or compaction with its repair.
 
     A conversation that does not fit the window is read in parts first, and then that time is for each part.
     """
-
-    def __init__(
-        self, chat: Chat, name: str, context_tokens: int, timeout_seconds: float, mark: Callable[[], str] = _mark
-    ) -> None:
-        """``mark`` gives an unforeseeable word, so that no message can pretend to end the material."""
-        self._chat = chat
-        self._name = name
-        self._context_tokens = context_tokens
-        self._timeout_seconds = timeout_seconds
-        self._mark = mark
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
         lines, what = spoken_lines(transcript.turns), "conversation"

@@ -6,14 +6,13 @@ its answer with patience is ``answers``', and whether it was said at all ``groun
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from shared.facts.normalising import normal
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Chat, Question
+from shared.llm.chat import Question
 from shared.llm.repair import ask_repairing
 from shared.telemetry.metrics import RefusedFact
 from shared.wording import clean
@@ -22,6 +21,7 @@ from worker.agent.facts.grounding import Ground
 from worker.agent.facts.protocol import Extraction, FactAgent, Segment, Statement
 from worker.agent.facts.reading import Reading, earlier_lines, known_lines, readable
 from worker.agent.facts.statements import LONGEST, once_each, without_known
+from worker.agent.model_part import ModelPart
 from worker.agent.model_prompts import fill
 from worker.agent.model_reading import Line, written
 from worker.agent.protocol import Turn
@@ -42,26 +42,8 @@ _MOST_COMPLAINTS = 3
 Verdict = Statement | RefusedFact
 
 
-def _mark() -> str:
-    return secrets.token_hex(4)
-
-
-class ModelFactAgent(FactAgent):
+class ModelFactAgent(ModelPart, FactAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
-
-    def __init__(
-        self, chat: Chat, name: str, context_tokens: int, timeout_seconds: float, mark: Callable[[], str] = _mark
-    ) -> None:
-        """``mark`` gives an unforeseeable word, so that no message can pretend to end the material."""
-        self._chat = chat
-        self._name = name
-        self._context_tokens = context_tokens
-        self._timeout_seconds = timeout_seconds
-        self._mark = mark
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def extract(self, segment: Segment, meter: Meter) -> Extraction:
         own, recalled = _own_words(segment)

@@ -6,14 +6,13 @@ whose names and numbers stand there. How a model is reached is the chat's.
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Chat, Question
+from shared.llm.chat import Question
 from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.sessions.compressions.names import missing_in, names_in
@@ -23,6 +22,7 @@ from shared.wording import clean, shorten
 from worker.agent.facts.grounding import Ground
 from worker.agent.learning.protocol import LearningAgent, Learnt
 from worker.agent.model_answers import is_apology
+from worker.agent.model_part import ModelPart
 from worker.agent.model_prompts import fill
 from worker.agent.room import room_beside
 from worker.agent.vocabulary import EMPTY, WORD, stem
@@ -54,10 +54,6 @@ class LearningAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     findings: list[FindingAnswer]
-
-
-def _mark() -> str:
-    return secrets.token_hex(4)
 
 
 @dataclass(frozen=True)
@@ -96,22 +92,8 @@ class _Reading:
                     yield Proposal(one.kind, text, prompt.uuid, shorten(clean(prompt.text), 2 * _LONGEST))
 
 
-class ModelLearningAgent(LearningAgent):
+class ModelLearningAgent(ModelPart, LearningAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
-
-    def __init__(
-        self, chat: Chat, name: str, context_tokens: int, timeout_seconds: float, mark: Callable[[], str] = _mark
-    ) -> None:
-        """``mark`` gives an unforeseeable word, so that no prompt can pretend to end the material."""
-        self._chat = chat
-        self._name = name
-        self._context_tokens = context_tokens
-        self._timeout_seconds = timeout_seconds
-        self._mark = mark
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def learn(self, prompts: Sequence[Prompt], meter: Meter) -> Learnt:
         reading = _Reading(_fitting(prompts, room_beside(self._question(""), self._context_tokens, _LEAST_ROOM)))

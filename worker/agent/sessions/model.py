@@ -6,14 +6,13 @@ together they are never longer than asked. What it forgot is added by the weavin
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Chat, Question
+from shared.llm.chat import Question
 from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.sessions.compressions.chunks import Chunk, Condensed, Piece
@@ -21,6 +20,7 @@ from shared.sessions.compressions.drafting import Line
 from shared.sessions.compressions.names import missing_in, names_in
 from shared.wording import clean, shorten
 from worker.agent.model_answers import is_apology
+from worker.agent.model_part import ModelPart
 from worker.agent.model_prompts import fill
 from worker.agent.room import room_beside
 from worker.agent.sessions.protocol import CompressionAgent
@@ -60,10 +60,6 @@ class CompressionAnswer(BaseModel):
             if is_apology(text):
                 raise ValueError("a line is an apology and not what was asked for")
         return self
-
-
-def _mark() -> str:
-    return secrets.token_hex(4)
 
 
 @dataclass(frozen=True)
@@ -108,22 +104,8 @@ class _Task:
             yield Line(text, self.sources(line) or (self.shown[0].source,))
 
 
-class ModelCompressionAgent(CompressionAgent):
+class ModelCompressionAgent(ModelPart, CompressionAgent):
     """Condenses with what a chat answers. ``timeout_seconds`` is for one question with its repair."""
-
-    def __init__(
-        self, chat: Chat, name: str, context_tokens: int, timeout_seconds: float, mark: Callable[[], str] = _mark
-    ) -> None:
-        """``mark`` gives an unforeseeable word, so that no record can pretend to end the material."""
-        self._chat = chat
-        self._name = name
-        self._context_tokens = context_tokens
-        self._timeout_seconds = timeout_seconds
-        self._mark = mark
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def chunk_tokens(self) -> int:

@@ -5,20 +5,20 @@ It decides what the model is shown and which of its points are proposed. How a m
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Chat, Question
+from shared.llm.chat import Question
 from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
 from shared.wording import clean, shorten
 from worker.agent.facts.reading import readable
 from worker.agent.model_answers import is_apology
+from worker.agent.model_part import ModelPart
 from worker.agent.model_prompts import fill
 from worker.agent.model_reading import Line, fitting_parts, written
 from worker.agent.room import room_beside
@@ -54,10 +54,6 @@ class SummaryAnswer(BaseModel):
         return self
 
 
-def _mark() -> str:
-    return secrets.token_hex(4)
-
-
 @dataclass(frozen=True)
 class _Task:
     """One span under way."""
@@ -77,22 +73,8 @@ class _Task:
         return None
 
 
-class ModelSummaryAgent(SummaryAgent):
+class ModelSummaryAgent(ModelPart, SummaryAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
-
-    def __init__(
-        self, chat: Chat, name: str, context_tokens: int, timeout_seconds: float, mark: Callable[[], str] = _mark
-    ) -> None:
-        """``mark`` gives an unforeseeable word, so that no message can pretend to end the material."""
-        self._chat = chat
-        self._name = name
-        self._context_tokens = context_tokens
-        self._timeout_seconds = timeout_seconds
-        self._mark = mark
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def summarise(self, span: Span, meter: Meter) -> Digest:
         previous = _fitting(span.previous or "", self._room(span, "") // _PREVIOUS_SHARE)
