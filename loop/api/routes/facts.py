@@ -71,7 +71,13 @@ def list_facts(
         return answer(FactList(facts=_answers(session, rows), cursor=following))
 
 
-@router.post("", status_code=201, response_model=WrittenFact, summary="Write a fact by hand")
+@router.post(
+    "",
+    status_code=201,
+    response_model=WrittenFact,
+    responses={200: {"model": WrittenFact, "description": "It was known already and has one source more."}},
+    summary="Write a fact by hand",
+)
 def write_fact(desk: Writes, app_id: AppInPath, body: WriteFact) -> Response:
     """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
     written = Written(_statement(body.fact), body.category, body.pinned, body.user_id)
