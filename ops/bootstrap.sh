@@ -7,9 +7,9 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 venv="$root/.venv"
 lock_directory="$venv/.bootstrap.lock.d"
-# Settings of the caller's own environments must not leak into this one.
 # Modules are compiled once and kept: otherwise each of the many processes compiles them anew.
 unset PYTHONDONTWRITEBYTECODE
+# Settings of the caller's own environments must not leak into this one.
 unset PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX
 export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 UV_PYTHON_DOWNLOADS=never
 

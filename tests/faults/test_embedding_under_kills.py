@@ -107,6 +107,7 @@ def restart(fleet: Fleet, environments: list[dict[str, str]]) -> None:
     fleet.make_whole()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not is_installed(), reason="there is one embedding model only on this machine")
 def test_a_worker_killed_in_a_change_of_model_finishes_it_without_a_gap(
     fleet: Fleet, request: pytest.FixtureRequest

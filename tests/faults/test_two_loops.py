@@ -118,6 +118,11 @@ def test_a_killed_loop_is_followed_and_its_work_goes_on(
         assert pair.is_settled_exactly()
 
 
+@pytest.mark.parametrize(
+    "database_url",
+    [pytest.param("sqlite", marks=pytest.mark.long), pytest.param("postgres", marks=pytest.mark.postgres)],
+    indirect=True,
+)
 def test_a_frozen_loop_is_followed_after_the_lock_and_stands_by_when_it_thaws(
     tmp_path: Path, database_url: str, own_redis: EmbeddedRedis
 ) -> None:

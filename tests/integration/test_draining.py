@@ -50,6 +50,10 @@ def ends_with(system: System, within: float) -> int:
     return int(system.loop.popen.wait(within))
 
 
+over_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+"""Where it makes no difference which database stands behind."""
+
+
 @pytest.fixture
 def system(tmp_path: Path, database_url: str, own_redis: EmbeddedRedis) -> Iterator[System]:
     env = {"AFTERTHOUGHT_DRAIN_SECONDS": str(DRAIN_SECONDS), "AFTERTHOUGHT_LOG_FORMAT": "json"}
@@ -117,12 +121,14 @@ def test_readiness_turns_false_while_a_slow_request_is_finished(
         assert get_app(session, "notes").name == "Notes"
 
 
+@over_sqlite
 def test_a_request_that_never_ends_is_given_up_when_the_time_is_over(system: System, slow: SlowRequest) -> None:
     system.loop.signal_group(signal.SIGTERM)
     assert ends_with(system, within=DRAIN_SECONDS + STOPPING_SECONDS + 2) == 0
     assert "201" not in slow.answer()
 
 
+@over_sqlite
 def test_a_second_signal_ends_it_at_once(system: System, slow: SlowRequest) -> None:
     system.loop.signal_group(signal.SIGTERM)
     begun = time.monotonic()
@@ -145,6 +151,7 @@ def test_it_ends_in_time_though_the_database_hangs(system: System, slow: SlowReq
     assert "201" not in slow.answer()
 
 
+@over_sqlite
 def test_an_idle_loop_stops_without_delay_and_leaves_the_mandate_free(system: System, database: Database) -> None:
     begun = time.monotonic()
     assert system.loop.stop() == 0

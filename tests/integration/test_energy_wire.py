@@ -169,6 +169,7 @@ def test_a_model_is_not_asked_for_more_than_its_apps_budget_covers(
 
 
 @pytest.mark.integration
+@pytest.mark.long
 def test_an_idle_loop_with_a_model_asks_it_nothing(
     sqlite_url: str, tmp_path: Path, own_redis: EmbeddedRedis, server: OllamaServer
 ) -> None:
