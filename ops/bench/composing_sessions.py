@@ -22,6 +22,7 @@ from shared.db.schema import migrate
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.compositions.allocating import Strategy
 from shared.sessions.models import Making
+from shared.telemetry.logging import configure_logging
 from tests.support.composing import Shop, open_shop
 from tests.support.house import House
 
@@ -159,6 +160,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder of recorded sessions")
     parser.add_argument("--smallest", action="store_true", help="one composition only")
     given = parser.parse_args()
+    configure_logging("error", "console", "bench")
     why = missing(given.data)
     if why is not None:
         sys.exit(why)
