@@ -40,7 +40,22 @@ class Project(Base):
     """A working folder whose sessions an app has registered."""
 
     __tablename__ = "projects"
-    __table_args__ = (UniqueConstraint("app_id", "project_id"), {"sqlite_autoincrement": True})
+    __table_args__ = (
+        UniqueConstraint("app_id", "project_id"),
+        Index(
+            "ix_projects_unwritten",
+            "key",
+            postgresql_where=text("written_revision <> revision"),
+            sqlite_where=text("written_revision <> revision"),
+        ),
+        Index(
+            "ix_projects_scanned_at",
+            "scanned_at",
+            postgresql_where=text("source_folder IS NOT NULL"),
+            sqlite_where=text("source_folder IS NOT NULL"),
+        ),
+        {"sqlite_autoincrement": True},
+    )
 
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
@@ -253,7 +268,16 @@ class Composition(Base):
     """A context built from several sessions within a budget."""
 
     __tablename__ = "compositions"
-    __table_args__ = (UniqueConstraint("project_key", "name"), {"sqlite_autoincrement": True})
+    __table_args__ = (
+        UniqueConstraint("project_key", "name"),
+        Index(
+            "ix_compositions_working",
+            "key",
+            postgresql_where=text("state = 'working'"),
+            sqlite_where=text("state = 'working'"),
+        ),
+        {"sqlite_autoincrement": True},
+    )
 
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     composition_id: Mapped[str] = mapped_column(String(40), unique=True)

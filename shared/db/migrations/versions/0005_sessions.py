@@ -37,6 +37,22 @@ def upgrade() -> None:
         sa.UniqueConstraint("app_id", "project_id", name=op.f("uq_projects_app_id_project_id")),
         sqlite_autoincrement=True,
     )
+    op.create_index(
+        "ix_projects_unwritten",
+        "projects",
+        ["key"],
+        unique=False,
+        postgresql_where=sa.text("written_revision <> revision"),
+        sqlite_where=sa.text("written_revision <> revision"),
+    )
+    op.create_index(
+        "ix_projects_scanned_at",
+        "projects",
+        ["scanned_at"],
+        unique=False,
+        postgresql_where=sa.text("source_folder IS NOT NULL"),
+        sqlite_where=sa.text("source_folder IS NOT NULL"),
+    )
     op.create_table(
         "session_changes",
         sa.Column("key", BigKey, autoincrement=True, nullable=False),
@@ -89,6 +105,14 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_compositions_app_id"), "compositions", ["app_id"], unique=False)
     op.create_index(op.f("ix_compositions_job_id"), "compositions", ["job_id"], unique=False)
+    op.create_index(
+        "ix_compositions_working",
+        "compositions",
+        ["key"],
+        unique=False,
+        postgresql_where=sa.text("state = 'working'"),
+        sqlite_where=sa.text("state = 'working'"),
+    )
     op.create_table(
         "recorded_sessions",
         sa.Column("key", BigKey, autoincrement=True, nullable=False),
