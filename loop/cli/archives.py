@@ -26,7 +26,10 @@ def export_app(
     app: AppArgument,
     file: Annotated[Path | None, typer.Option("-o", "--output", help="Where to; else standard output.")] = None,
 ) -> None:
-    """Write everything of an app as JSON: conversations, memories, facts, history."""
+    """Write everything of an app as JSON: conversations, memories, facts, history.
+
+    Recorded sessions go by project: `afterthought sessions export`.
+    """
     text = json.dumps(call.service.get(route("apps", app, "export")), ensure_ascii=False, indent=2) + "\n"
     if file is None:
         sys.stdout.write(text)

@@ -36,7 +36,14 @@ def doctor(call: Invocation) -> None:
 
 def _examine(call: Invocation) -> list[Finding]:
     # What examines brings the clients of everything there is, which --help does without.
-    from loop.cli.checks.machine import check_clock, check_disk, check_home, check_python, read_or_find_wrong
+    from loop.cli.checks.machine import (
+        check_clock,
+        check_disk,
+        check_home,
+        check_python,
+        check_sessions,
+        read_or_find_wrong,
+    )
     from loop.cli.checks.running import check_service
     from loop.cli.checks.stores import check_database, check_embedding, check_models, check_redis
     from shared.clock import SystemClock  # as above
@@ -49,6 +56,7 @@ def _examine(call: Invocation) -> list[Finding]:
     return [
         *findings,
         *check_home(settings.home),
+        check_sessions(settings.sessions_path),
         check_disk(settings.home),
         check_clock(now, settings.home),
         *check_database(settings.database),

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from loop.cli.checks.finding import Finding, Health
-from loop.cli.checks.machine import check_clock, check_disk, check_home, check_names, check_python, names_given
+from loop.cli.checks.machine import (
+    check_clock,
+    check_disk,
+    check_home,
+    check_names,
+    check_python,
+    check_sessions,
+    names_given,
+)
 from loop.cli.checks.stores import check_database, check_embedding, check_models, check_redis
 from loop.embedded_redis import EmbeddedRedis, free_port
 from shared.db.engine import Database
@@ -62,6 +70,14 @@ def test_the_home_is_its_owners_alone(
     found = worst(check_home(tmp_path / "home"))
     assert found.health is health
     assert word in (found.mend or "")
+
+
+def test_the_store_of_sessions_must_be_a_folder_that_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "store").mkdir()
+    found = {name: check_sessions(tmp_path / name) for name in ("file", "store", "nothing")}
+    assert [one.health for one in found.values()] == [Health.FAIL, Health.OK, Health.OK]
+    assert "AFTERTHOUGHT_SESSIONS_DIR" in (found["file"].mend or "")
 
 
 def test_a_variable_that_nobody_reads_is_told_with_the_one_that_was_meant() -> None:

@@ -68,12 +68,19 @@ def check_home(home: Path) -> list[Finding]:
         return [_creatable(home)]
     if not home.is_dir():
         return [fail("home", f"{home} is not a directory", "Set AFTERTHOUGHT_HOME to a directory.")]
-    try:
-        with tempfile.TemporaryFile(dir=home):
-            pass
-    except OSError as error:
-        return [fail("home", f"{home}: {error.strerror}", f"Make it writable: chmod u+rwx {home}")]
+    unwritable = _unwritable("home", home)
+    if unwritable is not None:
+        return [unwritable]
     return [_private(home, "700"), *(_private(path, "600") for path in [home / "admin_token"] if path.exists())]
+
+
+def check_sessions(store: Path) -> Finding:
+    """Look at the folder of recorded sessions: writable, or yet to be made."""
+    if not store.exists():
+        return ok("sessions", f"{store} will be made with the first session")
+    if not store.is_dir():
+        return fail("sessions", f"{store} is not a directory", "Set AFTERTHOUGHT_SESSIONS_DIR to a directory.")
+    return _unwritable("sessions", store) or ok("sessions", f"{store} can be written")
 
 
 def check_disk(home: Path) -> Finding:
@@ -96,6 +103,15 @@ def check_clock(now: datetime, home: Path) -> Finding:
         written = datetime.fromtimestamp(database.stat().st_mtime, UTC)
         return warn("clock", f"{found}, but the database was written at {written:%Y-%m-%d %H:%M:%S}", mend)
     return ok("clock", found)
+
+
+def _unwritable(what: str, folder: Path) -> Finding | None:
+    """Return what keeps a folder from being written to, if anything does."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        return fail(what, f"{folder}: {error.strerror}", f"Make it writable: chmod u+rwx {folder}")
 
 
 def _creatable(home: Path) -> Finding:
