@@ -107,7 +107,7 @@ AppInPath = Annotated[str, Path(alias="appId", pattern=APP_ID_PATTERN, examples=
 ConversationInPath = Annotated[str, Path(alias="conversationId", pattern=ID_PATTERN)]
 AppAsked = Annotated[str, Depends(_app_asked)]
 ProjectInPath = Annotated[str, Path(alias="projectId", pattern=FILE_ID_PATTERN, examples=["-home-ada-kites"])]
-RecordedInPath = Annotated[str, Path(alias="sessionId", pattern=FILE_ID_PATTERN)]
+SessionInPath = Annotated[str, Path(alias="sessionId", pattern=ID_PATTERN)]
 MemoryInPath = Annotated[int, Path(alias="memoryId", ge=1, le=LARGEST_INTEGER)]
 JobInPath = Annotated[str, Path(alias="jobId", pattern=ID_PATTERN)]
 LimitInQuery = Annotated[int, Query(ge=1, le=200, description="Most items to return.")]

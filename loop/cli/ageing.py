@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.compositions import NeededProject
 from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
 from loop.cli.output import Columns, at, card, moment, plain, table
-from loop.cli.sessions import group, memory
+from loop.cli.sessions import NeededProject, group, memory
 from shared.errors import Invalid
 
 _VERSION_COLUMNS: Columns = {

@@ -13,10 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, YesOption, command, confirm
 from loop.cli.output import Columns, at, card, moment, plain, progress_terminal, table
-from loop.cli.sessions import ProjectOption, group, memory
+from loop.cli.sessions import NeededProject, ProjectOption, group, memory
 from shared.errors import Conflict, Invalid
 
-NeededProject = Annotated[str, typer.Option("--project", help="The project's id.", show_default=False)]
 CompositionArgument = Annotated[str, typer.Argument(metavar="COMPOSITION", help="The composition's id.")]
 NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is there.")]
 _POLL_SECONDS = 0.3

@@ -13,11 +13,10 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from loop.cli.compositions import NeededProject
 from loop.cli.following import follow
 from loop.cli.invocation import AppArgument, Invocation, LimitOption, command
 from loop.cli.output import Columns, card, progress_terminal, table
-from loop.cli.sessions import group, memory
+from loop.cli.sessions import NeededProject, group, memory
 from shared.errors import Configuration
 
 MemoryArgument = Annotated[str, typer.Argument(metavar="MEMORY", help="The semantic memory's id.")]

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from loop.cli.compositions import NeededProject
 from loop.cli.invocation import AppArgument, Invocation, LimitOption, command
 from loop.cli.output import Columns, at, table
-from loop.cli.sessions import ProjectOption, SessionArgument, group, memory
+from loop.cli.sessions import NeededProject, ProjectOption, SessionArgument, group, memory
 
 FilesOption = Annotated[list[str] | None, typer.Option("--file", help="A file it touched; may be given again.")]
 TopicsOption = Annotated[list[str] | None, typer.Option("--topic", help="What it is about; may be given again.")]

@@ -21,6 +21,7 @@ group = typer.Typer(
 )
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
 ProjectOption = Annotated[str | None, typer.Option("--project", help="The project's id.")]
+NeededProject = Annotated[str, typer.Option("--project", help="The project's id.", show_default=False)]
 MEDIA_TYPE = "application/x-ndjson"
 _NOT_SEEN_THERE = {"denied", "no_such_file", "unreadable"}
 """Why a service that cannot read a path is sent the file instead."""
@@ -153,7 +154,7 @@ def sync_session(
 def scan_project(
     call: Invocation,
     app: AppArgument,
-    project: Annotated[str, typer.Option("--project", help="The project's id.", show_default=False)],
+    project: NeededProject,
 ) -> None:
     """Look through a project's folder until everything in it is registered and synced."""
     total: dict[str, Any] = {"registered": [], "synced": []}

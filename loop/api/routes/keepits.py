@@ -8,9 +8,8 @@ from fastapi import APIRouter, Path, Response
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import AppAsked, CursorInQuery, LimitInQuery, Reads, Writes
+from loop.api.dependencies import AppAsked, CursorInQuery, LimitInQuery, Reads, SessionInPath, Writes
 from loop.api.routes.projects import shown
-from loop.api.routes.sessions import SessionInPath
 from loop.api.schemas.keepits import DecayPreview, MarkerItem, MarkerList, PreviewDecay, PreviewedMarker, Weigh
 from loop.api.schemas.projects import MarkerProblemItem
 from loop.api.writes import Done

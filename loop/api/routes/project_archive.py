@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from loop.api import uploads
 from loop.api.bodies import ARCHIVE_TYPE, is_streamed
-from loop.api.dependencies import FILE_ID_PATTERN, AppAsked, Desk, Reads, Writes
-from loop.api.routes.projects import ProjectInPath, shown
+from loop.api.dependencies import FILE_ID_PATTERN, AppAsked, Desk, ProjectInPath, Reads, Writes
+from loop.api.routes.projects import shown
 from loop.api.schemas.project_archive import ImportedProject
 from loop.api.writes import Done
 from shared.apps.queries import get_app

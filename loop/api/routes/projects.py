@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import AppAsked, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.dependencies import AppAsked, CursorInQuery, Desk, LimitInQuery, ProjectInPath, Reads, Writes
 from loop.api.schemas.projects import (
-    PROJECT_ID_PATTERN,
     ChangeLine,
     ChangeList,
     ChangeProject,
@@ -29,7 +28,6 @@ from shared.sessions.registry import leaving, projects
 from shared.sessions.registry.scanning import Scanner
 
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
-ProjectInPath = Annotated[str, Path(alias="projectId", pattern=PROJECT_ID_PATTERN)]
 _PROJECTS, _CHANGES = "projects", "session-changes"
 _FOLDERS = "name folders on the machine of the service"
 _MOST_FILES = 100

@@ -8,15 +8,24 @@ from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import AwareDatetime, ValidationError
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, uploads
 from loop.api.bodies import STREAMED_TYPES, is_streamed
-from loop.api.dependencies import AppAsked, CursorInQuery, Desk, LimitInQuery, Reads, Writes
-from loop.api.routes.projects import ProjectInPath, shown
+from loop.api.dependencies import (
+    AppAsked,
+    CursorInQuery,
+    Desk,
+    LimitInQuery,
+    ProjectInPath,
+    Reads,
+    SessionInPath,
+    Writes,
+)
+from loop.api.routes.projects import shown
 from loop.api.schemas.projects import (
     DeletedSession,
     DeletedSessions,
@@ -32,7 +41,6 @@ from loop.api.schemas.projects import (
 from loop.api.writes import Done
 from shared.apps.queries import get_app
 from shared.causes import BY_HAND
-from shared.contracts.values import ID_PATTERN
 from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
@@ -44,7 +52,6 @@ from shared.sessions.registry.leaving import Left
 from shared.sessions.registry.registering import ORIGINAL_CHANGED, Work
 
 router = APIRouter(prefix="/api/memory", tags=["Sessions"])
-SessionInPath = Annotated[str, Path(alias="sessionId", pattern=ID_PATTERN)]
 _SESSIONS = "sessions"
 _MOST_FILES = 200
 _TRANSCRIPT = {"schema": {"type": "string", "format": "binary"}}

@@ -16,7 +16,7 @@ from loop.api.dependencies import (
     JobInPath,
     LimitInQuery,
     Reads,
-    RecordedInPath,
+    SessionInPath,
     Writes,
 )
 from loop.api.schemas.jobs import JobAnswer
@@ -64,7 +64,7 @@ Format = Annotated[
 
 @router.get("/sessions/{sessionId}/versions", response_model=VersionList, summary="List versions")
 def list_versions(
-    desk: Reads, app_id: AppAsked, session_id: RecordedInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+    desk: Reads, app_id: AppAsked, session_id: SessionInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> VersionList:
     """List the versions of a session that are whole, newest first, and the one that is being made."""
     before = cursors.decode_number(_VERSIONS, cursor)
@@ -88,7 +88,7 @@ def list_versions(
     summary="Compress a session",
 )
 def make_version(
-    desk: Writes, app_id: AppAsked, session_id: RecordedInPath, body: MakeVersion | None = None
+    desk: Writes, app_id: AppAsked, session_id: SessionInPath, body: MakeVersion | None = None
 ) -> Response:
     """Ask for a version of a session, or with `dryRun` only for what would come of it."""
     wanted = body or MakeVersion()
@@ -121,7 +121,7 @@ def make_version(
     summary="Read a version",
 )
 def read_version(
-    desk: Reads, app_id: AppAsked, session_id: RecordedInPath, version_id: VersionInPath, format_: Format = "json"
+    desk: Reads, app_id: AppAsked, session_id: SessionInPath, version_id: VersionInPath, format_: Format = "json"
 ) -> Response:
     """Read what a version says: as Markdown, or as a transcript that tools can go on with; these count as a use."""
     with desk.read() as session:
@@ -139,7 +139,7 @@ def read_version(
 
 
 @router.delete("/sessions/{sessionId}/versions/{versionId}", response_model=VersionRemoved, summary="Remove a version")
-def remove_version(desk: Writes, app_id: AppAsked, session_id: RecordedInPath, version_id: VersionInPath) -> Response:
+def remove_version(desk: Writes, app_id: AppAsked, session_id: SessionInPath, version_id: VersionInPath) -> Response:
     """Remove a version that nothing uses, with its files; the session and its other versions stay."""
 
     def work(session: Session) -> Done:

@@ -13,7 +13,6 @@ from shared.sessions.models import Project, RecordedSession, SessionChange, Sess
 from shared.sessions.registry.projects import ProjectChange, ProjectSettings
 from shared.sessions.registry.scanning import Scan
 
-PROJECT_ID_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$"
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
 _ServerPath = Annotated[
     str, Field(pattern=_ABSOLUTE, max_length=4000, description="An absolute path on the machine of the service.")
