@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound, Purged
+from shared.sessions.archive import checking
 from shared.sessions.archive.checking import checked
 from shared.sessions.archive.document import CHECKSUMS, DOCUMENT
 from shared.sessions.archive.packing import packed
 from shared.sessions.archive.unpacking import Destination, take_in
-from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionChange
-from shared.sessions.queries import find_project, get_project, markers_of
+from shared.sessions.models import Composition, KeepitMarker, Project, RecordedSession, SessionChange
+from shared.sessions.queries import find_project, get_project, get_session, markers_of
 from shared.sessions.registry.intake import Bounds
 from shared.sessions.semantic.learning import keep
 from shared.sessions.semantic.material import Proposal
@@ -58,7 +59,14 @@ def export(shop: Shop, app_id: str = "notes", project_id: str = PROJECT) -> byte
         return path.read_bytes()
 
 
-def bring(shop: Shop, content: bytes, app_id: str = "elsewhere", project_id: str = PROJECT, epoch: int = 0) -> Project:
+def bring(
+    shop: Shop,
+    content: bytes,
+    app_id: str = "elsewhere",
+    project_id: str = PROJECT,
+    epoch: int = 0,
+    keeps_origins: bool = True,
+) -> Project:
     upload = shop.store.unfinished(app_id)
     shop.store.make_folder(upload.parent)
     upload.write_bytes(content)
@@ -69,7 +77,7 @@ def bring(shop: Shop, content: bytes, app_id: str = "elsewhere", project_id: str
 
     try:
         with checked(shop.store, app_id, upload, BOUNDS, MOST) as found:
-            to = Destination(app_id, project_id, epoch)
+            to = Destination(app_id, project_id, epoch, keeps_origins)
             return take_in(shop.house.database, shop.store, to, found, shop.cause("import"), carry)
     finally:
         upload.unlink()
@@ -209,6 +217,13 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         _wrong(lambda said: said["sessions"][0]["versions"].append(said["sessions"][0]["versions"][0])), DOCUMENT,
     ),
     "a version number to come": (_wrong(lambda said: said["sessions"][0].update(nextVersion=1)), DOCUMENT),
+    "a version under another one's name": (
+        _wrong(lambda said: said["sessions"][0]["versions"][0].update(file="v007_uniform-minimal_1k")), DOCUMENT,
+    ),
+    "half a version": (_wrong(lambda said: said["sessions"][0]["versions"][0]["digests"].pop("jsonl")), DOCUMENT),
+    "a time before all others": (
+        _wrong(lambda said: said["project"].update(createdAt="0001-01-01T00:00:00+14:00")), DOCUMENT,
+    ),
     "a part of a session that is not there": (
         _wrong(lambda said: said["compositions"][0]["components"][0].update(sessionId="three")), DOCUMENT,
     ),
@@ -242,6 +257,26 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(sh
     assert len(buffer.getvalue()) < MOST / 100
     with pytest.raises(Limit):
         bring(shop, buffer.getvalue())
+
+
+def test_a_list_of_parts_that_would_fill_the_memory_is_not_read(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "_MOST_READ_BYTES", 4096)
+    with pytest.raises(Invalid) as refused:
+        bring(shop, zipped({f"part{number}": b"" for number in range(100)}))
+    assert refused.value.code == "bad_archive"
+
+
+def test_only_where_an_admin_says_so_sessions_are_synced_from_where_an_archive_says_they_come_from(shop: Shop) -> None:
+    fill(shop)
+    content = changed(export(shop), lambda said: said["sessions"][0].update(originalFile="/etc/passwd"))
+    for keeps_origins, origin in ((False, None), (True, "/etc/passwd")):
+        project_id = f"keeps-{keeps_origins}"
+        bring(shop, content, project_id=project_id, keeps_origins=keeps_origins)
+        with shop.house.database.write() as session:
+            recorded = get_session(session, "elsewhere", "one")
+            assert recorded.original_file == origin
+            session.execute(delete(Composition).where(Composition.app_id == "elsewhere"))
+            session.delete(get_project(session, "elsewhere", project_id))
 
 
 def test_files_go_again_where_the_rows_do_not_come_to_be(shop: Shop) -> None:

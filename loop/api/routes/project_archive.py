@@ -18,6 +18,7 @@ from loop.api.dependencies import FILE_ID_PATTERN, AppAsked, Desk, ProjectInPath
 from loop.api.routes.projects import shown
 from loop.api.schemas.project_archive import ImportedProject
 from loop.api.writes import Done
+from shared.apps.models import Scope
 from shared.apps.queries import get_app
 from shared.causes import BY_HAND
 from shared.errors import Invalid
@@ -82,7 +83,8 @@ def _import(desk: Desk, app_id: str, project_id: str | None, path: FilePath) -> 
     loop = desk.loop
     epoch, most = _epoch(desk, app_id), loop.settings.sessions_cache_mb * _MB
     with checked(loop.store, app_id, path, loop.registrar.bounds, most) as found:
-        to = Destination(app_id, project_id or found.archive.project.project_id, epoch)
+        is_admins = desk.caller.scope is Scope.ADMIN
+        to = Destination(app_id, project_id or found.archive.project.project_id, epoch, keeps_origins=is_admins)
 
         def carry(work: Work) -> Response:
             return desk.write(lambda session: _imported(desk, session, work, found))

@@ -6,6 +6,7 @@ should have, and every transcript readable. What is unpacked lies in the cache u
 
 from __future__ import annotations
 
+import io
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ from shared.sessions.transcripts.overview import overview_of
 
 MOST_MEMBERS = 50_000
 _MOST_DOCUMENT_BYTES = 64 * 2**20
+_MOST_READ_BYTES = 32 * 2**20
+"""At once; the list of all parts is, and takes a multiple of it in memory."""
 _ENCRYPTED = 0x1
 BAD_ARCHIVE = "bad_archive"
 _BROKEN = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
@@ -65,10 +68,20 @@ def checked(store: Store, app_id: str, path: Path, bounds: Bounds, most_bytes: i
             one.unlink(missing_ok=True)
 
 
+class _Sparing(io.FileIO):
+    """A file that is not read in one piece where that would fill the memory."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return some bytes. Raises: BadZipFile."""
+        if size is not None and size > _MOST_READ_BYTES:
+            raise BadZipFile("its list of parts is too long")
+        return super().read(size)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[ZipFile]:
     try:
-        with ZipFile(path) as file:
+        with _Sparing(path) as source, ZipFile(source) as file:
             yield file
     except _BROKEN as error:
         raise _bad("the file", f"it is no zip file, or a damaged one ({type(error).__name__})") from None

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER, JsonObject, Words
+from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
 from shared.sessions.ageing.rules import AutoDecay, Retention
 from shared.sessions.compositions.asking import NAME_PATTERN, CompositionAsked
 from shared.sessions.compressions.asking import CompressionSettings, TierPreset
@@ -69,7 +69,7 @@ class ArchivedProject(_Part):
     original_path: Annotated[Words, Field(max_length=4096)]
     display_name: _Name
     settings: ArchivedSettings
-    created_at: AwareDatetime
+    created_at: Moment
 
 
 class ArchivedWeight(_Part):
@@ -78,7 +78,7 @@ class ArchivedWeight(_Part):
     marker_id: Annotated[Words, Field(max_length=40)]
     weight: _Weight
     overridden_by: _Name | None = None
-    overridden_at: AwareDatetime | None = None
+    overridden_at: Moment | None = None
 
 
 class ArchivedVersion(_Part):
@@ -102,9 +102,9 @@ class ArchivedVersion(_Part):
     digests: dict[Literal["md", "jsonl"], _SHA]
     fates: dict[Annotated[str, Field(max_length=40)], bool]
     """By marker: whether it survived."""
-    created_at: AwareDatetime
-    finished_at: AwareDatetime | None = None
-    last_used: AwareDatetime | None = None
+    created_at: Moment
+    finished_at: Moment | None = None
+    last_used: Moment | None = None
     uses: _Count
 
 
@@ -115,7 +115,7 @@ class ArchivedSession(_Part):
     original_file: Annotated[Words, Field(max_length=4096)] | None
     size_bytes: _Size
     sha256: _SHA
-    registered_at: AwareDatetime
+    registered_at: Moment
     next_version: Annotated[int, Field(ge=1, le=10**9)]
     weights: list[ArchivedWeight]
     versions: list[ArchivedVersion]
@@ -125,6 +125,9 @@ class ArchivedSession(_Part):
         numbers = [one.number for one in self.versions]
         if len(set(numbers)) < len(numbers) or any(number >= self.next_version for number in numbers):
             raise ValueError(f"session {self.session_id}: its version numbers are not unique and below nextVersion")
+        for one in self.versions:
+            if not one.file.startswith(f"v{one.number:03d}_") or set(one.digests) != set(ENDINGS):
+                raise ValueError(f"session {self.session_id}: version {one.number} does not have two files of its own")
         return self
 
 
@@ -150,9 +153,9 @@ class ArchivedComposition(_Part):
     digests: dict[Literal["md", "jsonl"], _SHA]
     used_in_sessions: list[_Id]
     asked_by: _Name
-    created_at: AwareDatetime
-    finished_at: AwareDatetime | None = None
-    last_used: AwareDatetime | None = None
+    created_at: Moment
+    finished_at: Moment | None = None
+    last_used: Moment | None = None
     uses: _Count
     components: list[ArchivedComponent]
 
@@ -173,9 +176,9 @@ class ArchivedMemory(_Part):
     confidence: Annotated[float, Field(ge=0, le=1)]
     verdict: Verdict
     decided_by: _Name | None = None
-    decided_at: AwareDatetime | None = None
+    decided_at: Moment | None = None
     agent: _Name
-    extracted_at: AwareDatetime
+    extracted_at: Moment
     sources: list[ArchivedSource]
 
 
@@ -189,7 +192,7 @@ class ArchivedChange(_Part):
     reason: _Reason
     before: JsonObject
     after: JsonObject
-    at: AwareDatetime
+    at: Moment
 
 
 class ProjectArchive(_Part):

@@ -70,6 +70,9 @@ class Destination:
     project_id: str
     epoch: int
     """Of the app when this was begun."""
+    keeps_origins: bool = False
+    """Whether sessions may be synced from the files they say they come from: only where an admin says so, as anybody
+    can write the path of any file into an archive."""
 
 
 @dataclass
@@ -180,7 +183,8 @@ def _write(session: Session, to: Destination, checked: Checked, cause: Cause) ->
 def _enter(
     session: Session, to: Destination, checked: Checked, one: ArchivedSession, keys: _Keys, cause: Cause
 ) -> None:
-    intake = replace(checked.intakes[one.session_id], original_file=one.original_file)
+    origin = one.original_file if to.keeps_origins else None
+    intake = replace(checked.intakes[one.session_id], original_file=origin)
     recorded = enter(session, Place(to.app_id, to.project_id, one.session_id, to.epoch), intake, cause)
     recorded.registered_at, recorded.next_version = one.registered_at, one.next_version
     markers = {marker.marker_id: marker for marker in markers_of(session, recorded.key)}
