@@ -134,8 +134,9 @@ def test_two_records_glued_on_one_line_are_both_read(tmp_path: Path) -> None:
         (b'{"a": "\xff"}', "not UTF-8"),
         (b'{"a":' * 100_000, "not JSON"),
         (b'{"a": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b'{"a":' + b"[" * 300 + b'"\\u0000"' + b"]" * 300 + b"}", "nested deeper than 200"),
     ],
-    ids=["cut", "string", "array", "NaN", "bytes", "deep", "huge number"],
+    ids=["cut", "string", "array", "NaN", "bytes", "deep", "huge number", "deeper than is gone into"],
 )
 def test_a_bad_line_is_counted_and_the_others_are_read(tmp_path: Path, line: bytes, reason: str) -> None:
     path = tmp_path / "s.jsonl"
@@ -143,6 +144,13 @@ def test_a_bad_line_is_counted_and_the_others_are_read(tmp_path: Path, line: byt
     assert bad(path) == [reason]
     assert [turn.text for turn in read_turns(path)] == ["a", "b"]
     assert overview_of(path, "s1").counts["badLines"] == 1
+
+
+def test_a_number_larger_than_any_stays_text_that_can_be_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(lines(next(tool("Read", {"limit": 7}, "", 1))).replace(b"7", b"-1e999"))
+    (turn,) = read_turns(path)
+    assert turn.tool_input == {"limit": "-1e999"} == json.loads(turn.text)
 
 
 def test_what_neither_utf8_nor_a_database_takes_is_replaced(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ The last line may still be being written: without its newline it counts only whe
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +20,8 @@ MOST_LINE_BYTES = 64 * 2**20
 _STEP = 2**16
 _ESCAPED = (b"\\u0000", b"\\ud", b"\\uD", b"\x00")
 """Where these stand, a text can hold what neither UTF-8 nor a database takes."""
+_MOST_DEPTH = 200
+"""So that a line is a record or none by itself, however deep in its calls the process is that reads it."""
 _REPLACED = str.maketrans(dict.fromkeys([0, *range(0xD800, 0xE000)], "�"))
 
 
@@ -109,6 +112,9 @@ def _parsed(line: Line, text: str, is_odd: bool) -> Iterator[Record | BadLine]:
         if not isinstance(value, dict):
             yield BadLine(line.number, line.offset, "not a JSON object")
             return
+        if text.count("[") + text.count("{") > _MOST_DEPTH and _is_deep(value):
+            yield BadLine(line.number, line.offset, f"nested deeper than {_MOST_DEPTH}")
+            return
         fields = _cleaned(value) if is_odd else value
         kind = fields.get("type")
         yield Record(line.number, line.offset, kind if isinstance(kind, str) else "", fields)
@@ -121,11 +127,30 @@ def _next(text: str, position: int) -> int:
     return position
 
 
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_MOST_DEPTH):
+        level = [inner for one in level for inner in _inside(one)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
 def _refused(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refused)
+def _number(text: str) -> float | str:
+    """Return a number; what is larger than any stays the text it is, as it could not be written as a number again."""
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refused, parse_float=_number)
 
 
 def _cleaned(value: Any) -> Any:
