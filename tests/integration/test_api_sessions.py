@@ -281,6 +281,7 @@ def test_marked_parts_and_sessions_are_listed_page_by_page_and_by_what_is_asked_
     assert listed() == ["s2", "s1"] and listed(marked=True) == ["s1"] and listed(marked=False) == ["s2"]
     assert listed(file="/home/me/app/a.py") == ["s2"] and listed(projectId="none") == []
     assert listed(since="2026-01-15T00:00:00Z") == ["s2"] and listed(until="2026-01-15T00:00:00Z") == ["s1"]
+    api.refused(422, "GET", "/api/memory/sessions", params=CHAT | {"since": "0001-01-01T00:00:00+14:00"})
     api.refused(404, "GET", "/api/memory/projects/none/sessions", params=CHAT)
     first = api.ask("GET", "/api/memory/sessions", params=CHAT | {"limit": 1})
     assert first["cursor"] and listed(cursor=first["cursor"]) == ["s1"]

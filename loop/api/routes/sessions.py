@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import AwareDatetime, ValidationError
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, uploads
@@ -41,6 +41,7 @@ from loop.api.schemas.projects import (
 from loop.api.writes import Done
 from shared.apps.queries import get_app
 from shared.causes import BY_HAND
+from shared.contracts.values import Moment
 from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
@@ -83,8 +84,8 @@ def list_sessions(
     app_id: AppAsked,
     project_id: Annotated[str | None, Query(alias="projectId", max_length=200)] = None,
     file: Annotated[str | None, Query(max_length=500, description="Only those that touched this file.")] = None,
-    since: Annotated[AwareDatetime | None, Query(description="Only those that went on then or later.")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Only those that had begun then.")] = None,
+    since: Annotated[Moment | None, Query(description="Only those that went on then or later.")] = None,
+    until: Annotated[Moment | None, Query(description="Only those that had begun then.")] = None,
     marked: Annotated[bool | None, Query(description="Only those with, or without, marked parts.")] = None,
     limit: LimitInQuery = 50,
     cursor: CursorInQuery = None,
