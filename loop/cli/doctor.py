@@ -44,8 +44,8 @@ def _examine(call: Invocation) -> list[Finding]:
         check_sessions,
         read_or_find_wrong,
     )
-    from loop.cli.checks.running import check_service
-    from loop.cli.checks.stores import check_database, check_embedding, check_models, check_redis
+    from loop.cli.checks.running import check_service  # as above
+    from loop.cli.checks.stores import check_database, check_embedding, check_models, check_redis  # as above
     from shared.clock import SystemClock  # as above
 
     settings, findings = read_or_find_wrong()
