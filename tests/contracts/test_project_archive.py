@@ -142,6 +142,15 @@ def test_what_went_in_comes_out_the_same(shop: Shop) -> None:
     }
 
 
+def test_a_session_that_was_uploaded_arrives_as_well(shop: Shop) -> None:
+    shop.register("one")
+    with shop.house.database.write() as session:
+        get_session(session, "notes", "one").original_file = None
+    bring(shop, export(shop))
+    with shop.house.database.read() as session:
+        assert get_session(session, "elsewhere", "one").original_file is None
+
+
 def test_an_override_and_the_fates_of_marks_arrive(shop: Shop) -> None:
     fill(shop)
     bring(shop, export(shop), project_id="other-name")

@@ -112,7 +112,7 @@ class ArchivedSession(_Part):
     """A session; its copy is beside it."""
 
     session_id: _Id
-    original_file: Annotated[Words, Field(max_length=4096)] | None
+    original_file: Annotated[Words, Field(max_length=4096)] | None = None
     size_bytes: _Size
     sha256: _SHA
     registered_at: Moment
