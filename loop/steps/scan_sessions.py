@@ -61,13 +61,13 @@ class ScanSessions:
             self._looking.join(seconds)
 
     def look(self, due: Sequence[Project]) -> None:
-        """Look through folders, one after the other."""
+        """Look through folders, one after the other; one that fails keeps no other waiting."""
         room = _MOST_FILES
-        try:
-            for project in due:
+        for project in due:
+            try:
                 room -= self._scan(project, room) if room > 0 else 0
-        except (AfterthoughtError, OSError) as error:
-            get_logger().warning("scan_failed", error=type(error).__name__, why=str(error))
+            except (AfterthoughtError, OSError) as error:
+                get_logger().warning("scan_failed", error=type(error).__name__, why=str(error))
 
     def _due(self) -> Sequence[Project]:
         with self._database.read() as session:

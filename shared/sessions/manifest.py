@@ -17,7 +17,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.db.transactions import Transactions
-from shared.errors import Transient
+from shared.errors import AfterthoughtError
 from shared.sessions import decay, queries
 from shared.sessions.compositions.record import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
 from shared.sessions.compressions.asking import MOST_DISTANCE, Aggressiveness, TierPreset
@@ -62,7 +62,7 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
             _write_files(store, app_id, project_id, shown)
             _mark_written(database, shown)
         return True
-    except (OSError, Transient) as error:
+    except (OSError, AfterthoughtError) as error:
         get_logger().warning("manifest_not_written", app_id=app_id, project_id=project_id, error=type(error).__name__)
         return False
 
@@ -252,14 +252,14 @@ def _write_files(store: Store, app_id: str, project_id: str, shown: _Shown) -> N
     for session_id, versions in shown.versions.items():
         path = store.versions_folder(app_id, project_id, session_id) / "versions.json"
         if versions["versions"] or path.exists():
-            store.write_json(path, versions)
+            _write_changed(store, path, versions)
     for made in shown.manifest["compositions"].values():
         _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)
     store.write_json(store.manifest(app_id, project_id), shown.manifest)
 
 
 def _write_changed(store: Store, path: Path, value: Any) -> None:
-    if not path.exists() or path.read_text("utf-8") != as_json(value):
+    if not path.exists() or path.read_bytes() != as_json(value).encode():
         store.write_json(path, value)
 
 

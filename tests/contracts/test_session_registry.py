@@ -461,6 +461,7 @@ def test_a_folder_is_looked_through_and_what_is_refused_waits_until_it_changes(s
     write(folder / "b.jsonl", user("Two", "2"))
     (folder / "foreign.jsonl").write_text("{\n}\n")
     (folder / "bad name.jsonl").write_text("x")
+    (folder / os.fsdecode(b"no\xfftext.jsonl")).write_text("x")
     (folder / "notes.txt").write_text("x")
     scanner = scanned(shelf, folder)
 
@@ -473,12 +474,12 @@ def test_a_folder_is_looked_through_and_what_is_refused_waits_until_it_changes(s
     assert (second.registered, second.unchanged, sorted(second.refused)) == (
         ["b"],
         1,
-        ["bad name.jsonl", "foreign.jsonl"],
+        ["bad name.jsonl", "foreign.jsonl", "no\ufffdtext.jsonl"],
     )
     assert "foreign.jsonl is not a recorded session" in second.refused["foreign.jsonl"]
     write(folder / "a.jsonl", user("One", "1"), user("More", "3"))
     third = scan(1)
-    assert (third.synced, third.left, sorted(third.refused)) == (["a"], 0, ["bad name.jsonl", "foreign.jsonl"])
+    assert (third.synced, third.left, sorted(third.refused)) == (["a"], 0, sorted(second.refused))
     write(folder / "foreign.jsonl", user("Mended", "4"))
     write(folder / "b.jsonl", user("Rewritten", "9"))
     fourth = scan()
@@ -489,6 +490,36 @@ def test_a_folder_is_looked_through_and_what_is_refused_waits_until_it_changes(s
 def look(step: ScanSessions) -> None:
     step.run()
     step.drain(20)
+
+
+def test_a_folder_that_fails_keeps_no_other_waiting(shelf: Shelf, tmp_path: Path) -> None:
+    write(tmp_path / "folder" / "a.jsonl", user("One", "1"))
+    scanned(shelf, tmp_path / "folder")
+    house = shelf.house
+    registrar = Registrar(house.database, shelf.store, Bounds(1))
+    step = ScanSessions(house.database, house.clock, shelf.store, registrar, 60, house.metrics)
+    house.install("barred")
+    shelf.store.app("barred").mkdir(parents=True)
+    shelf.store.cache("barred").write_text("in the way")
+    with house.database.write() as session:
+        lock_app(session, "barred")
+        project = projects.create(session, "barred", FOLDER, shelf.cause("x"))
+        project.source_folder = str(tmp_path / "folder")
+        session.flush()
+        session.expunge(project)
+    with house.database.read() as session:
+        step.look([project, queries.get_project(session, APP, PROJECT)])
+    assert recorded(shelf, "a").session_id == "a"
+
+
+def test_a_store_that_cannot_be_written_raises_nothing_and_is_written_later(shelf: Shelf, tmp_path: Path) -> None:
+    scanned(shelf, tmp_path)
+    folder = shelf.store.project_folder(APP, PROJECT)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.symlink_to(tmp_path)
+    assert not manifest.write(shelf.house.database, shelf.store, APP, PROJECT)
+    folder.unlink()
+    assert manifest.write(shelf.house.database, shelf.store, APP, PROJECT)
 
 
 def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp_path: Path) -> None:

@@ -164,9 +164,14 @@ def _files(folder: Path, scan: Scan) -> Iterator[tuple[Path, list[int]]]:
         try:
             status = path.stat()
         except OSError as error:
-            scan.refused[path.name] = f"It cannot be looked at: {error.strerror}."
+            scan.refused[_as_text(path.name)] = f"It cannot be looked at: {error.strerror}."
             continue
         if _SESSION_ID.fullmatch(path.stem):
             yield path, [status.st_size, status.st_mtime_ns]
         else:
-            scan.refused[path.name] = "Its name has characters that a session's id cannot have; rename it."
+            scan.refused[_as_text(path.name)] = "Its name has characters that a session's id cannot have; rename it."
+
+
+def _as_text(name: str) -> str:
+    """Return a file's name as it can be written down: it need not be text at all."""
+    return name.encode(errors="surrogateescape").decode(errors="replace")
