@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from shared.sessions.compressions.asking import CompressionSettings
+from shared.sessions.compressions.asking import PRESETS, Aggressiveness, CompressionSettings, Tier, TierPreset
 from shared.sessions.compressions.drafting import run_text
-from shared.sessions.compressions.gathering import gather
-from shared.sessions.compressions.items import is_rule
+from shared.sessions.compressions.gathering import Said, SaidKind, gather
+from shared.sessions.compressions.items import Rank, is_rule, items_of
 from shared.sessions.compressions.making import Made
-from shared.sessions.compressions.names import names_in
+from shared.sessions.compressions.names import Ranking, names_in
 from shared.sessions.compressions.planning import plan
 from shared.sessions.compressions.rendering import markdown
 from shared.sessions.compressions.segments import SegmentKind, ToolCall
-from shared.sessions.compressions.telling import failure, has_failed, identifying, telling
+from shared.sessions.compressions.telling import cut, failure, has_failed, identifying, telling
 from shared.sessions.transcripts.reading import read_turns
 from tests.support.clock import FrozenClock
 from tests.support.recordings import Transcript
@@ -192,3 +192,50 @@ def test_names_that_found_no_place_are_listed_the_most_important_first(make: Mak
         transcript.assistant("It blows " * 20 + f"over value_{number}. " + "And on " * 20)
     names = ", ".join(texts(make(transcript, 10), SegmentKind.NAMES)).split(", ")
     assert len(names) > 5 and all(name.startswith("value_") for name in names)
+
+
+def test_what_only_looks_like_a_name_is_none() -> None:
+    text = "<command-args></command-args> cut off: http://localhost:300… and look\\nDemo is src/new.py, `/init` too"
+    assert list(names_in(text)) == ["src/new.py", "/init"]
+
+
+def test_bare_numbers_take_no_room_among_names() -> None:
+    ranking = Ranking()
+    ranking.add("240 gears of gear_box, 241 of v1.2.0", 0, 1.0)
+    assert {name for name, _, _ in ranking.best_first()} == {"gear_box", "v1.2.0"}
+
+
+def test_what_is_cut_ends_with_a_word_where_it_can() -> None:
+    assert cut("Error: the tool failed with errors that go on", 22) == "Error: the tool…"
+    assert cut("/a/path/without/any/space", 10) == "/a/path/w…"
+
+
+def test_what_holds_no_word_goes_with_what_stands_before_it() -> None:
+    transcript = talk().human("Use it so:\n---\n```text\n)\nTask(\n)\n```").human("👍").human("?")
+    prompts = [one["message"]["content"] for one in transcript.records]
+    said = [Said(place, SaidKind.HUMAN, text, (), 9) for place, text in enumerate(prompts)]
+    assert [item.text for item in items_of(said)] == ["Use it so:\n---", "Task(\n)", "👍", "?"]
+
+
+def test_in_each_tier_a_request_goes_before_what_the_assistant_remarked(tmp_path: Path) -> None:
+    transcript = talk().human("for the change in the reader, return an error where it fails to open the file, or not?")
+    for number in range(3):
+        transcript.assistant(f"Let me look at that. I see. Now let me run the checks of part {number} once more.")
+    transcript.human("and now the writer").assistant("The writer is changed: it returns an error. " * 6)
+    (tmp_path / "s.jsonl").write_text(transcript.human("go on").text(), "utf-8")
+    tiers = (
+        Tier(end_percent=60, compaction_ratio=2, aggressiveness=Aggressiveness.MODERATE),
+        PRESETS[TierPreset.GENTLE][-1],
+    )
+    made = compressed(tmp_path / "s.jsonl", CompressionSettings(custom_tiers=tiers).complete("extractive"))
+    assert "return an error where it fails to open the file" in whole(made)
+
+
+@pytest.mark.parametrize(
+    ("text", "aside"),
+    [("Done.", True), ("I see.", True), ("Let me look at that first.", True), ("Let me fix gear_1.", False),
+     ("I see the issue: it was never closed.", False)],
+)  # fmt: skip
+def test_asides_are_told_from_what_tells_something(text: str, aside: bool) -> None:
+    [item] = items_of([Said(0, SaidKind.ASSISTANT, text, (), 9)])
+    assert (item.rank is Rank.ASIDE) is aside

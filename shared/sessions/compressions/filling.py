@@ -33,8 +33,10 @@ def open_draft(plan: Plan, heading: Heading) -> Draft:
     if fix_last_request(draft, max(_LEAST_REQUEST, plan.target_chars // _REQUEST_SHARE)) and is_cut(draft):
         fix_last_request(draft, max(_LEAST_REQUEST, plan.target_chars // _CUT_SHARE))
     for tier, room in enumerate(rooms(draft)):
-        for choose, share in ((_rules, _RULES), (_failures, _FAILURES), (_requests, _REQUESTS), (_calls, _CALLS)):
-            choose(draft, tier, int(room * share))
+        _rules(draft, tier, int(room * _RULES))
+        _failures(draft, tier, int(room * _FAILURES))
+        _requests(draft, tier, int(room * _REQUESTS), room)
+        _calls(draft, tier, int(room * _CALLS))
     return draft
 
 
@@ -140,15 +142,20 @@ def _rules(draft: Draft, tier: int, room: int) -> None:
     keep(draft, by_worth(draft, open_items(draft, [Rank.RULE], tier)), room)
 
 
-def _requests(draft: Draft, tier: int, room: int) -> None:
-    """Keep what was asked for: the first piece of each prompt before the second of any."""
+def _requests(draft: Draft, tier: int, room: int, most: int) -> None:
+    """Keep what was asked for: the first piece of each prompt before the second of any.
+
+    One of them may take more than its share, up to ``most``: a tier that says nothing of what was asked tells little.
+    """
     turn: dict[int, int] = defaultdict(int)
     order: dict[int, tuple[int, float, int]] = {}
     for number in open_items(draft, [Rank.RULE, Rank.REQUEST], tier):
         item: Item = draft.items[number]
         order[number] = (min(turn[item.said], 2), -item.worth, number)
         turn[item.said] += 1
-    keep(draft, sorted(order, key=order.__getitem__), room)
+    asked = sorted(order, key=order.__getitem__)
+    if not keep(draft, asked, room):
+        keep(draft, asked[:1], most)
 
 
 def _failures(draft: Draft, tier: int, room: int) -> None:

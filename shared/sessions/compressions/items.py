@@ -19,10 +19,12 @@ _LONGEST = 400
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*([^\s`]{0,20})")
 _SENTENCE_END = re.compile(r"(?<=[^\d\s][.!?])\s+(?=[A-Z0-9\"'`(\[*À-Þ])|(?<=[。！？])")
 _WORD_END = re.compile(r"\s")
+_SAYS = re.compile(r"[^\W_]|[^\x00-\x7f]")
 _ASIDE = re.compile(
     r"^\W*(?:now,? |next,? |first,? |ok(?:ay)?,? |great[,!.]* |perfect[,!.]* |good[,!.]* )?"
     r"(?:let me|let['’]s|i['’]ll|i will|i am going to|i['’]m going to|i need to|i should)\b"
-    r"|^\W*(?:great|perfect|excellent|good|done|sure|certainly|of course|you['’]re (?:absolutely )?right)\b[^.]{0,30}$",
+    r"|^\W*(?:great|perfect|excellent|good|done|sure|certainly|of course|i see|you['’]re (?:absolutely )?right)\b"
+    r"[^.]{0,30}[.!]*$",
     re.IGNORECASE,
 )
 _TELLS = re.compile(
@@ -48,6 +50,8 @@ class Rank(IntEnum):
     WORDS = 2
     REST = 3
     """Thinking, reminders and what the tool itself said."""
+    ASIDE = 4
+    """What only says that something follows ("Let me see."), and names nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,9 @@ def _rank(said: Said, text: str, fence: str | None) -> Rank:
         return Rank.RULE if fence is None and is_rule(text) else Rank.REQUEST
     if said.digest is SegmentKind.FAILURE:
         return Rank.REQUEST
+    is_aside = fence is None and _ASIDE.search(text) is not None and not names_in(text)
+    if is_aside:
+        return Rank.ASIDE
     return _RANKS.get(said.kind, Rank.REST if said.is_sidechain else Rank.WORDS)
 
 
@@ -145,7 +152,22 @@ def is_rule(text: str) -> bool:
 
 
 def _parts(text: str) -> Iterator[tuple[str, int, str | None]]:
-    """Yield the pieces of a text: each with the line it stands in, and the language of its code block."""
+    """Yield the pieces of a text: each with the line it stands in, and the language of its code block.
+
+    What has neither letter nor digit tells nothing alone: brackets, rules and the like belong to what stands before.
+    """
+    found: list[tuple[str, int, str | None]] = []
+    for piece in _pieces(text):
+        said, line, fence = found[-1] if found else ("", 0, None)
+        if _SAYS.search(piece[0]) or not found or fence != piece[2]:
+            found.append(piece)
+        else:
+            found[-1] = (f"{said}{' ' if line == piece[1] else chr(10)}{piece[0]}", line, fence)
+    telling = [one for one in found if _SAYS.search(one[0])]
+    yield from telling or found
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int, str | None]]:
     fence: str | None = None
     for number, line in enumerate(text.splitlines()):
         mark = _FENCE.match(line)

@@ -13,12 +13,12 @@ from functools import lru_cache
 _MOST_CHARS = 120
 """A longer one is no name but content."""
 _SHAPES = re.compile(
-    r"(?P<url>https?://[^\s<>\"'`)\]}]{4,300})"
-    r"|(?P<quoted>(?<!`)`[^`\n]{2,120}`(?!`))"
+    r"(?P<url>https?://[^\s<>\"'`)\]}…]{4,300})"
+    r"|(?P<quoted>(?<!`)`[^`\n…]{2,120}`(?!`))"
     r"|(?P<path>(?<![\w/])(?:~|\.{1,2})?/?(?:[\w@.+-]{1,100}/){1,30}[\w@.+-]{1,100})"
-    r"|(?P<root>(?<![\w/.~])~?/[\w@.+-]{2,100})"
+    r"|(?P<root>(?<![\w/.~<])~?/[\w@.+-]{2,100})"
     r"|(?P<file>(?<![\w/.])\.?[\w-]{1,80}(?:\.[\w-]{1,40})?\.(?:[a-z]{1,5}|md5|sha256|mp[34]|h5|7z)\b(?![\w(/]))"
-    r"|(?P<word>(?<![\w$])(?:[A-Za-z]\w{0,80}_\w{1,80}|_\w{2,80}|[a-z]{1,40}[A-Z]\w{1,80}"
+    r"|(?P<word>(?<![\w$])(?!(?<=\\)[nrt])(?:[A-Za-z]\w{0,80}_\w{1,80}|_\w{2,80}|[a-z]{1,40}[A-Z]\w{1,80}"
     r"|[A-Z][a-z0-9]{1,40}[A-Z]\w{0,80}|[A-Z]{2,20}\d\w{0,40})(?:\.[A-Za-z_]\w{1,60}){0,4})"
     r"|(?P<dotted>(?<![\w.])[A-Za-z_]\w{1,60}(?:\.[A-Za-z_]\w{1,60}){1,5}(?=\())"
     r"|(?P<flag>(?<![\w-])--[a-z][\w-]{1,40})"
@@ -38,12 +38,16 @@ _COMMON = frozenset({"e.g", "i.e", "and/or", "n/a", "N/A", "w/o", "etc.", "he/sh
 
 @lru_cache(maxsize=4096)
 def names_in(text: str) -> Mapping[str, float]:
-    """Return the names a text holds, each with the weight of its shape, in order."""
+    """Return the names a text holds, each with the weight of its shape, in order.
+
+    No tag is one, nor what is cut off, nor what begins with an escape (``\\nDemo``).
+    """
     found: dict[str, float] = {}
     for match in _SHAPES.finditer(text):
         shape = match.lastgroup or ""
         name = match[0].strip("`").rstrip(_ENDS)
-        if 2 <= len(name) <= _MOST_CHARS and name not in _COMMON and name.strip("./~-_"):
+        is_cut = text.startswith("…", match.end())
+        if 2 <= len(name) <= _MOST_CHARS and not is_cut and name not in _COMMON and name.strip("./~-_"):
             found.setdefault(name, _WEIGHTS[shape])
     return found
 
@@ -54,7 +58,10 @@ def missing_in(names: Iterable[str], text: str) -> list[str]:
 
 
 class Ranking:
-    """Collects names over a session, with what each is worth by where it stands."""
+    """Collects names over a session, with what each is worth by where it stands.
+
+    Bare numbers are passed over: without the words beside them they say nothing, and most count lines.
+    """
 
     def __init__(self) -> None:
         self._worth: dict[str, float] = {}
@@ -63,6 +70,8 @@ class Ranking:
     def add(self, text: str, place: int, factor: float) -> None:
         """Take in the names of a text; said again, a name counts for more, but ever less so."""
         for name, weight in names_in(text).items():
+            if name.isdecimal():
+                continue
             known = self._worth.get(name)
             gain = weight * factor
             self._worth[name] = gain if known is None else max(known, gain) + 0.1 * min(known, gain)

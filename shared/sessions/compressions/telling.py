@@ -69,8 +69,13 @@ def _todos(given: Mapping[str, Any]) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text cut to so many characters, with a sign that it was."""
-    return text if len(text) <= most else text[: max(most - 1, 0)] + "…"
+    """Return a text cut to so many characters, behind a word where one ends, with a sign that it was."""
+    if len(text) <= most:
+        return text
+    end = max(most - 1, 0)
+    if not text[end : end + 1].isspace():
+        end = max(text.rfind(space, most // 2, end) for space in " \n") if " " in text[most // 2 : end] else end
+    return text[:end].rstrip() + "…"
 
 
 def identifying(given: Mapping[str, Any], most: int) -> dict[str, Any]:

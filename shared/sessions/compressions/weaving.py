@@ -155,6 +155,7 @@ def _add(draft: Draft, room: int, tier: int | None = None) -> bool:
     room -= keep(draft, by_worth(draft, open_items(draft, [Rank.REST], tier)), room)
     for step in _RESULT_STEPS[2:]:
         room -= _show(draft, step, room, tier)
+    room -= keep(draft, by_worth(draft, open_items(draft, [Rank.ASIDE], tier)), room)
     return room < before
 
 
