@@ -14,11 +14,11 @@ from shared.llm.calls import Meter
 from shared.outbox.models import JobState
 from shared.outbox.ownership import fail, wait
 from shared.outbox.retry import RetryRule
-from shared.sessions.queries import changes_of, lock_project
+from shared.sessions.queries import changes_of, find_session, lock_project
 from shared.sessions.registry.leaving import unregister
 from shared.sessions.semantic import judging, learning, queries
-from shared.sessions.semantic.material import Prompt
-from shared.sessions.semantic.models import SemanticMemory, Verdict
+from shared.sessions.semantic.material import Prompt, Proposal
+from shared.sessions.semantic.models import LearntKind, SemanticMemory, Verdict
 from shared.sessions.semantic.queries import MemoryFilter
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
@@ -102,6 +102,21 @@ def test_what_several_sessions_say_is_one_memory_and_believed_more(shelf: Shelf)
         "The project uses Jest for testing": 0.5,
     }
     assert sources(shelf, found[RULE.rstrip(".")]) == [("one", "one-0"), ("two", "two-0")]
+
+
+def test_what_says_nothing_is_not_kept_and_only_what_is_new_changes_the_project(shelf: Shelf) -> None:
+    shelf.add(shelf.transcript("one").human("Fly"))
+    blank, rule = (Proposal(LearntKind.DECISION, content, "one-0", "Fly") for content in (" \n", RULE))
+    revisions = []
+    for proposals in ([blank], [rule], [rule]):
+        with shelf.house.database.write() as session:
+            recorded = find_session(session, "notes", "one")
+            assert recorded is not None
+            project = lock_project(session, "notes", PROJECT)
+            before = project.revision
+            kept = learning.keep(session, project, recorded, proposals, "extractive", shelf.house.clock.now())
+            revisions.append((kept, project.revision - before))
+    assert revisions == [(0, 0), (1, 1), (0, 0)] and len(memories(shelf)) == 1
 
 
 def test_a_project_is_learnt_from_once_until_something_new_is_there(shelf: Shelf) -> None:

@@ -126,6 +126,13 @@ def test_a_version_that_is_being_made_is_joined() -> None:
     assert (one.way, one.number) == (Way.VERSION, 1)
 
 
+def test_of_two_versions_that_fit_the_one_that_kept_what_was_marked_is_taken() -> None:
+    lossy = Candidate(1, 1900, 26.0, preserved=0, summarised=5, source_bytes=9)
+    whole = Candidate(2, 1500, 33.0, preserved=5, summarised=0, source_bytes=9)
+    [one] = planned(Wish("s0", 50_000, 9, (lossy, whole)), available=2000)
+    assert (one.way, one.number) == (Way.VERSION, 2)
+
+
 def test_settings_that_were_named_have_a_new_version_made() -> None:
     settings = CompressionSettings()
     [one] = planned(wish(500, 400, recompress=settings), available=2000)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shared.errors import Invalid
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.compositions.documents import ORIGINAL, Composed, Source, compose
+from shared.sessions.compositions.fitting import Part, Piece, fit
 from shared.sessions.compositions.originals import PATIENCE, Marked, segments_of
 from shared.sessions.compressions.rendering import markdown_of
 from shared.sessions.compressions.segments import Segment, SegmentKind, ToolCall
@@ -164,6 +165,14 @@ def test_pinned_parts_beyond_a_sessions_share_are_paid_by_the_others() -> None:
     composed = compose("t", [source(words, allocation=500), source(pinned, allocation=500)], 1000)
     assert list(composed.parts[1].segments()) == pinned and composed.tokens <= 1000
     assert 0 < len(composed.parts[0].places) < 10
+
+
+def test_what_is_pinned_may_take_all_there_is_and_not_one_character_more() -> None:
+    pinned = Piece(40, 6, is_pinned=True)
+    assert fit([Part((pinned, Piece(1, 2)), 100)], 20, fixed=40) == ((0,),)
+    with pytest.raises(Invalid) as refused:
+        fit([Part((pinned,), 100)], 20, fixed=41)
+    assert refused.value.details == {"missing": 1, "needed": 21}
 
 
 def test_an_original_is_not_cut_below_what_it_was_asked_last() -> None:

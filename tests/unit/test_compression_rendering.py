@@ -90,6 +90,8 @@ def test_records_are_one_chain_and_a_call_stands_before_its_result() -> None:
     assert (use["type"], result["type"]) == ("tool_use", "tool_result")
     assert use["id"] == result["tool_use_id"] == "toolu_7"
     assert records[3]["timestamp"] == "2026-03-04T05:06:07.890000Z", "what is not dated follows what is"
+    [undated] = records_of(segments[2:], "s1", "v001")
+    assert undated["timestamp"] == "1970-01-01T00:00:00Z"
 
 
 def test_the_same_segments_give_the_same_bytes_and_another_version_other_ids() -> None:
@@ -106,10 +108,11 @@ def test_the_same_segments_give_the_same_bytes_and_another_version_other_ids() -
         ("```py\nx = 1\n```", ""),
         ("```py\nx = 1", "\n```"),
         ("~~~~\n```\n", "\n~~~~"),
+        ("~~~\nx = 1", "\n~~~"),
         ("the end\n```", "\n```"),
         ("a ```span``` in a line", ""),
     ],
-    ids=["none", "closed", "open", "other marks inside", "closing only", "span"],
+    ids=["none", "closed", "open", "other marks inside", "open tildes", "closing only", "span"],
 )
 def test_a_fence_left_open_does_not_swallow_what_follows(text: str, closing: str) -> None:
     assert markdown_of(Segment(SegmentKind.KEEPIT, "user", text)).endswith(f"{text}{closing}\n\n")

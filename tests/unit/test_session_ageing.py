@@ -51,6 +51,13 @@ def test_pruning_by_hand_takes_what_meets_all_that_is_said(wanted: Pruning, go: 
     assert numbers(prune(versions, wanted, NOW))[0] == go
 
 
+@pytest.mark.parametrize(
+    "wanted", [Pruning(unused=True), Pruning(superseded=True), Pruning(older_than_days=0)], ids=str
+)
+def test_one_rule_is_enough_to_prune_by(wanted: Pruning) -> None:
+    assert wanted.says_anything and not Pruning(sessions=("s1",)).says_anything
+
+
 def test_a_newer_version_of_less_supersedes_nothing() -> None:
     assert numbers(prune([version(1), version(2, covers=SIZE - 1)], Pruning(superseded=True), NOW)) == ([], [])
 
@@ -80,6 +87,12 @@ RETENTIONS = [
 def test_retention_keeps_as_many_as_it_says(retention: Retention, go: list[int]) -> None:
     versions = [version(1, 60), version(2, 40), version(3, 40, last_used=NOW - timedelta(days=3)), version(4, 1)]
     assert numbers(expired(versions, retention, NOW)) == (go, [])
+
+
+def test_of_versions_that_are_all_too_old_the_newest_stays_alone() -> None:
+    versions = [version(number, 400) for number in (1, 2, 3)]
+    found = expired(versions, Retention(keep=Keep.DAYS, days=30), NOW)
+    assert (sorted(numbers(found)[0]), numbers(found)[1]) == ([1, 2], [3])
 
 
 VERSIONS = st.lists(
@@ -179,6 +192,12 @@ def test_a_project_is_looked_at_when_its_schedule_says(
     aged = None if hours_since is None else NOW - timedelta(hours=hours_since)
     accessed = NOW if used_since else NOW - timedelta(days=365)
     assert is_due(schedule, aged, accessed, NOW) is due
+
+
+def test_a_project_used_no_later_than_it_was_aged_is_not_looked_at_on_access() -> None:
+    aged = NOW - timedelta(days=3)
+    assert not is_due(Schedule.ON_ACCESS, aged, aged, NOW)
+    assert is_due(Schedule.ON_ACCESS, aged, aged + timedelta(seconds=1), NOW)
 
 
 @pytest.mark.parametrize(

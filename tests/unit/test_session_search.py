@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -82,6 +83,7 @@ def test_the_same_word_is_another_number_in_another_app() -> None:
 
 def test_a_rare_word_counts_for_more_and_a_name_of_code_for_more_still() -> None:
     worth = weights({"common": 500, "rare": 2, "name": 2}, frozenset({"name"}), 1000)
+    assert weights({"new": 0}, frozenset(), 9) == {"new": pytest.approx(math.log(10))}
     assert worth["common"] < worth["rare"] < worth["name"] == pytest.approx(1.5 * worth["rare"])
 
 
@@ -160,6 +162,12 @@ def test_a_session_with_the_same_files_goes_before_one_from_the_same_folder() ->
     assert [one.past.facts.key for one in chosen] == [1, 2]
     assert chosen[0].files == ("/home/me/kites/up.py",)
     assert sum(chosen[0].parts.values()) == pytest.approx(chosen[0].relevance)
+
+
+def test_of_several_files_and_topics_the_share_that_was_met_counts() -> None:
+    situation = Situation(10_000, files=("/k/up.py", "/k/down.py"), topics=("kites", "wind", "rain", "sun"))
+    [one] = suggest(situation, [past(1, 1000, ("/k/up.py",), primaryTopics=["kites"])], NOW)
+    assert one.parts == pytest.approx({"files": 0.9 * 0.4 / 0.65 / 2, "topics": 0.9 * 0.25 / 0.65 / 4, "recency": 0.1})
 
 
 def test_what_fits_is_suggested_whole_a_version_where_not_and_a_new_one_where_none_serves() -> None:
