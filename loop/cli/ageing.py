@@ -41,7 +41,7 @@ class Schedule(StrEnum):
     ON_ACCESS = "on-access"
 
 
-@command(group, "prune")
+@command(group, "prune", "Versions")
 def prune_versions(
     call: Invocation,
     app: AppArgument,
@@ -69,7 +69,7 @@ def prune_versions(
     call.output.show(done, lambda: _pruned(done))
 
 
-@command(group, "ageing")
+@command(group, "ageing", "Versions")
 def age_versions(
     call: Invocation,
     app: AppArgument,

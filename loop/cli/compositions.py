@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
+from uuid import UUID
 
 import typer
 from rich.console import Group, RenderableType
@@ -16,7 +17,7 @@ from loop.cli.output import Columns, at, card, moment, plain, progress_terminal,
 from loop.cli.sessions import NeededProject, ProjectOption, group, memory
 from shared.errors import Conflict, Invalid
 
-CompositionArgument = Annotated[str, typer.Argument(metavar="COMPOSITION", help="The composition's id.")]
+CompositionArgument = Annotated[str, typer.Argument(metavar="COMPOSITION", help="The composition's id, or its name.")]
 NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is there.")]
 _POLL_SECONDS = 0.3
 _COLUMNS: Columns = {
@@ -71,7 +72,7 @@ class Shape(StrEnum):
     JSONL = "jsonl"
 
 
-@command(group, "compose")
+@command(group, "compose", "Compositions")
 def compose(
     call: Invocation,
     app: AppArgument,
@@ -114,7 +115,7 @@ def compose(
     _finish(call, app, made, no_wait)
 
 
-@command(group, "compose-again")
+@command(group, "compose-again", "Compositions")
 def compose_again(
     call: Invocation,
     app: AppArgument,
@@ -124,11 +125,11 @@ def compose_again(
 ) -> None:
     """Compose the same over what there is now."""
     body = {} if name is None else {"name": name}
-    made = call.service.post(memory("compositions", composition, "again"), body, appId=app)
+    made = call.service.post(memory("compositions", _id_of(call, app, composition), "again"), body, appId=app)
     _finish(call, app, made, no_wait)
 
 
-@command(group, "compositions")
+@command(group, "compositions", "Compositions")
 def list_compositions(
     call: Invocation,
     app: AppArgument,
@@ -146,7 +147,7 @@ def list_compositions(
     call.output.show(found, lambda: table(found, _COLUMNS, f"Project {project} has no compositions yet."))
 
 
-@command(group, "composition")
+@command(group, "composition", "Compositions")
 def show_composition(
     call: Invocation,
     app: AppArgument,
@@ -154,7 +155,7 @@ def show_composition(
     content: Annotated[Shape | None, typer.Option("--content", help="Print what it says, in this form.")] = None,
 ) -> None:
     """Show what a composition is made of, or print what it says; that counts as a use."""
-    path = memory("compositions", composition)
+    path = memory("compositions", _id_of(call, app, composition))
     if content is not None:
         for piece in call.service.pieces(path, appId=app, format=content.value):
             typer.echo(piece, nl=False)
@@ -163,17 +164,18 @@ def show_composition(
     call.output.show(shown, lambda: _card(shown))
 
 
-@command(group, "delete-composition")
+@command(group, "delete-composition", "Compositions")
 def remove_composition(
     call: Invocation, app: AppArgument, composition: CompositionArgument, yes: YesOption = False
 ) -> None:
     """Remove a composition; its sessions and their versions stay."""
+    identity = _id_of(call, app, composition)
     confirm(f"Remove composition {composition}?", yes)
-    gone = call.service.delete(memory("compositions", composition), appId=app)
+    gone = call.service.delete(memory("compositions", identity), appId=app)
     call.output.done(gone, f"Composition {composition} is removed.")
 
 
-@command(group, "used")
+@command(group, "used", "Compositions")
 def use_composition(
     call: Invocation,
     app: AppArgument,
@@ -181,10 +183,33 @@ def use_composition(
     session: Annotated[str, typer.Argument(metavar="SESSION", help="The session that began with it.")],
 ) -> None:
     """Say that a session began with a composition."""
-    path = memory("compositions", composition, "used")
+    path = memory("compositions", _id_of(call, app, composition), "used")
     shown = call.service.post(path, {"sessionId": session}, appId=app)
     count = len(shown["usedInSessions"])
     call.output.done(shown, f"Composition {shown['name']} was used in {count} session{'s' if count != 1 else ''}.")
+
+
+def _id_of(call: Invocation, app: str, composition: str) -> str:
+    """Return a composition's id; a name is looked up in all projects. Raises: Invalid where it is not exactly one's."""
+    try:
+        return str(UUID(composition))
+    except ValueError:
+        named = list(_named(call, app, composition))
+    if len(named) == 1:
+        return named[0]
+    if not named:
+        raise Invalid(
+            f"No composition of {app} is called {composition}; `afterthought sessions compositions` lists them."
+        )
+    raise Invalid(f"Several compositions are called {composition}; name one by its id: {', '.join(named)}.")
+
+
+def _named(call: Invocation, app: str, name: str) -> Iterator[str]:
+    for project in call.service.listing(memory("projects"), "projects", None, appId=app):
+        path = memory("projects", project["projectId"], "compositions")
+        for one in call.service.listing(path, "compositions", None, appId=app):
+            if one["name"] == name:
+                yield str(one["compositionId"])
 
 
 def _project_of(call: Invocation, app: str, session: str) -> str:

@@ -107,9 +107,12 @@ class Invocation:
 
 
 def command(
-    group: typer.Typer, name: str
+    group: typer.Typer, name: str, part: str | None = None
 ) -> Callable[[Callable[Concatenate[Invocation, _Options], None]], Callable[..., None]]:
-    """Register a function of an invocation as a command, with the options all of them share."""
+    """Register a function of an invocation as a command, with the options all of them share.
+
+    ``part``: the heading under which a group with many commands lists it.
+    """
 
     def register(function: Callable[Concatenate[Invocation, _Options], None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
@@ -125,7 +128,7 @@ def command(
 
         parameters = [*(one.replace(kind=_BY_NAME) for one in own), *_SHARED]
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        group.command(name)(run)
+        group.command(name, rich_help_panel=part)(run)
         return run
 
     return register

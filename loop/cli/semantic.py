@@ -40,7 +40,7 @@ class Judged(StrEnum):
     REJECTED = "rejected"
 
 
-@command(group, "learn")
+@command(group, "learn", "Learning")
 def learn(
     call: Invocation,
     app: AppArgument,
@@ -57,7 +57,7 @@ def learn(
     _show(call, app, project, None, 50)
 
 
-@command(group, "learnt")
+@command(group, "learnt", "Learning")
 def list_learnt(
     call: Invocation,
     app: AppArgument,
@@ -69,19 +69,19 @@ def list_learnt(
     _show(call, app, project, verdict, limit)
 
 
-@command(group, "confirm")
+@command(group, "confirm", "Learning")
 def confirm_memory(call: Invocation, app: AppArgument, semantic: MemoryArgument) -> None:
     """Say that a semantic memory holds; it stays whatever becomes of its sessions."""
     _judge(call, app, semantic, Judged.CONFIRMED)
 
 
-@command(group, "reject")
+@command(group, "reject", "Learning")
 def reject_memory(call: Invocation, app: AppArgument, semantic: MemoryArgument) -> None:
     """Say that a semantic memory does not hold; it is not proposed again."""
     _judge(call, app, semantic, Judged.REJECTED)
 
 
-@command(group, "export")
+@command(group, "export", "Moving projects")
 def export_project(
     call: Invocation,
     app: AppArgument,
@@ -102,7 +102,7 @@ def export_project(
     call.output.done({"file": str(file), "bytes": written}, f"{project} is in {file}, readable by you only.")
 
 
-@command(group, "import")
+@command(group, "import", "Moving projects")
 def import_project(
     call: Invocation,
     app: AppArgument,

@@ -42,7 +42,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-@command(group, "search")
+@command(group, "search", "Finding")
 def search_sessions(
     call: Invocation,
     app: AppArgument,
@@ -68,7 +68,7 @@ def search_sessions(
     call.output.show(found, lambda: table(found["results"], _FOUND_COLUMNS, "Nothing was found."))
 
 
-@command(group, "suggest")
+@command(group, "suggest", "Finding")
 def suggest_sessions(
     call: Invocation,
     app: AppArgument,
@@ -85,14 +85,14 @@ def suggest_sessions(
     call.output.show(found, lambda: table(found["suggestions"], _SUGGESTED_COLUMNS, "No session would help."))
 
 
-@command(group, "links")
+@command(group, "links", "Finding")
 def list_links(call: Invocation, app: AppArgument, project: NeededProject) -> None:
     """List the sessions of other projects that a project may use."""
     found = list(call.service.listing(memory("projects", project, "links"), "links", None, appId=app))
     call.output.show(found, lambda: table(found, _LINK_COLUMNS, f"{project} has no links."))
 
 
-@command(group, "link")
+@command(group, "link", "Finding")
 def make_link(
     call: Invocation,
     app: AppArgument,
@@ -107,7 +107,7 @@ def make_link(
     call.output.done(made, f"{session} is linked to {project} as {made['linkId']}.")
 
 
-@command(group, "unlink")
+@command(group, "unlink", "Finding")
 def remove_link(
     call: Invocation, app: AppArgument, link: Annotated[str, typer.Argument(metavar="LINK", help="The link's id.")]
 ) -> None:

@@ -59,6 +59,8 @@ class Level(StrEnum):
     """How readily marked parts are given up, as options take it."""
 
     LIGHT = "light"
+    MINIMAL = "minimal"
+    """What compressions call light."""
     MODERATE = "moderate"
     AGGRESSIVE = "aggressive"
 
@@ -68,14 +70,14 @@ def memory(*parts: str | int) -> str:
     return route("api", "memory", *parts)
 
 
-@command(group, "projects")
+@command(group, "projects", "Sessions")
 def list_projects(call: Invocation, app: AppArgument, limit: LimitOption = 50, all_: AllOption = False) -> None:
     """List an app's projects, newest first."""
     found = list(call.service.listing(memory("projects"), "projects", None if all_ else limit, appId=app))
     call.output.show(found, lambda: table(found, _PROJECT_COLUMNS, f"{app} has no projects yet."))
 
 
-@command(group, "open")
+@command(group, "open", "Sessions")
 def open_project(
     call: Invocation,
     app: AppArgument,
@@ -92,7 +94,7 @@ def open_project(
     call.output.done(project, f"Project {project['projectId']} is open.")
 
 
-@command(group, "list")
+@command(group, "list", "Sessions")
 def list_sessions(
     call: Invocation,
     app: AppArgument,
@@ -108,14 +110,14 @@ def list_sessions(
     call.output.show(found, lambda: table(found, _SESSION_COLUMNS, f"{app} has no such sessions."))
 
 
-@command(group, "show")
+@command(group, "show", "Sessions")
 def show_session(call: Invocation, app: AppArgument, session: SessionArgument) -> None:
     """Show a session: where it is from, what was counted in it, and the files it touched most."""
     shown = call.service.get(memory("sessions", session), appId=app)
     call.output.show(shown, lambda: _session_card(shown))
 
 
-@command(group, "register")
+@command(group, "register", "Sessions")
 def register_sessions(
     call: Invocation,
     app: AppArgument,
@@ -137,7 +139,7 @@ def register_sessions(
     _show_done(call, _each(files, register, "registering"), "registered")
 
 
-@command(group, "sync")
+@command(group, "sync", "Sessions")
 def sync_session(
     call: Invocation,
     app: AppArgument,
@@ -150,7 +152,7 @@ def sync_session(
     call.output.done(synced, f"{session}: {synced['addedBytes']} bytes were added.")
 
 
-@command(group, "scan")
+@command(group, "scan", "Sessions")
 def scan_project(
     call: Invocation,
     app: AppArgument,
@@ -168,7 +170,7 @@ def scan_project(
     call.output.show(total, lambda: _scan_summary(total))
 
 
-@command(group, "unregister")
+@command(group, "unregister", "Sessions")
 def unregister_sessions(
     call: Invocation,
     app: AppArgument,
@@ -186,7 +188,7 @@ def unregister_sessions(
         raise typer.Exit(1)
 
 
-@command(group, "keepits")
+@command(group, "keepits", "Marked parts")
 def list_keepits(
     call: Invocation, app: AppArgument, session: SessionArgument, limit: LimitOption = 50, all_: AllOption = False
 ) -> None:
@@ -198,7 +200,7 @@ def list_keepits(
         remark(f"{problem['written'] or 'a marker'} in {problem['messageUuid']}: {problem['reason']}")
 
 
-@command(group, "weigh")
+@command(group, "weigh", "Marked parts")
 def weigh_keepit(
     call: Invocation,
     app: AppArgument,
@@ -211,7 +213,7 @@ def weigh_keepit(
     call.output.done(item, f"{marker} weighs {item['weight']:.2f}; {item['writtenWeight']:.2f} is written.")
 
 
-@command(group, "preview")
+@command(group, "preview", "Marked parts")
 def preview_decay(
     call: Invocation,
     app: AppArgument,
@@ -221,7 +223,8 @@ def preview_decay(
     distance: Annotated[int, typer.Option(min=0, help="How many sessions ago it was.")] = 1,
 ) -> None:
     """Show which marked parts a compression would keep word for word."""
-    body = {"sessionId": session, "compressionRatio": ratio, "aggressiveness": level, "sessionDistance": distance}
+    named = Level.LIGHT if level is Level.MINIMAL else level
+    body = {"sessionId": session, "compressionRatio": ratio, "aggressiveness": named, "sessionDistance": distance}
     seen = call.service.post(memory("decay", "preview"), body, appId=app)
     columns: Columns = {"marker": "markerId", "weight": lambda row: f"{row['weight']:.2f}", "survives": "survives"}
     threshold = plain(f"What weighs {seen['threshold']:g} or more survives; 1.00 always does.")

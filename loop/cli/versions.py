@@ -47,6 +47,9 @@ _MARKER_COLUMNS: Columns = {
     "fate": lambda row: "survives" if row["survives"] else "is summarised",
 }
 
+_LEVELS = {"light": "minimal"}
+"""What decay calls otherwise than compressions do."""
+
 
 class Keepit(StrEnum):
     """What becomes of marked parts."""
@@ -63,7 +66,7 @@ class Shape(StrEnum):
     JSONL = "jsonl"
 
 
-@command(group, "compress")
+@command(group, "compress", "Versions")
 def compress_session(
     call: Invocation,
     app: AppArgument,
@@ -71,7 +74,7 @@ def compress_session(
     ratio: Annotated[int | None, typer.Option(min=2, max=100, help="One ratio for all of it, as 10 for 10:1.")] = None,
     preset: Annotated[str | None, typer.Option(help="Tiers by name: gentle, standard or aggressive.")] = None,
     tiers: Annotated[str | None, typer.Option(help="Tiers of your own, as 50:20:aggressive,100:5:minimal.")] = None,
-    level: Annotated[str | None, typer.Option(help="With --ratio: minimal, moderate or aggressive.")] = None,
+    level: Annotated[str | None, typer.Option(help="With --ratio: minimal (or light), moderate or aggressive.")] = None,
     keepit: Annotated[Keepit | None, typer.Option(help="What becomes of marked parts.")] = None,
     distance: Annotated[int, typer.Option(min=1, max=1000, help="How many sessions ago it was; 1 is the latest.")] = 1,
     skip: Annotated[int, typer.Option(min=0, help="Messages at the beginning to leave out.")] = 0,
@@ -96,7 +99,7 @@ def compress_session(
         call.output.show(made, lambda: _card(made))
 
 
-@command(group, "versions")
+@command(group, "versions", "Versions")
 def list_versions(
     call: Invocation, app: AppArgument, session: SessionArgument, limit: LimitOption = 50, all_: AllOption = False
 ) -> None:
@@ -106,7 +109,7 @@ def list_versions(
     call.output.show(found, lambda: table(found, _VERSION_COLUMNS, f"Session {session} has no versions yet."))
 
 
-@command(group, "version")
+@command(group, "version", "Versions")
 def show_version(
     call: Invocation,
     app: AppArgument,
@@ -124,7 +127,7 @@ def show_version(
     call.output.show(shown, lambda: _card(shown["version"]))
 
 
-@command(group, "delete-version")
+@command(group, "delete-version", "Versions")
 def remove_version(
     call: Invocation, app: AppArgument, session: SessionArgument, version: VersionArgument, yes: YesOption = False
 ) -> None:
@@ -134,7 +137,7 @@ def remove_version(
     call.output.done(gone, f"Version {version} is removed; its id is not given again.")
 
 
-@command(group, "jobs")
+@command(group, "jobs", "Versions")
 def list_jobs(call: Invocation, app: AppArgument, limit: LimitOption = 50, all_: AllOption = False) -> None:
     """List an app's jobs about sessions with how far they have come, newest first."""
     found = list(call.service.listing(memory("jobs"), "jobs", None if all_ else limit, appId=app))
@@ -145,7 +148,9 @@ def _settings(ratio: int | None, level: str | None, preset: str | None, tiers: s
     if sum(one is not None for one in (ratio, preset, tiers)) > 1:
         raise Invalid("Give one of --ratio, --preset and --tiers.")
     if ratio is not None:
-        return {"mode": "uniform", "compactionRatio": ratio} | ({} if level is None else {"aggressiveness": level})
+        return {"mode": "uniform", "compactionRatio": ratio} | (
+            {} if level is None else {"aggressiveness": _LEVELS.get(level, level)}
+        )
     if tiers is not None:
         return {"mode": "tiered", "customTiers": [_tier(one) for one in tiers.split(",")]}
     return {"mode": "tiered"} | ({} if preset is None else {"tierPreset": preset})

@@ -42,6 +42,8 @@ def test_a_context_is_composed_and_followed_until_it_is_there(terminal: Terminal
     composition = listed["compositionId"]
     text = terminal.run("sessions", "composition", "chat", composition, "--content", "markdown").out
     assert text == shop.text("start")
+    assert terminal.run("sessions", "composition", "chat", "start", "--content", "markdown").out == text
+    assert "is called stop" in terminal.run("sessions", "composition", "chat", "stop", status=1).err
     assert "1 session." in terminal.run("sessions", "used", "chat", composition, "later").out
     assert "later" in terminal.run("sessions", "composition", "chat", composition).out
     again = terminal.run("sessions", "compose-again", "chat", composition, "--name", "more", "--no-wait").out

@@ -69,6 +69,8 @@ def test_marked_parts_are_listed_weighed_and_previewed(terminal: Terminal, folde
     asked = ("sessions", "preview", "chat", "s1", "--ratio", "30", "--level", "aggressive", "--distance", "5")
     assert "0.65 or more survives" in terminal.run(*asked).out
     assert [one["survives"] for one in terminal.json(*asked)["markers"]] == [True, False]
+    light = terminal.run("sessions", "preview", "chat", "s1", "--level", "minimal").out
+    assert light == terminal.run("sessions", "preview", "chat", "s1", "--level", "light").out
     for weight, said in (("0.70", "weighs 0.70"), ("pinned", "weighs 1.00"), ("written", "weighs 0.25")):
         assert said in terminal.run("sessions", "weigh", "chat", "s1", marker, weight).out
     assert "weight" in terminal.run("sessions", "weigh", "chat", "s1", marker, "7", status=1).err

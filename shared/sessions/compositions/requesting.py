@@ -170,7 +170,8 @@ def _refuse_strangers(session: Session, project: Project, recorded: Sequence[Rec
     strange = [one.session_id for one in others if one.key not in linked]
     if strange:
         raise Invalid(
-            f"Session {strange[0]} belongs to another project; link it to {project.project_id} first.",
+            f"Session {strange[0]} belongs to another project; link it to {project.project_id} first "
+            "(POST /api/memory/projects/{projectId}/links, or `afterthought sessions link`).",
             code="session_not_in_project",
             details={"sessions": strange},
         )
