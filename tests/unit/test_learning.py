@@ -50,6 +50,7 @@ def test_what_is_laid_down_outright_is_learnt(said: str, expected: list[tuple[Le
         "The tests are failing now",
         "```\nalways use tabs\n```",
         "> always use tabs, they said",
+        "I want to make sure I'm building the right thing.",
     ],
 )
 def test_questions_guesses_quotations_and_what_passes_are_not(said: str) -> None:

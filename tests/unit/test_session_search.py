@@ -107,6 +107,12 @@ def test_a_snippet_shows_the_words_where_most_of_them_stand_together() -> None:
     assert [shown.text[a:b] for a, b in shown.marks] == ["kite", "parse_config"]
 
 
+def test_a_snippet_cuts_no_word_in_two() -> None:
+    text = "wonderful " * 40 + "kites " + "marvellous " * 40
+    assert set(snippet_of(text, query_words("kites")).text.split()) == {"wonderful", "kites", "marvellous"}
+    assert snippet_of("x" * 900, ["nothing"]).text == "x" * LONGEST_SNIPPET
+
+
 @given(st.text(max_size=2000), st.text(max_size=40))
 def test_marks_always_lie_within_the_snippet_and_on_words_that_were_asked_for(text: str, asked: str) -> None:
     shown = snippet_of(text, query_words(asked))

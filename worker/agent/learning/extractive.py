@@ -24,6 +24,7 @@ _WISHED = re.compile(
     r"^(?:please |and |also |but )*(?:always|never|do not|don['’]t|avoid|prefer|stick to|only (?:use|run|write|commit)"
     r"|make sure (?:to|that|you)|be sure to|remember to|from now on|in this (?:project|repo)\b.*\b(?:always|never|must)"
     r"|(?:i|we) (?:always |never |really )?(?:prefer|want|like|expect|don['’]t want|hate|dislike)\b"
+    r"(?! to (?:make sure|be sure|know|see|understand|check)\b)"
     r"|you (?:must|should always|should never|may not)"
     r"|use (?:only )?[\w`.@/-]+(?: [\w`.@/-]+)?,? (?:not|instead of|rather than|and not)\b)",
     re.IGNORECASE,
