@@ -127,6 +127,9 @@ def test_what_went_in_comes_out_the_same(shop: Shop) -> None:
     first = export(shop)
     assert export(shop) == first, "the same project is the same file"
     bring(shop, first)
+    with shop.house.database.read() as session:
+        rows = {one.app_id: one.request for one in session.scalars(select(Composition))}
+    assert rows["elsewhere"].keys() == rows["notes"].keys(), "the rows say it in the same words"
     second = export(shop, "elsewhere")
     ours, theirs = document(first), document(second)
     imported = theirs["changes"]

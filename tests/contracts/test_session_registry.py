@@ -263,6 +263,21 @@ def test_what_was_begun_before_an_erasure_is_not_brought_back_by_it(shelf: Shelf
     assert files(shelf) == []
 
 
+def test_a_tail_that_was_read_before_a_purge_is_not_taken_in_after_it(shelf: Shelf, tmp_path: Path) -> None:
+    original = write(tmp_path / "s1.jsonl", user("One", "1"))
+    register(shelf, original)
+    write(original, user("One", "1"), user("Two", "2"))
+
+    def purge_first(work: Work) -> RecordedSession:
+        with shelf.house.database.write() as session:
+            purge_memories(session, APP, "admin", shelf.house.clock.now())
+        return carrying(shelf)(work)
+
+    with pytest.raises(Purged):
+        shelf.registrar.sync(APP, "s1", None, shelf.cause("late"), purge_first)
+    assert sync(shelf).size_bytes == original.stat().st_size
+
+
 def test_an_erasure_leaves_no_row_and_no_file_and_counts_them(shelf: Shelf, tmp_path: Path) -> None:
     shelf.house.install("email")
     original = write(tmp_path / "s1.jsonl", user("##keepit0.80## Keep", "1"))
@@ -536,10 +551,14 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
     look(step)
     assert house.counted("sessions_registered_total", source="scan") == 1, "not before a minute is over"
     house.clock.advance(61)
+    look(step)
+    assert recorded(shelf, "b").session_id == "b", "then it is looked through again"
+    write(folder / "c.jsonl", user("Three", "3"))
+    house.clock.advance(61)
     with house.database.write() as session:
         lock_app(session, APP)
         project = queries.lock_project(session, APP, PROJECT)
         projects.change(session, project, ProjectChange(settings={"autoRegisterNewSessions": False}), shelf.cause("x"))
     look(step)
     with pytest.raises(NotFound):
-        recorded(shelf, "b")
+        recorded(shelf, "c")

@@ -202,6 +202,11 @@ def test_usage_counts_once_per_message_and_falls_back_to_request_and_record(tmp_
     assert overview.counts["assistantMessages"] == 5
 
 
+def test_a_summary_of_what_stands_here_is_told_from_one_of_another_session(tmp_path: Path) -> None:
+    summaries = [{"type": "summary", "summary": "About", "leafUuid": leaf} for leaf in ("1", "elsewhere")]
+    assert look(tmp_path / "s.jsonl", *summaries, user("Do it", "1")).counts["foreignSummaries"] == 1
+
+
 def test_text_before_a_compaction_boundary_is_not_counted_twice(tmp_path: Path) -> None:
     boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "b", "content": "Conversation compacted"}
     long = "The long answer. " * 20
