@@ -170,6 +170,13 @@ def fates_of(session: Session, compression_keys: Collection[int]) -> Sequence[Ma
     return session.scalars(select(MarkerFate).where(MarkerFate.compression_key.in_(compression_keys))).all()
 
 
+def lock_jobs_making(session: Session, session_key: int) -> Sequence[Job]:
+    """Return the unfinished jobs that make versions of a session, locked."""
+    query = select(Job).join(Compression, Compression.job_id == Job.job_id)
+    query = query.where(Compression.session_key == session_key, Job.state.not_in(FINISHED))
+    return session.scalars(query.order_by(Job.seq).with_for_update(of=Job)).all()
+
+
 def ready_versions(session: Session, session_keys: Collection[int]) -> Sequence[Compression]:
     """Return the versions of some sessions that are whole."""
     query = select(Compression).where(Compression.session_key.in_(session_keys), Compression.state == Making.READY)

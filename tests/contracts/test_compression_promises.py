@@ -18,6 +18,8 @@ from shared.sessions.compressions import finishing, queries
 from shared.sessions.compressions.asking import CompressionSettings, KeepitMode
 from shared.sessions.compressions.rendering import segments_in
 from shared.sessions.models import Composition, CompositionComponent, CompressionPart, Making
+from shared.sessions.registry import leaving
+from shared.sessions.semantic import learning
 from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.recordings import PROJECT
@@ -266,3 +268,19 @@ def test_of_two_who_ask_at_once_one_is_refused(press: Press) -> None:
     for asker in askers:
         asker.join()
     assert sorted(outcomes) == ["compression_running", "v001"] and len(press.jobs()) == 1
+
+
+def test_what_is_unregistered_leaves_no_job_that_others_would_wait_for(press: Press) -> None:
+    press.ask("s1", by_model())
+    assert press.attempt()
+    press.shelf.add(long_talk(press.shelf.transcript("s2")))
+    press.ask("s2", by_model())
+    house = press.house
+    with house.database.write() as session:
+        app, project = lock_app(session, "notes"), registry.get_project(session, "notes", PROJECT)
+        learning.ask(session, app, project, house.clock.now(), 5)
+    with house.database.write() as session:
+        leaving.remove_project(session, "notes", PROJECT, press.shelf.cause("x"), force=True)
+    ended = [(one.kind, one.state) for one in house.jobs()]
+    assert {("compress_session", "cancelled"), ("learn_from_sessions", "cancelled")} <= set(ended)
+    assert {state for _, state in ended} <= {"done", "cancelled"}

@@ -11,11 +11,15 @@ from shared.apps.queries import lock_app
 from shared.causes import Cause
 from shared.db.transactions import Transactions
 from shared.errors import Conflict
+from shared.outbox.models import OPEN
+from shared.outbox.ownership import abandon
+from shared.outbox.queries import lock_job
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
 from shared.sessions.registry import projects
 from shared.sessions.registry.changes import ChangeKind, note, touch
 from shared.sessions.semantic.learning import drop_unborne
+from shared.sessions.semantic.queries import open_learning
 from shared.sessions.store import Store
 
 VERSION_IN_USE = "version_in_use"
@@ -42,6 +46,8 @@ def unregister(session: Session, app_id: str, session_id: str, cause: Cause, pro
     _refuse_used(session, recorded)
     versions = queries.count_versions(session, [recorded.key]).get(recorded.key, 0)
     before = {"sizeBytes": recorded.size_bytes, "versions": versions}
+    # A job left without its version would hold its worker's place until its lease ran out.
+    abandon(session, queries.lock_jobs_making(session, recorded.key), "its session was unregistered", cause.at)
     session.delete(recorded)
     touch(project, cause.at)
     note(session, project, session_id, ChangeKind.UNREGISTERED, cause, before, session_id=session_id)
@@ -55,6 +61,10 @@ def remove_project(session: Session, app_id: str, project_id: str, cause: Cause,
     project = queries.lock_project(session, app_id, project_id)
     held = [one.session_id for one in queries.sessions_of(session, project.key)] if force else []
     left = [unregister(session, app_id, session_id, cause, project_id) for session_id in held]
+    learning = open_learning(session, app_id, project.key)
+    job = None if learning is None else lock_job(session, learning.job_id)
+    if job is not None and job.state in OPEN:
+        abandon(session, [job], "its project was removed", cause.at)
     projects.remove(session, project, cause)
     return left
 
