@@ -191,7 +191,8 @@ def test_suggestions_know_files_versions_and_how_well_a_session_answers(shelf: S
     shelf.add(shelf.transcript("two").human("Paint the kite blue."))
     index(shelf)
     with shelf.house.database.read() as session:
-        pasts = pasts_of(session, "notes", get_project(session, "notes", PROJECT), "a blue kite")
+        project = get_project(session, "notes", PROJECT)
+        pasts = pasts_of(session, "notes", project, "a blue kite", ["kites/up.py", "un%named"])
     assert {one.facts.session_id: (one.files, one.answers > 0.9) for one in pasts} == {
         "one": (("/home/me/kites/up.py",), False),
         "two": ((), True),

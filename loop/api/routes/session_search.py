@@ -56,7 +56,8 @@ def suggest_sessions(desk: Reads, app_id: AppAsked, project_id: ProjectInPath, b
     """Say which sessions would help, in which form, within a token budget. Nothing is made."""
     situation = body.as_situation()
     with desk.read() as session:
-        pasts = pasts_of(session, app_id, get_project(session, app_id, project_id), situation.text)
+        project = get_project(session, app_id, project_id)
+        pasts = pasts_of(session, app_id, project, situation.text, situation.files)
     found = suggest(situation, pasts, desk.now())
     return answer(
         Suggestions(

@@ -80,7 +80,7 @@ def scores_of(session: Session, app_id: str, text: str) -> dict[int, float]:
 
 def _meeting(session: Session, app_id: str, project: Project | None, wanted: Wanted) -> _Sought:
     marked = _marked(session, app_id, wanted)
-    touched = queries.touched(session, app_id) if wanted.files else {}
+    touched = queries.touched(session, app_id, wanted.files)
     sought = _Sought()
     for facts in queries.facts_of(session, app_id, project):
         files = tuple(matched_files(wanted.files, touched.get(facts.key, [])))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy.orm import Session
 
 from shared.sessions.compositions.selecting import Candidate, candidate_of
@@ -12,10 +14,10 @@ from shared.sessions.searching.finding import scores_of
 from shared.sessions.searching.suggesting import Past
 
 
-def pasts_of(session: Session, app_id: str, project: Project, text: str) -> list[Past]:
-    """Return a project's sessions as suggestions see them."""
+def pasts_of(session: Session, app_id: str, project: Project, text: str, files: Collection[str] = ()) -> list[Past]:
+    """Return a project's sessions as suggestions see them; of their files those that are called like one of ``files``."""
     facts = queries.facts_of(session, app_id, project)
-    touched = queries.touched(session, app_id)
+    touched = queries.touched(session, app_id, files)
     answers = scores_of(session, app_id, text) if text else {}
     versions: dict[int, list[Candidate]] = {}
     for version in ready_versions(session, [one.key for one in facts]):

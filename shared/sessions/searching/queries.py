@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Any
 
-from sqlalchemy import and_, exists, func, or_, select, text
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select, text
 from sqlalchemy.orm import Session
 
 from shared.errors import NotFound
@@ -107,15 +108,26 @@ def version_numbers(session: Session, keys: Collection[int]) -> dict[int, int]:
     return {key: number for key, number in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 
-def touched(session: Session, app_id: str) -> dict[int, list[str]]:
-    """Return the files that each of an app's sessions touched, those touched most first."""
+def touched(session: Session, app_id: str, wanted: Collection[str]) -> dict[int, list[str]]:
+    """Return the files that each of an app's sessions touched and that are called like one that is wanted.
+
+    Those touched most come first. Whether the folders agree is left to who asks.
+    """
+    names = {name for one in wanted if (name := PurePosixPath(one).name)}
+    if not names:
+        return {}
     query = select(SessionFile.session_key, SessionFile.path)
     query = query.join(RecordedSession, RecordedSession.key == SessionFile.session_key)
-    query = query.where(RecordedSession.app_id == app_id).order_by(SessionFile.touches.desc(), SessionFile.path)
+    called = or_(*(_is_called(name) for name in sorted(names)))
+    query = query.where(RecordedSession.app_id == app_id, called)
     found: dict[int, list[str]] = {}
-    for key, path in session.execute(query):
+    for key, path in session.execute(query.order_by(SessionFile.touches.desc(), SessionFile.path)):
         found.setdefault(key, []).append(path)
     return found
+
+
+def _is_called(name: str) -> ColumnElement[bool]:
+    return or_(SessionFile.path == name, SessionFile.path.endswith(f"/{name}", autoescape=True))
 
 
 def marked_between(session: Session, app_id: str, least: int, most: int) -> set[int]:
