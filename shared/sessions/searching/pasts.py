@@ -15,7 +15,7 @@ from shared.sessions.searching.suggesting import Past
 
 
 def pasts_of(session: Session, app_id: str, project: Project, text: str, files: Collection[str] = ()) -> list[Past]:
-    """Return a project's sessions as suggestions see them; of their files those that are called like one of ``files``."""
+    """Return a project's sessions as suggestions see them; of their files those called like one of ``files``."""
     facts = queries.facts_of(session, app_id, project)
     touched = queries.touched(session, app_id, files)
     answers = scores_of(session, app_id, text) if text else {}
