@@ -30,6 +30,8 @@ from shared.sessions.registry.scanning import Scanner
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
 _PROJECTS, _CHANGES = "projects", "session-changes"
 _FOLDERS = "name folders on the machine of the service"
+_SHOWN_AT_ONCE = 50
+"""Sessions of a project whose manifest is written before a request is answered."""
 _MOST_FILES = 100
 """Taken in by one request."""
 
@@ -135,11 +137,17 @@ def list_project_changes(
 
 
 def shown(desk: Desk, app_id: str, project_id: str) -> None:
-    """Have the store show what was committed; where that does not succeed, the loop does it."""
+    """Have the store show what was committed; of a large project, and where that does not succeed, the loop does it.
+
+    A manifest holds the whole project, so writing it after each of a thousand registrations would take longer than they.
+    """
     loop = desk.loop
     with desk.read() as session:
         created_at = get_app(session, app_id).created_at
-    manifest.write(loop.database, loop.store, app_id, project_id)
+        project = queries.find_project(session, app_id, project_id)
+        sessions = 0 if project is None else queries.count_sessions(session, [project.key]).get(project.key, 0)
+    if sessions <= _SHOWN_AT_ONCE:
+        manifest.write(loop.database, loop.store, app_id, project_id)
     model = loop.settings.model or "extractive"
     manifest.write_configuration(loop.store, app_id, created_at, loop.settings.sessions_cache_mb, model)
 
