@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from loop.steps.finish_erasures import FinishErasures
+from loop.steps.tend_sessions import TendSessions
 from shared.sessions import forgetting
 from tests.support.api import Api, open_api
 from tests.support.transcripts import FOREIGN, REAL, assistant, lines, user, write
@@ -357,3 +358,13 @@ def test_a_receipt_counts_the_rows_and_files_of_sessions(api: Api, monkeypatch: 
 
 def _disk_gone(*_: object, **__: object) -> int:
     raise OSError("the disk does not answer")
+
+
+def test_the_manifest_of_a_large_project_is_left_to_the_loop(sqlite_api: Api) -> None:
+    sqlite_api.install()
+    loop, path = sqlite_api.loop, sqlite_api.loop.store.manifest("chat", "-home-me-app")
+    for number in range(51):
+        upload(sqlite_api, f"s{number}")
+    assert len(json.loads(path.read_text())["sessions"]) == 50
+    TendSessions(loop.database, loop.clock, loop.store, loop.metrics).run()
+    assert len(json.loads(path.read_text())["sessions"]) == 51

@@ -139,7 +139,7 @@ def list_project_changes(
 def shown(desk: Desk, app_id: str, project_id: str) -> None:
     """Have the store show what was committed; of a large project, and where that does not succeed, the loop does it.
 
-    A manifest holds the whole project, so writing it after each of a thousand registrations would take longer than they.
+    A manifest holds the whole project; writing it after each of a thousand registrations would take longer than they.
     """
     loop = desk.loop
     with desk.read() as session:
