@@ -13,6 +13,7 @@ from loop.steps.finish_erasures import FinishErasures
 from loop.steps.tend_sessions import TendSessions
 from shared.sessions import forgetting
 from tests.support.api import Api, open_api
+from tests.support.recordings import Shelf
 from tests.support.transcripts import FOREIGN, REAL, assistant, lines, user, write
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -360,11 +361,14 @@ def _disk_gone(*_: object, **__: object) -> int:
     raise OSError("the disk does not answer")
 
 
-def test_the_manifest_of_a_large_project_is_left_to_the_loop(sqlite_api: Api) -> None:
+def test_the_manifest_of_a_large_project_is_left_to_the_loop(sqlite_api: Api, tmp_path: Path) -> None:
     sqlite_api.install()
-    loop, path = sqlite_api.loop, sqlite_api.loop.store.manifest("chat", "-home-me-app")
-    for number in range(51):
+    loop, shelf = sqlite_api.loop, Shelf(sqlite_api.loop, tmp_path, sqlite_api.loop.store)
+    for number in range(49):
+        shelf.add(shelf.transcript(f"s{number}").human("Fly."), "-home-me-app", "chat")
+    path = loop.store.manifest("chat", "-home-me-app")
+    for number, shown in ((49, 50), (50, 50)):
         upload(sqlite_api, f"s{number}")
-    assert len(json.loads(path.read_text())["sessions"]) == 50
+        assert len(json.loads(path.read_text())["sessions"]) == shown
     TendSessions(loop.database, loop.clock, loop.store, loop.metrics).run()
     assert len(json.loads(path.read_text())["sessions"]) == 51
