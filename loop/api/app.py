@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from starlette.datastructures import State
 
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
@@ -88,30 +89,40 @@ def build_api(loop: Loop) -> FastAPI:
         separate_input_output_schemas=False,
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    app.state.loop = loop
     install_handlers(app)
     for router in _ROUTERS:
         app.include_router(router)
+    _complete_openapi(app)
+    attach(app, loop)
+    return app
+
+
+def attach(app: FastAPI, loop: Loop) -> None:
+    """Put a loop behind an interface that is built, in the place of the one that was there.
+
+    What its routes take and answer is worked out at the first request, which takes a quarter of a second, and kept.
+    """
+    app.state = State({"loop": loop})
+    app.user_middleware.clear()
+    app.middleware_stack = None
     # The last one added is the outermost.
     app.add_middleware(BodyGate, max_bytes=loop.settings.max_body_bytes)
     app.add_middleware(Guard, loop=loop)
     app.add_middleware(Observing, metrics=loop.metrics)
-    _complete_openapi(app, loop.settings)
-    return app
 
 
 def _operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def _complete_openapi(app: FastAPI, settings: Settings) -> None:
+def _complete_openapi(app: FastAPI) -> None:
     """Add what FastAPI cannot know: who needs a token, and the limits that are settings."""
     build = app.openapi
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             _add_security(build())
-            _add_limits(build(), settings)
+        _add_limits(build(), app.state.loop.settings)
         return build()
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.orm import Session
 
-from loop.api.app import build_api
+from loop.api.app import attach, build_api
 from loop.wiring import Loop, wire
 from shared.causes import Cause
 from shared.conversations.queries import get_conversation
@@ -25,6 +26,8 @@ from shared.settings import Settings
 from tests.support.clock import FrozenClock
 
 ADMIN = "the-admin-token-of-this-test"
+_IDLE: list[FastAPI] = []
+"""Interfaces no test uses at this moment: working out their routes anew takes longer than most tests."""
 NO_REDIS = "redis://127.0.0.1:1/0"
 """Nobody listens there, and nothing here needs anybody to."""
 
@@ -132,10 +135,13 @@ def open_api(url: str, home: Path, redis_url: str = NO_REDIS, **settings: Any) -
     chosen.metrics_path.mkdir(parents=True, exist_ok=True)
     clock = FrozenClock()
     loop = wire(chosen, clock)
+    app = _IDLE.pop() if _IDLE else build_api(loop)
+    attach(app, loop)
     try:
-        with TestClient(build_api(loop)) as client:
+        with TestClient(app) as client:
             yield Api(client, loop, clock)
     finally:
+        _IDLE.append(app)
         loop.celery.close()
         loop.redis.close()
         loop.database.dispose()
