@@ -26,7 +26,13 @@ def has_exactly(fleet: Fleet, app_id: str, *words: str) -> None:
     assert set(fleet.states(app_id).values()) == {"done"}
 
 
-@pytest.mark.parametrize("deed", [Deed.KILL, Deed.KILL_WITH_PARENT], ids=["pool child", "whole worker"])
+@pytest.mark.parametrize(
+    "deed",
+    [
+        pytest.param(Deed.KILL, id="pool child", marks=pytest.mark.long),
+        pytest.param(Deed.KILL_WITH_PARENT, id="whole worker"),
+    ],
+)
 @pytest.mark.parametrize("point", WORKER_POINTS)
 def test_a_worker_killed_at_any_step_leaves_exactly_one_memory(fleet: Fleet, point: Point, deed: Deed) -> None:
     app_id = fleet.new_app()

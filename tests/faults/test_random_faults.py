@@ -24,7 +24,7 @@ from tests.faults.fleet import Fleet, launch
 from tests.support.services import pool_children
 from tests.support.waiting import wait_until
 
-ROUNDS_IN_CI = 10
+ROUNDS_IN_CI = 6
 ROUNDS_IN_THE_LONG_RUN = 200
 pytestmark = pytest.mark.integration
 TELLING = 3
@@ -181,7 +181,7 @@ def play_rounds(fleet: Fleet, rounds: int, first: int = 0) -> None:
 
 
 @pytest.mark.timeout(500)
-def test_ten_random_faults_lose_and_double_nothing(fleet: Fleet) -> None:
+def test_six_random_faults_lose_and_double_nothing(fleet: Fleet) -> None:
     play_rounds(fleet, ROUNDS_IN_CI)
 
 

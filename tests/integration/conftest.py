@@ -12,10 +12,13 @@ from tests.support.api import ADMIN, Api, open_api
 from tests.support.command_line import Busy, Terminal, served
 
 
-@pytest.fixture
-def api(database_url: str, tmp_path: Path) -> Iterator[Api]:
-    """The interface over a fresh database, once on SQLite and once on PostgreSQL."""
-    with open_api(database_url, tmp_path / "home") as opened:
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])])
+def api(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Api]:
+    """The interface over a fresh database, on SQLite and in long runs on PostgreSQL too.
+
+    What is asked of the database itself is tried on both in every run, by the contracts.
+    """
+    with open_api(request.getfixturevalue(f"{request.param}_url"), tmp_path / "home") as opened:
         yield opened
 
 

@@ -61,7 +61,7 @@ def test_ten_recorded_sessions_fit_a_budget_whole_pairs_and_order_kept(
 @pytest.mark.parametrize(
     ("database", "wanted"),
     [
-        pytest.param("sqlite", Scarcity(users=2, refill=25, kills=1), id="two users"),
+        pytest.param("sqlite", Scarcity(users=2, refill=25, kills=1), id="two users", marks=long),
         pytest.param("sqlite", Scarcity(), id="all users", marks=long),
         pytest.param("postgres", Scarcity(), id="all users on PostgreSQL", marks=[long, pytest.mark.postgres]),
     ],
