@@ -13,12 +13,11 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
 from shared.clock import Clock
 from shared.db.engine import Database
-from shared.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYet, Purged
+from shared.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYet
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
 from shared.sessions import manifest
@@ -39,7 +38,7 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.reading import read_turns
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.ending import end
+from worker.pipelines.ending import end, unpurged
 
 SHORTEST_WAIT, LONGEST_WAIT = timedelta(seconds=5), timedelta(seconds=60)
 ACTOR, REASON = "rule:compose", "composed as asked"
@@ -81,7 +80,7 @@ class ComposeContext:
             if not _wants_replanning(_composition(session, claim), rows):
                 return
         with self._database.write() as session:
-            app = _app(lock_app(session, claim.app_id), claim)
+            app = unpurged(lock_app(session, claim.app_id), claim)
             confirm(session, claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
@@ -149,7 +148,7 @@ class ComposeContext:
     def _complete(self, claim: Claim, composed: Composed, digests: dict[str, str]) -> JobState:
         with self._database.write() as session:
             cause = self._cause(claim)
-            _app(lock_app(session, claim.app_id), claim)
+            unpurged(lock_app(session, claim.app_id), claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
             complete(session, project, composition, composed, digests, cause)
@@ -169,7 +168,7 @@ class ComposeContext:
         """End the job as a dead letter, and leave nothing of the composition but that it failed."""
         with self._database.write() as session:
             cause = self._cause(claim)
-            _app(lock_app(session, claim.app_id), claim)
+            unpurged(lock_app(session, claim.app_id), claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
             fail(session, project, composition, why, cause)
@@ -182,14 +181,8 @@ class ComposeContext:
         return Cause(ACTOR, REASON, self._clock.now(), claim.job_id)
 
 
-def _app(app: App, claim: Claim) -> App:
-    if app.purge_epoch != claim.epoch:
-        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
-    return app
-
-
 def _composition(session: Session, claim: Claim) -> Composition:
-    _app(get_app(session, claim.app_id), claim)
+    unpurged(get_app(session, claim.app_id), claim)
     found = queries.composition_by_key(session, claim.app_id, claim.payload[PAYLOAD_KEY])
     if found is None:
         raise LeaseLost(f"The composition of job {claim.job_id} was removed.")

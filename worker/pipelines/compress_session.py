@@ -13,13 +13,12 @@ from time import perf_counter
 
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, Conflict, LeaseLost, NotYet, Purged
+from shared.errors import Configuration, Conflict, LeaseLost, NotYet
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
 from shared.sessions import manifest
@@ -39,7 +38,7 @@ from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.sessions.protocol import CompressionAgent
-from worker.pipelines.ending import end
+from worker.pipelines.ending import end, unpurged
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -100,7 +99,7 @@ class CompressSession:
             if self._compression(session, claim).state == State.WORKING:
                 return
         with self._database.write() as session:
-            _unpurged(lock_app(session, claim.app_id), claim)
+            unpurged(lock_app(session, claim.app_id), claim)
             confirm(session, claim)
             compression = self._compression(session, claim)
             if compression.state == State.FAILED:
@@ -111,7 +110,7 @@ class CompressSession:
 
     def _read(self, claim: Claim) -> Rows:
         with self._database.read() as session:
-            _unpurged(get_app(session, claim.app_id), claim)
+            unpurged(get_app(session, claim.app_id), claim)
             compression = self._compression(session, claim)
             if compression.state != State.WORKING:
                 raise LeaseLost(f"Version {compression.version_id} is {compression.state} already.")
@@ -180,7 +179,7 @@ class CompressSession:
 
     def _held(self, session: Session, claim: Claim, key: int) -> Compression:
         """Return the version, locked and still to be made by this job."""
-        _unpurged(lock_app(session, claim.app_id), claim)
+        unpurged(lock_app(session, claim.app_id), claim)
         confirm(session, claim)
         compression = queries.lock_compression(session, key)
         if compression is None or compression.state != State.WORKING:
@@ -206,7 +205,7 @@ class CompressSession:
     def _end(self, claim: Claim, rows: Rows, written: finishing.Written) -> JobState:
         with self._database.write() as session:
             now = self._clock.now()
-            _unpurged(lock_app(session, claim.app_id), claim)
+            unpurged(lock_app(session, claim.app_id), claim)
             project = lock_project_by_key(session, rows.project.key)
             recorded = queries.lock_session_by_key(session, rows.recorded.key)
             if recorded is None:
@@ -243,12 +242,6 @@ def _source(session: Session, compression: Compression) -> Compression | None:
     if source is None or source.state != State.READY:
         raise Conflict("The version it was to be made from is gone; ask for one from the original.", code="source_gone")
     return source
-
-
-def _unpurged(app: App, claim: Claim) -> App:
-    if app.purge_epoch != claim.epoch:
-        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
-    return app
 
 
 def _origin(rows: Rows) -> Origin:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
 from shared.clock import Clock
@@ -20,7 +19,7 @@ from shared.conversations.queries import messages_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, ModelOutput, OverBudget, Purged, Transient
+from shared.errors import Configuration, ModelOutput, OverBudget, Transient
 from shared.llm.calls import Meter
 from shared.memories import compaction, queries
 from shared.memories.compaction import NEW, Candidate, Room
@@ -30,7 +29,7 @@ from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
 from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, Transcript, Turn
-from worker.pipelines.ending import end, erased
+from worker.pipelines.ending import end, erased, unpurged
 
 NOTHING = "nothing to remember"
 
@@ -106,7 +105,7 @@ class CreateMemory:
     def _read(self, claim: Claim) -> Snapshot:
         with self._database.read() as session:
             app = get_app(session, claim.app_id)
-            _refuse_purged(app, claim)
+            unpurged(app, claim)
             conversation = session.get(Conversation, claim.conversation_key)
             if conversation is None:
                 raise erased(claim)
@@ -141,7 +140,7 @@ class CreateMemory:
     def _write(self, claim: Claim, proposal: Proposal, seen: Snapshot | None) -> Placed:
         with self._database.write() as session:
             now = self._clock.now()
-            _refuse_purged(lock_app(session, claim.app_id), claim)
+            unpurged(lock_app(session, claim.app_id), claim)
             end(session, claim, JobState.DONE, now)
             if seen is not None and self._has_changed(session, claim, seen):
                 raise SnapshotChanged
@@ -178,11 +177,6 @@ class CreateMemory:
             self._metrics.compactions.labels(room.outcome, why).inc()
             self._log.info("room_made", app_id=claim.app_id, outcome=room.outcome, removed=room.removed_id)
         self._log.info("memory_created", app_id=claim.app_id, memory_id=placed.memory_id, job_id=claim.job_id)
-
-
-def _refuse_purged(app: App, claim: Claim) -> None:
-    if app.purge_epoch != claim.epoch:
-        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
 
 
 def _turn(message: Message) -> Turn:

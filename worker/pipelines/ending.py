@@ -6,8 +6,9 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from shared.apps.models import App
 from shared.contracts.events import EventKind
-from shared.errors import LeaseLost
+from shared.errors import LeaseLost, Purged
 from shared.events.recording import record, record_end_of_job
 from shared.outbox.models import Deferral, JobState
 from shared.outbox.ownership import Claim, finish
@@ -22,6 +23,13 @@ def end(session: Session, claim: Claim, state: JobState, now: datetime, reason: 
 def erased(claim: Claim) -> LeaseLost:
     """Return what to raise for a job whose conversation is gone."""
     return LeaseLost(f"The conversation of job {claim.job_id} was erased.")
+
+
+def unpurged(app: App, claim: Claim) -> App:
+    """Return the app of a job. Raises: Purged, where it was purged since the job was asked for."""
+    if app.purge_epoch != claim.epoch:
+        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+    return app
 
 
 def record_end(session: Session, claim: Claim, state: JobState, now: datetime) -> None:

@@ -24,7 +24,7 @@ from shared.conversations.queries import has_unseen_words, lock_by_key, messages
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, NotYet, OverBudget, Purged, Transient
+from shared.errors import Configuration, NotYet, OverBudget, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.clearing import open_clear
@@ -37,7 +37,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from worker.agent.facts.protocol import Extraction, FactAgent, KnownFact, Segment, Statement
 from worker.agent.protocol import Turn
-from worker.pipelines.ending import end, erased
+from worker.pipelines.ending import end, erased, unpurged
 from worker.pipelines.turns import spoken_turn
 
 BATCH = 200
@@ -238,8 +238,7 @@ class ExtractFacts:
 
 def _refuse(session: Session, app: App, claim: Claim) -> None:
     """Raises: Purged, and NotYet while it is open whether the app's facts were cleared for good."""
-    if app.purge_epoch != claim.epoch:
-        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+    unpurged(app, claim)
     clear = open_clear(session, claim.app_id)
     if clear is not None:
         why = "The app's facts are being cleared, which can still be taken back; it is tried again."

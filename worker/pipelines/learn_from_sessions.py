@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from sqlalchemy.orm import Session
-
 from shared.apps.queries import lock_app
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Invalid, LeaseLost, NotYet, Purged
+from shared.errors import Invalid, LeaseLost, NotYet
 from shared.llm.calls import EXTRACTIVE, Meter
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
@@ -33,7 +31,7 @@ from shared.sessions.transcripts.reading import read_turns
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.learning.protocol import LearningAgent
-from worker.pipelines.ending import end
+from worker.pipelines.ending import end, unpurged
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -81,7 +79,7 @@ class LearnFromSessions:
             project_id, state = found.project.project_id, JobState.DONE
             self._read(claim, found, meter, until)
         with self._database.write() as session:
-            _unpurged(session, claim)
+            unpurged(lock_app(session, claim.app_id), claim)
             end(session, claim, state, self._clock.now(), NOTHING if state is JobState.NOTHING else None)
         if project_id is not None:
             manifest.write(self._database, self._store, claim.app_id, project_id)
@@ -133,7 +131,7 @@ class LearnFromSessions:
     ) -> None:
         """Keep what was found, with how far was read, in one transaction."""
         with self._database.write() as session:
-            _unpurged(session, claim)
+            unpurged(lock_app(session, claim.app_id), claim)
             confirm(session, claim)
             recorded = session.get(RecordedSession, found.recorded.key)
             if recorded is None:
@@ -145,9 +143,3 @@ class LearnFromSessions:
                 recorded.learnt_bytes = learnt_bytes
         self._metrics.patterns_learnt.labels(agent_kind(agent)).inc(new)
         self._log.info("session_learnt_from", job_id=claim.job_id, app_id=claim.app_id, prompts=read, new=new)
-
-
-def _unpurged(session: Session, claim: Claim) -> None:
-    """Lock the app of a job. Raises: Purged, where it was purged since the job was asked for."""
-    if lock_app(session, claim.app_id).purge_epoch != claim.epoch:
-        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")

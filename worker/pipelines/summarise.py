@@ -20,7 +20,7 @@ from shared.conversations.summarising import ask, move_on
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, OverBudget, Purged, Transient
+from shared.errors import Configuration, OverBudget, Transient
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.outbox.models import JobState
@@ -34,7 +34,7 @@ from shared.tuning.queries import in_force
 from shared.tuning.values import Tuning
 from worker.agent.summaries.protocol import Span, SummaryAgent
 from worker.pipelines import missing_vectors
-from worker.pipelines.ending import end, erased
+from worker.pipelines.ending import end, erased, unpurged
 from worker.pipelines.missing_vectors import Missing
 from worker.pipelines.turns import spoken_turn
 
@@ -107,7 +107,7 @@ class Summarise:
     def _read(self, claim: Claim) -> Seen:
         with self._database.read() as session:
             app = get_app(session, claim.app_id)
-            _refuse(app, claim)
+            unpurged(app, claim)
             conversation = session.get(Conversation, claim.conversation_key)
             if conversation is None:
                 raise erased(claim)
@@ -158,7 +158,7 @@ class Summarise:
         with self._database.write() as session:
             now = self._clock.now()
             app = lock_app(session, claim.app_id)
-            _refuse(app, claim)
+            unpurged(app, claim)
             conversation = self._unmoved(session, claim, seen.start)
             end(session, claim, state, now, None if thought.content else NOTHING)
             self._keep(session, conversation, seen, thought, after, claim.job_id)
@@ -192,8 +192,3 @@ class Summarise:
         if state is JobState.DONE:
             self._metrics.summaries_made.labels(agent_kind(self._agent.name)).inc()
         self._log.info("summarised", job_id=claim.job_id, app_id=claim.app_id, state=state, messages=messages)
-
-
-def _refuse(app: App, claim: Claim) -> None:
-    if app.purge_epoch != claim.epoch:
-        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
