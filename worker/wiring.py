@@ -81,7 +81,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     timing = Timing(settings.lease_seconds, settings.heartbeat_seconds)
     longest = settings.task_hard_limit_seconds
     accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
-    agents = build_agents(settings)
+    agents, store = build_agents(settings), Store(settings.sessions_path)
     cap, limit, attempts = settings.memory_cap, settings.memory_max_chars, settings.job_max_attempts
     create = CreateMemory(database, clock, agents.memories, accountant, cap, limit, metrics)
     extract = ExtractFacts(
@@ -99,14 +99,10 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.SUMMARISE: summarise,
             JobKind.EMBED_MESSAGES: _embed_messages(settings, database, clock, agents.embedder, accountant),
             JobKind.INDEX_MESSAGES: IndexMessages(database, clock, metrics),
-            JobKind.COMPRESS_SESSION: CompressSession(
-                database, clock, agents.sessions.get, Store(settings.sessions_path), accountant, metrics
-            ),
-            JobKind.COMPOSE_CONTEXT: ComposeContext(
-                database, clock, Store(settings.sessions_path), metrics, Means(settings.model, attempts)
-            ),
+            JobKind.COMPRESS_SESSION: CompressSession(database, clock, agents.sessions.get, store, accountant, metrics),
+            JobKind.COMPOSE_CONTEXT: ComposeContext(database, clock, store, metrics, Means(settings.model, attempts)),
             JobKind.LEARN_FROM_SESSIONS: LearnFromSessions(
-                database, clock, agents.learning, Store(settings.sessions_path), accountant, metrics
+                database, clock, agents.learning, store, accountant, metrics
             ),
             JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, _courier(settings), metrics),
         },

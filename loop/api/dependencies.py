@@ -16,11 +16,9 @@ from loop.wiring import Loop
 from shared.apps.models import Scope
 from shared.apps.tokens import Caller
 from shared.causes import Cause
-from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER
 from shared.errors import Denied, Invalid
 
-FILE_ID_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$"
-"""Ids that also name files: they cannot leave their folder."""
 KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$"
+FILE_ID_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$"
+"""Of ids that also name files: they cannot leave their folder."""
 LARGEST_INTEGER = 2**63 - 1
 MAX_DEPTH = 20
 MAX_PARTS = 10_000

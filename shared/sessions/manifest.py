@@ -31,6 +31,7 @@ from shared.sessions.models import (
 )
 from shared.sessions.registry.projects import ProjectSettings
 from shared.sessions.store import Store, as_json
+from shared.sessions.version_ids import version_id
 from shared.telemetry.logging import get_logger
 
 SCHEMA_VERSION = "1.0.0"
@@ -113,7 +114,7 @@ def version_entry(version: Compression) -> dict[str, Any]:
         "compressionRatio": round(version.ratio, 2),
         "keepitStats": version.keepit_stats,
     }
-    return shown if version.source_number is None else shown | {"sourceVersion": f"v{version.source_number:03d}"}
+    return shown if version.source_number is None else shown | {"sourceVersion": version_id(version.source_number)}
 
 
 def composition_entry(
@@ -165,7 +166,7 @@ def configuration(created_at: datetime, cache_mb: int, model: str) -> dict[str, 
 def _component(component: CompositionComponent, session_id: str, number: int | None) -> dict[str, Any]:
     shown = {
         "sessionId": session_id,
-        "versionId": "original" if number is None else f"v{number:03d}",
+        "versionId": "original" if number is None else version_id(number),
         "order": component.position,
         "tokenContribution": component.tokens,
     }

@@ -25,6 +25,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
+from shared.sessions.version_ids import version_id
 
 
 class Making(StrEnum):
@@ -235,7 +236,7 @@ class Compression(Base):
     @property
     def version_id(self) -> str:
         """``v001`` and so on."""
-        return f"v{self.number:03d}"
+        return version_id(self.number)
 
 
 class CompressionPart(Base):

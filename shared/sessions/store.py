@@ -18,12 +18,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
+from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Invalid
 from shared.sessions.locking import holding, slot
 
 UNFINISHED = ".tmp-"
 """How the name of a file begins that is still being written."""
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}")
+_NAME = re.compile(FILE_ID_PATTERN)
 _CHUNK = 2**20
 _LOCKS = ".locks"
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600

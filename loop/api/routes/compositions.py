@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import (
-    FILE_ID_PATTERN,
     AppAsked,
     CursorInQuery,
     Desk,
@@ -34,7 +33,7 @@ from loop.api.schemas.compositions import (
 from loop.api.schemas.jobs import JobAnswer
 from loop.api.writes import Done, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.contracts.values import ID_PATTERN
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.errors import Conflict, NotFound
 from shared.outbox.queries import get_job
 from shared.sessions import manifest

@@ -14,13 +14,14 @@ from sqlalchemy.orm import Session
 
 from loop.api import uploads
 from loop.api.bodies import ARCHIVE_TYPE, is_streamed
-from loop.api.dependencies import FILE_ID_PATTERN, AppAsked, Desk, ProjectInPath, Reads, Writes
+from loop.api.dependencies import AppAsked, Desk, ProjectInPath, Reads, Writes
 from loop.api.routes.projects import shown
 from loop.api.schemas.project_archive import ImportedProject
 from loop.api.writes import Done
 from shared.apps.models import Scope
 from shared.apps.queries import get_app
 from shared.causes import BY_HAND
+from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Invalid
 from shared.sessions.archive.checking import Checked, checked
 from shared.sessions.archive.packing import packed

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt, model_validator
 
-from loop.api.dependencies import FILE_ID_PATTERN
 from loop.api.schemas.wire import Answer, Body, Flag
+from shared.contracts.values import FILE_ID_PATTERN
 from shared.sessions.ageing.pruning import Decision, Pruning
 from shared.sessions.ageing.rules import AutoDecay, Retention
 from shared.sessions.models import SessionChange

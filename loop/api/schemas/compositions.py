@@ -8,14 +8,15 @@ from typing import Any
 
 from pydantic import Field
 
-from loop.api.dependencies import FILE_ID_PATTERN
 from loop.api.schemas.jobs import JobAnswer
 from loop.api.schemas.wire import Answer, Body, Flag, Success
+from shared.contracts.values import FILE_ID_PATTERN
 from shared.sessions.compositions.asking import CompositionAsked, CompositionName
 from shared.sessions.compositions.planning import Way
 from shared.sessions.compositions.queries import Row
 from shared.sessions.compositions.requesting import Foreseen, NewComposition
 from shared.sessions.models import Composition, Making
+from shared.sessions.version_ids import version_id
 
 
 class MakeComposition(CompositionAsked):
@@ -166,7 +167,7 @@ class ForeseenItem(Answer):
         return cls(
             session_id=one.recorded.session_id,
             way=planned.way,
-            version_id=None if planned.number is None else f"v{planned.number:03d}",
+            version_id=None if planned.number is None else version_id(planned.number),
             allocation=planned.allocation,
             original_tokens=one.recorded.original_tokens,
             stale=planned.is_stale,

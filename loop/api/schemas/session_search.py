@@ -7,9 +7,8 @@ from typing import Annotated
 
 from pydantic import Field, StrictInt, model_validator
 
-from loop.api.dependencies import FILE_ID_PATTERN
 from loop.api.schemas.wire import Answer, Body
-from shared.contracts.values import Moment, Words
+from shared.contracts.values import FILE_ID_PATTERN, Moment, Words
 from shared.sessions.compositions.asking import LEAST_BUDGET, MOST_BUDGET, ComponentAsked
 from shared.sessions.compositions.selecting import Candidate, Instead
 from shared.sessions.compressions.asking import CompressionSettings, Mode, aggressiveness_of
@@ -17,6 +16,7 @@ from shared.sessions.searching.finding import Hit
 from shared.sessions.searching.linking import Linked
 from shared.sessions.searching.suggesting import Situation, Suggestion
 from shared.sessions.searching.wanted import Kind, Wanted
+from shared.sessions.version_ids import version_id
 
 _Path = Annotated[Words, Field(min_length=1, max_length=500)]
 _Topic = Annotated[Words, Field(min_length=1, max_length=100)]
@@ -110,7 +110,7 @@ class FoundSession(Answer):
         return cls(
             session_id=hit.facts.session_id,
             project_id=hit.facts.project_id,
-            version_id=None if hit.number is None else f"v{hit.number:03d}",
+            version_id=None if hit.number is None else version_id(hit.number),
             score=round(hit.score, 6),
             snippet=_snippet(hit),
             matched_files=list(hit.files),
@@ -194,7 +194,7 @@ class SuggestedSession(Answer):
 
 def _version(one: Suggestion) -> str | None:
     if isinstance(one.choice, Candidate):
-        return f"v{one.choice.number:03d}"
+        return version_id(one.choice.number)
     return "original" if one.choice is Instead.ORIGINAL else None
 
 

@@ -14,6 +14,7 @@ from shared.sessions.compressions.asking import CompressionSettings
 from shared.sessions.compressions.making import Made
 from shared.sessions.compressions.queries import SessionJob
 from shared.sessions.models import Compression, Making
+from shared.sessions.version_ids import version_id
 
 VERSION_ID_PATTERN = r"^v\d{3,9}$"
 
@@ -83,7 +84,7 @@ class VersionAnswer(Answer):
             created_at=version.created_at,
             finished_at=version.finished_at,
             settings=version.settings,
-            source_version=None if version.source_number is None else f"v{version.source_number:03d}",
+            source_version=None if version.source_number is None else version_id(version.source_number),
             source_bytes=version.source_bytes,
             input_tokens=version.input_tokens,
             output_tokens=version.output_tokens,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from shared.sessions.version_ids import version_id
+
 
 @dataclass(frozen=True)
 class Version:
@@ -30,7 +32,7 @@ class Version:
     @property
     def version_id(self) -> str:
         """``v001`` and so on."""
-        return f"v{self.number:03d}"
+        return version_id(self.number)
 
     @property
     def touched_at(self) -> datetime:

@@ -13,16 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import orjson
 from pydantic import ValidationError
 
 from shared.errors import Invalid, Limit
-from shared.sessions.archive.document import CHECKSUMS, DOCUMENT, ProjectArchive, original_member
+from shared.sessions.archive.document import CHECKSUMS, DOCUMENT, ArchivedSession, ProjectArchive, original_member
 from shared.sessions.registry.intake import Bounds, Intake, explained
-from shared.sessions.store import Store, chunks_of
+from shared.sessions.store import Store
 from shared.sessions.transcripts.foreign import refuse_foreign
 from shared.sessions.transcripts.lines import complete_bytes
 from shared.sessions.transcripts.overview import overview_of
@@ -60,7 +59,7 @@ def checked(store: Store, app_id: str, path: Path, bounds: Bounds, most_bytes: i
             infos = _infos(file, most_bytes)
             archive = _document(file, infos)
             _unpack(store, app_id, file, infos, _expected(file, infos, archive), files)
-            intakes = {one.session_id: _intake(one.session_id, files, bounds) for one in archive.sessions}
+            intakes = {one.session_id: _intake(one, files, bounds) for one in archive.sessions}
             _agree(archive, intakes)
         yield Checked(archive, files, intakes)
     finally:
@@ -169,24 +168,16 @@ def _unpack(
             raise _bad(name, "its content does not have the checksum it should have")
 
 
-def _intake(session_id: str, files: Mapping[str, Path], bounds: Bounds) -> Intake:
-    name = original_member(session_id)
+def _intake(one: ArchivedSession, files: Mapping[str, Path], bounds: Bounds) -> Intake:
+    """Read a session's copy, which was unpacked with the digest that stands in the archive."""
+    name = original_member(one.session_id)
     path = files[name]
     size = path.stat().st_size
     bounds.check(size, name)
     refuse_foreign(path, name)
     if complete_bytes(path) != size:
         raise _bad(name, "its last line is cut off")
-    with path.open("rb") as file:
-        digest = _digest(file, size)
-    return Intake(path, size, digest, overview_of(path, session_id), None)
-
-
-def _digest(file: IO[bytes], size: int) -> str:
-    digest = sha256()
-    for chunk in chunks_of(file, size):
-        digest.update(chunk)
-    return digest.hexdigest()
+    return Intake(path, size, one.sha256, overview_of(path, one.session_id), None)
 
 
 def _agree(archive: ProjectArchive, intakes: Mapping[str, Intake]) -> None:

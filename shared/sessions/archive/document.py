@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
 from shared.sessions.ageing.rules import AutoDecay, Retention
 from shared.sessions.compositions.asking import NAME_PATTERN, CompositionAsked
 from shared.sessions.compressions.asking import CompressionSettings, TierPreset
 from shared.sessions.semantic.models import LearntKind, Verdict
+from shared.sessions.version_ids import version_id
 
 DOCUMENT, CHECKSUMS = "archive.json", "checksums.json"
 ENDINGS = ("md", "jsonl")
@@ -65,7 +66,7 @@ class ArchivedRecompression(_Part):
 class ArchivedProject(_Part):
     """The project itself."""
 
-    project_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$")]
+    project_id: Annotated[str, Field(pattern=FILE_ID_PATTERN)]
     original_path: Annotated[Words, Field(max_length=4096)]
     display_name: _Name
     settings: ArchivedSettings
@@ -126,7 +127,7 @@ class ArchivedSession(_Part):
         if len(set(numbers)) < len(numbers) or any(number >= self.next_version for number in numbers):
             raise ValueError(f"session {self.session_id}: its version numbers are not unique and below nextVersion")
         for one in self.versions:
-            if not one.file.startswith(f"v{one.number:03d}_") or set(one.digests) != set(ENDINGS):
+            if not one.file.startswith(f"{version_id(one.number)}_") or set(one.digests) != set(ENDINGS):
                 raise ValueError(f"session {self.session_id}: version {one.number} does not have two files of its own")
         return self
 

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
+from shared.contracts.values import FILE_ID_PATTERN
 from shared.sessions.compositions.allocating import Strategy
 from shared.sessions.compressions.asking import CompressionSettings
 
@@ -19,7 +20,6 @@ LEAST_BUDGET, MOST_BUDGET = 100, 2_000_000
 MOST_COMPONENTS = 100
 MOST_NAME = 100
 NAME_PATTERN = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{MOST_NAME - 1}}}$"
-_SESSION_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._:@-]{0,199}$"
 _VERSION_PATTERN = r"^(auto|original|v[0-9]{3,9})$"
 
 CompositionName = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
@@ -47,7 +47,7 @@ class _Wire(BaseModel):
 class ComponentAsked(_Wire):
     """A session that is to be in it."""
 
-    session_id: str = Field(pattern=_SESSION_PATTERN)
+    session_id: str = Field(pattern=FILE_ID_PATTERN)
     version_id: str = Field(
         AUTO, pattern=_VERSION_PATTERN, description="`auto`, `original`, or a version as `v001`.", examples=["auto"]
     )

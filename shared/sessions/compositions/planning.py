@@ -15,6 +15,7 @@ from shared.sessions.compressions.asking import (
     CompressionSettings,
     Mode,
 )
+from shared.sessions.version_ids import version_id
 
 LEAST_USE = 0.5
 """A version that uses less of its share is not good enough while its session has more to say."""
@@ -50,12 +51,12 @@ class Wish:
     @property
     def named(self) -> Candidate | None:
         """The version that was asked for by name."""
-        return next((one for one in self.candidates if f"v{one.number:03d}" == self.version_id), None)
+        return next((one for one in self.candidates if version_id(one.number) == self.version_id), None)
 
     @property
     def waits_for_named(self) -> bool:
         """Whether the version that was asked for by name is the one being made."""
-        return self.running is not None and f"v{self.running:03d}" == self.version_id
+        return self.running is not None and version_id(self.running) == self.version_id
 
     @property
     def is_unknown(self) -> bool:

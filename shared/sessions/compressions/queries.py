@@ -103,20 +103,10 @@ def lock_compression(session: Session, key: int) -> Compression | None:
     return session.scalar(query, execution_options={"populate_existing": True})
 
 
-def compression_of_job(session: Session, job_id: str) -> Compression | None:
-    """Return the version that a job makes, or None."""
-    return session.scalar(select(Compression).where(Compression.job_id == job_id))
-
-
 def lock_session_by_key(session: Session, key: int) -> RecordedSession | None:
     """Return a session of a locked app, locked until the transaction ends, or None."""
     query = select(RecordedSession).where(RecordedSession.key == key).with_for_update(key_share=True)
     return session.scalar(query, execution_options={"populate_existing": True})
-
-
-def session_by_key(session: Session, key: int) -> RecordedSession | None:
-    """Return a session by its key, or None."""
-    return session.get(RecordedSession, key)
 
 
 def parts_of(session: Session, compression_key: int) -> dict[int, CompressionPart]:
