@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
@@ -39,6 +39,8 @@ class App(Base):
     answered_by: Mapped[str] = mapped_column(String(10), default=AnsweredBy.LOOP)
     approves_answers: Mapped[bool] = mapped_column(default=False)
     """Whether a person approves each answer of the loop's before it is sent."""
+    shared_memory: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether what names no user is recalled for every user of the app."""
     reviewed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """When the loop last looked whether its conversations want reviewing."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -80,6 +82,8 @@ class Erasure(Base):
     erasure_id: Mapped[str] = mapped_column(String(40), primary_key=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
     scope: Mapped[str] = mapped_column(String(20))
+    user_id: Mapped[str | None] = mapped_column(String(200))
+    """Whose; None where it was about the whole app, or what it was about has no user."""
     actor: Mapped[str] = mapped_column(String(100))
     epoch: Mapped[int]
     erased: Mapped[dict[str, Any]] = mapped_column(JSON)

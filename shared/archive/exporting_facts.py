@@ -43,7 +43,7 @@ def _leaving(session: Session, app_id: str) -> list[Fact]:
 def _out_fact(one: Fact, sources: Sequence[FactSource]) -> ArchivedFact:
     return ArchivedFact(
         fact_id=one.fact_id,
-        user_id=one.user_id,
+        user_id=one.user_id or None,
         statement=one.statement,
         category=Category(one.category),
         confidence=one.confidence,

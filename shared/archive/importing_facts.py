@@ -12,6 +12,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from shared.apps.subjects import NOBODY
 from shared.archive.document import ArchivedFact, ArchivedFactChange, ArchivedFactSource
 from shared.causes import Cause
 from shared.errors import Conflict
@@ -59,7 +60,7 @@ class ArrivingFacts:
         known = {fact.said_key for fact in queries.standing(self.session, self.app_id, any_user=True)}
         arriving: dict[str, ArchivedFact] = {}
         for one in standing:
-            key = said_key(one.user_id, one.statement)
+            key = said_key(one.user_id or NOBODY, one.statement)
             if key not in known:
                 arriving.setdefault(key, one)
         return list(arriving.values())
@@ -141,10 +142,10 @@ def import_cause(actor: str, app_id: str, now: datetime) -> Cause:
 def _in_fact(app_id: str, archived: ArchivedFact, updates: int | None) -> Fact:
     return Fact(
         app_id=app_id,
-        user_id=archived.user_id,
+        user_id=archived.user_id or NOBODY,
         state=FactState.REPLACED,
         statement=archived.statement,
-        said_key=said_key(archived.user_id, archived.statement),
+        said_key=said_key(archived.user_id or NOBODY, archived.statement),
         category=archived.category,
         confidence=archived.confidence,
         mention_count=archived.mention_count,
@@ -154,6 +155,7 @@ def _in_fact(app_id: str, archived: ArchivedFact, updates: int | None) -> Fact:
         version=archived.version,
         first_seen=archived.first_seen,
         last_seen=archived.last_seen,
+        said_at=archived.last_seen,
         updated_at=archived.updated_at,
     )
 
@@ -170,4 +172,5 @@ def _in_source(fact_id: int, one: ArchivedFactSource, key: int | None) -> FactSo
         mentions=one.mentions,
         first_seen=one.first_seen,
         last_seen=one.last_seen,
+        said_at=one.last_seen,
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, or_, select, text
 from sqlalchemy.orm import Session
 
+from shared.apps.subjects import NOBODY
 from shared.context.block import Recalled
 from shared.context.selection import KnownFact
 from shared.context.window import TAIL, Utterance
@@ -31,7 +32,7 @@ _MEMORIES = (
 _ALL_FACTS = select(
     Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot, Fact.user_id
 ).where(Fact.app_id == _APP, Fact.slot.is_not(None))
-_FACTS_OF_USER = _ALL_FACTS.where(or_(Fact.user_id == bindparam("user_id"), Fact.user_id.is_(None)))
+_FACTS_OF_USER = _ALL_FACTS.where(or_(Fact.user_id == bindparam("user_id"), Fact.user_id == NOBODY))
 
 _MINE = Message.conversation_key == bindparam("key")
 _ROLE_IN = Message.role.in_(bindparam("roles", expanding=True))
@@ -70,11 +71,11 @@ def facts_to_recall(session: Session, app_id: str, user_id: str | None) -> tuple
     query = _ALL_FACTS if user_id is None else _FACTS_OF_USER
     values = {"app_id": app_id} if user_id is None else {"app_id": app_id, "user_id": user_id}
     rows = session.execute(query, values).all()
-    users = {row.user_id for row in rows if row.user_id is not None}
+    users = {row.user_id for row in rows if row.user_id}
     return tuple(
         KnownFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
         for fact_id, statement, category, confidence, last_seen, pin, whose in rows
-        if whose is None or len(users) == 1
+        if not whose or len(users) == 1
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.apps.subjects import Subject, subject_of
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
 
@@ -41,6 +42,8 @@ class Conversation(Base):
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
     conversation_id: Mapped[str] = mapped_column(String(200))
     user_id: Mapped[str | None] = mapped_column(String(200))
+    purge_epoch: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Raised when its subject's memories are purged; work asked for before may not write. See ``epoch_of``."""
     energy_budget_micro: Mapped[int | None] = mapped_column(BigInteger)
     details: Mapped[dict[str, Any]] = mapped_column("metadata", JSON, default=dict)
     message_count: Mapped[int] = mapped_column(default=0)
@@ -71,6 +74,12 @@ class Conversation(Base):
     end_reason: Mapped[str | None] = mapped_column(String(500))
 
 
+    @property
+    def subject(self) -> Subject:
+        """Whose it is: what is remembered of it belongs to them."""
+        return subject_of(self.app_id, self.user_id)
+
+
 class Message(Base):
     """One message; ``position`` counts from 0 within its conversation."""
 
@@ -96,6 +105,9 @@ class Message(Base):
     role: Mapped[str] = mapped_column(String(20))
     name: Mapped[str | None] = mapped_column(String(200))
     content: Mapped[str] = mapped_column(Text)
+    """Its text: what is shown, searched and thought about."""
+    payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """The message as it was sent, where role, content and name do not say all of it: parts, calls of tools."""
     tokens: Mapped[int | None]
     """Its length as the app's provider counted it, where the app said so."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -26,6 +26,9 @@ def migrate(url: str, revision: str = "head") -> None:
         Transient: the database does not answer, or is none.
     """
     database = Database(url, pool_size=1)
+    if database.is_sqlite:
+        # To alter a table it is rebuilt, and dropping the old one would carry off the rows that refer to it.
+        sa.event.listen(database.engine, "connect", lambda connection, _: connection.execute("PRAGMA foreign_keys=OFF"))
     try:
         with database.engine.execution_options(begin_immediate=True).begin() as connection:
             if not database.is_sqlite:

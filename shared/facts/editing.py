@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from shared.apps.subjects import NOBODY
 from shared.causes import Cause
 from shared.errors import Conflict
 from shared.facts import queries
@@ -31,7 +32,7 @@ class Written:
     category: Category | None = None
     """None: found by its words."""
     pinned: bool = False
-    user_id: str | None = None
+    user_id: str = NOBODY
 
 
 @dataclass(frozen=True)

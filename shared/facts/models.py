@@ -1,8 +1,8 @@
 """Facts, where each was said, and everything that ever happened to them.
 
-``slot`` makes the database itself refuse a 151st fact of an app, ``pin_slot`` an eleventh pinned one. A fact that was
-contradicted stays as ``replaced`` beneath the one that replaced it, and one that was deleted stays as ``deleted`` until
-it can no longer be taken back; neither has a slot, and neither is shown or used.
+``slot`` makes the database itself refuse a 151st fact of a subject, ``pin_slot`` an eleventh pinned one. A fact that
+was contradicted stays as ``replaced`` beneath the one that replaced it, and one that was deleted stays as ``deleted``
+until it can no longer be taken back; neither has a slot, and neither is shown or used.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.apps.subjects import NOBODY
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
 
 SLOTS = 150
-"""Facts an app has at the very most. Source: seed 000."""
+"""Facts a subject has at the very most. Source: seed 000."""
 PIN_SLOTS = 10
-"""Pinned facts an app has at most. Source: seed 000."""
+"""Pinned facts a subject has at most. Source: seed 000."""
 
 
 class FactState(StrEnum):
@@ -50,8 +51,8 @@ class Fact(Base):
 
     __tablename__ = "facts"
     __table_args__ = (
-        UniqueConstraint("app_id", "slot"),
-        UniqueConstraint("app_id", "pin_slot"),
+        UniqueConstraint("app_id", "user_id", "slot"),
+        UniqueConstraint("app_id", "user_id", "pin_slot"),
         CheckConstraint(f"slot >= 1 AND slot <= {SLOTS}", name="slot_within_cap"),
         CheckConstraint(f"pin_slot >= 1 AND pin_slot <= {PIN_SLOTS}", name="pin_within_cap"),
         CheckConstraint("(state = 'standing') = (slot IS NOT NULL)", name="standing_has_slot"),
@@ -66,7 +67,7 @@ class Fact(Base):
             postgresql_where=text("slot IS NOT NULL"),
             sqlite_where=text("slot IS NOT NULL"),
         ),
-        Index("ix_facts_app_id_state", "app_id", "state"),
+        Index("ix_facts_app_id_user_id_state", "app_id", "user_id", "state"),
         # Finds what expires, and counts facts by category and state without reading them.
         Index("ix_facts_category_state_last_seen", "category", "state", "pin_slot", "last_seen"),
         {"sqlite_autoincrement": True},
@@ -74,8 +75,8 @@ class Fact(Base):
 
     fact_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
-    user_id: Mapped[str | None] = mapped_column(String(200))
-    """The user it is about, where the conversation named one: facts of two users neither merge nor mix."""
+    user_id: Mapped[str] = mapped_column(String(200), default=NOBODY, server_default=NOBODY)
+    """The user it is about; empty where nobody was named. Facts of two users neither merge nor mix."""
     state: Mapped[str] = mapped_column(String(10), default=FactState.STANDING)
     slot: Mapped[int | None]
     pin_slot: Mapped[int | None]
@@ -95,6 +96,9 @@ class Fact(Base):
     version: Mapped[int] = mapped_column(default=1)
     first_seen: Mapped[datetime] = mapped_column(UtcDateTime)
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+    """When it was last heard of here: the clock of expiry."""
+    said_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    """When the newest message said it that does: the order of facts about one thing."""
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
     undo_until: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
     clear_id: Mapped[str | None] = mapped_column(ForeignKey("fact_clears.clear_id"), index=True)
@@ -124,16 +128,19 @@ class FactSource(Base):
     mentions: Mapped[int] = mapped_column(default=1)
     first_seen: Mapped[datetime] = mapped_column(UtcDateTime)
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+    said_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    """When the newest of those messages was said."""
 
 
 class FactClear(Base):
-    """A clear-all of an app's facts: taken back for some seconds, then an erasure."""
+    """A clear-all of the facts of an app or of one subject: taken back for some seconds, then an erasure."""
 
     __tablename__ = "fact_clears"
     __table_args__ = (
         Index(
             "uq_fact_clears_open",
             "app_id",
+            "user_id",
             unique=True,
             postgresql_where=text("settled_at IS NULL"),
             sqlite_where=text("settled_at IS NULL"),
@@ -142,6 +149,8 @@ class FactClear(Base):
 
     clear_id: Mapped[str] = mapped_column(String(40), primary_key=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    user_id: Mapped[str | None] = mapped_column(String(200))
+    """Whose facts; None for all of the app's."""
     actor: Mapped[str] = mapped_column(String(200))
     count: Mapped[int]
     last_message_key: Mapped[int] = mapped_column(BigInteger)

@@ -29,7 +29,7 @@ def normal(statement: str) -> str:
     return said.lstrip() or bare or line
 
 
-def said_key(user_id: str | None, statement: str) -> str:
-    """Return the digest under which an app holds a statement about one user (None: about no user in particular)."""
-    whose = "" if user_id is None else f"u{user_id}"
+def said_key(user_id: str, statement: str) -> str:
+    """Return the digest under which an app holds a statement about one user (or about nobody in particular)."""
+    whose = f"u{user_id}" if user_id else ""
     return hashlib.sha256(f"{whose}\0{normal(statement)}".encode()).hexdigest()

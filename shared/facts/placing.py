@@ -11,6 +11,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from shared.apps.subjects import NOBODY
 from shared.causes import Cause
 from shared.errors import Conflict, Limit
 from shared.facts import queries
@@ -34,7 +35,7 @@ class Said:
     category: Category
     agent: str
     at: datetime
-    user_id: str | None = None
+    user_id: str = NOBODY
     conversation_key: int | None = None
     conversation_id: str | None = None
     message_ids: tuple[str, ...] = ()
@@ -71,6 +72,7 @@ def stand(session: Session, app_id: str, said: Said, cause: Cause, replaces: Fac
         updates_fact_id=None if replaces is None else replaces.fact_id,
         first_seen=said.at,
         last_seen=said.at,
+        said_at=said.at,
         updated_at=cause.at,
         vector=said.vector,
         vector_model=said.vector_model,
@@ -219,6 +221,7 @@ def _add_source(session: Session, fact: Fact, said: Said) -> None:
             agent=said.agent,
             first_seen=said.at,
             last_seen=said.at,
+            said_at=said.at,
         )
     )
     session.flush()

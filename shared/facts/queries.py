@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, ScalarSelect, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from shared.apps.subjects import NOBODY
 from shared.conversations.models import Conversation, Message
 from shared.db.counting import count
 from shared.errors import NotFound
@@ -39,8 +40,8 @@ class FactFilter:
     user_id: str | None = None
 
 
-def standing(session: Session, app_id: str, user_id: str | None = None, any_user: bool = False) -> Sequence[Fact]:
-    """Return the facts of one user (None: of no user in particular) or of all, the most pressing first."""
+def standing(session: Session, app_id: str, user_id: str = NOBODY, any_user: bool = False) -> Sequence[Fact]:
+    """Return the facts of one user (or of nobody) or of all, the most pressing first."""
     query = select(Fact).where(Fact.app_id == app_id, _STANDS).order_by(*PRESSING_FIRST)
     return session.scalars(query if any_user else query.where(Fact.user_id == user_id)).all()
 

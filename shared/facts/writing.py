@@ -44,7 +44,7 @@ class Heard:
 
     conversation_key: int
     conversation_id: str
-    user_id: str | None
+    user_id: str
     at: datetime
     agent: str
 

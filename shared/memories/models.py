@@ -1,6 +1,7 @@
 """Memories, where they came from, and everything that ever happened to them.
 
-``app_memories`` holds only what stands; its ``slot`` makes the database itself refuse an eleventh. Every memory that
+``app_memories`` holds only what stands; its ``slot`` makes the database itself refuse an eleventh of
+one subject (a user of an app, or the app itself where nobody is named: an empty ``user_id``). Every memory that
 was ever made keeps its row in ``memory_origins``, so that ids are never reused and history has something to point at.
 """
 
@@ -12,11 +13,12 @@ from enum import StrEnum
 from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.apps.subjects import NOBODY
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
 
 SLOTS = 10
-"""Places an app has at the very most, whatever the settings say."""
+"""Places a subject has at the very most, whatever the settings say."""
 
 
 class Origin(Base):
@@ -27,6 +29,7 @@ class Origin(Base):
 
     memory_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
+    user_id: Mapped[str] = mapped_column(String(200), default=NOBODY, server_default=NOBODY)
     conversation_key: Mapped[int | None] = mapped_column(ForeignKey("conversations.key", ondelete="SET NULL"))
     conversation_id: Mapped[str | None] = mapped_column(String(200))
     epoch: Mapped[int]
@@ -36,21 +39,22 @@ class Origin(Base):
 
 
 class Memory(Base):
-    """A memory that stands, in one of its app's places."""
+    """A memory that stands, in one of its subject's places."""
 
     __tablename__ = "app_memories"
     __table_args__ = (
-        UniqueConstraint("app_id", "slot"),
+        UniqueConstraint("app_id", "user_id", "slot"),
         CheckConstraint(f"slot >= 1 AND slot <= {SLOTS}", name="slot_within_cap"),
         CheckConstraint("importance >= 0 AND importance <= 10", name="importance_in_range"),
         CheckConstraint("length(content) > 0", name="content_not_empty"),
-        Index("ix_app_memories_app_id_created_at", "app_id", "created_at"),
+        Index("ix_app_memories_app_id_user_id_updated_at", "app_id", "user_id", "updated_at"),
     )
 
     memory_id: Mapped[int] = mapped_column(
         ForeignKey("memory_origins.memory_id"), primary_key=True, autoincrement=False
     )
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    user_id: Mapped[str] = mapped_column(String(200), default=NOBODY, server_default=NOBODY)
     slot: Mapped[int]
     content: Mapped[str] = mapped_column(Text)
     importance: Mapped[int] = mapped_column(default=5)
@@ -60,7 +64,9 @@ class Memory(Base):
     """Who wrote the present text."""
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    """When its conversation was held."""
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    """When the newest of what it holds was said, or a person last changed it: memories are in this order."""
 
 
 class MemorySource(Base):

@@ -34,6 +34,8 @@ class Retrieval(Base):
     at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     results: Mapped[int]
     top_score: Mapped[float | None]
+    top_similarities: Mapped[list[float]] = mapped_column(JSON, default=list, server_default="[]")
+    """Of the three results most like the question, the best first: cosines, where there were vectors."""
     sources: Mapped[dict[str, Any]] = mapped_column(JSON)
     """How many results each way of finding brought: conversationDense, appDense, words, summaries, profile."""
     durations: Mapped[dict[str, Any]] = mapped_column(JSON)

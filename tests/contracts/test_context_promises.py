@@ -43,9 +43,9 @@ def learn(house: House, statement: str, user_id: str | None = None, **more: obje
     with house.database.write() as session:
         taken = session.scalar(sa.select(sa.func.count()).select_from(Fact)) or 0
         values: dict[str, object] = {
-            "app_id": "notes", "user_id": user_id, "state": FactState.STANDING, "slot": taken + 1,
+            "app_id": "notes", "user_id": user_id or "", "state": FactState.STANDING, "slot": taken + 1,
             "statement": statement, "said_key": f"{taken}", "category": Category.PROJECT, "confidence": 0.75,
-            "agent": "extractive", "first_seen": now, "last_seen": now, "updated_at": now,
+            "agent": "extractive", "first_seen": now, "last_seen": now, "said_at": now, "updated_at": now,
         }  # fmt: skip
         fact = Fact(**values | more)
         session.add(fact)

@@ -81,7 +81,7 @@ def test_facts_of_one_kind_stand_in_order_of_certainty_and_then_of_how_lately_th
 def test_what_was_said_before_and_is_read_after_makes_a_fact_older_and_not_less_lately_heard(book: Notebook) -> None:
     book.learn("c1", found("User likes jazz"))
     now, day = book.house.clock.now(), timedelta(days=1)
-    heard = Heard(book.key("c2"), "c2", None, now - day, AGENT)
+    heard = Heard(book.key("c2"), "c2", "", now - day, AGENT)
     with book.locked() as session:
         learn(session, "notes", heard, [found("User likes jazz", "m2")], book.cause(), SAME)
     assert [(fact.first_seen, fact.last_seen) for fact in book.facts()] == [(now - day, now)]
@@ -143,11 +143,11 @@ def test_facts_of_two_users_neither_merge_nor_contradict_each_other(book: Notebo
     assert standing == {
         ("anna", "User lives in Copenhagen", 1),
         ("bob", "User lives in Copenhagen", 1),
-        (None, "User lives in Oslo", 1),
+        ("", "User lives in Oslo", 1),
     }
     with book.house.database.read() as session:
         assert [fact.user_id for fact in queries.standing(session, "notes", "anna")] == ["anna"]
-        assert [fact.user_id for fact in queries.standing(session, "notes")] == [None]
+        assert [fact.user_id for fact in queries.standing(session, "notes")] == [""]
 
 
 def test_the_same_meaning_in_other_words_is_heard_again_in_its_own_words(book: Notebook) -> None:

@@ -29,7 +29,7 @@ from tests.support.recordings import Shelf
 
 AT = datetime(2026, 3, 1, 11, tzinfo=UTC)
 SAID = ("Lives in Lyon", "Nice.", "Plays the oboe", "Lovely.", "Builds kites", "I see.")
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 
 
 class Installation:

@@ -32,7 +32,7 @@ def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: 
     with api.loop.database.write() as session:
         lock_app(session, app_id)
         key = get_conversation(session, app_id, conversation_id).key
-        heard = Heard(key, conversation_id, None, api.clock.now(), "extractive")
+        heard = Heard(key, conversation_id, "", api.clock.now(), "extractive")
         found = [Found(statement, Category.IDENTITY, (message_id,))]
         return learn(session, app_id, heard, found, Cause("extractive", "it was said", api.clock.now()), 0.8)
 

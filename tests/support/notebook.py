@@ -41,7 +41,7 @@ class Notebook:
 
     def learn(self, conversation_id: str, *found: Found, user_id: str | None = None) -> Learned:
         key = self.key(conversation_id, user_id)
-        heard = Heard(key, conversation_id, user_id, self.house.clock.now(), AGENT)
+        heard = Heard(key, conversation_id, user_id or "", self.house.clock.now(), AGENT)
         with self.house.database.write() as session:
             lock_app(session, self.app_id)
             return learn(session, self.app_id, heard, found, self.cause(), SAME)
@@ -56,7 +56,7 @@ class Notebook:
     def write(self, statement: str, pinned: bool = False, user_id: str | None = None) -> Outcome:
         """Write a fact by hand."""
         with self.locked() as session:
-            return editing.write(session, self.app_id, Written(statement, None, pinned, user_id), self.hand())
+            return editing.write(session, self.app_id, Written(statement, None, pinned, user_id or ""), self.hand())
 
     def pin(self, fact_id: int) -> None:
         with self.locked() as session:

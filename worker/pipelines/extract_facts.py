@@ -54,7 +54,7 @@ class Seen:
     """What was read: the turns to think about, and where they lie in the conversation."""
 
     segment: Segment
-    user_id: str | None
+    user_id: str
     opened_at: datetime
     seen_before: int
     positions: tuple[int, ...]
@@ -128,7 +128,7 @@ class ExtractFacts:
         batch = messages_of(session, conversation.key, BATCH, start - 1)
         new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
         before = newest_messages(session, conversation.key, BEFORE, start)
-        known = queries.standing(session, app.app_id, conversation.user_id)
+        known = queries.standing(session, app.app_id, conversation.subject.user_id)
         missing = queries.without_vector(session, app.app_id, self._embedder.name, EMBED_LIMIT)
         segment = Segment(
             app_name=app.name,
@@ -140,7 +140,7 @@ class ExtractFacts:
         positions = tuple(position for position, _ in new)
         unembedded = {one.fact_id: one.statement for one in missing}
         opened, end_of_batch = conversation.created_at, batch[-1].position + 1
-        return Seen(segment, conversation.user_id, opened, start, positions, end_of_batch, unembedded)
+        return Seen(segment, conversation.subject.user_id, opened, start, positions, end_of_batch, unembedded)
 
     def _think(self, seen: Seen, meter: Meter) -> Thought:
         if not any(turn.role == "user" for turn in seen.segment.turns):

@@ -32,6 +32,7 @@ from loop.api.schemas.facts import (
 )
 from loop.api.writes import Done, Work, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.apps.subjects import NOBODY
 from shared.contracts.values import LARGEST_INTEGER
 from shared.erasure.erasing import clear_facts
 from shared.errors import Invalid
@@ -80,7 +81,7 @@ def list_facts(
 )
 def write_fact(desk: Writes, app_id: AppInPath, body: WriteFact) -> Response:
     """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
-    written = Written(_statement(body.fact), body.category, body.pinned, body.user_id)
+    written = Written(_statement(body.fact), body.category, body.pinned, body.user_id or NOBODY)
 
     def work(session: Session) -> Done:
         lock_app(session, app_id)

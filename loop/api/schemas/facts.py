@@ -127,7 +127,7 @@ class FactAnswer(Answer):
             last_seen_conversation_id=None if latest is None else latest.conversation_id,
             pinned=fact.pin_slot is not None,
             updates_fact_id=fact.updates_fact_id,
-            user_id=fact.user_id,
+            user_id=fact.user_id or None,
             by_hand=fact.by_hand,
             agent=fact.agent,
             version=fact.version,
