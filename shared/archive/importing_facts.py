@@ -12,7 +12,6 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.apps.subjects import NOBODY
 from shared.archive.document import ArchivedFact, ArchivedFactChange, ArchivedFactSource
 from shared.causes import Cause
 from shared.errors import Conflict
@@ -22,6 +21,7 @@ from shared.facts.history import Texts, record
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState
 from shared.facts.normalising import said_key
 from shared.facts.placing import free_pins, free_slots
+from shared.subjects import NOBODY
 
 
 @dataclass

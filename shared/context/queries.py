@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, or_, select, text
 from sqlalchemy.orm import Session
 
-from shared.apps.subjects import NOBODY
 from shared.context.block import Recalled
 from shared.context.selection import KnownFact
 from shared.context.window import TAIL, Utterance
@@ -20,6 +19,7 @@ from shared.facts.models import Fact
 from shared.llm.tokens import Rate
 from shared.memories.models import Memory
 from shared.memories.queries import NEWEST_FIRST
+from shared.subjects import NOBODY
 
 _CATEGORIES = {category.value: category for category in Category}
 _SPEAKERS, _ASSISTANT = ("user", "assistant"), ("assistant",)

@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.apps.subjects import Subject, subject_of
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
+from shared.subjects import Subject, subject_of
 
 
 class Conversation(Base):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from shared.apps.subjects import NOBODY
 from shared.causes import Cause
 from shared.errors import Conflict
 from shared.facts import queries
@@ -18,6 +17,7 @@ from shared.facts.models import Fact, FactChangeKind
 from shared.facts.normalising import said_key
 from shared.facts.placing import Said, free_pin, prune, touch
 from shared.facts.writing import Learned, Tally, take_in
+from shared.subjects import NOBODY
 
 MAX_CHARS = 500
 """The longest fact that can be written by hand."""

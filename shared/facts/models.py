@@ -26,9 +26,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.apps.subjects import NOBODY
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
+from shared.subjects import NOBODY
 
 SLOTS = 150
 """Facts a subject has at the very most. Source: seed 000."""

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.apps.subjects import NOBODY
 from shared.causes import Cause
 from shared.errors import Conflict, Limit
 from shared.facts import queries
@@ -20,6 +19,7 @@ from shared.facts.eviction import PRUNE_TO, RULE_EVICTION, Scored, evicted
 from shared.facts.history import Texts, record
 from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChangeKind, FactSource, FactState
 from shared.facts.normalising import said_key
+from shared.subjects import NOBODY
 
 LEARNED_CONFIDENCE = 0.75
 WRITTEN_CONFIDENCE = 0.60

@@ -9,13 +9,13 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, ScalarSelect, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from shared.apps.subjects import NOBODY
 from shared.conversations.models import Conversation, Message
 from shared.db.counting import count
 from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
 from shared.facts.eviction import Held
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
+from shared.subjects import NOBODY
 
 _STANDS = Fact.state == FactState.STANDING
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))

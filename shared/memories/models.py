@@ -13,9 +13,9 @@ from enum import StrEnum
 from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.apps.subjects import NOBODY
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
+from shared.subjects import NOBODY
 
 SLOTS = 10
 """Places a subject has at the very most, whatever the settings say."""

@@ -32,7 +32,6 @@ from loop.api.schemas.facts import (
 )
 from loop.api.writes import Done, Work, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.apps.subjects import NOBODY
 from shared.contracts.values import LARGEST_INTEGER
 from shared.erasure.erasing import clear_facts
 from shared.errors import Invalid
@@ -42,6 +41,7 @@ from shared.facts.editing import Edit, Outcome, Written
 from shared.facts.eviction import dry_run
 from shared.facts.models import SLOTS, Fact, FactState
 from shared.facts.queries import FactFilter
+from shared.subjects import NOBODY
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
 from shared.wording import clean
 
