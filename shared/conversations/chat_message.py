@@ -217,11 +217,14 @@ def _words(part: Sent, is_result: bool = False) -> str:
 
 
 def unspoken(payload: Sent | None) -> list[str]:
-    """Return, for who reads along, a line for each thing in a message that is no text: calls of tools, images."""
+    """Return, for who reads along, a line for each thing in a message beside its text: calls, results, images."""
     if payload is None:
         return []
-    calls = [f"(calls {name}({arguments}))" for name, arguments in _named_calls(payload)]
-    return calls + [f"({part['type']})" for part in _parts(payload) if part["type"] in _ITEMS]
+    lines = [f"(calls {name}({arguments}))" for name, arguments in _named_calls(payload)]
+    if role_of(payload) != _TOOL:
+        results = [part for part in _parts(payload) if part["type"] == "tool_result"]
+        lines += [f"(result of a tool: {_words(part, is_result=True)})" for part in results]
+    return lines + [f"({part['type']})" for part in _parts(payload) if part["type"] in _ITEMS]
 
 
 def _named_calls(sent: Sent) -> list[tuple[str, str]]:
