@@ -5,16 +5,18 @@ completed with what was found.
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import quote
 
 from sqlalchemy.orm import Session
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from loop.api.dependencies import Desk
-from loop.api.schemas.erasures import Erased, Receipt
+from loop.api.schemas.erasures import Erased, PurgedMemories, Receipt, StillRemembered
 from loop.api.writes import Done
 from loop.queue_contents import QUEUED_TEXT, count_text, forget_past
 from loop.wiring import Loop
 from shared.apps.models import DATABASE_LOG, Erasure
+from shared.erasure.queries import still_remembered
 from shared.errors import Transient
 from shared.outbox.models import JobState
 from shared.outbox.queries import count_ended_at
@@ -37,6 +39,23 @@ def erased(desk: Desk, session: Session, erasure: Erasure) -> Done:
     open_receipt(session, erasure)
     # Not remembered under the app's id: its keys are erased with it. The answer holds counts, times and ids only.
     return Done(_answer(erasure), then=lambda: _answer(complete(desk, erasure)))
+
+
+def purged(desk: Desk, session: Session, erasure: Erasure, user_id: str | None) -> Done:
+    """Answer a purge of memories as ``erased`` does, with what else still remembers."""
+    open_receipt(session, erasure)
+    counts = still_remembered(session, erasure.app_id, user_id)
+    whole = f"/apps/{erasure.app_id}" + ("" if user_id is None else f"/users/{quote(user_id, safe='')}")
+    how = (
+        f"DELETE /apps/{erasure.app_id}/facts forgets facts, DELETE /apps/{erasure.app_id}/conversations/ID a "
+        f"conversation with its messages and summaries, DELETE {whole}/data everything."
+    )
+    remembered = StillRemembered(**counts, how_to_erase=how)
+
+    def answer(receipt: Erasure) -> PurgedMemories:
+        return PurgedMemories(**dict(_answer(receipt)), still_remembered=remembered)
+
+    return Done(answer(erasure), then=lambda: answer(complete(desk, erasure)))
 
 
 def open_receipt(session: Session, erasure: Erasure) -> None:

@@ -180,10 +180,17 @@ def lock_hidden_until(session: Session, at: datetime, limit: int) -> Sequence[Co
     return list(found.values())
 
 
-def lock_all(session: Session, app_id: str) -> Sequence[int]:
-    """Return the keys of an app's conversations, locked until the transaction ends: nothing is said in them now."""
-    query = select(Conversation.key).where(Conversation.app_id == app_id).order_by(Conversation.key)
-    return session.scalars(query.with_for_update()).all()
+def lock_all(session: Session, app_id: str, user_id: str | None = None) -> Sequence[int]:
+    """Return the keys of an app's conversations, or of one user's, locked: nothing is said in them now."""
+    return session.scalars(keys_of(app_id, user_id).order_by(Conversation.key).with_for_update()).all()
+
+
+def keys_of(app_id: str, user_id: str | None = None) -> Select[int]:
+    """Select the keys of an app's conversations, or of one user's (empty: of those that name nobody)."""
+    query = select(Conversation.key).where(Conversation.app_id == app_id)
+    if user_id is None:
+        return query
+    return query.where(Conversation.user_id == user_id if user_id else Conversation.user_id.is_(None))
 
 
 def has_hidden_until(session: Session, at: datetime) -> bool:
@@ -270,10 +277,10 @@ def list_answers(
     return session.scalars(query if before is None else query.where(Answer.key < before)).all()
 
 
-def count_answers(session: Session, app_id: str, conversation_key: int | None = None) -> int:
-    """Return how many answers of an app stand, or of one of its conversations."""
+def count_answers(session: Session, app_id: str, conversations: Select[int] | None = None) -> int:
+    """Return how many answers of an app stand, or of some of its conversations."""
     query = select(func.count()).select_from(Answer).where(Answer.app_id == app_id)
-    query = query if conversation_key is None else query.where(Answer.conversation_key == conversation_key)
+    query = query if conversations is None else query.where(Answer.conversation_key.in_(conversations))
     return session.scalar(query) or 0
 
 

@@ -13,9 +13,6 @@ from shared.events.recording import record as record_event
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 
-OLDEST_GOES = "rule:oldest_goes"
-
-
 Sources = dict[int, list[str]]
 """Conversation key -> the message ids that were used."""
 
