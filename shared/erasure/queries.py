@@ -113,5 +113,5 @@ def _by_user(
     *only: ColumnElement[bool],
 ) -> dict[str, int]:
     mine = (table.app_id == app_id, table.user_id.in_(users), *only)
-    query = select(table.user_id, func.count()).where(*mine).group_by(table.user_id)
-    return dict(session.execute(query).tuples().all())
+    query = select(table.user_id, func.count().label("number")).where(*mine).group_by(table.user_id)
+    return {one.user_id: one.number for one in session.execute(query)}
