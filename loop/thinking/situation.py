@@ -11,6 +11,7 @@ from loop.thinking.focus import Focus, FocusKind, review_size
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import count_erasures, get_app
 from shared.conversations import queries
+from shared.conversations.chat_message import Sent, unspoken
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation
 from shared.energy.budget import BudgetStatus, Status, budget_status, percentage_of, status_of, to_units
@@ -52,6 +53,13 @@ class Said:
     name: str | None
     content: str
     at: datetime
+    payload: Sent | None = None
+    """The message as it was sent, where role, content and name do not say all of it."""
+
+    @property
+    def text(self) -> str:
+        """What it says, and a line for each call of a tool and each image."""
+        return "\n".join(filter(None, [self.content, *unspoken(self.payload)]))
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,7 @@ def _see(session: Session, found: Conversation, most: int) -> Seen:
         key=found.key,
         conversation_id=found.conversation_id,
         message_count=found.message_count,
-        messages=tuple(Said(one.role, one.name, one.content, one.created_at) for one in messages),
+        messages=tuple(Said(one.role, one.name, one.content, one.created_at, one.payload) for one in messages),
         unanswered_since=found.unanswered_since,
         woken_at=found.woken_at,
         ended=found.ended_at is not None,

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags
+from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import Role
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
@@ -50,6 +51,8 @@ class ArchivedMessage(_Part):
     role: Role
     name: _Label | None = None
     content: str
+    payload: Annotated[JsonObject, AfterValidator(checked)] | None = None
+    """The message as it was sent, where role, content and name do not say all of it; they follow from it then."""
     tokens: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] | None = None
     created_at: Moment
 

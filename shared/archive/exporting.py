@@ -91,6 +91,7 @@ def _out_message(one: Message) -> ArchivedMessage:
         role=Role(one.role),
         name=one.name,
         content=one.content,
+        payload=one.payload,
         tokens=one.tokens,
         created_at=one.created_at,
     )

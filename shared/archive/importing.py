@@ -28,6 +28,7 @@ from shared.archive.document import (
 )
 from shared.archive.exporting import EVERYTHING
 from shared.archive.importing_facts import ArrivingFacts, import_cause
+from shared.conversations.chat_message import chars_of, owners_of, role_of, size_of, text_of
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
 from shared.errors import Conflict, Limit
@@ -83,7 +84,7 @@ def refuse_oversized(archive: Archive, bounds: Bounds) -> None:
             raise Limit(f"Memory {memory.memory_id} is longer than {bounds.memory_chars} characters.", code="too_large")
     for conversation in archive.conversations:
         for message in conversation.messages:
-            if len(message.content) > bounds.message_chars:
+            if size_of(message.content, message.payload) > bounds.message_chars:
                 raise Limit(
                     f"Message {message.message_id} is longer than {bounds.message_chars} characters.", code="too_large"
                 )
@@ -290,17 +291,24 @@ def _in_conversation(app_id: str, archived: ArchivedConversation) -> Conversatio
 
 
 def _in_messages(conversation: Conversation, archived: Sequence[ArchivedMessage]) -> list[Message]:
-    return [
-        Message(
-            conversation_key=conversation.key,
-            app_id=conversation.app_id,
-            position=position,
-            message_id=one.message_id,
-            role=one.role,
-            name=one.name,
-            content=one.content,
-            tokens=one.tokens,
-            created_at=one.created_at,
-        )
-        for position, one in enumerate(archived)
-    ]
+    messages = [_in_message(conversation, position, one) for position, one in enumerate(archived)]
+    for one, owner in zip(messages, owners_of(messages), strict=True):
+        one.call_position = None if messages[owner] is one else owner
+    return messages
+
+
+def _in_message(conversation: Conversation, position: int, one: ArchivedMessage) -> Message:
+    payload = one.payload
+    return Message(
+        conversation_key=conversation.key,
+        app_id=conversation.app_id,
+        position=position,
+        message_id=one.message_id,
+        role=one.role if payload is None else role_of(payload),
+        name=one.name,
+        content=one.content if payload is None else text_of(payload),
+        payload=payload,
+        payload_chars=None if payload is None else chars_of(payload),
+        tokens=one.tokens,
+        created_at=one.created_at,
+    )

@@ -100,7 +100,7 @@ def _within(
         whole = _with_recalled(window, messages, material, bounds, counting)
         if not overfills(whole.tokens, bounds):
             return whole
-    kept = [messages[i] for i in staying([one.said.role for one in messages], of)]
+    kept = [messages[i] for i in staying([one.said for one in messages], of)]
     shorter = _with_recalled(window, kept, material, bounds, counting)
     if not overfills(shorter.tokens, bounds):
         return Composed(shorter.messages, shorter.recalled, Stage.TRIMMED, of - len(kept), False)

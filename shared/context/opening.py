@@ -175,7 +175,7 @@ def _without_middle(said: _Said, bounds: Bounds) -> _Said:
     """Let go at once of what will not stay, because counting thousands of messages one by one takes long."""
     if said.left_out or not overfills(length_of(said.messages, said.counting), bounds):
         return said
-    places = staying([one.role for one in said.messages], len(said.messages))
+    places = staying(said.messages, len(said.messages))
     return replace(said, messages=[said.messages[i] for i in places], left_out=len(said.messages) - len(places))
 
 

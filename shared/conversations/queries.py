@@ -107,6 +107,13 @@ def known_messages(session: Session, conversation_key: int, message_ids: Sequenc
     return {message.message_id: message for message in session.scalars(query)}
 
 
+def latest_of_assistant(session: Session, conversation_key: int, before: int, limit: int) -> list[Message]:
+    """Return the last messages of the assistant before a position, in order."""
+    mine = (Message.conversation_key == conversation_key, Message.role == _ASSISTANT, Message.position < before)
+    query = select(Message).where(*mine).order_by(Message.position.desc()).limit(limit)
+    return list(reversed(session.scalars(query).all()))
+
+
 def has_unseen_words(session: Session, conversation: Conversation, least: int) -> bool:
     """Whether a user said something no facts were extracted of, in a conversation of ``least`` messages or more.
 
@@ -126,8 +133,9 @@ def has_words_from(session: Session, conversation_key: int, position: int) -> bo
 
 
 def count_turns_from(session: Session, conversation_key: int, position: int) -> int:
-    """Return how many messages the assistant said in a conversation from a position on."""
-    said = (Message.conversation_key == conversation_key, Message.position >= position, Message.role == _ASSISTANT)
+    """Return in how many messages the assistant said something in a conversation from a position on."""
+    mine = (Message.conversation_key == conversation_key, Message.position >= position)
+    said = (*mine, Message.role == _ASSISTANT, Message.content != "")
     return session.scalar(select(func.count()).select_from(Message).where(*said)) or 0
 
 

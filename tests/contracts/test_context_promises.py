@@ -20,6 +20,7 @@ from shared.context.opening import Opening, Wanted, open_context
 from shared.context.recalling import Material
 from shared.context.selection import in_order
 from shared.context.window import Utterance, counted, length_of
+from shared.conversations.chat_message import role_of, text_of
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
 from shared.energy.ledger import Booking
@@ -59,7 +60,10 @@ def converse(house: House, conversation_id: str, said: Sequence[Utterance], user
     with house.database.write() as session:
         start(session, "notes", NewConversation(conversation_id, user_id), now)
         conversation = lock_conversation(session, "notes", conversation_id)
-        say(session, conversation, [NewMessage(Role(s.role), s.content, tokens=s.tokens) for s in said], now)
+        new = [NewMessage(Role(s.role), s.content, tokens=s.tokens, payload=s.payload) for s in said]
+        half = len(new) // 2
+        say(session, conversation, new[:half], now)
+        say(session, conversation, new[half:], now)
         return conversation.key
 
 
@@ -70,15 +74,39 @@ def opened(house: House, **wanted: object) -> Opening:
 def made_up(chance: random.Random) -> list[Utterance]:
     """Return a conversation of any roles and lengths, some of its lengths counted by a provider."""
     letters = chance.choice(["uatttus", "ua", "uat", "uuuu", "attttt", "sua", "tu"])
-    names = {"u": "user", "a": "assistant", "t": "tool", "s": "system"}
+    names, tools = {"u": "user", "a": "assistant", "t": "tool", "s": "system"}, chance.choice([0, 0.2, 0.7])
     return [
-        Utterance(
+        using_tools(chance, f"x{place}")
+        if chance.random() < tools
+        else Utterance(
             names[chance.choice(letters)],
             "ä" * chance.choice([0, 1, 5, 40, 400, 3000]) + str(place),
             tokens=chance.choice([None, None, 3, 700]),
         )
         for place in range(chance.randint(0, 60))
     ]
+
+
+def using_tools(chance: random.Random, text: str) -> Utterance:
+    """Return a message that calls tools or brings results of some, or holds an image, in one shape or another."""
+    ids = [chance.choice("abcd") for _ in range(chance.randint(1, 2))]
+    calls = [
+        {"id": one, "type": "function", "function": {"name": "f", "arguments": f'{{"at": "{text}"}}'}} for one in ids
+    ]
+    uses = [{"type": "tool_use", "id": one, "name": "f", "input": {"at": text}} for one in ids]
+    results = [{"type": "tool_result", "tool_use_id": one, "content": text * 50} for one in ids]
+    words = {"type": "text", "text": text}
+    payload: dict[str, Any] = chance.choice(
+        [
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "content": text, "tool_call_id": ids[0]},
+            {"role": "assistant", "content": [words, *uses]},
+            {"role": "user", "content": results},
+            {"role": "user", "content": [*results, words]},
+            {"role": "user", "content": [words, {"type": "image_url", "image_url": {"url": "https://host/a.png"}}]},
+        ]
+    )
+    return Utterance(role_of(payload), text_of(payload), payload=payload)
 
 
 @pytest.mark.parametrize("seed", range(4))
