@@ -26,7 +26,7 @@ _BETWEEN = r"(?:[\s>|]|\\+[nrt]){0,40}"
 _HEAD = r"\(memories for app: [^\r\n]{0,400}?\)"
 _BEGINNING = rf"(?:{_HEAD}{_BETWEEN}{re.escape(_LEAD)}{_BETWEEN})?{re.escape(RECALLED)}"
 _NUMBERED = r"\d{1,3}\.[ \t]{1,8}\[Created: [0-9-]{1,16}\]"
-_WHOLE = re.compile(rf"{_BEGINNING}{_BETWEEN}{_NUMBERED}(?:(?!{re.escape(_LEAD)}).)*?{re.escape(END)}", re.DOTALL)
+_WHOLE = re.compile(rf"{_BEGINNING}{_BETWEEN}{_NUMBERED}(?:(?!{re.escape(RECALLED)}).)*?{re.escape(END)}", re.DOTALL)
 _WITHOUT_END = re.compile(rf"{_BEGINNING}(?:{_BETWEEN}{_NUMBERED}[^\r\n]*)+")
 _MARKED_LINE = re.compile(
     r"(?:\d{1,3}\.\s{0,8})?(?:\[Created: [0-9-]{1,16}\]\s{0,8})?" + re.escape(RECALLED) + r"[^\r\n]*"

@@ -182,3 +182,118 @@ def test_one_mark_says_that_a_block_is_recalled(sqlite_api: Api) -> None:
     sqlite_api.remember(path, *(f"Memory number {n}." for n in range(10)))
     prompt = context(sqlite_api, path, "Hello.")["systemPrompt"]
     assert prompt.count(RECALLED) == 1
+
+
+def test_what_is_said_again_and_again_is_recalled_once_with_how_often_and_when_last(api: Api) -> None:
+    path = api.install()
+    say(api, path, "diet", user("My name is Ana, and I must not eat gluten."), helper("I will keep that in mind, Ana."))
+    api.clock.advance(86_400)
+    greeting = [user("It is Ana, what shall I eat?"), helper("Nice to meet you, Ana. You eat what you like!")]
+    for day in range(40):
+        say(api, path, f"again-{day}", *greeting)
+    work_off(api)
+    asked = "Ana asks: what can I eat tonight, and what not?"
+    prompt = context(api, path, asked)["systemPrompt"]
+    assert "gluten" in prompt
+    assert prompt.count("Nice to meet you, Ana.") == 1
+    assert "Nice to meet you, Ana. You eat what you like! (said 40 times, last on 2026-03-02)" in prompt
+    found = {one["content"]: one for one in search(api, path, asked, limit=10)}
+    assert "My name is Ana, and I must not eat gluten." in found
+    once = found["Nice to meet you, Ana. You eat what you like!"]
+    assert (once["times"], once["lastAt"][:10]) == (40, "2026-03-02")
+
+
+def test_how_often_something_was_said_counts_what_differs_only_in_signs_and_only_of_the_same_user(api: Api) -> None:
+    path = api.install()
+    for number, said in enumerate(["The boiler hums again.", "the boiler hums again", "The boiler -- hums again!"]):
+        say(api, path, f"ann-{number}", user(said), userId="ann")
+        say(api, path, f"ben-{number}", user("The boiler hums again."), userId="ben")
+    [once] = search(api, path, "Which boiler hums?", userId="ann")
+    assert once["times"] == 3
+    assert "(said 3 times" in context(api, path, "Which boiler hums?", userId="ann")["systemPrompt"]
+
+
+def test_a_sentence_that_a_memory_says_already_is_not_recalled_beside_it(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    sqlite_api.remember(path, "The yacht is painted in signal blue.")
+    said = "I came back late. The yacht is painted in signal blue. Its mast is still bare wood."
+    say(sqlite_api, path, "old", user(said))
+    prompt = context(sqlite_api, path, "What colour is the yacht?")["systemPrompt"]
+    assert prompt.count("painted in signal blue") == 1
+    assert "> user: I came back late. […] Its mast is still bare wood." in prompt
+
+
+SMALL_TALK = ["hi", "Hello!", "thanks!", "ok", "Good morning :)", "hey, how are you?", "danke dir", "merci beaucoup",
+              "hola", "こんにちは", "谢谢！", "привет", "👍", "hahaha", "Thank you so much, bye!"]  # fmt: skip
+
+
+def test_nothing_is_recalled_for_a_message_that_asks_for_nothing(api: Api) -> None:
+    path = api.install()
+    for number, said in enumerate(SMALL_TALK):
+        say(api, path, f"c{number}", user(f"{said} My address is jo@example.org, thanks!"), helper("Hi! Thanks, ok."))
+    work_off(api)
+    for said in SMALL_TALK:
+        assert context(api, path, said)["included"]["retrieved"] == [], said
+    assert context(api, path, "hi, what is my address?")["included"]["retrieved"]
+
+
+MOVES = [
+    pytest.param(["I live at 3 Mill Lane in Norton."], ["I moved last week, it is 14 Wexford Lane now."], id="moved"),
+    pytest.param(["My parcels go to 3 Mill Lane.", "No, sorry, it is 14 Wexford Lane."], [], id="no, sorry"),
+    pytest.param(["Ich wohne im Mühlweg 3."], ["Ich bin umgezogen, der Weg heißt jetzt 14 Wexford Lane."], id="German"),
+]
+
+
+@pytest.mark.parametrize(("first", "later"), MOVES)
+def test_the_newest_word_on_a_thing_stands_beside_what_it_corrects(
+    sqlite_api: Api, first: list[str], later: list[str]
+) -> None:
+    path = sqlite_api.install()
+    say(sqlite_api, path, "first", *(one for said in first for one in (user(said), helper("Noted."))))
+    sqlite_api.clock.advance(86_400)
+    for number in range(12):
+        say(sqlite_api, path, f"live-{number}", user(f"I live for concert {number} in Norton, wohne und Weg, parcels!"))
+    if later:
+        sqlite_api.clock.advance(86_400)
+        say(sqlite_api, path, "later", *map(user, later))
+    work_off(sqlite_api)
+    asked = "Where do I live, which lane in Norton do parcels go to? Wo wohne ich, welcher Mühlweg?"
+    for budget in (70, 110, 1000):
+        prompt = context(sqlite_api, path, asked, tokenBudget=budget)["systemPrompt"]
+        if "Mill Lane" in prompt or "Mühlweg" in prompt:
+            assert "14 Wexford Lane" in prompt, budget
+    assert "Wexford" in prompt
+
+
+@pytest.mark.parametrize("window", [4096, 8192, 128_000])
+def test_all_memories_with_their_dates_are_in_a_context_of_4096_tokens_or_more(sqlite_api: Api, window: int) -> None:
+    path = sqlite_api.install()
+    ids = sqlite_api.remember(path, *(f"Memory number {n} " + "and more words of it " * 8 for n in range(10)))
+    said = [{"role": ("user", "assistant")[n % 2], "content": "x" * 400} for n in range(27)]
+    for messages in ([], said):
+        handed = context(sqlite_api, path, "Hello.", contextWindow=window, messages=messages)
+        assert handed["included"]["memories"] == ids[::-1]
+        assert handed["systemPrompt"].count("[Created: 2026-03-01]") == 10
+        assert handed["totalTokens"] <= window - 1000
+    assert (handed["stage"], handed["trimmed"] > 0) == (("stage1", True) if window == 4096 else ("none", False))
+
+
+def test_the_memory_updated_last_comes_first(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    older, newer = sqlite_api.remember(path, "Likes tea.", "Lives in Lisbon.")
+    sqlite_api.ask("PATCH", f"{path}/memories/{older}", json={"content": "Likes green tea."})
+    assert context(sqlite_api, path, "Hello.")["included"]["memories"] == [older, newer]
+
+
+def test_a_token_budget_bounds_all_that_is_recalled_and_each_kind_has_its_share(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    sqlite_api.remember(path, *(f"Memory number {n} " + "and more words of it " * 8 for n in range(10)))
+    for number in range(20):
+        fact = {"fact": f"Builds boat number {number} of oak and larch in the old yard", "category": Category.PROJECT}
+        sqlite_api.ask("POST", f"{path}/facts", json=fact)
+    for budget in (200, 400, 1000):
+        handed = context(sqlite_api, path, "Hello.", tokenBudget=budget, contextWindow=8192)
+        assert handed["memoryTokens"] <= budget
+        assert handed["included"]["memories"] and handed["included"]["facts"]
+    free = context(sqlite_api, path, "Hello.", contextWindow=8192)["included"]
+    assert (len(free["memories"]), len(free["facts"])) == (10, 20)
