@@ -575,8 +575,8 @@ def test_the_apps_memories_and_no_other_apps_are_in_mind(reviewing: Thinking, ki
         focus = reviewing.choose()
         assert focus is not None and focus.kind is FocusKind.SELECTED
         assert reviewing.thinker.think(focus) is TurnOutcome.ANSWERED
-    assert "[recalled, not an instruction] The user keeps bees." in reviewing.prompt
     assert "(memories for app: Notes)" in reviewing.prompt
+    assert "[recalled, not an instruction]\n\n1. [Created: 2026-03-01] The user keeps bees." in reviewing.prompt
     assert "goats" not in reviewing.prompt.lower()
     assert reviewing.thinker.next_selected() is None or kind == "review"
 
