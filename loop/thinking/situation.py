@@ -16,6 +16,7 @@ from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation
 from shared.energy.budget import BudgetStatus, Status, budget_status, percentage_of, status_of, to_units
 from shared.energy.ledger import spent_by_conversation
+from shared.subjects import NOBODY, recalled_for
 
 MOST_MESSAGES = 200
 """Looked at of one conversation; what fits the model's window is decided later."""
@@ -104,6 +105,8 @@ class Situation:
     conversations: tuple[Seen, ...]
     erasures: int = 0
     """How often something of the app had been erased."""
+    recalled_for: tuple[str, ...] = (NOBODY,)
+    """Whose memories and facts are recalled; see ``shared.subjects``."""
 
     @property
     def user_id(self) -> str | None:
@@ -134,7 +137,8 @@ def look(session: Session, focus: Focus, energy: Energy, now: datetime) -> Situa
     seen = _recent(session, focus, energy) if focus.conversation_id is None else _one(session, focus, now)
     if not seen:
         return None
-    return Situation(focus, app.name, "", energy, now, seen, count_erasures(session, app.app_id))
+    users = recalled_for(seen[0].user_id, app.shared_memory)
+    return Situation(focus, app.name, "", energy, now, seen, count_erasures(session, app.app_id), users)
 
 
 def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:

@@ -24,6 +24,7 @@ from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import Limits, Turn
 from shared.apps.queries import answered_by_loop, get_app, lock_app
 from shared.clock import Clock
+from shared.context.budgets import Budgets
 from shared.context.counting import AtMost
 from shared.context.opening import Parts
 from shared.context.recalling import recollect
@@ -182,8 +183,8 @@ class Thinker:
         """Return what is recalled of the app and the user; without what cannot be had at the moment."""
         tokens = min(self._mind.memory_tokens, self._mind.limits.context_tokens // MEMORY_SHARE)
         parts = Parts(self._transactions, situation.focus.app_id, self._metrics)
-        material = parts.material(situation.app_name, situation.user_id, situation.said_now)
-        return recollect(material, tokens, AtMost()).text
+        material = parts.material(situation.app_name, situation.recalled_for, situation.said_now)
+        return recollect(material, Budgets(tokens, tokens, tokens), AtMost()).text
 
     def _prepare(self, situation: Situation) -> Turn:
         chat = self._chat(model_for(situation.energy.micro, self._mind.large, self._mind.small))

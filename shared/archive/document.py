@@ -41,6 +41,7 @@ class ArchivedApp(_Part):
     config: JsonObject = {}
     hourly_budget_micro: _Micro | None = None
     daily_budget_micro: _Micro | None = None
+    shared_memory: bool = False
 
 
 class ArchivedMessage(_Part):
@@ -110,6 +111,7 @@ class ArchivedMemory(_Part):
     """A memory that stands."""
 
     memory_id: _OwnId
+    user_id: _Label | None = None
     content: Annotated[str, Field(min_length=1)]
     importance: Importance = 5
     tags: Tags = []
@@ -125,6 +127,7 @@ class ArchivedOrigin(_Part):
     """The making of a memory, whether it still stands or not."""
 
     memory_id: _OwnId
+    user_id: _Label | None = None
     conversation_id: Id | None = None
     agent: _Label
     created_at: Moment

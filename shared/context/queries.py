@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, or_, select, text
+from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, select, text
 from sqlalchemy.orm import Session
 
 from shared.context.block import Recalled
@@ -19,21 +19,21 @@ from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.tokens import Rate
 from shared.memories.models import Memory
-from shared.memories.queries import NEWEST_FIRST
-from shared.subjects import NOBODY
 
 _CATEGORIES = {category.value: category for category in Category}
 _SPEAKERS = ("user", "assistant")
 
 # Written once: building a statement takes longer than most of these take to run.
 _APP: BindParameter[str] = bindparam("app_id")
+_WHOSE: BindParameter[Sequence[str]] = bindparam("users", expanding=True)
 _MEMORIES = (
-    select(Memory.memory_id, Memory.content, Memory.created_at).where(Memory.app_id == _APP).order_by(*NEWEST_FIRST)
+    select(Memory.memory_id, Memory.content, Memory.created_at)
+    .where(Memory.app_id == _APP, Memory.user_id.in_(_WHOSE))
+    .order_by(Memory.updated_at.desc(), Memory.memory_id.desc())
 )
-_ALL_FACTS = select(
-    Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot, Fact.user_id
-).where(Fact.app_id == _APP, Fact.slot.is_not(None))
-_FACTS_OF_USER = _ALL_FACTS.where(or_(Fact.user_id == bindparam("user_id"), Fact.user_id == NOBODY))
+_FACTS = select(Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot).where(
+    Fact.app_id == _APP, Fact.user_id.in_(_WHOSE), Fact.slot.is_not(None)
+)
 
 _MINE = Message.conversation_key == bindparam("key")
 _ROLE_IN = Message.role.in_(bindparam("roles", expanding=True))
@@ -56,24 +56,18 @@ _LATELY = _EACH.order_by(Message.position.desc()).limit(bindparam("newest")).sub
 _LENGTH = select(func.coalesce(func.sum(_LATELY.c.tokens), 0))
 
 
-def memories_to_recall(session: Session, app_id: str) -> tuple[Recalled, ...]:
-    """Return an app's memories, newest first."""
-    return tuple(Recalled(*row) for row in session.execute(_MEMORIES, {"app_id": app_id}))
+def memories_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[Recalled, ...]:
+    """Return the memories of users of an app, the last updated first."""
+    return tuple(Recalled(*row) for row in session.execute(_MEMORIES, {"app_id": app_id, "users": users}))
 
 
-def facts_to_recall(session: Session, app_id: str, user_id: str | None) -> tuple[KnownFact, ...]:
-    """Return the facts that stand about a user, with those that name no user.
-
-    Where it is not known who speaks, all of an app that knows one user; of one that knows several, none of theirs.
-    """
-    query = _ALL_FACTS if user_id is None else _FACTS_OF_USER
-    values = {"app_id": app_id} if user_id is None else {"app_id": app_id, "user_id": user_id}
-    rows = session.execute(query, values).all()
-    users = {row.user_id for row in rows if row.user_id}
+def facts_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[KnownFact, ...]:
+    """Return the facts that stand about users of an app."""
     return tuple(
         KnownFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
-        for fact_id, statement, category, confidence, last_seen, pin, whose in rows
-        if not whose or len(users) == 1
+        for fact_id, statement, category, confidence, last_seen, pin in session.execute(
+            _FACTS, {"app_id": app_id, "users": users}
+        )
     )
 
 

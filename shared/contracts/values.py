@@ -75,3 +75,5 @@ Id = Annotated[str, Field(pattern=ID_PATTERN)]
 """An id an app chose."""
 Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
 Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]
+UserId = Annotated[Words, Field(min_length=1, max_length=200, examples=["ada"])]
+"""How an app calls one of its users."""

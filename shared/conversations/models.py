@@ -42,8 +42,6 @@ class Conversation(Base):
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
     conversation_id: Mapped[str] = mapped_column(String(200))
     user_id: Mapped[str | None] = mapped_column(String(200))
-    purge_epoch: Mapped[int] = mapped_column(default=0, server_default="0")
-    """Raised when its subject's memories are purged; work asked for before may not write. See ``epoch_of``."""
     energy_budget_micro: Mapped[int | None] = mapped_column(BigInteger)
     details: Mapped[dict[str, Any]] = mapped_column("metadata", JSON, default=dict)
     message_count: Mapped[int] = mapped_column(default=0)

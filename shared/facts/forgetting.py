@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from shared.causes import ERASED, Cause
@@ -20,20 +20,26 @@ from shared.facts.normalising import said_key
 from shared.facts.placing import certainty, free_slots, lie_beneath, remove_rows, subsume, touch
 
 
-def forget_all(session: Session, app_id: str) -> dict[str, int]:
-    """Remove all facts of a locked app, in whatever state, with the text of their history; return how much of what."""
-    mine = queries.ids_of_app(session, app_id)
+def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
+    """Remove all facts of a locked app, or one user's, in whatever state, with the text of their history.
+
+    Returns how much of what.
+    """
+    mine = select(Fact.fact_id).where(Fact.app_id == app_id)
     history = update(FactChange).where(FactChange.app_id == app_id)
+    if user_id is not None:
+        mine, history = mine.where(Fact.user_id == user_id), history.where(FactChange.user_id == user_id)
     return {
         "factSources": rows_changed(session, delete(FactSource).where(FactSource.fact_id.in_(mine))),
-        "facts": rows_changed(session, delete(Fact).where(Fact.app_id == app_id)),
+        "facts": rows_changed(session, delete(Fact).where(Fact.fact_id.in_(mine))),
         "factHistory": rows_changed(session, history.values(before=None, after=None, reason=ERASED, source_keys=[])),
     }
 
 
-def forget_clears(session: Session, app_id: str) -> None:
-    """Remove the clear-alls of a locked app that has no facts; one that was open has nothing left to take back."""
-    session.execute(delete(FactClear).where(FactClear.app_id == app_id))
+def forget_clears(session: Session, app_id: str, user_id: str | None = None) -> None:
+    """Remove the clear-alls of a locked app, or user; an open one has nothing left to take back."""
+    gone = delete(FactClear).where(FactClear.app_id == app_id)
+    session.execute(gone if user_id is None else gone.where(FactClear.user_id == user_id))
 
 
 def forget_conversation(session: Session, app_id: str, conversation_key: int, cause: Cause) -> dict[str, int]:
@@ -50,13 +56,13 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
     return {"facts": len(gone), "factSources": sources, "factHistory": history}
 
 
-def left_of_app(session: Session, app_id: str) -> dict[str, int]:
-    """Count, store by store, what is left of an app's facts."""
+def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
+    """Count, store by store, what is left of the facts of an app, or of one of its users."""
     session.flush()
     return {
-        "facts": queries.count_facts(session, app_id),
-        "factSources": queries.count_sources(session, app_id),
-        "factHistory": queries.count_changes_with_text(session, app_id),
+        "facts": queries.count_facts(session, app_id, user_id),
+        "factSources": queries.count_sources(session, app_id, user_id),
+        "factHistory": queries.count_changes_with_text(session, app_id, user_id),
     }
 
 

@@ -194,12 +194,15 @@ class FactChange(Base):
     __tablename__ = "fact_history"
     __table_args__ = (
         Index("ix_fact_history_app_id_change_id", "app_id", "change_id"),
+        Index("ix_fact_history_app_id_user_id", "app_id", "user_id"),
         {"sqlite_autoincrement": True},
     )
 
     change_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     fact_id: Mapped[int] = mapped_column(BigInteger, index=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    user_id: Mapped[str] = mapped_column(String(200), default=NOBODY, server_default=NOBODY)
+    """Whose fact it was: the fact itself may be gone."""
     kind: Mapped[str] = mapped_column(String(12))
     actor: Mapped[str] = mapped_column(String(200))
     reason: Mapped[str] = mapped_column(Text)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, ScalarSelect, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, Select, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from shared.conversations.models import Conversation, Message
@@ -15,7 +15,7 @@ from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
 from shared.facts.eviction import Held
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
-from shared.subjects import NOBODY
+from shared.subjects import NOBODY, Subject
 
 _STANDS = Fact.state == FactState.STANDING
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))
@@ -239,11 +239,6 @@ def expired(session: Session, app_id: str, now: datetime) -> Sequence[Fact]:
     return session.scalars(select(Fact).where(Fact.app_id == app_id, _expired(now)).order_by(Fact.fact_id)).all()
 
 
-def ids_of_app(session: Session, app_id: str) -> Sequence[int]:
-    """Return the ids of all facts of an app, in whatever state."""
-    return session.scalars(select(Fact.fact_id).where(Fact.app_id == app_id)).all()
-
-
 def last_message_key(session: Session, app_id: str) -> int:
     """Return the key of the newest message of an app; 0 for none."""
     return session.scalar(select(func.max(Message.key)).where(Message.app_id == app_id)) or 0
@@ -263,25 +258,41 @@ def count_by_category(session: Session) -> dict[tuple[str, str, bool], int]:
     return {(category, state, bool(pin)): count for category, state, pin, count in session.execute(query)}
 
 
-def count_facts(session: Session, app_id: str) -> int:
-    """Return how many facts an app holds in whatever state."""
-    return count(session, select(func.count()).select_from(Fact).where(Fact.app_id == app_id))
+def count_facts(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many facts an app, or one of its users, holds in whatever state."""
+    return count(session, _of_user(select(func.count()).select_from(Fact).where(Fact.app_id == app_id), Fact, user_id))
 
 
-def count_standing(session: Session, app_id: str) -> int:
-    """Return how many facts of an app stand."""
-    return count(session, select(func.count()).select_from(Fact).where(Fact.app_id == app_id, _STANDS))
+def count_standing(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many facts of an app, or of one of its users, stand."""
+    query = select(func.count()).select_from(Fact).where(Fact.app_id == app_id, _STANDS)
+    return count(session, _of_user(query, Fact, user_id))
 
 
-def count_sources(session: Session, app_id: str) -> int:
-    """Return how many places an app's facts were said in."""
+def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many places the facts of an app, or of one of its users, were said in."""
     query = select(func.count()).select_from(FactSource).join(Fact, Fact.fact_id == FactSource.fact_id)
-    return count(session, query.where(Fact.app_id == app_id))
+    return count(session, _of_user(query.where(Fact.app_id == app_id), Fact, user_id))
 
 
-def count_changes_with_text(session: Session, app_id: str) -> int:
-    """Return how many changes of an app still hold text."""
-    return count(session, select(func.count()).select_from(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT))
+def count_changes_with_text(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many changes of an app's facts, or of one user's, still hold text."""
+    query = select(func.count()).select_from(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT)
+    return count(session, _of_user(query, FactChange, user_id))
+
+
+def held_by_others(session: Session, subject: Subject, conversations: Collection[int]) -> set[int]:
+    """Return which of a subject's conversations are sources of facts of others, or held by the history of such."""
+    sources = select(FactSource.conversation_key).join(Fact, Fact.fact_id == FactSource.fact_id)
+    others = (Fact.app_id == subject.app_id, Fact.user_id != subject.user_id, FactSource.conversation_key.is_not(None))
+    told = select(FactChange.source_keys).where(FactChange.app_id == subject.app_id, _HAS_TEXT)
+    held = {key for key in session.scalars(sources.where(*others)) if key is not None}
+    told = told.where(FactChange.user_id != subject.user_id)
+    return held.union(*session.scalars(told)).intersection(conversations)
+
+
+def _of_user(query: Select[int], of: type[Fact | FactChange], user_id: str | None) -> Select[int]:
+    return query if user_id is None else query.where(of.user_id == user_id)
 
 
 def count_left(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:

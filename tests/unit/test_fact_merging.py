@@ -57,8 +57,8 @@ def test_the_subject_goes_only_where_it_is_a_word_of_its_own() -> None:
     assert (normal("userland is fun"), normal("Users vote")) == ("userland is fun", "users vote")
 
 
-def test_no_user_and_an_empty_name_are_two() -> None:
-    assert said_key(None, "likes tea") != said_key("", "likes tea")
+def test_nobody_and_a_user_are_two() -> None:
+    assert said_key("", "likes tea") != said_key("u", "likes tea")
 
 
 APART = [

@@ -25,7 +25,6 @@ _EPOCH = sa.text("'1970-01-01 00:00:00'")
 def upgrade() -> None:
     """Give memories and facts to their users."""
     op.add_column("apps", sa.Column("shared_memory", sa.Boolean(), nullable=False, server_default=sa.false()))
-    op.add_column("conversations", sa.Column("purge_epoch", sa.Integer(), nullable=False, server_default="0"))
     _give_messages()
     op.add_column("erasures", sa.Column("user_id", _USER, nullable=True))
     op.add_column("retrievals", sa.Column("top_similarities", sa.JSON(), nullable=False, server_default="[]"))
@@ -102,6 +101,12 @@ def _give_facts() -> None:
         table.create_unique_constraint("uq_facts_app_id_user_id_slot", ["app_id", "user_id", "slot"])
     op.create_index("ix_facts_app_id_user_id_state", "facts", ["app_id", "user_id", "state"])
     op.execute("UPDATE facts SET said_at = last_seen")
+    op.add_column("fact_history", sa.Column("user_id", _USER, nullable=False, server_default=""))
+    op.create_index("ix_fact_history_app_id_user_id", "fact_history", ["app_id", "user_id"])
+    op.execute(
+        """UPDATE fact_history SET user_id = coalesce(
+               (SELECT f.user_id FROM facts f WHERE f.fact_id = fact_history.fact_id), '')"""
+    )
     op.add_column("fact_sources", sa.Column("said_at", UtcDateTime(), nullable=False, server_default=_EPOCH))
     op.execute("UPDATE fact_sources SET said_at = last_seen")
     op.add_column("fact_clears", sa.Column("user_id", _USER, nullable=True))
