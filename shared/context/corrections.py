@@ -7,7 +7,8 @@ for, and from words they share; that one corrects the other from when it was sai
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from shared.indexing.places import conversation_of, position_of
@@ -17,9 +18,9 @@ from shared.retrieval.gathering import Hit
 _USER = "user"
 _SOON = 6
 """Messages after another in which a "no, …" is about that one."""
-_ALIKE = 0.5
+_ALIKE = 0.7
 """Two that are so like the question (a cosine) are taken to speak of the same."""
-_RELATED = 0.3
+_RELATED = 0.35
 """Of which it is enough where one says that something is new."""
 _OBJECTS = re.compile(
     r"\W*(?:no|nope|nah|actually|sorry|wait|correction|scratch that|i (?:meant?|said)|typo|oops|rather|my mistake"
@@ -41,31 +42,57 @@ _RENEWS = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class _Statement:
+    """What a user said, as far as it is asked whether it corrects something."""
+
+    hit: Hit
+    place: int
+    at: datetime
+    alike: float | None
+    """Its cosine with what is said now; None where it has no vector."""
+    words: frozenset[str]
+    objects: bool
+    renews: bool
+
+    def corrects(self, other: _Statement) -> bool:
+        """Whether it holds instead of what was said of the same thing before."""
+        if (self.at, self.place) <= (other.at, other.place):
+            return False
+        if self.objects and _follows(self.place, other.place):
+            return True
+        if self.alike is None or other.alike is None:
+            return self.renews and not self.words.isdisjoint(other.words)
+        return min(self.alike, other.alike) >= (_RELATED if self.renews else _ALIKE)
+
+
 def beside_corrections(hits: Sequence[Hit], least: float) -> list[Hit]:
     """Return the hits of at least so high a score in their order, each with the newest that corrects it next to it."""
-    users = [hit for hit in hits if hit.ranked.candidate.role == _USER]
-    renewing = {_place(hit): set(query_words(hit.content)) for hit in users if _RENEWS.search(hit.content)}
+    users = {_place(hit): _statement(hit) for hit in hits if hit.ranked.candidate.role == _USER}
     ordered: dict[tuple[int, int], Hit] = {}
     for hit in hits:
         if hit.ranked.score < least:
             break
         ordered.setdefault(_place(hit), hit)
-        if hit.ranked.candidate.role == _USER:
-            words = set(query_words(hit.content)) if renewing else set()
-            later = [one for one in users if _said_at(one) > _said_at(hit) and _corrects(one, hit, renewing, words)]
-            newest = max(later, key=_said_at, default=hit)
+        said = users.get(_place(hit))
+        later = [one for one in users.values() if said is not None and one.corrects(said)]
+        if later:
+            newest = max(later, key=lambda one: (one.at, one.place)).hit
             ordered.setdefault(_place(newest), newest)
     return list(ordered.values())
 
 
-def _corrects(later: Hit, hit: Hit, renewing: Mapping[tuple[int, int], set[str]], words: set[str]) -> bool:
-    """Whether what a user said later of the same thing holds instead of it."""
-    one, other = later.ranked.candidate, hit.ranked.candidate
-    if _follows(one.place, other.place) and _OBJECTS.match(later.content):
-        return True
-    alike = min(one.dense or 0.0, other.dense or 0.0)
-    news = renewing.get(_place(later))
-    return alike >= _ALIKE or (news is not None and (alike >= _RELATED or not news.isdisjoint(words)))
+def _statement(hit: Hit) -> _Statement:
+    one = hit.ranked.candidate
+    return _Statement(
+        hit=hit,
+        place=one.place,
+        at=one.created_at,
+        alike=one.dense,
+        words=frozenset(query_words(one.content)),
+        objects=_OBJECTS.match(one.content) is not None,
+        renews=_RENEWS.search(one.content) is not None,
+    )
 
 
 def _follows(place: int, other: int) -> bool:
@@ -75,7 +102,3 @@ def _follows(place: int, other: int) -> bool:
 
 def _place(hit: Hit) -> tuple[int, int]:
     return hit.ranked.candidate.place, hit.ranked.candidate.part
-
-
-def _said_at(hit: Hit) -> tuple[datetime, int]:
-    return hit.ranked.candidate.created_at, hit.ranked.candidate.place
