@@ -31,9 +31,9 @@ from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import record, record_end_of_job
 from shared.facts import clearing, deleting
 from shared.facts import forgetting as fact_forgetting
+from shared.facts import queries as fact_queries
 from shared.facts.deleting import RULE_UNDO_OVER
 from shared.facts.models import FactClear
-from shared.facts.queries import due_deletes
 from shared.ids import new_id
 from shared.indexing import forgetting as index_forgetting
 from shared.memories import forgetting
@@ -133,32 +133,40 @@ def erase_memory(session: Session, memory: Memory, cause: Cause) -> Erasure:
     return _receipt(session, app, "memory", cause.actor, erased, left, cause.at)
 
 
-def clear_facts(session: Session, app_id: str, cause: Cause, seconds: float) -> tuple[FactClear, Erasure | None]:
-    """Delete all facts of an app, to be taken back for so many seconds; a clear that is open becomes final at once.
+def clear_facts(
+    session: Session, app_id: str, cause: Cause, seconds: float, user_id: str | None = None
+) -> tuple[FactClear, Erasure | None]:
+    """Delete all facts of an app, or of one of its users, to be taken back for so many seconds.
 
-    Returns the clear, and the receipt of the one before where that was made final. Raises: NotFound.
+    A clear of the same facts that is open becomes final at once. Returns the clear, and the receipt of the one before
+    where that was made final. Raises: NotFound; Conflict, for a user while the app's are being cleared.
     """
-    former = settle_clear(session, app_id, cause.at, at_once=True)
-    return clearing.clear_all(session, app_id, cause, seconds), former
+    former = settle_clear(session, app_id, cause.at, user_id, at_once=True)
+    return clearing.clear_all(session, app_id, cause, seconds, user_id), former
 
 
-def settle_clear(session: Session, app_id: str, now: datetime, at_once: bool = False) -> Erasure | None:
-    """Make the clear of an app's facts final once its time is over; None when there is nothing to do.
+def settle_clear(
+    session: Session, app_id: str, now: datetime, user_id: str | None = None, at_once: bool = False
+) -> Erasure | None:
+    """Make the clear of the facts of an app, or of one of its users, final once its time is over.
 
-    Raises: NotFound.
+    None when there is nothing to do. Raises: NotFound.
     """
     app = lock_app(session, app_id)
-    clear = clearing.open_clear(session, app_id)
+    clear = fact_queries.open_clear(session, app_id, user_id)
     if clear is None or not (at_once or clear.undo_until <= now):
         return None
     lock_all(session, app_id)
     drafts = _withdraw_drafts(session, app, now)
+    settled = clearing.settled_with(session, clear)
     erased = clearing.make_final(session, clear, now) | {"drafts": drafts}
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
-    left = fact_forgetting.left_of_app(session, app_id)
+    left = fact_forgetting.left_of_app(session, app_id, user_id)
     left["idempotencyKeys"] = queries.count_idempotency_keys(session, app_id)
     receipt = _receipt(session, app, "facts", clear.actor, erased, left, now)
-    clear.erasure_id = receipt.erasure_id
+    receipt.user_id = user_id
+    for one in settled:
+        one.erasure_id = receipt.erasure_id
     return receipt
 
 
@@ -168,7 +176,7 @@ def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure
     Raises: NotFound.
     """
     app = lock_app(session, app_id)
-    due = due_deletes(session, app_id, now)
+    due = fact_queries.due_deletes(session, app_id, now)
     if not due:
         return None
     lock_all(session, app_id)

@@ -41,6 +41,7 @@ def record(
     change = FactChange(
         fact_id=fact.fact_id,
         app_id=fact.app_id,
+        user_id=fact.user_id,
         kind=kind,
         actor=cause.actor,
         reason=cause.reason,
