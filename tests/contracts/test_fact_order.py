@@ -20,6 +20,7 @@ from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_conversation
 from shared.facts import queries
 from shared.facts.models import FactState
+from shared.facts.normalising import normal
 from tests.support.house import House
 
 POOL = (
@@ -123,10 +124,15 @@ def test_a_clock_that_is_ahead_says_nothing_later_than_now(house: House) -> None
 
 
 def dealt(said: Sequence[tuple[int, int]], overlap: bool) -> list[Chat]:
-    """Deal out what was said, each on a day of its own, to conversations that go on beside or after each other."""
+    """Deal out what was said, each on a day of its own, to conversations that go on beside or after each other.
+
+    Where they go on beside each other all say it in the same words: of several words for one thing in one conversation
+    the first are kept, and those cannot be told apart again by what another said in between.
+    """
     of: dict[int, list[tuple[int, str]]] = {}
     for day, (conversation, text) in enumerate(said if overlap else sorted(said, key=itemgetter(0))):
-        of.setdefault(conversation, []).append((day, POOL[text]))
+        words = POOL[0] if overlap and normal(POOL[text]) == normal(POOL[0]) else POOL[text]
+        of.setdefault(conversation, []).append((day, words))
     return [Chat(f"c{one}", "ann" if one == 3 else None, tuple(lines)) for one, lines in of.items()]
 
 

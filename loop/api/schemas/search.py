@@ -127,8 +127,8 @@ class DebugResult(Answer):
     score: float
     source: str = Field(
         description=(
-            "dense, fts or both; neighbour: found by what stands next to it. Of a summary dense or recency, of a profile "
-            "consent."
+            "dense, fts or both; neighbour: found by what stands next to it. Of a summary dense or recency, "
+            "of a profile consent."
         )
     )
     type: str = Field(description="message, chunk, summary or profile.")
