@@ -70,6 +70,13 @@ def end_conversation(
     call.output.show(answer, lambda: table(answer["jobs"], JOB_COLUMNS))
 
 
+@command(group, "extract")
+def extract_facts(call: Invocation, app: AppArgument, conversation: ConversationArgument) -> None:
+    """Ask for the facts of what was said since they were last extracted; while that is under way, show its job."""
+    asked = call.service.post(route("apps", app, "conversations", conversation, "extract"))
+    call.output.show(asked, lambda: table([asked["job"]], JOB_COLUMNS))
+
+
 def _parts(found: dict[str, Any]) -> list[RenderableType]:
     parts: list[RenderableType] = [_card(found)]
     if found.get("jobs"):

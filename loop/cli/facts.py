@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -29,7 +30,7 @@ _COLUMNS: Columns = {
     "category": "category",
     "sure": "confidence",
     "times": "mentionCount",
-    "last heard (UTC)": at("lastSeen"),
+    "last said (UTC)": at("saidAt"),
     "pinned": "pinned",
     "user": "userId",
     "statement": "fact",
@@ -39,6 +40,7 @@ _SCORE_COLUMNS: Columns = {
     "score": lambda row: f"{row['score']:.2f}",
     "goes": "goes",
     "expires (UTC)": at("expiresAt"),
+    "user": "userId",
     "category": "category",
     "sure": "confidence",
     "statement": "fact",
@@ -63,6 +65,7 @@ class State(StrEnum):
 
 _Category = Annotated[Kind | None, typer.Option(help="What it is about.")]
 _User = Annotated[str | None, typer.Option("--user", help="The user it is about.")]
+_OnlyUser = Annotated[str | None, typer.Option("--user", help="Only of this user; '': only what names nobody.")]
 
 
 @command(group, "list")
@@ -70,7 +73,7 @@ def list_facts(
     call: Invocation,
     app: AppArgument,
     category: _Category = None,
-    user: _User = None,
+    user: _OnlyUser = None,
     pinned: Annotated[
         bool | None, typer.Option("--pinned/--not-pinned", help="Only pinned ones, or only others.")
     ] = None,
@@ -78,7 +81,7 @@ def list_facts(
     limit: LimitOption = 150,
     all_: AllOption = False,
 ) -> None:
-    """List what an app knows: pinned facts first, then by category, confidence and recency."""
+    """List what an app knows: pinned facts first, then by category, confidence and how lately they were said."""
     wanted = _given({"category": category, "userId": user, "state": state, "pinned": _flag(pinned)})
     path = route("apps", app, "facts")
     facts = list(call.service.listing(path, "facts", None if all_ else limit, **wanted))
@@ -134,7 +137,7 @@ def move_facts(
 
 @command(group, "pin")
 def pin_facts(call: Invocation, app: AppArgument, facts: FactsArgument) -> None:
-    """Exempt facts from eviction and expiry, all or none; ten of an app at most."""
+    """Exempt facts from eviction and expiry, all or none; ten of a user at most."""
     answer = call.service.post(route("apps", app, "facts", "bulk"), {"action": "pin", "ids": facts})
     call.output.done(answer, f"{_named(facts)} pinned.")
 
@@ -164,19 +167,21 @@ def undo_delete(call: Invocation, app: AppArgument, fact: FactArgument) -> None:
 
 
 @command(group, "clear")
-def clear_facts(call: Invocation, app: AppArgument, yes: YesOption = False) -> None:
-    """Delete all facts; for some seconds that can be taken back, then they are erased for good."""
-    confirm(f"Delete all facts of {app}? This can be taken back for a few seconds only.", yes)
-    answer = call.service.delete(route("apps", app, "facts"))
+def clear_facts(call: Invocation, app: AppArgument, user: _OnlyUser = None, yes: YesOption = False) -> None:
+    """Delete all facts, or one user's; for some seconds that can be taken back, then they are erased for good."""
+    whose = app if user is None else f"{app} that name {user or 'nobody'}"
+    confirm(f"Delete all facts of {whose}? This can be taken back for a few seconds only.", yes)
+    answer = call.service.delete(route("apps", app, "facts"), userId=user)
     until = moment(answer["undoUntil"])
-    again = f"Until {until} UTC this can be taken back: afterthought facts undo-clear {app}"
+    same = "" if user is None else f" --user {shlex.quote(user)}"
+    again = f"Until {until} UTC this can be taken back: afterthought facts undo-clear {app}{same}"
     call.output.done(answer, f"{_counted(answer['deletedCount'])} deleted. {again}")
 
 
 @command(group, "undo-clear")
-def undo_clear(call: Invocation, app: AppArgument) -> None:
-    """Bring back everything the last clear deleted."""
-    answer = call.service.post(route("apps", app, "facts", "undo"))
+def undo_clear(call: Invocation, app: AppArgument, user: _OnlyUser = None) -> None:
+    """Bring back everything the last clear of the app's facts, or of that user's, deleted."""
+    answer = call.service.post(route("apps", app, "facts", "undo"), userId=user)
     call.output.done(answer, f"{_counted(answer['restoredCount'])} back.")
 
 
@@ -185,13 +190,15 @@ def show_history(
     call: Invocation,
     app: AppArgument,
     fact: Annotated[int | None, typer.Argument(metavar="[FACT]", min=1, help="Else the app's.")] = None,
+    user: _OnlyUser = None,
     limit: LimitOption = 50,
     all_: AllOption = False,
 ) -> None:
-    """Show what became of a fact, or of all facts of an app."""
+    """Show what became of a fact, or of all facts of an app, or of a user."""
     path = route("apps", app, "facts", "changes" if fact is None else fact)
     path = path if fact is None else f"{path}/history"
-    changes = list(call.service.listing(path, "changes", None if all_ else limit))
+    wanted = _given({"userId": user}) if fact is None else {}
+    changes = list(call.service.listing(path, "changes", None if all_ else limit, **wanted))
     call.output.show(changes, lambda: table(changes, _CHANGE_COLUMNS, "Nothing has happened yet."))
 
 
@@ -199,10 +206,11 @@ def show_history(
 def show_eviction(
     call: Invocation,
     app: AppArgument,
-    more: Annotated[int, typer.Option(min=0, max=150, help="As if so many new facts came.")] = 0,
+    user: _OnlyUser = None,
+    more: Annotated[int, typer.Option(min=0, max=150, help="As if so many new facts of each user came.")] = 0,
 ) -> None:
     """Show which facts would go next, with their scores; nothing is changed."""
-    run = call.service.get(route("apps", app, "facts", "eviction"), more=more)
+    run = call.service.get(route("apps", app, "facts", "eviction"), **_given({"more": more, "userId": user}))
     call.output.show(run, lambda: _scores(run))
 
 
@@ -236,6 +244,7 @@ def _card(fact: dict[str, Any]) -> RenderableType:
             "by": fact["agent"],
             "replaced": fact["updatesFactId"],
             "from": [one["conversationId"] or "by hand" for one in fact["sources"]] or None,
+            "last said": moment(fact["saidAt"]),
             "first heard": moment(fact["firstSeen"]),
             "last heard": moment(fact["lastSeen"]),
         }
@@ -249,5 +258,5 @@ def _with_outcome(made: dict[str, Any]) -> RenderableType:
 
 
 def _scores(run: dict[str, Any]) -> RenderableType:
-    head = f"{run['standing']} facts stand; above {run['remain']} those with the highest scores go."
+    head = f"{run['standing']} facts stand; of a user with more than {run['remain']} those with the highest scores go."
     return Group(plain(head), table(run["facts"], _SCORE_COLUMNS, "Nothing could go."))

@@ -130,6 +130,7 @@ def _figures(figures: dict[str, Any]) -> RenderableType:
     told = {
         "retrievals": figures["retrievals"],
         "found something": _share(figures["hitRate"]),
+        "most alike": ", ".join(f"{one:.2f}" for one in figures["meanTopSimilarities"]) or "-",
         "token budget used": _share(figures["tokenBudgetUsed"]),
         "release gate": _gate(figures["gate"]),
     }
@@ -137,10 +138,10 @@ def _figures(figures: dict[str, Any]) -> RenderableType:
 
 
 def _gate(gate: dict[str, Any]) -> str:
-    wanting = [f"{name}: {way['why']}" for name, way in gate["ways"].items() if not way["passes"]]
-    if not gate["summariesPass"]:
+    wanting = [f"{name}: {way['why']}" for name, way in gate["ways"].items() if way["state"] != "passes"]
+    if gate["summariesState"] != "passes":
         wanting.append("summaries: {summariesMade} made of {summariesAsked} asked for".format(**gate))
-    return "passes" if gate["passes"] else "\n".join(["does not pass", *wanting])
+    return "\n".join([gate["state"].replace("_", " "), *wanting])
 
 
 def _to_tenths(name: str) -> Cell:

@@ -86,4 +86,5 @@ def _table(found: dict[str, Any]) -> RenderableType:
 
 def _with_clamped(changed: dict[str, Any]) -> RenderableType:
     told = [plain(f"{name} was brought within its bounds.") for name in changed["clamped"]]
+    told += [plain(changed["note"])] if changed["note"] else []
     return Group(_table(changed), *told)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 import redis
 from sqlalchemy.orm import Session
@@ -26,6 +27,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics
 
 _APPS_AT_ONCE = 50
+_Due = TypeVar("_Due")
 
 
 class SettleFacts:
@@ -45,30 +47,29 @@ class SettleFacts:
         """Settle what is due, an app at a time; True when more may be."""
         with self._database.read() as session:
             now = self._clock.now()
-            clears = queries.apps_with_due_clears(session, now, _APPS_AT_ONCE)
+            clears = queries.due_clears(session, now, _APPS_AT_ONCE)
             deletes = queries.apps_with_due_deletes(session, now, _APPS_AT_ONCE)
             expired = queries.apps_with_expired(session, now, _APPS_AT_ONCE)
         return any(
             [self._each(clears, self._clear), self._each(deletes, self._delete), self._each(expired, self._expire)]
         )
 
-    def _each(self, app_ids: Sequence[str], settle: Callable[[str], None]) -> bool:
-        for app_id in app_ids:
-            settle(app_id)
-        return len(app_ids) == _APPS_AT_ONCE
+    def _each(self, due: Sequence[_Due], settle: Callable[[_Due], None]) -> bool:
+        for one in due:
+            settle(one)
+        return len(due) == _APPS_AT_ONCE
 
-    def _clear(self, app_id: str) -> None:
-        self._erase(app_id, settle_clear, FactRemoval.CLEARED)
+    def _clear(self, due: tuple[str, str | None]) -> None:
+        app_id, user_id = due
+        self._erase(app_id, lambda session, now: settle_clear(session, app_id, now, user_id), FactRemoval.CLEARED)
 
     def _delete(self, app_id: str) -> None:
-        self._erase(app_id, finish_fact_deletes, FactRemoval.DELETED)
+        self._erase(app_id, lambda session, now: finish_fact_deletes(session, app_id, now), FactRemoval.DELETED)
 
-    def _erase(
-        self, app_id: str, make_final: Callable[[Session, str, datetime], Erasure | None], why: FactRemoval
-    ) -> None:
+    def _erase(self, app_id: str, make_final: Callable[[Session, datetime], Erasure | None], why: FactRemoval) -> None:
         queued = count_text(self._redis, app_id)
         with self._database.write() as session:
-            receipt = make_final(session, app_id, self._clock.now())
+            receipt = make_final(session, self._clock.now())
             if receipt is not None:
                 receipt.left = receipt.left | {DATABASE_LOG: 1, QUEUED_TEXT: queued}
         if receipt is not None:

@@ -184,7 +184,9 @@ class Thinker:
         tokens = min(self._mind.memory_tokens, self._mind.limits.context_tokens // MEMORY_SHARE)
         parts = Parts(self._transactions, situation.focus.app_id, self._metrics)
         material = parts.material(situation.app_name, situation.recalled_for, situation.said_now)
-        return recollect(material, Budgets(tokens, tokens, tokens), AtMost()).text
+        recalled = recollect(material, Budgets(tokens, tokens, tokens), AtMost())
+        self._metrics.contexts.labels("true" if recalled.memory_ids else "false").inc()
+        return recalled.text
 
     def _prepare(self, situation: Situation) -> Turn:
         chat = self._chat(model_for(situation.energy.micro, self._mind.large, self._mind.small))

@@ -157,6 +157,8 @@ class ArchivedFactSource(_Part):
     category: Category
     agent: _Label
     mentions: _Count = 1
+    said_at: Moment | None = None
+    """None in archives that did not keep it: then when it was last heard of."""
     first_seen: Moment
     last_seen: Moment
 
@@ -175,6 +177,7 @@ class ArchivedFact(_Part):
     agent: _Label
     updates_fact_id: _OwnId | None = None
     version: _Count = 1
+    said_at: Moment | None = None
     first_seen: Moment
     last_seen: Moment
     updated_at: Moment

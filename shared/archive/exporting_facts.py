@@ -53,6 +53,7 @@ def _out_fact(one: Fact, sources: Sequence[FactSource]) -> ArchivedFact:
         agent=one.agent,
         updates_fact_id=one.updates_fact_id,
         version=one.version,
+        said_at=one.said_at,
         first_seen=one.first_seen,
         last_seen=one.last_seen,
         updated_at=one.updated_at,
@@ -68,6 +69,7 @@ def _out_source(one: FactSource) -> ArchivedFactSource:
         category=Category(one.category),
         agent=one.agent,
         mentions=one.mentions,
+        said_at=one.said_at,
         first_seen=one.first_seen,
         last_seen=one.last_seen,
     )

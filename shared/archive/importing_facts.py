@@ -6,6 +6,7 @@ imported, and a pin for which there is no place is given up.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,7 +22,7 @@ from shared.facts.history import Texts, record
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState
 from shared.facts.normalising import said_key
 from shared.facts.placing import free_pins, free_slots
-from shared.subjects import NOBODY
+from shared.subjects import NOBODY, Subject
 
 
 @dataclass
@@ -37,16 +38,18 @@ class ArrivingFacts:
     changes: int = 0
     changes_skipped: int = 0
     _ids: dict[int, int] = field(default_factory=dict)
+    _users: dict[int, str] = field(default_factory=dict)
     _arrived: list[Fact] = field(default_factory=list)
 
     def carry_out(self, facts: Sequence[ArchivedFact], history: Sequence[ArchivedFactChange]) -> None:
         """Take in facts and their history. Raises: Conflict, while the app is cleared or where there is no place."""
         if not facts:
             return
-        refuse_while_clearing(self.session, self.app_id)
+        for user_id in {one.user_id or NOBODY for one in facts}:
+            refuse_while_clearing(self.session, Subject(self.app_id, user_id))
         beneath = {one.updates_fact_id for one in facts}
         arriving = self._unknown([one for one in facts if one.fact_id not in beneath])
-        self._refuse_too_many(len(arriving))
+        self._refuse_too_many(arriving)
         by_id = {one.fact_id: one for one in facts}
         for one in arriving:
             self._take_chain(one, by_id)
@@ -57,7 +60,7 @@ class ArrivingFacts:
             record(self.session, fact, FactChangeKind.LEARNED, self.cause, Texts(after=fact.statement))
 
     def _unknown(self, standing: Sequence[ArchivedFact]) -> list[ArchivedFact]:
-        known = {fact.said_key for fact in queries.standing(self.session, self.app_id, any_user=True)}
+        known = {fact.said_key for fact in queries.standing_in_app(self.session, self.app_id)}
         arriving: dict[str, ArchivedFact] = {}
         for one in standing:
             key = said_key(one.user_id or NOBODY, one.statement)
@@ -65,15 +68,18 @@ class ArrivingFacts:
                 arriving.setdefault(key, one)
         return list(arriving.values())
 
-    def _refuse_too_many(self, arriving: int) -> None:
-        free = len(free_slots(self.session, self.app_id))
-        if arriving > free:
-            raise Conflict(
-                f"The archive brings {arriving} facts, but app {self.app_id} has {free} free places of {SLOTS}; "
-                f"delete some first, or import into another app.",
-                code="no_room",
-                details={"arriving": arriving, "free": free},
-            )
+    def _refuse_too_many(self, arriving: Sequence[ArchivedFact]) -> None:
+        for user_id, count in Counter(one.user_id or NOBODY for one in arriving).items():
+            subject = Subject(self.app_id, user_id)
+            free = len(free_slots(self.session, subject))
+            if count > free:
+                whose = f"user {user_id} of app {self.app_id}" if user_id else f"app {self.app_id}"
+                raise Conflict(
+                    f"The archive brings {count} facts, but {whose} has {free} free places of {SLOTS}; "
+                    f"delete some first, or import into another app.",
+                    code="no_room",
+                    details={"arriving": count, "free": free} | ({"userId": user_id} if user_id else {}),
+                )
 
     def _take_chain(self, top: ArchivedFact, by_id: Mapping[int, ArchivedFact]) -> None:
         """Take in a fact with what it replaced, the lowest first."""
@@ -89,14 +95,14 @@ class ArrivingFacts:
     def _take(self, archived: ArchivedFact, updates: int | None, stands: bool) -> int:
         fact = _in_fact(self.app_id, archived, updates)
         if stands:
-            fact.state, fact.slot = FactState.STANDING, free_slots(self.session, self.app_id)[0]
-            fact.pin_slot = next(iter(free_pins(self.session, self.app_id)), None) if archived.pinned else None
+            fact.state, fact.slot = FactState.STANDING, free_slots(self.session, fact.subject)[0]
+            fact.pin_slot = next(iter(free_pins(self.session, fact.subject)), None) if archived.pinned else None
         self.session.add(fact)
         self.session.flush()
         self.session.add_all(_in_source(fact.fact_id, one, self._key(one)) for one in archived.sources)
         self.session.flush()
         self._arrived.append(fact)
-        self._ids[archived.fact_id] = fact.fact_id
+        self._ids[archived.fact_id], self._users[fact.fact_id] = fact.fact_id, fact.user_id
         return fact.fact_id
 
     def _key(self, source: ArchivedFactSource) -> int | None:
@@ -123,6 +129,7 @@ class ArrivingFacts:
         return FactChange(
             fact_id=fact_id,
             app_id=self.app_id,
+            user_id=self._users[fact_id],
             kind=one.kind,
             actor=one.actor,
             reason=one.reason,
@@ -155,7 +162,7 @@ def _in_fact(app_id: str, archived: ArchivedFact, updates: int | None) -> Fact:
         version=archived.version,
         first_seen=archived.first_seen,
         last_seen=archived.last_seen,
-        said_at=archived.last_seen,
+        said_at=archived.said_at or archived.last_seen,
         updated_at=archived.updated_at,
     )
 
@@ -172,5 +179,5 @@ def _in_source(fact_id: int, one: ArchivedFactSource, key: int | None) -> FactSo
         mentions=one.mentions,
         first_seen=one.first_seen,
         last_seen=one.last_seen,
-        said_at=one.last_seen,
+        said_at=one.said_at or one.last_seen,
     )

@@ -270,7 +270,7 @@ def _opening(composed: Composed, wanted: Wanted, counting: Counting, missing: tu
 
 
 def _count(metrics: Metrics, opening: Opening, wanted: Wanted) -> None:
-    metrics.contexts.labels("true" if opening.system_prompt else "false").inc()
+    metrics.contexts.labels("true" if opening.memory_ids else "false").inc()
     metrics.context_stages.labels(opening.stage).inc()
     if wanted.context_window is not None:
         metrics.context_used.observe(opening.total_tokens / wanted.context_window)

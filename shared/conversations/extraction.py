@@ -6,7 +6,7 @@ that time has come, and only one job of a conversation is open at a time. What h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import update
@@ -15,13 +15,14 @@ from sqlalchemy.orm import Session
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
 from shared.conversations import queries
 from shared.conversations.models import Conversation
+from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
-from shared.outbox.queries import conversations_with_open, has_open
+from shared.outbox.queries import conversations_with_open, get_open
 from shared.settings import Settings
 
 LEAST_MESSAGES = 2
-"""Of users and assistants; what is said alone is not extracted from. Source: seed 001."""
+"""Of users and assistants while a conversation goes on; one may say more at once. Source: seed 001; oracles."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,34 @@ def plan(conversation: Conversation, pace: Pace | None, now: datetime) -> None:
 
 
 def ask(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int = 5) -> Job | None:
-    """Ask for the facts of what was said since, under its app's purge epoch; None when there is nothing to ask for."""
+    """Ask for the facts of what was said since, under its app's purge epoch.
+
+    None when a job is open that will see to it, or there is nothing to ask for: in a conversation that goes on a
+    message alone is not read, at its end it is.
+    """
     conversation.facts_due_at = None
-    if has_open(session, conversation.key, JobKind.EXTRACT_FACTS):
+    if get_open(session, conversation.key, JobKind.EXTRACT_FACTS) is not None:
         return None
-    if not queries.has_unseen_words(session, conversation, LEAST_MESSAGES):
+    least = LEAST_MESSAGES if conversation.ended_at is None else 1
+    if not queries.has_unseen_words(session, conversation, least):
         return None
     return enqueue(session, _job(conversation, epoch, max_attempts), now)
+
+
+def ask_now(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int) -> Job | None:
+    """Ask for the facts of a locked conversation at once, however little was said; the open job where there is one.
+
+    None when a user has said nothing that was not read.
+    """
+    present = get_open(session, conversation.key, JobKind.EXTRACT_FACTS)
+    if present is not None:
+        return present
+    if not queries.has_unseen_words(session, conversation, 1):
+        return None
+    conversation.facts_due_at = None
+    # Not by what is to be read: where a job ended as a dead letter, that may be asked for once more.
+    dedupe = f"{JobKind.EXTRACT_FACTS}:{conversation.key}:{new_id('ask', now)}"
+    return enqueue(session, replace(_job(conversation, epoch, max_attempts), dedupe=dedupe), now)
 
 
 def move_on(

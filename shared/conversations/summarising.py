@@ -17,7 +17,7 @@ from shared.conversations.models import Conversation
 from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
-from shared.outbox.queries import has_open
+from shared.outbox.queries import get_open
 from shared.tuning.queries import in_force
 from shared.tuning.values import Tuning
 
@@ -47,7 +47,7 @@ def is_due(conversation: Conversation, frequency: int) -> bool:
 def ask(session: Session, conversation: Conversation, epoch: int, now: datetime, max_attempts: int = 5) -> Job | None:
     """Ask for a summary of what was said since the last; None where one is asked for, or nobody said anything."""
     conversation.summary_due_at = None
-    if has_open(session, conversation.key, JobKind.SUMMARISE):
+    if get_open(session, conversation.key, JobKind.SUMMARISE) is not None:
         return None
     if not queries.has_words_from(session, conversation.key, conversation.summarised):
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import NO_DIGEST, AnsweredBy, App, Erasure, IdempotencyKey
@@ -23,7 +23,7 @@ from shared.conversations import extraction
 from shared.conversations.answers import supersede_all
 from shared.conversations.focus import show_all
 from shared.conversations.models import Answer, Conversation, Message
-from shared.conversations.queries import keys_of, lock_all, lock_conversation
+from shared.conversations.queries import keys_of, lock_all, lock_conversation, names_of
 from shared.db.counting import rows_changed
 from shared.erasure import queries
 from shared.events.placing import erase_of_app, erase_of_conversations
@@ -31,13 +31,13 @@ from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import record, record_end_of_job
 from shared.facts import clearing, deleting
 from shared.facts import forgetting as fact_forgetting
+from shared.facts import queries as fact_queries
 from shared.facts.deleting import RULE_UNDO_OVER
 from shared.facts.models import FactClear
-from shared.facts.queries import due_deletes
-from shared.facts.queries import held_by_others as facts_held_by_others
 from shared.ids import new_id
 from shared.indexing import forgetting as index_forgetting
 from shared.memories import forgetting
+from shared.memories import queries as memory_queries
 from shared.memories.models import Memory, Origin
 from shared.outbox.control import abandon_all, forbid_replays
 from shared.outbox.models import OPEN
@@ -102,7 +102,7 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     app_id, user_id = subject.app_id, subject.user_id
     app = lock_app(session, app_id)
     keys, mine = lock_all(session, app_id, user_id), keys_of(app_id, user_id)
-    names = session.scalars(select(Conversation.conversation_id).where(Conversation.key.in_(mine))).all()
+    names = names_of(session, app_id, user_id)
     erased = {"events": erase_of_conversations(session, app_id, names)}
     erased["drafts"] = _withdraw_drafts(session, app, now, user_id)
     erased |= _forget_memories(session, app, now, _MEMORY_WORK, user_id)
@@ -112,7 +112,7 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     fact_forgetting.forget_clears(session, app_id, user_id)
     cause = Cause(actor, "its user was erased", now)
     # From before memories belonged to users: one of several users belongs to nobody.
-    mixed = forgetting.held_by_others(session, subject, keys) | facts_held_by_others(session, subject, keys)
+    mixed = memory_queries.held_by_others(session, subject, keys) | fact_queries.held_by_others(session, subject, keys)
     for key in sorted(mixed):
         _add(erased, forgetting.forget_conversation(session, app_id, key, cause))
         _add(erased, fact_forgetting.forget_conversation(session, app_id, key, cause))
@@ -154,8 +154,7 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     left |= fact_forgetting.left_of_conversation(session, app_id, conversation.key)
     left |= index_forgetting.left_of_conversation(session, app_id, conversation.key)
     left |= summaries.left_of_conversation(session, conversation.key)
-    mine = select(Conversation.key).where(Conversation.key == conversation.key)
-    left |= queries.rows_of_conversations(session, app_id, mine)
+    left |= queries.rows_of_conversations(session, app_id, [conversation.key])
     left["events"] = count_events(session, app_id, [conversation_id])
     return _receipt(session, app, "conversation", actor, erased, left, now, conversation.user_id)
 
@@ -171,32 +170,40 @@ def erase_memory(session: Session, memory: Memory, cause: Cause) -> Erasure:
     return _receipt(session, app, "memory", cause.actor, erased, left, cause.at, memory.subject.named)
 
 
-def clear_facts(session: Session, app_id: str, cause: Cause, seconds: float) -> tuple[FactClear, Erasure | None]:
-    """Delete all facts of an app, to be taken back for so many seconds; a clear that is open becomes final at once.
+def clear_facts(
+    session: Session, app_id: str, cause: Cause, seconds: float, user_id: str | None = None
+) -> tuple[FactClear, Erasure | None]:
+    """Delete all facts of an app, or of one of its users, to be taken back for so many seconds.
 
-    Returns the clear, and the receipt of the one before where that was made final. Raises: NotFound.
+    A clear of the same facts that is open becomes final at once. Returns the clear, and the receipt of the one before
+    where that was made final. Raises: NotFound; Conflict, for a user while the app's are being cleared.
     """
-    former = settle_clear(session, app_id, cause.at, at_once=True)
-    return clearing.clear_all(session, app_id, cause, seconds), former
+    former = settle_clear(session, app_id, cause.at, user_id, at_once=True)
+    return clearing.clear_all(session, app_id, cause, seconds, user_id), former
 
 
-def settle_clear(session: Session, app_id: str, now: datetime, at_once: bool = False) -> Erasure | None:
-    """Make the clear of an app's facts final once its time is over; None when there is nothing to do.
+def settle_clear(
+    session: Session, app_id: str, now: datetime, user_id: str | None = None, at_once: bool = False
+) -> Erasure | None:
+    """Make the clear of the facts of an app, or of one of its users, final once its time is over.
 
-    Raises: NotFound.
+    None when there is nothing to do. Raises: NotFound.
     """
     app = lock_app(session, app_id)
-    clear = clearing.open_clear(session, app_id)
+    clear = fact_queries.open_clear(session, app_id, user_id)
     if clear is None or not (at_once or clear.undo_until <= now):
         return None
     lock_all(session, app_id)
     drafts = _withdraw_drafts(session, app, now)
+    settled = clearing.settled_with(session, clear)
     erased = clearing.make_final(session, clear, now) | {"drafts": drafts}
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
-    left = fact_forgetting.left_of_app(session, app_id)
+    left = fact_forgetting.left_of_app(session, app_id, user_id)
     left["idempotencyKeys"] = queries.count_idempotency_keys(session, app_id)
     receipt = _receipt(session, app, "facts", clear.actor, erased, left, now)
-    clear.erasure_id = receipt.erasure_id
+    receipt.user_id = user_id
+    for one in settled:
+        one.erasure_id = receipt.erasure_id
     return receipt
 
 
@@ -206,7 +213,7 @@ def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure
     Raises: NotFound.
     """
     app = lock_app(session, app_id)
-    due = due_deletes(session, app_id, now)
+    due = fact_queries.due_deletes(session, app_id, now)
     if not due:
         return None
     lock_all(session, app_id)

@@ -1,14 +1,19 @@
-"""Clearing all facts of an app: taken back for some seconds, then an erasure.
+"""Clearing all facts of an app, or of one of its users: taken back for some seconds, then an erasure.
 
-While a clear is open no fact of the app stands and none is written, so taking it back finds every place free. Making
-it final, with its receipt, is left to ``shared.erasure``.
+While a clear is open none of the facts it took stands and none is written about those users, so taking it back finds
+every place free; the facts of other users go on. A user's clear may be open when the app's is opened: each takes back
+what it took, and the app's, once final, takes all. Making one final, with its receipt, is left to ``shared.erasure``.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NoReturn
+from urllib.parse import quote
 
-from sqlalchemy import update
+from sqlalchemy import func, update
 from sqlalchemy.orm import Session
 
 from shared.causes import Cause
@@ -20,31 +25,27 @@ from shared.facts.history import Texts, record
 from shared.facts.models import Fact, FactChangeKind, FactClear, FactState
 from shared.facts.placing import lie_beneath, touch
 from shared.ids import new_id
+from shared.subjects import NOBODY, Subject
 
 
-def open_clear(session: Session, app_id: str) -> FactClear | None:
-    """Return the clear-all of an app that can still be taken back, or is yet to become final."""
-    return queries.open_clear(session, app_id)
-
-
-def refuse_while_clearing(session: Session, app_id: str) -> None:
-    """Raises: Conflict, while the facts of an app are being cleared."""
-    clear = queries.open_clear(session, app_id)
+def refuse_while_clearing(session: Session, subject: Subject) -> None:
+    """Raises: Conflict, while the facts of a subject are being cleared, its own or all of its app's."""
+    clear = queries.clear_over(session, subject)
     if clear is not None:
-        raise Conflict(
-            f"The facts of app {app_id} are being cleared; take that back with POST /apps/{app_id}/facts/undo, "
-            f"or wait until it is final.",
-            code="clear_open",
-            details={"clearId": clear.clear_id, "undoUntil": clear.undo_until.isoformat()},
-        )
+        _refuse(clear)
 
 
-def clear_all(session: Session, app_id: str, cause: Cause, seconds: float) -> FactClear:
-    """Delete all facts of a locked app that has no open clear; they can be taken back for so many seconds."""
-    standing = queries.facts_in(session, app_id, (FactState.STANDING,))
+def clear_all(session: Session, app_id: str, cause: Cause, seconds: float, user_id: str | None = None) -> FactClear:
+    """Delete all facts of a locked app, or of one of its users, to be taken back for so many seconds.
+
+    No other clear of the same facts is open. Raises: Conflict, for a user while the app's are being cleared.
+    """
+    _refuse_beneath_the_apps(session, app_id, user_id)
+    standing = queries.facts_in(session, app_id, (FactState.STANDING,), user_id)
     clear = FactClear(
         clear_id=new_id("clr", cause.at),
         app_id=app_id,
+        user_id=user_id,
         actor=cause.actor,
         count=len(standing),
         last_message_key=queries.last_message_key(session, app_id),
@@ -55,26 +56,33 @@ def clear_all(session: Session, app_id: str, cause: Cause, seconds: float) -> Fa
     session.flush()
     for fact in standing:
         record(session, fact, FactChangeKind.DELETED, cause, Texts(before=fact.statement))
-    for fact in queries.facts_in(session, app_id, (FactState.STANDING, FactState.REPLACED)):
+    for fact in queries.facts_in(session, app_id, (FactState.STANDING, FactState.REPLACED), user_id):
         _take_out(fact, clear)
     session.flush()
     return clear
 
 
-def undo_clear(session: Session, app_id: str, cause: Cause) -> int:
-    """Take back the clear of a locked app: all is as it was; return how many facts stand again. Raises: Conflict."""
-    clear = queries.open_clear(session, app_id)
+def undo_clear(session: Session, app_id: str, cause: Cause, user_id: str | None = None) -> int:
+    """Take back the clear of a locked app, or of one of its users: all is as it was; return how many facts stand again.
+
+    Raises: Conflict.
+    """
+    clear = queries.open_clear(session, app_id, user_id)
     if clear is None or clear.undo_until <= cause.at:
         raise Conflict(
-            f"No clearing of app {app_id}'s facts can be taken back: there was none, or its time is over. "
+            f"No clearing of {_whose(app_id, user_id)} can be taken back: there was none, or its time is over. "
             "Facts that were exported can be imported again.",
             code="undo_over",
         )
+    _refuse_beneath_the_apps(session, app_id, user_id)
     back = [fact for fact in queries.cleared_by(session, clear.clear_id) if not _stays_beneath(session, fact)]
-    pins = iter(range(1, len(back) + 1))
+    slots: Counter[str] = Counter()
+    pins: Counter[str] = Counter()
     standing: dict[str, Fact] = {}
-    for slot, fact in enumerate(back, 1):
-        pin = next(pins) if fact.was_pinned else None
+    for fact in back:
+        slots[fact.user_id] += 1
+        pins[fact.user_id] += fact.was_pinned
+        slot, pin = slots[fact.user_id], pins[fact.user_id] if fact.was_pinned else None
         other = standing.setdefault(fact.said_key, fact)
         if other is not fact:
             # A conversation was erased meanwhile, and in the words that remain it says what that one says.
@@ -92,11 +100,40 @@ def make_final(session: Session, clear: FactClear, now: datetime) -> dict[str, i
 
     The app is locked, and so are its conversations.
     """
-    erased = forget_all(session, clear.app_id)
+    erased = forget_all(session, clear.app_id, clear.user_id)
     _see_all(session, clear)
-    clear.settled_at = now
+    for one in settled_with(session, clear):
+        one.settled_at = now
     session.flush()
     return erased
+
+
+def settled_with(session: Session, clear: FactClear) -> Sequence[FactClear]:
+    """Return the open clears that can no longer be taken back once one is final: with the app's, those of its users."""
+    return [clear] if clear.user_id is not None else queries.open_clears(session, clear.app_id)
+
+
+def _refuse_beneath_the_apps(session: Session, app_id: str, user_id: str | None) -> None:
+    whole = None if user_id is None else queries.open_clear(session, app_id)
+    if whole is not None:
+        _refuse(whole)
+
+
+def _refuse(clear: FactClear) -> NoReturn:
+    whose = _whose(clear.app_id, clear.user_id)
+    user = "" if clear.user_id is None else f"?userId={quote(clear.user_id, safe='')}"
+    raise Conflict(
+        f"{whose[0].upper()}{whose[1:]} are being cleared; take that back with "
+        f"POST /apps/{clear.app_id}/facts/undo{user}, or wait until it is final.",
+        code="clear_open",
+        details={"clearId": clear.clear_id, "undoUntil": clear.undo_until.isoformat()},
+    )
+
+
+def _whose(app_id: str, user_id: str | None) -> str:
+    if user_id is None:
+        return f"the facts of app {app_id}"
+    return f"the facts of app {app_id} that name {f'user {user_id}' if user_id else 'nobody'}"
 
 
 def _take_out(fact: Fact, clear: FactClear) -> None:
@@ -129,7 +166,9 @@ def _put_beneath(session: Session, fact: Fact, other: Fact, pin: int | None, cau
 def _see_all(session: Session, clear: FactClear) -> None:
     """Move the pointers of the app's conversations up to what was said when it was cleared."""
     seen = queries.said_until(clear.last_message_key)
-    mine = Conversation.app_id == clear.app_id
-    session.execute(update(Conversation).where(mine, Conversation.facts_seen < seen).values(facts_seen=seen))
+    mine = [Conversation.app_id == clear.app_id]
+    if clear.user_id is not None:
+        mine.append(func.coalesce(Conversation.user_id, NOBODY) == clear.user_id)
+    session.execute(update(Conversation).where(*mine, Conversation.facts_seen < seen).values(facts_seen=seen))
     all_seen = Conversation.facts_seen >= Conversation.message_count
-    session.execute(update(Conversation).where(mine, all_seen).values(facts_due_at=None))
+    session.execute(update(Conversation).where(*mine, all_seen).values(facts_due_at=None))

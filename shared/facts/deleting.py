@@ -14,7 +14,7 @@ from shared.facts import queries
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.history import Texts, empty, record
 from shared.facts.models import SLOTS, Fact, FactChangeKind, FactState
-from shared.facts.placing import free_pins, free_slots, remove_rows, touch
+from shared.facts.placing import free_pins, free_slots, remove_rows, subject_in_words, touch
 
 RULE_UNDO_OVER = "rule:undo_over"
 """Makes a deletion final; who asked for it stands in the fact's history."""
@@ -33,10 +33,10 @@ def delete(session: Session, fact: Fact, cause: Cause, seconds: float) -> dateti
 
 def undo(session: Session, app_id: str, fact_id: int, cause: Cause) -> Fact:
     """Take back the deletion of a fact in a locked app; its pin too, if a place is free. Raises: NotFound, Conflict."""
-    refuse_while_clearing(session, app_id)
     fact = _deleted(session, app_id, fact_id, cause.at)
+    refuse_while_clearing(session, fact.subject)
     slot = _free_place(session, fact)
-    pin = next(iter(free_pins(session, app_id)), None) if fact.was_pinned else None
+    pin = next(iter(free_pins(session, fact.subject)), None) if fact.was_pinned else None
     fact.state, fact.slot, fact.pin_slot, fact.undo_until, fact.was_pinned = FactState.STANDING, slot, pin, None, False
     touch(fact, cause.at)
     record(session, fact, FactChangeKind.UNDONE, cause, Texts(after=fact.statement))
@@ -85,10 +85,10 @@ def _free_place(session: Session, fact: Fact) -> int:
             code="already_known",
             details={"factId": other.fact_id},
         )
-    free = free_slots(session, fact.app_id)
+    free = free_slots(session, fact.subject)
     if not free:
         raise Conflict(
-            f"App {fact.app_id} has {SLOTS} facts, which is the most; delete one first.",
+            f"{subject_in_words(fact.subject)} has {SLOTS} facts, which is the most; delete one first.",
             code="no_room",
             details={"limit": SLOTS},
         )

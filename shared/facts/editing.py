@@ -17,7 +17,7 @@ from shared.facts.models import Fact, FactChangeKind
 from shared.facts.normalising import said_key
 from shared.facts.placing import Said, free_pin, prune, touch
 from shared.facts.writing import Learned, Tally, take_in
-from shared.subjects import NOBODY
+from shared.subjects import NOBODY, Subject
 
 MAX_CHARS = 500
 """The longest fact that can be written by hand."""
@@ -56,16 +56,17 @@ class Edit:
 
 def write(session: Session, app_id: str, written: Written, cause: Cause) -> Outcome:
     """Write a fact into a locked app; one that stands already is said again. Raises: Conflict."""
-    refuse_while_clearing(session, app_id)
+    subject = Subject(app_id, written.user_id)
+    refuse_while_clearing(session, subject)
     tally = Tally()
     category = written.category or category_of(written.statement)
-    said = Said(written.statement, category, cause.actor, cause.at, written.user_id)
+    said = Said(written.statement, category, cause.actor, cause.at, cause.at, written.user_id)
     fact = queries.get_standing(session, app_id, take_in(session, app_id, said, cause, _NO_VECTORS, tally))
     if written.category is not None:
         move(session, fact, written.category, cause)
     if written.pinned:
         pin(session, fact, cause)
-    tally.evicted += prune(session, app_id, cause)
+    tally.evicted += prune(session, subject, cause)
     return Outcome(fact.fact_id, fact.fact_id not in tally.learned, tally.outcome())
 
 
@@ -91,7 +92,7 @@ def move(session: Session, fact: Fact, category: Category, cause: Cause) -> None
 def pin(session: Session, fact: Fact, cause: Cause) -> None:
     """Exempt a fact from eviction and expiry; pinning twice changes nothing. Raises: Conflict when ten are pinned."""
     if fact.pin_slot is None:
-        fact.pin_slot = free_pin(session, fact.app_id)
+        fact.pin_slot = free_pin(session, fact.subject)
         touch(fact, cause.at)
         record(session, fact, FactChangeKind.PINNED, cause)
 

@@ -8,38 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.causes import ERASED, Cause
 from shared.db.counting import rows_changed
 from shared.facts import queries
+from shared.facts.chains import first_said, mend, part_by_replaced, reckon
 from shared.facts.history import Texts, empty, record
 from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
 from shared.facts.normalising import said_key
-from shared.facts.placing import certainty, free_slots, lie_beneath, remove_rows, subsume, touch
+from shared.facts.placing import free_slots, lie_beneath, remove_rows, subsume, touch
 
 
 def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
-    """Remove all facts of a locked app, or one user's, in whatever state, with the text of their history.
+    """Remove all facts of a locked app, or of one of its users, in whatever state, with the text of their history.
 
     Returns how much of what.
     """
-    mine = select(Fact.fact_id).where(Fact.app_id == app_id)
-    history = update(FactChange).where(FactChange.app_id == app_id)
-    if user_id is not None:
-        mine, history = mine.where(Fact.user_id == user_id), history.where(FactChange.user_id == user_id)
+    mine = queries.within(Fact, app_id, user_id)
+    sources = delete(FactSource).where(FactSource.fact_id.in_(queries.ids_of(app_id, user_id)))
+    history = update(FactChange).where(*queries.within(FactChange, app_id, user_id))
     return {
-        "factSources": rows_changed(session, delete(FactSource).where(FactSource.fact_id.in_(mine))),
-        "facts": rows_changed(session, delete(Fact).where(Fact.fact_id.in_(mine))),
+        "factSources": rows_changed(session, sources),
+        "facts": rows_changed(session, delete(Fact).where(*mine)),
         "factHistory": rows_changed(session, history.values(before=None, after=None, reason=ERASED, source_keys=[])),
     }
 
 
 def forget_clears(session: Session, app_id: str, user_id: str | None = None) -> None:
-    """Remove the clear-alls of a locked app, or user; an open one has nothing left to take back."""
-    gone = delete(FactClear).where(FactClear.app_id == app_id)
-    session.execute(gone if user_id is None else gone.where(FactClear.user_id == user_id))
+    """Remove the clear-alls of a locked app, or of one of its users, whose facts are gone."""
+    mine = delete(FactClear).where(FactClear.app_id == app_id)
+    session.execute(mine if user_id is None else mine.where(FactClear.user_id == user_id))
 
 
 def forget_conversation(session: Session, app_id: str, conversation_key: int, cause: Cause) -> dict[str, int]:
@@ -79,15 +79,9 @@ def left_of_conversation(session: Session, app_id: str, conversation_key: int) -
 
 def _reckon_anew(session: Session, fact: Fact, cause: Cause) -> None:
     """Let a fact be what its remaining sources make of it."""
-    sources = queries.sources_of(session, fact.fact_id)
-    fact.by_hand = sources[0].conversation_key is None
-    fact.mention_count = sum(one.mentions for one in sources)
-    fact.confidence = certainty(fact.mention_count, fact.by_hand)
-    fact.first_seen = min(one.first_seen for one in sources)
-    fact.last_seen = max(one.last_seen for one in sources)
-    touch(fact, cause.at)
-    if fact.statement not in {one.statement for one in sources}:
-        _reword(session, fact, max(sources, key=lambda one: (one.last_seen, one.source_id)), cause)
+    reckon(session, fact, cause.at)
+    if fact.statement not in {one.statement for one in queries.sources_of(session, fact.fact_id)}:
+        _reword(session, fact, first_said(session, fact), cause)
     session.flush()
 
 
@@ -106,7 +100,7 @@ def _reword(session: Session, fact: Fact, source: FactSource, cause: Cause) -> N
 
 def _let_go(session: Session, gone: Sequence[Fact], cause: Cause) -> None:
     """Remove facts that nobody said any more; those that were replaced first, so that the rest find what remains."""
-    replaced = [fact for fact in gone if queries.fact_above(session, fact) is not None]
+    replaced = {fact: above for fact in gone if (above := queries.fact_above(session, fact)) is not None}
     for fact in replaced:
         above = queries.fact_above(session, fact)
         if above is not None:
@@ -115,19 +109,29 @@ def _let_go(session: Session, gone: Sequence[Fact], cause: Cause) -> None:
     for fact in gone:
         if fact not in replaced:
             _uncover(session, fact, cause)
+    for above in replaced.values():
+        if above not in gone:
+            mend(session, above, cause)
 
 
 def _uncover(session: Session, fact: Fact, cause: Cause) -> None:
     """Remove a fact; what it had replaced takes its place, or may be taken back in its stead where it was deleted."""
-    beneath = queries.chain_beneath(session, fact)[:1]
-    place = (fact.state, fact.pin_slot, fact.undo_until, fact.clear_id, fact.was_pinned)
+    beneath = part_by_replaced(session, fact)
+    state, pin, undo_until, clear_id, was_pinned = (
+        fact.state,
+        fact.pin_slot,
+        fact.undo_until,
+        fact.clear_id,
+        fact.was_pinned,
+    )
     _erase(session, fact, cause)
     for former in beneath:
-        state, pin, former.undo_until, former.clear_id, former.was_pinned = place
         if state == FactState.STANDING:
             _stand_again(session, former, pin, cause)
         else:
-            former.state = FactState.DELETED
+            former.state, former.undo_until, former.clear_id = FactState.DELETED, undo_until, clear_id
+            former.was_pinned = was_pinned
+        pin, was_pinned = None, False
     session.flush()
 
 
@@ -136,7 +140,7 @@ def _stand_again(session: Session, fact: Fact, pin: int | None, cause: Cause) ->
     if other is not None:
         lie_beneath(session, fact, other, pin)
         return
-    slot = free_slots(session, fact.app_id)[0]
+    slot = free_slots(session, fact.subject)[0]
     fact.state, fact.slot, fact.pin_slot = FactState.STANDING, slot, pin
     touch(fact, cause.at)
     record(session, fact, FactChangeKind.RESTORED, cause, Texts(after=fact.statement))

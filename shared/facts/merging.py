@@ -35,7 +35,7 @@ class Known:
 
     fact_id: int
     text: str
-    last_seen: datetime
+    said_at: datetime
     vector: bytes | None = None
     vector_model: str | None = None
 
@@ -55,9 +55,9 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Replace:
-    """It contradicts a standing fact."""
+    """It contradicts standing facts: the one that was named, or every one there can be only one of."""
 
-    fact_id: int
+    fact_ids: tuple[int, ...]
     by_rule: bool
     """Whether a rule saw the contradiction, and not whoever found the statement."""
     repeats: Repeat | None = None
@@ -73,11 +73,21 @@ def judge(stated: Stated, known: Sequence[Known], same_meaning: float) -> Judgem
     named = next((fact for fact in known if fact.fact_id == stated.updates), None)
     if named is not None and normal(named.text) != normal(stated.text):
         others = [fact for fact in known if fact is not named]
-        return Replace(named.fact_id, False, _repeated(stated, others, same_meaning))
+        return Replace((named.fact_id,), False, _repeated(stated, others, same_meaning))
     if repeated is not None:
         return repeated
-    against = _contradicted(stated.text, known)
-    return Replace(max(against, key=_newest).fact_id, True) if against else New()
+    against = sorted(_contradicted(stated.text, known), key=_newest, reverse=True)
+    return Replace(tuple(fact.fact_id for fact in against), True) if against else New()
+
+
+def contradicts(one: str, other: str) -> bool:
+    """Whether two statements contradict each other by rule."""
+    return contradict(one, other) or are_opposed(gist(one), gist(other))
+
+
+def says_the_same(stated: Stated, fact: Known, same_meaning: float) -> bool:
+    """Whether a statement repeats a fact."""
+    return _repeated(stated, [fact], same_meaning) is not None
 
 
 def _contradicted(text: str, known: Sequence[Known]) -> list[Known]:
@@ -114,4 +124,4 @@ def _closest(pair: tuple[float, Known]) -> tuple[float, int]:
 
 
 def _newest(fact: Known) -> tuple[datetime, int]:
-    return fact.last_seen, fact.fact_id
+    return fact.said_at, fact.fact_id

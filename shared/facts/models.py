@@ -28,7 +28,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
-from shared.subjects import NOBODY
+from shared.subjects import NOBODY, Subject
 
 SLOTS = 150
 """Facts a subject has at the very most. Source: seed 000."""
@@ -108,6 +108,11 @@ class Fact(Base):
     vector: Mapped[bytes | None] = mapped_column(LargeBinary)
     """float32, little-endian, unit length; None until a worker has embedded it."""
     vector_model: Mapped[str | None] = mapped_column(String(200))
+
+    @property
+    def subject(self) -> Subject:
+        """Whose fact it is."""
+        return Subject(self.app_id, self.user_id)
 
 
 class FactSource(Base):
@@ -202,7 +207,7 @@ class FactChange(Base):
     fact_id: Mapped[int] = mapped_column(BigInteger, index=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
     user_id: Mapped[str] = mapped_column(String(200), default=NOBODY, server_default=NOBODY)
-    """Whose fact it was: the fact itself may be gone."""
+    """Whose fact it was; the fact itself may be gone."""
     kind: Mapped[str] = mapped_column(String(12))
     actor: Mapped[str] = mapped_column(String(200))
     reason: Mapped[str] = mapped_column(Text)

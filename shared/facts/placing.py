@@ -19,8 +19,12 @@ from shared.facts.eviction import PRUNE_TO, RULE_EVICTION, Scored, evicted
 from shared.facts.history import Texts, record
 from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChangeKind, FactSource, FactState
 from shared.facts.normalising import said_key
-from shared.subjects import NOBODY
+from shared.subjects import NOBODY, Subject
 
+Moment = tuple[datetime, str]
+"""When something was said, and in which conversation: what orders two statements of the same instant."""
+_BY_HAND = chr(0x10FFFF)
+"""Behind every conversation's id."""
 LEARNED_CONFIDENCE = 0.75
 WRITTEN_CONFIDENCE = 0.60
 _LEARNED_BOOST = 0.15
@@ -35,6 +39,8 @@ class Said:
     category: Category
     agent: str
     at: datetime
+    """When it was heard of here."""
+    said_at: datetime
     user_id: str = NOBODY
     conversation_key: int | None = None
     conversation_id: str | None = None
@@ -43,9 +49,19 @@ class Said:
     vector_model: str | None = None
 
     @property
+    def moment(self) -> Moment:
+        """When it was said, and where."""
+        return moment(self.said_at, self.conversation_id)
+
+    @property
     def by_hand(self) -> bool:
         """Whether a person wrote it."""
         return self.conversation_key is None
+
+
+def moment(said_at: datetime, conversation_id: str | None) -> Moment:
+    """Return what orders a statement among others; what a person wrote at the same instant comes last."""
+    return said_at, _BY_HAND if conversation_id is None else conversation_id
 
 
 def certainty(mentions: int, by_hand: bool) -> float:
@@ -57,32 +73,36 @@ def certainty(mentions: int, by_hand: bool) -> float:
 def stand(session: Session, app_id: str, said: Said, cause: Cause, replaces: Fact | None = None) -> Fact:
     """Make a fact of what was said; it takes the place and the pin of the one it replaces. Raises: Limit."""
     pin = None if replaces is None else _give_way(session, replaces)
-    fact = Fact(
+    fact = row_of(said, app_id, cause.at)
+    fact.state, fact.slot, fact.pin_slot = FactState.STANDING, _free_slot(session, Subject(app_id, said.user_id)), pin
+    fact.updates_fact_id = None if replaces is None else replaces.fact_id
+    session.add(fact)
+    session.flush()
+    add_source(session, fact, said)
+    kind = FactChangeKind.WRITTEN if said.by_hand else FactChangeKind.LEARNED
+    record(session, fact, kind, cause, Texts(after=said.statement), None if replaces is None else replaces.fact_id)
+    return fact
+
+
+def row_of(said: Said, app_id: str, at: datetime) -> Fact:
+    """Return what was said as a fact that is replaced already, and lies nowhere yet."""
+    return Fact(
         app_id=app_id,
         user_id=said.user_id,
-        state=FactState.STANDING,
-        slot=_free_slot(session, app_id),
-        pin_slot=pin,
+        state=FactState.REPLACED,
         statement=said.statement,
         said_key=said_key(said.user_id, said.statement),
         category=said.category,
         confidence=certainty(1, said.by_hand),
         by_hand=said.by_hand,
         agent=said.agent,
-        updates_fact_id=None if replaces is None else replaces.fact_id,
         first_seen=said.at,
         last_seen=said.at,
-        said_at=said.at,
-        updated_at=cause.at,
+        said_at=said.said_at,
+        updated_at=at,
         vector=said.vector,
         vector_model=said.vector_model,
     )
-    session.add(fact)
-    session.flush()
-    _add_source(session, fact, said)
-    kind = FactChangeKind.WRITTEN if said.by_hand else FactChangeKind.LEARNED
-    record(session, fact, kind, cause, Texts(after=said.statement), None if replaces is None else replaces.fact_id)
-    return fact
 
 
 def replace(session: Session, old: Fact, said: Said, cause: Cause, why: Cause) -> Fact:
@@ -92,11 +112,11 @@ def replace(session: Session, old: Fact, said: Said, cause: Cause, why: Cause) -
     return new
 
 
-def subsume(session: Session, old: Fact, by: Fact, why: Cause) -> None:
-    """Let a fact that stands already also stand for one that was contradicted; their chains are joined."""
+def subsume(session: Session, old: Fact, by: Fact, why: Cause, contradicted_by: Fact | None = None) -> None:
+    """Let a fact that stands already also stand for one that was contradicted, by it or by one beneath it."""
     pin = _give_way(session, old)
     lie_beneath(session, old, by, pin)
-    record(session, old, FactChangeKind.REPLACED, why, Texts(before=old.statement), by.fact_id)
+    record(session, old, FactChangeKind.REPLACED, why, Texts(before=old.statement), (contradicted_by or by).fact_id)
 
 
 def lie_beneath(session: Session, fact: Fact, by: Fact, pin: int | None) -> None:
@@ -113,13 +133,14 @@ def hear_again(session: Session, fact: Fact, said: Said, cause: Cause) -> bool:
     if is_counted(source, said):
         return False
     if source is None:
-        _add_source(session, fact, said)
+        add_source(session, fact, said)
     else:
         _add_mention(source, said)
     fact.mention_count += 1
     fact.confidence = _at_most_one(fact.confidence + (_WRITTEN_BOOST if fact.by_hand else _LEARNED_BOOST))
     fact.first_seen = min(fact.first_seen, said.at)
     fact.last_seen = max(fact.last_seen, said.at)
+    fact.said_at = max(fact.said_at, said.said_at)
     touch(fact, cause.at)
     session.flush()
     keys = [] if said.conversation_key is None else [said.conversation_key]
@@ -132,9 +153,9 @@ def is_counted(source: FactSource | None, said: Said) -> bool:
     return source is not None and bool(said.message_ids) and set(said.message_ids) <= set(source.message_ids)
 
 
-def prune(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
-    """Evict what is too much; return which went."""
-    facts = queries.standing(session, app_id, any_user=True)
+def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
+    """Evict what is too much of a subject's facts; return which went."""
+    facts = queries.standing(session, subject)
     going = evicted(queries.held(facts), cause.at)
     by_id = {fact.fact_id: fact for fact in facts}
     for one in going:
@@ -142,9 +163,9 @@ def prune(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
     return tuple(one.fact.fact_id for one in going)
 
 
-def make_room(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
+def make_room(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
     """Evict what is too much where no place is free; return which went."""
-    return () if free_slots(session, app_id) else prune(session, app_id, cause)
+    return () if free_slots(session, subject) else prune(session, subject, cause)
 
 
 def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = FactChangeKind.EVICTED) -> None:
@@ -164,28 +185,33 @@ def remove_rows(session: Session, facts: Sequence[Fact]) -> None:
     session.flush()
 
 
-def free_slots(session: Session, app_id: str) -> list[int]:
-    """Return the places of an app that are free, the lowest first."""
-    taken, _ = queries.taken_places(session, app_id)
+def free_slots(session: Session, subject: Subject) -> list[int]:
+    """Return the places of a subject that are free, the lowest first."""
+    taken, _ = queries.taken_places(session, subject)
     return [slot for slot in range(1, SLOTS + 1) if slot not in taken]
 
 
-def free_pins(session: Session, app_id: str) -> list[int]:
-    """Return the places among the pinned facts of an app that are free, the lowest first."""
-    _, taken = queries.taken_places(session, app_id)
+def free_pins(session: Session, subject: Subject) -> list[int]:
+    """Return the places among the pinned facts of a subject that are free, the lowest first."""
+    _, taken = queries.taken_places(session, subject)
     return [slot for slot in range(1, PIN_SLOTS + 1) if slot not in taken]
 
 
-def free_pin(session: Session, app_id: str) -> int:
-    """Return a free place among the pinned facts of an app. Raises: Conflict."""
-    free = free_pins(session, app_id)
+def free_pin(session: Session, subject: Subject) -> int:
+    """Return a free place among the pinned facts of a subject. Raises: Conflict."""
+    free = free_pins(session, subject)
     if not free:
         raise Conflict(
-            f"App {app_id} has {PIN_SLOTS} pinned facts, which is the most; unpin one first.",
+            f"{subject_in_words(subject)} has {PIN_SLOTS} pinned facts, which is the most; unpin one first.",
             code="all_pinned",
             details={"limit": PIN_SLOTS},
         )
     return free[0]
+
+
+def subject_in_words(subject: Subject) -> str:
+    """Return a subject as a message names it, at the beginning of a sentence."""
+    return f"User {subject.user_id} of app {subject.app_id}" if subject.user_id else f"App {subject.app_id}"
 
 
 def touch(fact: Fact, at: datetime) -> None:
@@ -194,10 +220,10 @@ def touch(fact: Fact, at: datetime) -> None:
     fact.updated_at = at
 
 
-def _free_slot(session: Session, app_id: str) -> int:
-    free = free_slots(session, app_id)
+def _free_slot(session: Session, subject: Subject) -> int:
+    free = free_slots(session, subject)
     if not free:
-        raise Limit(f"App {app_id} has {SLOTS} facts, which is the most.", details={"limit": SLOTS})
+        raise Limit(f"{subject_in_words(subject)} has {SLOTS} facts, which is the most.", details={"limit": SLOTS})
     return free[0]
 
 
@@ -209,7 +235,8 @@ def _give_way(session: Session, old: Fact) -> int | None:
     return pin
 
 
-def _add_source(session: Session, fact: Fact, said: Said) -> None:
+def add_source(session: Session, fact: Fact, said: Said) -> None:
+    """Note where and when a fact was said."""
     session.add(
         FactSource(
             fact_id=fact.fact_id,
@@ -221,7 +248,7 @@ def _add_source(session: Session, fact: Fact, said: Said) -> None:
             agent=said.agent,
             first_seen=said.at,
             last_seen=said.at,
-            said_at=said.at,
+            said_at=said.said_at,
         )
     )
     session.flush()
@@ -230,9 +257,9 @@ def _add_source(session: Session, fact: Fact, said: Said) -> None:
 def _add_mention(source: FactSource, said: Said) -> None:
     source.mentions += 1
     source.message_ids = list(dict.fromkeys([*source.message_ids, *said.message_ids]))
-    source.statement, source.category, source.agent = said.statement, said.category, said.agent
     source.first_seen = min(source.first_seen, said.at)
     source.last_seen = max(source.last_seen, said.at)
+    source.said_at = max(source.said_at, said.said_at)
 
 
 def _why(one: Scored, stood: int) -> str:

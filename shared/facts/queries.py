@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from shared.conversations.models import Conversation, Message
@@ -14,8 +14,8 @@ from shared.db.counting import count
 from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
 from shared.facts.eviction import Held
-from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
-from shared.subjects import NOBODY, Subject
+from shared.facts.models import SLOTS, Fact, FactChange, FactClear, FactSource, FactState
+from shared.subjects import Subject
 
 _STANDS = Fact.state == FactState.STANDING
 _HAS_TEXT = or_(FactChange.before.is_not(None), FactChange.after.is_not(None))
@@ -24,10 +24,10 @@ PRESSING_FIRST = (
     Fact.pin_slot.is_(None),
     _OF_CATEGORY,
     Fact.confidence.desc(),
-    Fact.last_seen.desc(),
+    Fact.said_at.desc(),
     Fact.fact_id.desc(),
 )
-"""Pinned, then project, preference and identity, then the most certain, then the latest."""
+"""Pinned, then project, preference and identity, then the most certain, then what was said last."""
 
 
 @dataclass(frozen=True)
@@ -40,29 +40,46 @@ class FactFilter:
     user_id: str | None = None
 
 
-def standing(session: Session, app_id: str, user_id: str = NOBODY, any_user: bool = False) -> Sequence[Fact]:
-    """Return the facts of one user (or of nobody) or of all, the most pressing first."""
-    query = select(Fact).where(Fact.app_id == app_id, _STANDS).order_by(*PRESSING_FIRST)
-    return session.scalars(query if any_user else query.where(Fact.user_id == user_id)).all()
+def within(table: type[Fact | FactChange], app_id: str, user_id: str | None) -> list[ColumnElement[bool]]:
+    """Narrow rows to an app, and to one of its users where one is named; NOBODY is named, None is not."""
+    return [table.app_id == app_id, *([] if user_id is None else [table.user_id == user_id])]
 
 
-def without_vector(session: Session, app_id: str, model: str, limit: int) -> Sequence[Fact]:
-    """Return standing facts that the model has not embedded yet, the newest first."""
+def standing(session: Session, subject: Subject) -> Sequence[Fact]:
+    """Return the facts of one subject, the most pressing first."""
+    return session.scalars(select(Fact).where(_of(subject), _STANDS).order_by(*PRESSING_FIRST)).all()
+
+
+def standing_in_app(session: Session, app_id: str) -> Sequence[Fact]:
+    """Return the facts of all subjects of an app, the most pressing first."""
+    return session.scalars(select(Fact).where(Fact.app_id == app_id, _STANDS).order_by(*PRESSING_FIRST)).all()
+
+
+def without_vector(session: Session, subject: Subject, model: str, limit: int) -> Sequence[Fact]:
+    """Return a subject's standing facts that the model has not embedded yet, the newest first."""
     lacks = or_(Fact.vector.is_(None), Fact.vector_model.is_(None), Fact.vector_model != model)
-    query = select(Fact).where(Fact.app_id == app_id, _STANDS, lacks)
+    query = select(Fact).where(_of(subject), _STANDS, lacks)
     return session.scalars(query.order_by(Fact.fact_id.desc()).limit(limit)).all()
 
 
 def list_facts(session: Session, app_id: str, wanted: FactFilter, limit: int, offset: int) -> Sequence[Fact]:
     """Return an app's facts, the most pressing first, from place ``offset`` on."""
-    query = select(Fact).where(Fact.app_id == app_id, Fact.state == wanted.state)
-    if wanted.category is not None:
-        query = query.where(Fact.category == wanted.category)
-    if wanted.pinned is not None:
-        query = query.where(Fact.pin_slot.is_not(None) if wanted.pinned else Fact.pin_slot.is_(None))
-    if wanted.user_id is not None:
-        query = query.where(Fact.user_id == wanted.user_id)
+    query = select(Fact).where(*_wanted(app_id, wanted))
     return session.scalars(query.order_by(*PRESSING_FIRST).limit(limit).offset(offset)).all()
+
+
+def count_wanted(session: Session, app_id: str, wanted: FactFilter) -> int:
+    """Return how many facts a listing has on all of its pages."""
+    return count(session, select(func.count()).select_from(Fact).where(*_wanted(app_id, wanted)))
+
+
+def _wanted(app_id: str, wanted: FactFilter) -> list[ColumnElement[bool]]:
+    narrowed = [*within(Fact, app_id, wanted.user_id), Fact.state == wanted.state]
+    if wanted.category is not None:
+        narrowed.append(Fact.category == wanted.category)
+    if wanted.pinned is not None:
+        narrowed.append(Fact.pin_slot.is_not(None) if wanted.pinned else Fact.pin_slot.is_(None))
+    return narrowed
 
 
 def get_fact(session: Session, app_id: str, fact_id: int) -> Fact:
@@ -97,9 +114,11 @@ def gone_saying(session: Session, app_id: str, key: str) -> Sequence[Fact]:
     return session.scalars(select(Fact).where(Fact.app_id == app_id, Fact.said_key == key, ~_STANDS)).all()
 
 
-def facts_in(session: Session, app_id: str, states: Collection[FactState]) -> Sequence[Fact]:
-    """Return an app's facts in some states, the oldest first."""
-    query = select(Fact).where(Fact.app_id == app_id, Fact.state.in_(states))
+def facts_in(
+    session: Session, app_id: str, states: Collection[FactState], user_id: str | None = None
+) -> Sequence[Fact]:
+    """Return the facts of an app, or of one of its users, in some states, the oldest first."""
+    query = select(Fact).where(*within(Fact, app_id, user_id), Fact.state.in_(states))
     return session.scalars(query.order_by(Fact.fact_id)).all()
 
 
@@ -131,6 +150,13 @@ def source_in(session: Session, fact_id: int, conversation_key: int | None) -> F
     return session.scalar(query.limit(1))
 
 
+def message_times(session: Session, conversation_key: int | None, ids: Collection[str]) -> dict[str, datetime]:
+    """Return when messages of a conversation were said, by their ids; no more than there are."""
+    mine = (Message.conversation_key == conversation_key, Message.message_id.in_(ids))
+    messages = session.execute(select(Message.message_id, Message.created_at).where(*mine))
+    return {one.message_id: one.created_at for one in messages}
+
+
 def sources_by_fact(session: Session, fact_ids: Collection[int]) -> dict[int, list[FactSource]]:
     """Return for each fact where it was said."""
     query = select(FactSource).where(FactSource.fact_id.in_(fact_ids))
@@ -154,9 +180,9 @@ def held(facts: Sequence[Fact]) -> list[Held]:
     ]
 
 
-def taken_places(session: Session, app_id: str) -> tuple[set[int], set[int]]:
-    """Return the slots and the pin slots that are taken in an app."""
-    rows = session.execute(select(Fact.slot, Fact.pin_slot).where(Fact.app_id == app_id, _STANDS)).all()
+def taken_places(session: Session, subject: Subject) -> tuple[set[int], set[int]]:
+    """Return the slots and the pin slots that are taken of a subject."""
+    rows = session.execute(select(Fact.slot, Fact.pin_slot).where(_of(subject), _STANDS)).all()
     return {slot for slot, _ in rows if slot}, {pin for _, pin in rows if pin}
 
 
@@ -180,9 +206,12 @@ def history_in_app(session: Session, app_id: str, fact_id: int) -> Sequence[Fact
     return history
 
 
-def changes_of_app(session: Session, app_id: str, limit: int, before: int | None = None) -> Sequence[FactChange]:
-    """Return what happened to an app's facts, newest first; ``before`` is the change id to go on below."""
-    query = select(FactChange).where(FactChange.app_id == app_id).order_by(FactChange.change_id.desc()).limit(limit)
+def changes_of_app(
+    session: Session, app_id: str, limit: int, before: int | None = None, user_id: str | None = None
+) -> Sequence[FactChange]:
+    """Return what happened to the facts of an app, or of one of its users, newest first, below change ``before``."""
+    mine = within(FactChange, app_id, user_id)
+    query = select(FactChange).where(*mine).order_by(FactChange.change_id.desc()).limit(limit)
     return session.scalars(query if before is None else query.where(FactChange.change_id < before)).all()
 
 
@@ -191,15 +220,24 @@ def changes_with_text(session: Session, app_id: str) -> Sequence[FactChange]:
     return session.scalars(select(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT)).all()
 
 
-def changes_since(session: Session, app_id: str, since: int, kinds: Collection[FactChangeKind]) -> Sequence[FactChange]:
-    """Return an app's changes of some kinds from change ``since`` on."""
-    query = select(FactChange).where(FactChange.app_id == app_id, FactChange.change_id >= since)
-    return session.scalars(query.where(FactChange.kind.in_(kinds))).all()
+def open_clear(session: Session, app_id: str, user_id: str | None = None) -> FactClear | None:
+    """Return the clear-all of a user's facts, or of all of an app, that is not settled yet."""
+    whose = FactClear.user_id.is_(None) if user_id is None else FactClear.user_id == user_id
+    query = select(FactClear).where(FactClear.app_id == app_id, whose, FactClear.settled_at.is_(None))
+    return session.scalar(query)
 
 
-def open_clear(session: Session, app_id: str) -> FactClear | None:
-    """Return the clear-all of an app that can still be taken back, or is yet to become final."""
-    return session.scalar(select(FactClear).where(FactClear.app_id == app_id, FactClear.settled_at.is_(None)))
+def clear_over(session: Session, subject: Subject) -> FactClear | None:
+    """Return the clear-all that is not settled yet and takes a subject's facts with it: its own, or the app's."""
+    whose = or_(FactClear.user_id.is_(None), FactClear.user_id == subject.user_id)
+    query = select(FactClear).where(FactClear.app_id == subject.app_id, whose, FactClear.settled_at.is_(None))
+    # Both may be open: the last to be over decides.
+    return session.scalar(query.order_by(FactClear.undo_until.desc()).limit(1))
+
+
+def open_clears(session: Session, app_id: str) -> Sequence[FactClear]:
+    """Return every clear-all of an app, or of users of it, that is not settled yet."""
+    return session.scalars(select(FactClear).where(FactClear.app_id == app_id, FactClear.settled_at.is_(None))).all()
 
 
 def cleared_by(session: Session, clear_id: str) -> Sequence[Fact]:
@@ -207,11 +245,12 @@ def cleared_by(session: Session, clear_id: str) -> Sequence[Fact]:
     return session.scalars(select(Fact).where(Fact.clear_id == clear_id).order_by(Fact.fact_id)).all()
 
 
-def apps_with_due_clears(session: Session, now: datetime, limit: int) -> Sequence[str]:
-    """Return apps whose clear-all can no longer be taken back."""
+def due_clears(session: Session, now: datetime, limit: int) -> Sequence[tuple[str, str | None]]:
+    """Return app and user of clear-alls that can no longer be taken back."""
     # Those that are open are few and in an index of their own; those that ever were due are many.
-    query = select(FactClear.app_id, FactClear.undo_until).where(FactClear.settled_at.is_(None))
-    return [app_id for app_id, until in session.execute(query.order_by(FactClear.app_id)) if until <= now][:limit]
+    query = select(FactClear.app_id, FactClear.user_id, FactClear.undo_until).where(FactClear.settled_at.is_(None))
+    found = session.execute(query.order_by(FactClear.app_id, FactClear.user_id))
+    return [(app_id, user_id) for app_id, user_id, until in found if until <= now][:limit]
 
 
 def apps_with_due_deletes(session: Session, now: datetime, limit: int) -> Sequence[str]:
@@ -260,25 +299,24 @@ def count_by_category(session: Session) -> dict[tuple[str, str, bool], int]:
 
 def count_facts(session: Session, app_id: str, user_id: str | None = None) -> int:
     """Return how many facts an app, or one of its users, holds in whatever state."""
-    return count(session, _of_user(select(func.count()).select_from(Fact).where(Fact.app_id == app_id), Fact, user_id))
-
-
-def count_standing(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many facts of an app, or of one of its users, stand."""
-    query = select(func.count()).select_from(Fact).where(Fact.app_id == app_id, _STANDS)
-    return count(session, _of_user(query, Fact, user_id))
+    return count(session, select(func.count()).select_from(Fact).where(*within(Fact, app_id, user_id)))
 
 
 def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:
     """Return how many places the facts of an app, or of one of its users, were said in."""
     query = select(func.count()).select_from(FactSource).join(Fact, Fact.fact_id == FactSource.fact_id)
-    return count(session, _of_user(query.where(Fact.app_id == app_id), Fact, user_id))
+    return count(session, query.where(*within(Fact, app_id, user_id)))
 
 
 def count_changes_with_text(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many changes of an app's facts, or of one user's, still hold text."""
-    query = select(func.count()).select_from(FactChange).where(FactChange.app_id == app_id, _HAS_TEXT)
-    return count(session, _of_user(query, FactChange, user_id))
+    """Return how many changes of an app's facts, or of those of one of its users, still hold text."""
+    mine = within(FactChange, app_id, user_id)
+    return count(session, select(func.count()).select_from(FactChange).where(*mine, _HAS_TEXT))
+
+
+def ids_of(app_id: str, user_id: str | None = None) -> Select[int]:
+    """Select the ids of all facts of an app, or of one of its users, in whatever state."""
+    return select(Fact.fact_id).where(*within(Fact, app_id, user_id))
 
 
 def held_by_others(session: Session, subject: Subject, conversations: Collection[int]) -> set[int]:
@@ -289,10 +327,6 @@ def held_by_others(session: Session, subject: Subject, conversations: Collection
     held = {key for key in session.scalars(sources.where(*others)) if key is not None}
     told = told.where(FactChange.user_id != subject.user_id)
     return held.union(*session.scalars(told)).intersection(conversations)
-
-
-def _of_user(query: Select[int], of: type[Fact | FactChange], user_id: str | None) -> Select[int]:
-    return query if user_id is None else query.where(of.user_id == user_id)
 
 
 def count_left(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:
@@ -312,6 +346,10 @@ def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[
         "factSources": count(session, sources),
         "factHistory": len(changes),
     }
+
+
+def _of(subject: Subject) -> ColumnElement[bool]:
+    return and_(Fact.app_id == subject.app_id, Fact.user_id == subject.user_id)
 
 
 def _expired(now: datetime) -> ColumnElement[bool]:

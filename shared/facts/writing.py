@@ -16,12 +16,14 @@ from sqlalchemy.orm import Session
 from shared.causes import Cause
 from shared.facts import queries
 from shared.facts.categories import Category
+from shared.facts.chains import insert, is_late, join, said_last
 from shared.facts.clearing import refuse_while_clearing
-from shared.facts.merging import RULE_CONTRADICTION, Known, Repeat, Replace, Stated, judge
+from shared.facts.merging import RULE_CONTRADICTION, Known, Repeat, Replace, Stated, judge, says_the_same
 from shared.facts.models import Fact
 from shared.facts.normalising import said_key
 from shared.facts.placing import Said, hear_again, is_counted, make_room, prune, replace, stand, subsume
 from shared.facts.single_values import single_value
+from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
 
 
@@ -36,11 +38,13 @@ class Found:
     """The fact it contradicts, as the agent sees it; one that is not this user's is ignored."""
     vector: bytes | None = None
     vector_model: str | None = None
+    said_at: datetime | None = None
+    """When the newest of its messages was said; None: when it was heard of."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """Where, about whom and when something was said, and who found it."""
+    """Where and about whom something was said, when it was heard of, and who found it."""
 
     conversation_key: int
     conversation_id: str
@@ -79,13 +83,14 @@ def learn(
     session: Session, app_id: str, heard: Heard, found: Sequence[Found], cause: Cause, same_meaning: float
 ) -> Learned:
     """Write what was found into a locked app, and evict what is too much. Raises: Conflict while it is cleared."""
-    refuse_while_clearing(session, app_id)
+    subject = Subject(app_id, heard.user_id)
+    refuse_while_clearing(session, subject)
     tally = Tally()
     for one in found:
         said = _said(heard, one)
         if not _was_taken_back(session, app_id, said):
             take_in(session, app_id, said, cause, same_meaning, tally, one.updates)
-    tally.evicted += prune(session, app_id, cause)
+    tally.evicted += prune(session, subject, cause)
     return tally.outcome()
 
 
@@ -98,19 +103,84 @@ def take_in(
     tally: Tally,
     updates: int | None = None,
 ) -> int:
-    """Judge one statement and write what follows from it; return the fact that says it now."""
-    standing = {fact.fact_id: fact for fact in queries.standing(session, app_id, said.user_id)}
+    """Judge one statement and write what follows from it; return the standing fact that has to do with it now."""
+    standing = {fact.fact_id: fact for fact in queries.standing(session, Subject(app_id, said.user_id))}
     stated = Stated(said.statement, updates, said.vector, said.vector_model)
+    batch = _Batch(session, app_id, stated, cause, same_meaning, tally)
     match judge(stated, [_known(fact) for fact in standing.values()], same_meaning):
         case Repeat() as repeat:
-            return _repeat(session, standing, said, cause, tally, repeat)
-        case Replace() as found if not _in_one_breath(session, standing[found.fact_id], said, found):
-            newer = standing[found.fact_id]
-            if said.at < newer.last_seen:
-                return _come_late(session, newer, said, cause, tally)
-            return _contradict(session, standing, said, cause, tally, found)
-        case _:
-            return _stand(session, said, app_id, cause, tally).fact_id
+            return batch.repeat(standing[repeat.fact_id], said, repeat.by).fact_id
+        case Replace() as found:
+            against = [standing[one] for one in found.fact_ids]
+            if found.by_rule:
+                against = [one for one in against if not _in_one_breath(session, one, said)]
+            same = None if found.repeats is None else (standing[found.repeats.fact_id], found.repeats.by)
+            if against:
+                return batch.contradict(against, said, found.by_rule, same).fact_id
+    return batch.stand(said).fact_id
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Writes what a judgement says of one statement, and counts it."""
+
+    session: Session
+    app_id: str
+    stated: Stated
+    cause: Cause
+    same_meaning: float
+    tally: Tally
+
+    def stand(self, said: Said) -> Fact:
+        self.tally.evicted += make_room(self.session, Subject(self.app_id, said.user_id), self.cause)
+        fact = stand(self.session, self.app_id, said, self.cause)
+        self.tally.learned.append(fact.fact_id)
+        return fact
+
+    def repeat(self, fact: Fact, said: Said, by: MergedBy) -> Fact:
+        """Count a repeat of a standing fact, or of what it had replaced by then."""
+        if is_late(self.session, said, fact):
+            self._insert(fact, said, by)
+        elif hear_again(self.session, fact, said, self.cause):
+            self.tally.merged[by] += 1
+        return fact
+
+    def contradict(
+        self, against: Sequence[Fact], said: Said, by_rule: bool, same: tuple[Fact, MergedBy] | None
+    ) -> Fact:
+        """Let a statement replace what was said before it, or lie beneath what was said after it."""
+        newer = [one for one in against if is_late(self.session, said, one)]
+        older = [one for one in against if one not in newer]
+        why = self.cause.by(RULE_CONTRADICTION if by_rule else self.cause.actor, "something said later contradicts it")
+        if same is not None:
+            top = by = self.repeat(same[0], said, same[1])
+        elif newer:
+            top = min(newer, key=lambda one: (said_last(self.session, one), one.fact_id))
+            by = self._insert(top, said, MergedBy.TEXT)
+        else:
+            top = by = replace(self.session, older.pop(0), said, self.cause, why)
+            self.tally.learned.append(top.fact_id)
+            self.tally.replaced.append((top.updates_fact_id or 0, top.fact_id))
+        for one in older:
+            subsume(self.session, one, top, why, by)
+            self.tally.replaced.append((one.fact_id, top.fact_id))
+        if older:
+            join(self.session, top)
+        return top
+
+    def _insert(self, top: Fact, said: Said, by: MergedBy) -> Fact:
+        """Put what was said earlier, and is only heard of now, in its place beneath a standing fact, or into that."""
+        before = {one.fact_id for one in (top, *queries.chain_beneath(self.session, top))}
+        fact = insert(self.session, top, said, self.cause, self._is_same)
+        if fact.fact_id in before:
+            self.tally.merged[by] += 1
+        else:
+            self.tally.learned.append(fact.fact_id)
+            self.tally.replaced.append((fact.fact_id, top.fact_id))
+        return fact
+
+    def _is_same(self, fact: Fact) -> bool:
+        return says_the_same(self.stated, _known(fact), self.same_meaning)
 
 
 def keep_vectors(session: Session, vectors: Mapping[int, bytes], statements: Mapping[int, str], model: str) -> None:
@@ -122,47 +192,9 @@ def keep_vectors(session: Session, vectors: Mapping[int, bytes], statements: Map
     session.flush()
 
 
-def _repeat(
-    session: Session, standing: Mapping[int, Fact], said: Said, cause: Cause, tally: Tally, repeat: Repeat
-) -> int:
-    if hear_again(session, standing[repeat.fact_id], said, cause):
-        tally.merged[repeat.by] += 1
-    return repeat.fact_id
-
-
-def _stand(session: Session, said: Said, app_id: str, cause: Cause, tally: Tally) -> Fact:
-    tally.evicted += make_room(session, app_id, cause)
-    fact = stand(session, app_id, said, cause)
-    tally.learned.append(fact.fact_id)
-    return fact
-
-
-def _come_late(session: Session, newer: Fact, said: Said, cause: Cause, tally: Tally) -> int:
-    """Keep what was said before the fact that contradicts it, and is only read now, beneath that fact."""
-    fact = _stand(session, said, newer.app_id, cause, tally)
-    subsume(session, fact, newer, cause.by(RULE_CONTRADICTION, "something said later stands already"))
-    tally.replaced.append((fact.fact_id, newer.fact_id))
-    return newer.fact_id
-
-
-def _contradict(
-    session: Session, standing: Mapping[int, Fact], said: Said, cause: Cause, tally: Tally, found: Replace
-) -> int:
-    old = standing[found.fact_id]
-    why = cause.by(RULE_CONTRADICTION if found.by_rule else cause.actor, "something said later contradicts it")
-    if found.repeats is not None:
-        by = _repeat(session, standing, said, cause, tally, found.repeats)
-        subsume(session, old, standing[by], why)
-    else:
-        by = replace(session, old, said, cause, why).fact_id
-        tally.learned.append(by)
-    tally.replaced.append((old.fact_id, by))
-    return by
-
-
-def _in_one_breath(session: Session, old: Fact, said: Said, found: Replace) -> bool:
+def _in_one_breath(session: Session, old: Fact, said: Said) -> bool:
     """Whether the very message gave both values of what there is only one of by rule: "I work at Lego and at Novo"."""
-    if not found.by_rule or single_value(said.statement) is None:
+    if single_value(said.statement) is None:
         return False
     source = queries.source_in(session, old.fact_id, said.conversation_key)
     return source is not None and not set(said.message_ids).isdisjoint(source.message_ids)
@@ -180,6 +212,7 @@ def _said(heard: Heard, found: Found) -> Said:
         category=found.category,
         agent=heard.agent,
         at=heard.at,
+        said_at=found.said_at or heard.at,
         user_id=heard.user_id,
         conversation_key=heard.conversation_key,
         conversation_id=heard.conversation_id,
@@ -190,4 +223,4 @@ def _said(heard: Heard, found: Found) -> Said:
 
 
 def _known(fact: Fact) -> Known:
-    return Known(fact.fact_id, fact.statement, fact.last_seen, fact.vector, fact.vector_model)
+    return Known(fact.fact_id, fact.statement, fact.said_at, fact.vector, fact.vector_model)

@@ -76,10 +76,10 @@ def jobs_of_conversation(session: Session, conversation_key: int) -> Sequence[Jo
     return session.scalars(select(Job).where(Job.conversation_key == conversation_key).order_by(Job.seq)).all()
 
 
-def has_open(session: Session, conversation_key: int, kind: str) -> bool:
-    """Whether a job of a kind of a conversation is unfinished."""
-    query = select(Job.seq).where(Job.conversation_key == conversation_key, Job.kind == kind, Job.state.in_(OPEN))
-    return session.scalar(query.limit(1)) is not None
+def get_open(session: Session, conversation_key: int, kind: str) -> Job | None:
+    """Return the job of a kind of a conversation that is unfinished, if there is one."""
+    query = select(Job).where(Job.conversation_key == conversation_key, Job.kind == kind, Job.state.in_(OPEN))
+    return session.scalar(query.order_by(Job.seq).limit(1))
 
 
 def is_open_in_lane(app_id: SQLColumnExpression[str], kind: JobKind) -> ColumnElement[bool]:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+TOP = 3
+"""Similarities kept of a retrieval."""
 LEAST_QUERIES = 20
 """Of each way of searching, before the gate judges it."""
 MOST_MEAN_MS, MOST_P95_MS, MOST_P99_MS = 180.0, 200.0, 700.0
@@ -27,6 +29,14 @@ class Way(StrEnum):
     DENSE = "dense"
     HYBRID = "hybrid"
     CHUNKED = "chunked"
+
+
+class Verdict(StrEnum):
+    """What the gate says."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    NOT_ENOUGH_QUERIES = "not_enough_queries"
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,7 @@ class Row:
     flags: Mapping[str, Any]
     tokens_used: int | None
     token_budget: int | None
+    top_similarities: Sequence[float] = ()
 
     @property
     def way(self) -> Way:
@@ -69,6 +80,8 @@ class Figures:
     retrievals: int
     hit_rate: float | None
     mean_top_score: float | None
+    mean_top_similarities: list[float]
+    """Of the results most like their questions: the best, the second and the third, cosines."""
     stages: dict[str, Took]
     sources: dict[str, int]
     flags: dict[str, float]
@@ -83,19 +96,19 @@ class WayJudged:
     """One way of searching at the gate."""
 
     took: Took | None
-    passes: bool
+    verdict: Verdict
     why: str
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether a release may go out by what was measured."""
+    """Whether a release may go out by what was measured; what nobody asked for is not held against it."""
 
-    passes: bool
+    verdict: Verdict
     ways: dict[Way, WayJudged]
     summaries_asked: int
     summaries_made: int
-    summaries_pass: bool
+    summaries: Verdict
 
 
 def reckon(rows: Sequence[Row]) -> Figures:
@@ -107,6 +120,12 @@ def reckon(rows: Sequence[Row]) -> Figures:
         retrievals=len(rows),
         hit_rate=_mean([float(row.results > 0) for row in rows]),
         mean_top_score=_mean(tops),
+        mean_top_similarities=[
+            mean
+            for nth in range(TOP)
+            if (mean := _mean([row.top_similarities[nth] for row in rows if len(row.top_similarities) > nth]))
+            is not None
+        ],
         stages={one: took([row.durations[one] for row in rows if one in row.durations]) for one in stages},
         sources=dict(sum((Counter(dict(row.sources)) for row in rows), Counter())),
         flags={
@@ -125,27 +144,31 @@ def took(durations: Sequence[float]) -> Took:
 
 
 def judge(rows: Sequence[Row], summaries_asked: int, summaries_made: int) -> Gate:
-    """Judge a release: each way of searching fast enough over enough queries, and summaries made as asked."""
+    """Judge a release: each way of searching with enough queries fast enough, and summaries made as asked."""
     ways = {way: _judged([row.durations["total"] for row in rows if row.way is way]) for way in Way}
-    enough = summaries_asked > 0 and summaries_made >= LEAST_SUMMARIES * summaries_asked
+    made = summaries_made >= LEAST_SUMMARIES * summaries_asked
+    summaries = (Verdict.PASSES if made else Verdict.FAILS) if summaries_asked else Verdict.NOT_ENOUGH_QUERIES
+    verdicts = {one.verdict for one in ways.values()}
+    searches = Verdict.PASSES if Verdict.PASSES in verdicts else Verdict.NOT_ENOUGH_QUERIES
     return Gate(
-        passes=enough and all(one.passes for one in ways.values()),
+        verdict=Verdict.FAILS if Verdict.FAILS in verdicts | {summaries} else searches,
         ways=ways,
         summaries_asked=summaries_asked,
         summaries_made=summaries_made,
-        summaries_pass=enough,
+        summaries=summaries,
     )
 
 
 def _judged(durations: Sequence[float]) -> WayJudged:
     if len(durations) < LEAST_QUERIES:
         measured = took(durations) if durations else None
-        return WayJudged(measured, False, f"{len(durations)} queries; at least {LEAST_QUERIES} are needed")
+        why = f"{len(durations)} queries; at least {LEAST_QUERIES} are needed"
+        return WayJudged(measured, Verdict.NOT_ENOUGH_QUERIES, why)
     measured = took(durations)
     limits = {"mean": MOST_MEAN_MS, "p95": MOST_P95_MS, "p99": MOST_P99_MS}
     figures = {"mean": measured.mean, "p95": measured.p95, "p99": measured.p99}
     slow = [f"{name} {value:.0f} ms > {limits[name]:.0f}" for name, value in figures.items() if value > limits[name]]
-    return WayJudged(measured, not slow, "; ".join(slow) or "fast enough")
+    return WayJudged(measured, Verdict.FAILS if slow else Verdict.PASSES, "; ".join(slow) or "fast enough")
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -28,6 +28,7 @@ from shared.llm.calls import Meter
 from shared.retrieval import search
 from shared.retrieval.covering import Likeness
 from shared.retrieval.embedders import Embedded, Embedders
+from shared.retrieval.figures import TOP
 from shared.retrieval.filters import Filters
 from shared.retrieval.gathering import Asked, Hit, gather, merged
 from shared.retrieval.lexical import Posting, rarity
@@ -87,6 +88,12 @@ class Findings:
     """Whose conversations were searched, as far as a user was named, by the conversation or beside it."""
     durations: dict[str, float]
     sources: dict[str, int]
+
+    @property
+    def top_similarities(self) -> list[float]:
+        """Cosines of the results most like the question, the best first."""
+        known = (hit.ranked.candidate.dense for hit in self.hits)
+        return sorted((one for one in known if one is not None), reverse=True)[:TOP]
 
 
 @dataclass(frozen=True)
@@ -202,6 +209,7 @@ class Finder:
                 flags=_flags(findings),
                 tokens_used=used,
                 token_budget=None if used is None else findings.tuning.token_budget,
+                top_similarities=findings.top_similarities,
             )
         )
 

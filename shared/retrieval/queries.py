@@ -42,7 +42,7 @@ def retrievals_since(session: Session, since: datetime, app_id: str | None) -> l
     one = Retrieval
     query = select(
         one.at, one.asker, one.results, one.top_score, one.sources, one.durations, one.flags, one.tokens_used,
-        one.token_budget,
+        one.token_budget, one.top_similarities,
     ).where(one.at >= since, _of(one.app_id, app_id))  # fmt: skip
     rows = session.execute(query.order_by(one.at.desc()).limit(MOST_ROWS))
     return [Row(*row) for row in rows][::-1]

@@ -36,6 +36,8 @@ class Figures:
     flags: Mapping[str, object]
     tokens_used: int | None = None
     token_budget: int | None = None
+    top_similarities: Sequence[float] = ()
+    """Of the results most like the question, the best first, cosines."""
 
 
 class Recorder:
@@ -106,6 +108,7 @@ def write(session: Session, figures: Sequence[Figures]) -> None:
             at=one.at,
             results=one.results,
             top_score=one.top_score,
+            top_similarities=[round(similarity, 6) for similarity in one.top_similarities],
             sources=dict(one.sources),
             durations={stage: round(taken, 3) for stage, taken in one.durations.items()},
             flags=dict(one.flags),

@@ -13,7 +13,16 @@ from shared.db.inserting import insert_if_absent
 from shared.errors import Invalid
 from shared.tuning.models import EVERYWHERE, Override
 from shared.tuning.queries import in_force, lock_choices, standing
-from shared.tuning.values import NAMES, ONLY_EVERYWHERE, WEIGHTS, InForce, Tuning, acceptable, refuse_unbalanced
+from shared.tuning.values import (
+    NAMES,
+    ONLY_EVERYWHERE,
+    WEIGHTS,
+    Formula,
+    InForce,
+    Tuning,
+    acceptable,
+    refuse_unbalanced,
+)
 
 
 @dataclass(frozen=True)
@@ -22,6 +31,8 @@ class Changed:
 
     in_force: InForce
     clamped: tuple[str, ...]
+    selects_weighted: bool
+    """Whether the formula the weights belong to was selected with them, because it was not in force."""
 
 
 def change(
@@ -29,6 +40,7 @@ def change(
 ) -> Changed:
     """Change values of a scope; None takes a change back. For an app's scope the caller has locked the app.
 
+    A weight that is given has effect: it selects the formula it belongs to, unless the formula is given too.
     Raises: Invalid; then nothing may be committed.
     """
     _refuse(scope, wanted)
@@ -38,10 +50,17 @@ def change(
     chosen = {name: value for name, value in former.items() if name not in wanted} | kept
     if wanted.keys() & set(WEIGHTS):
         chosen = _with_weights(chosen, kept, _below(session, defaults, scope))
+    selects = (
+        "formula" not in wanted
+        and bool(kept.keys() & set(WEIGHTS))
+        and not _is_weighted(chosen, _below(session, defaults, scope))
+    )
+    if selects:
+        chosen = {**chosen, "formula": Formula.WEIGHTED}
     new = {Override.chosen: chosen, Override.changed_by: actor, Override.changed_at: now}
     session.execute(update(Override).where(Override.scope == scope).values(new))
     result = standing(session, defaults, None if scope == EVERYWHERE else scope)
-    return Changed(result, tuple(name for name in kept if kept[name] != wanted[name]))
+    return Changed(result, tuple(name for name in kept if kept[name] != wanted[name]), selects)
 
 
 def forget(session: Session, app_id: str) -> None:
@@ -59,6 +78,10 @@ def _refuse(scope: str, wanted: Mapping[str, object]) -> None:
 
 def _below(session: Session, defaults: Tuning, scope: str) -> Tuning:
     return defaults if scope == EVERYWHERE else in_force(session, defaults, None)
+
+
+def _is_weighted(chosen: Mapping[str, object], below: Tuning) -> bool:
+    return chosen.get("formula", below.formula) == Formula.WEIGHTED
 
 
 def _with_weights(chosen: Mapping[str, object], kept: Mapping[str, object], below: Tuning) -> dict[str, object]:

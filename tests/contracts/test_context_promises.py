@@ -241,7 +241,11 @@ def test_contexts_are_counted_with_their_stage_and_how_full_they_are(house: Hous
     opened(house, said=said)
     assert house.counted("context_stages_total", stage="stage1") == 1
     assert house.counted("context_stages_total", stage="none") == 1
-    assert house.counted("contexts_total", injected="true") == 2
+    assert house.counted("contexts_total", injected="false") == 2, "facts are no memories"
+    house.converse("notes", "c1", "Beans are sown in May")
+    house.work_off()
+    opened(house, said=said)
+    assert [house.counted("contexts_total", injected=injected) for injected in ("true", "false")] == [1, 2]
     assert house.counted("context_used_ratio_count") == 1
     assert 0.3 < (house.counted("context_used_ratio_sum") or 0) < 0.5
 

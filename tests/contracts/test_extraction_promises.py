@@ -144,18 +144,37 @@ def test_a_conversation_that_falls_silent_is_read_after_a_while(house: House) ->
     assert statements(house) == ["Lives in Lyon"]
 
 
+ALONE = [
+    pytest.param(["Lives in Lyon"], [Role.USER], id="one user message"),
+    pytest.param(["Be kind", "Lives in Lyon"], [Role.SYSTEM, Role.USER], id="a system prompt and one user message"),
+    pytest.param(["Lives in Lyon", "42"], [Role.USER, Role.TOOL], id="one user message and a tool's output"),
+]
+
+
+@pytest.mark.parametrize(("said", "roles"), ALONE)
+def test_a_user_message_alone_is_read_when_its_conversation_ends_and_not_before(
+    house: House, said: list[str], roles: list[Role]
+) -> None:
+    open_conversation(house)
+    speak(house, *said, roles=roles)
+    house.clock.advance(3600)
+    tick(house)
+    assert extractions(house) == []
+    finish(house)
+    house.work_off()
+    assert (extractions(house), statements(house)) == (["done"], ["Lives in Lyon"])
+    assert conversation_of(house).facts_seen == len(said)
+
+
 @pytest.mark.parametrize(
     ("said", "roles"),
     [
-        pytest.param(["Lives in Lyon"], [Role.USER], id="one user message"),
         pytest.param(["Hello"], [Role.ASSISTANT], id="one assistant message"),
-        pytest.param(["Be kind", "Lives in Lyon"], [Role.SYSTEM, Role.USER], id="a system prompt and one user message"),
-        pytest.param(["Lives in Lyon", "42"], [Role.USER, Role.TOOL], id="one user message and a tool's output"),
         pytest.param(["Hello", "Still there?"], [Role.ASSISTANT, Role.ASSISTANT], id="the assistant alone"),
         pytest.param(["Be kind", "Be brief"], [Role.SYSTEM, Role.SYSTEM], id="system prompts alone"),
     ],
 )
-def test_too_little_said_asks_nobody(house: House, said: list[str], roles: list[Role]) -> None:
+def test_where_no_user_said_anything_nobody_is_asked(house: House, said: list[str], roles: list[Role]) -> None:
     open_conversation(house)
     speak(house, *said, roles=roles)
     house.clock.advance(3600)

@@ -11,7 +11,7 @@ from shared.tuning import changing
 from shared.tuning.changing import Changed
 from shared.tuning.models import EVERYWHERE
 from shared.tuning.queries import in_force, standing
-from shared.tuning.values import NAMES, Source, Tuning
+from shared.tuning.values import NAMES, Formula, Source, Tuning
 from tests.support.house import House
 
 DEFAULTS = Tuning(token_budget=900)
@@ -112,3 +112,16 @@ def test_a_row_that_is_no_json_at_all_counts_for_nothing(house: House) -> None:
     assert tuning(house) == DEFAULTS
     change(house, APP, token_budget=300)
     assert (tuning(house).token_budget, tuning(house).hybrid) == (300, True)
+
+
+def test_a_weight_that_is_given_has_effect_unless_the_formula_is_given_too(house: House) -> None:
+    done = change(house, APP, alpha=0.0, beta=0.0, gamma=1.0)
+    assert (done.in_force.tuning.formula, done.selects_weighted) == (Formula.WEIGHTED, True)
+    assert not change(house, APP, alpha=0.2, gamma=0.8).selects_weighted, "it was selected before"
+    assert change(house, APP, formula="signals").in_force.tuning.formula is Formula.SIGNALS
+    own = change(house, APP, alpha=0.1, beta=0.1, gamma=0.8, formula="signals")
+    assert (own.in_force.tuning.formula, own.selects_weighted) == (Formula.SIGNALS, False)
+    change(house, APP, **dict.fromkeys(NAMES[:-1]))
+    assert tuning(house).formula is Formula.SIGNALS
+    change(house, EVERYWHERE, formula="weighted")
+    assert not change(house, APP, alpha=0.5, beta=0.4).selects_weighted, "it is in force for all apps"

@@ -32,7 +32,21 @@ def test_a_conversation_is_opened_filled_shown_and_ended(api: Api) -> None:
 def test_ending_a_conversation_again_answers_the_same_jobs(api: Api) -> None:
     conversation = api.converse(api.install(), "c1", "Hello.")
     first, again = (api.ask("POST", f"{conversation}/end") for _ in range(2))
-    assert first == again and len(first["jobs"]) == 1
+    assert first == again and [job["kind"] for job in first["jobs"]] == ["create_memory", "extract_facts"]
+
+
+def test_facts_are_extracted_when_somebody_asks(sqlite_api: Api) -> None:
+    api = sqlite_api
+    conversation = api.converse(api.install(), "c1", "I live in Lyon.")
+    asked = api.ask("POST", f"{conversation}/extract", 202)
+    assert (asked["conversationId"], asked["job"]["kind"], asked["job"]["state"]) == ("c1", "extract_facts", "pending")
+    assert api.ask("POST", f"{conversation}/extract", 202)["job"]["jobId"] == asked["job"]["jobId"]
+    api.ask("POST", f"/jobs/{asked['job']['jobId']}/cancel")
+    again = api.ask("POST", f"{conversation}/extract", 202)["job"]
+    assert again["jobId"] != asked["job"]["jobId"] and again["state"] == "pending"
+    silent = api.converse("/apps/chat", "c2")
+    assert api.refused(409, "POST", f"{silent}/extract")["code"] == "nothing_new"
+    api.refused(404, "POST", "/apps/chat/conversations/c3/extract")
 
 
 def test_an_ended_conversation_takes_no_message_and_no_snooze(api: Api) -> None:

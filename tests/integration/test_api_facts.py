@@ -54,7 +54,7 @@ def test_a_fact_written_by_hand_is_cleaned_sorted_and_shown(api: Api) -> None:
     assert [(one["conversationId"], one["messageIds"]) for one in made["sources"]] == [(None, [])]
     shown = api.ask("GET", f"{path}/facts/{made['id']}")
     assert shown == {key: value for key, value in made.items() if key not in ("merged", "evicted")}
-    assert api.ask("GET", f"{path}/facts") == {"facts": [shown], "cursor": None}
+    assert api.ask("GET", f"{path}/facts") == {"facts": [shown], "total": 1, "cursor": None}
 
 
 def test_what_is_said_in_a_conversation_and_by_hand_is_one_fact(api: Api) -> None:

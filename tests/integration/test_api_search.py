@@ -103,6 +103,22 @@ def test_each_part_of_a_score_is_explained_and_together_they_are_the_score(sqlit
     assert ("author" in results[0]["explanation"]) is (formula == "signals")
 
 
+def test_weights_that_are_changed_have_effect_and_the_answer_says_so(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    said = ("Need help with errors, errors everywhere, please help.", "Call `parse_json(payload)` there.")
+    say(sqlite_api, path, "one", *map(user, said))
+    work_off(sqlite_api)
+    tune = f"{path}/retrieval-settings"
+    changed = sqlite_api.ask("PATCH", tune, json={"alpha": 0, "beta": 0, "gamma": 1})
+    assert changed["formula"] == {"value": "weighted", "source": "app"} and "weighted" in changed["note"]
+    best, *others = search(sqlite_api, path, "Need help with parse_json errors")["results"]
+    assert (best["messageId"], best["score"]) == ("one-1", 1)
+    assert {one["score"] for one in others} == {0}
+    back = sqlite_api.ask("PATCH", tune, json={"formula": "signals"})
+    assert (back["formula"]["value"], back["note"]) == ("signals", None)
+    assert search(sqlite_api, path, "Need help with parse_json errors")["results"][0]["score"] != 1
+
+
 @pytest.mark.parametrize(
     ("filters", "found"),
     [
@@ -209,12 +225,15 @@ def test_the_figures_show_searches_and_contexts_of_the_last_hours(api: Api) -> N
     api.ask("POST", f"{path}/context", json={"message": "Which paint for the yacht?"})
     shown = api.ask("GET", METRICS, params={"appId": "chat"})
     assert (shown["appId"], shown["retrievals"], shown["hitRate"]) == ("chat", 3, pytest.approx(2 / 3))
-    assert set(shown["durations"]) == {"total", "words", "embed", "dense", "rank"}
-    assert shown["durations"]["total"]["count"] == 3 and shown["durations"]["total"]["p99"] > 0
+    assert set(shown["durations"]) == {"totalMs", "ftsMs", "embedMs", "denseMs", "rerankMs"}
+    assert shown["durations"]["totalMs"]["count"] == 3 and shown["durations"]["totalMs"]["p99"] > 0
+    assert set(shown["sources"]) == {"conversationDense", "globalDense", "ftsLexical", "summaries", "profile"}
+    assert 1 >= shown["meanTopSimilarities"][0] >= shown["meanTopSimilarities"][1] > 0
     assert shown["degraded"] == {"vectors": 2}
     assert shown["flags"] == {"hybrid": 1.0, "chunking": 1.0, "widened": 0.0}
     assert 0 < shown["tokenBudgetUsed"] <= 1
-    assert not shown["gate"]["passes"] and "at least 20" in shown["gate"]["ways"]["chunked"]["why"]
+    assert (shown["gate"]["passes"], shown["gate"]["state"]) == (False, "not_enough_queries")
+    assert "at least 20" in shown["gate"]["ways"]["chunked"]["why"]
     everything = api.ask("GET", METRICS)
     assert (everything["appId"], everything["retrievals"]) == (None, 4)
     api.clock.advance(3601)
@@ -237,11 +256,23 @@ def test_a_retrieval_is_taken_apart(api: Api) -> None:
     best = shown["results"][0]
     assert (best["messageId"], best["source"], best["type"]) == ("boats-0", "both", "message")
     assert sum(best["explanation"].values()) == pytest.approx(best["score"], abs=1e-4)
-    assert {"totalMs", "wordsMs", "embedMs", "denseMs", "rankMs"} == set(shown["metrics"])
+    assert {"totalMs", "ftsMs", "embedMs", "denseMs", "rerankMs"} == set(shown["metrics"])
     assert shown["flags"] == {"hybrid": True, "chunking": True, "tokenBudget": 1000, "formula": "signals"}
     assert (shown["query"], shown["degraded"], shown["sources"]["profile"]) == ("The yacht needs paint.", [], 0)
+    assert set(shown["sources"]) == {"conversationDense", "globalDense", "ftsLexical", "summaries", "profile"}
+    alike = shown["topSimilarities"]
+    assert len(alike) == 3 and alike == sorted(alike, reverse=True) and alike[0] == pytest.approx(1, abs=0.01)
+    assert {one["source"] for one in shown["results"]} <= {"both", "dense", "fts", "neighbour"}
     chunked = api.ask("GET", DEBUG, params={"q": "total_price", "appId": "chat"})["results"]
     assert "chunk" in {one["type"] for one in chunked}
+
+
+def test_what_only_stands_beside_a_result_is_called_a_neighbour(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    say(sqlite_api, path, "one", user("My umbrella is in Aarhus."), {"role": "assistant", "content": "Qq zz."})
+    shown = sqlite_api.ask("GET", DEBUG, params={"q": "Where is my umbrella?", "appId": "chat"})
+    assert {one["messageId"]: one["source"] for one in shown["results"]} == {"one-0": "fts", "one-1": "neighbour"}
+    assert shown["topSimilarities"] == []
 
 
 def test_a_profile_is_in_no_result_until_its_user_agrees(sqlite_api: Api) -> None:

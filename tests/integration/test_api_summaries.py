@@ -119,7 +119,7 @@ def test_the_tuning_says_what_is_in_force_and_where_it_comes_from(api: Api) -> N
     assert everywhere["tokenBudget"] == {"value": 100, "source": "everywhere"}
     own = api.ask("PATCH", f"{path}/retrieval-settings", json={"hybrid": False, "alpha": 0.5, "beta": 0.4})
     shown = api.ask("GET", f"{path}/retrieval-settings")
-    assert shown == {**own, "clamped": []}
+    assert shown == {**own, "clamped": [], "note": None}
     assert [shown[name]["source"] for name in ("hybrid", "gamma", "tokenBudget", "chunking")] == [
         "app", "app", "everywhere", "setting",
     ]  # fmt: skip

@@ -74,3 +74,16 @@ def test_the_next_eviction_is_shown_with_scores(terminal: Terminal) -> None:
     run = terminal.json("facts", "eviction", "chat", "--more", "120")
     assert [(one["fact"], one["score"], one["goes"]) for one in run["facts"]] == [("Likes jazz", 15.0, True)]
     assert "15.00" in terminal.run("facts", "eviction", "chat").out
+
+
+def test_one_users_facts_are_cleared_and_brought_back(terminal: Terminal) -> None:
+    terminal.run("facts", "add", "chat", "Likes jazz", "--user", "ann o'hara")
+    terminal.run("facts", "add", "chat", "Plays chess", "--user", "bob")
+    cleared = terminal.run("facts", "clear", "chat", "--user", "ann o'hara", "--yes").out
+    assert "1 fact is deleted" in cleared and "undo-clear chat --user" in cleared
+    assert statements(terminal) == ["Plays chess"]
+    assert terminal.run("facts", "undo-clear", "chat", "--user", "ann o'hara").out.strip() == "1 fact is back."
+    assert statements(terminal, "--user", "ann o'hara") == ["Likes jazz"]
+    assert [one["userId"] for one in terminal.json("facts", "history", "chat", "--user", "bob")] == ["bob"]
+    run = terminal.json("facts", "eviction", "chat", "--user", "bob")
+    assert [one["userId"] for one in run["facts"]] == ["bob"]

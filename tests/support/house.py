@@ -266,7 +266,7 @@ class House:
 
     def facts(self, app_id: str = "notes") -> list[Fact]:
         with self.database.read() as session:
-            return list(fact_queries.standing(session, app_id, any_user=True))
+            return list(fact_queries.standing_in_app(session, app_id))
 
     def contents(self, app_id: str = "notes") -> list[str]:
         return [memory.content for memory in self.memories(app_id)]

@@ -103,7 +103,7 @@ class Notebook:
 
     def facts(self) -> Sequence[Fact]:
         with self.house.database.read() as session:
-            return queries.standing(session, self.app_id, any_user=True)
+            return queries.standing_in_app(session, self.app_id)
 
     def statements(self) -> list[str]:
         return sorted(fact.statement for fact in self.facts())

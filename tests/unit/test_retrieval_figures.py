@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from shared.retrieval.figures import Row, Way, judge, reckon, took
+from shared.retrieval.figures import Row, Verdict, Way, judge, reckon, took
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 FLAGS: dict[Way, dict[str, Any]] = {
@@ -85,16 +86,28 @@ def test_of_no_retrieval_nothing_is_reckoned() -> None:
 
 
 @pytest.mark.parametrize("way", list(Way))
-def test_each_way_needs_twenty_queries_however_fast_they_are(way: Way) -> None:
+def test_a_way_with_fewer_than_twenty_queries_is_not_judged_however_fast_they_are(way: Way) -> None:
     gate = judge(rows(**{way.value: FAST[:19]}), 100, 100)
-    assert not gate.passes and not gate.ways[way].passes and "at least 20" in gate.ways[way].why
-    assert all(gate.ways[other].passes for other in Way if other is not way)
-    assert judge(rows(), 100, 100).passes
+    assert gate.ways[way].verdict is Verdict.NOT_ENOUGH_QUERIES and "at least 20" in gate.ways[way].why
+    assert all(gate.ways[other].verdict is Verdict.PASSES for other in Way if other is not way)
+    assert gate.verdict is judge(rows(), 100, 100).verdict is Verdict.PASSES
+
+
+def test_an_installation_that_searches_in_one_way_and_makes_no_summaries_is_judged_by_that_way() -> None:
+    assert judge(rows(dense=(), hybrid=()), 0, 0).verdict is Verdict.PASSES
+    assert judge(rows(dense=(), hybrid=(), chunked=[1000.0] * 20), 0, 0).verdict is Verdict.FAILS
+    assert judge([], 0, 0).verdict is judge(rows(dense=(), hybrid=(), chunked=[1.0] * 19), 9, 9).verdict
+    assert judge([], 0, 0).verdict is Verdict.NOT_ENOUGH_QUERIES
 
 
 def test_a_way_nobody_searched_is_judged_without_durations() -> None:
     judged = judge(rows(dense=()), 100, 100).ways[Way.DENSE]
-    assert (judged.took, judged.passes) == (None, False)
+    assert (judged.took, judged.verdict) == (None, Verdict.NOT_ENOUGH_QUERIES)
+
+
+def test_the_three_best_similarities_are_added_up_place_by_place() -> None:
+    noted = [replace(row(), top_similarities=alike) for alike in ([0.9, 0.5, 0.1], [0.7], [])]
+    assert reckon(noted).mean_top_similarities == pytest.approx([0.8, 0.5, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -111,20 +124,21 @@ def test_a_way_nobody_searched_is_judged_without_durations() -> None:
 )
 def test_a_way_passes_when_mean_p95_and_p99_are_within_their_limits(durations: list[float], slow: str) -> None:
     gate = judge(rows(hybrid=durations), 100, 100)
-    assert gate.passes is gate.ways[Way.HYBRID].passes is not bool(slow)
+    assert gate.verdict is gate.ways[Way.HYBRID].verdict is (Verdict.FAILS if slow else Verdict.PASSES)
     assert gate.ways[Way.HYBRID].why.startswith(slow or "fast enough")
 
 
 @pytest.mark.parametrize(
-    ("asked", "made", "passes"),
+    ("asked", "made", "verdict"),
     [
-        pytest.param(100, 99, True, id="99 of 100"),
-        pytest.param(100, 98, False, id="98 of 100"),
-        pytest.param(1, 1, True, id="the only one"),
-        pytest.param(0, 0, False, id="none was asked for"),
+        pytest.param(100, 99, Verdict.PASSES, id="99 of 100"),
+        pytest.param(100, 98, Verdict.FAILS, id="98 of 100"),
+        pytest.param(1, 1, Verdict.PASSES, id="the only one"),
+        pytest.param(0, 0, Verdict.NOT_ENOUGH_QUERIES, id="none was asked for"),
     ],
 )
-def test_ninety_nine_of_a_hundred_summaries_must_have_been_made(asked: int, made: int, passes: bool) -> None:
+def test_ninety_nine_of_a_hundred_summaries_must_have_been_made(asked: int, made: int, verdict: Verdict) -> None:
     gate = judge(rows(), asked, made)
-    assert gate.summaries_pass is gate.passes is passes
+    assert gate.summaries is verdict
+    assert gate.verdict is (Verdict.FAILS if verdict is Verdict.FAILS else Verdict.PASSES)
     assert (gate.summaries_asked, gate.summaries_made) == (asked, made)

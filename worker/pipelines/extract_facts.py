@@ -18,7 +18,7 @@ from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
 from shared.clock import Clock
-from shared.conversations.extraction import LEAST_MESSAGES, Pace, move_on
+from shared.conversations.extraction import Pace, move_on
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_unseen_words, lock_by_key, messages_of, newest_messages
 from shared.db.engine import Database
@@ -27,7 +27,6 @@ from shared.energy.ledger import Booking
 from shared.errors import Configuration, NotYet, OverBudget, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.clearing import open_clear
 from shared.facts.writing import Found, Heard, Learned, keep_vectors, learn
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
@@ -115,11 +114,12 @@ class ExtractFacts:
         """Return what there is to think about; None when nobody said anything new."""
         with self._database.read() as session:
             app = get_app(session, claim.app_id)
-            _refuse(session, app, claim)
             conversation = session.get(Conversation, claim.conversation_key)
+            _refuse(session, app, claim, conversation)
             if conversation is None:
                 raise erased(claim)
-            if not has_unseen_words(session, conversation, LEAST_MESSAGES):
+            # Whether there was enough to ask about was decided when it was asked.
+            if not has_unseen_words(session, conversation, 1):
                 return None
             return self._look(session, app, conversation)
 
@@ -128,8 +128,8 @@ class ExtractFacts:
         batch = messages_of(session, conversation.key, BATCH, start - 1)
         new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
         before = newest_messages(session, conversation.key, BEFORE, start)
-        known = queries.standing(session, app.app_id, conversation.subject.user_id)
-        missing = queries.without_vector(session, app.app_id, self._embedder.name, EMBED_LIMIT)
+        known = queries.standing(session, conversation.subject)
+        missing = queries.without_vector(session, conversation.subject, self._embedder.name, EMBED_LIMIT)
         segment = Segment(
             app_name=app.name,
             conversation_id=conversation.conversation_id,
@@ -149,12 +149,17 @@ class ExtractFacts:
         said = [statement.text for statement in extraction.statements]
         vectors = self._embed([*said, *seen.unembedded.values()], meter) if said else []
         own, others = vectors[: len(said)], vectors[len(said) :]
-        found = tuple(map(self._found, extraction.statements, own or repeat(None)))
+        times, now = {turn.message_id: turn.created_at for turn in seen.segment.turns}, self._clock.now()
+        found = tuple(
+            # A sender's clock that is ahead of ours says nothing later than now.
+            self._found(one, vector, min(now, max(times[message] for message in one.message_ids)))
+            for one, vector in zip(extraction.statements, own or repeat(None), strict=False)
+        )
         return Thought(extraction, found, dict(zip(seen.unembedded, others, strict=False)))
 
-    def _found(self, one: Statement, vector: bytes | None) -> Found:
+    def _found(self, one: Statement, vector: bytes | None, said_at: datetime) -> Found:
         model = None if vector is None else self._embedder.name
-        return Found(one.text, one.category, one.message_ids, one.updates, vector, model)
+        return Found(one.text, one.category, one.message_ids, one.updates, vector, model, said_at)
 
     def _embed(self, texts: Sequence[str], meter: Meter) -> list[bytes]:
         """Return a vector for each text, or none at all while the embedder is away: a later job makes up for it."""
@@ -169,7 +174,7 @@ class ExtractFacts:
         with self._database.write() as session:
             now = self._clock.now()
             app = lock_app(session, claim.app_id)
-            _refuse(session, app, claim)
+            _refuse(session, app, claim, session.get(Conversation, claim.conversation_key))
             conversation = self._unmoved(session, claim, seen.seen_before)
             keep_vectors(session, thought.vectors, seen.unembedded, self._embedder.name)
             learned = self._learn(session, claim, seen, thought, now)
@@ -236,12 +241,12 @@ class ExtractFacts:
         )
 
 
-def _refuse(session: Session, app: App, claim: Claim) -> None:
-    """Raises: Purged, and NotYet while it is open whether the app's facts were cleared for good."""
+def _refuse(session: Session, app: App, claim: Claim, conversation: Conversation | None) -> None:
+    """Raises: Purged, and NotYet while it is open whether the facts of its subject were cleared for good."""
     unpurged(app, claim)
-    clear = open_clear(session, claim.app_id)
+    clear = None if conversation is None else queries.clear_over(session, conversation.subject)
     if clear is not None:
-        why = "The app's facts are being cleared, which can still be taken back; it is tried again."
+        why = "The facts it adds to are being cleared, which can still be taken back; it is tried again."
         raise NotYet(why, clear.undo_until)
 
 

@@ -27,11 +27,11 @@ from loop.api.schemas.conversations import (
     message_answer,
 )
 from loop.api.schemas.erasures import Erased
-from loop.api.schemas.jobs import JobAnswer
+from loop.api.schemas.jobs import JobAnswer, JobAsked
 from loop.api.writes import Done
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.conversations import lifecycle, queries
+from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import size_of
 from shared.conversations.extraction import pace_of
 from shared.conversations.lifecycle import NewConversation
@@ -39,7 +39,7 @@ from shared.conversations.queries import ConversationFilter
 from shared.energy.budget import to_micro
 from shared.energy.ledger import spent_by_conversation
 from shared.erasure.erasing import erase_conversation
-from shared.errors import Limit
+from shared.errors import Conflict, Limit
 from shared.indexing.writing import without_words
 from shared.outbox.queries import jobs_of_conversation
 from shared.tuning.values import tuning_of
@@ -162,6 +162,32 @@ def end_conversation(
         jobs = lifecycle.end(session, conversation, epoch, reason, desk.now(), attempts, pace_of(desk.loop.settings))
         answer = EndedConversation(conversation_id=conversation_id, jobs=[JobAnswer.of(job) for job in jobs])
         return Done(answer, 202, about=app_id, then=desk.loop.ticker.wake)
+
+    return desk.write(work)
+
+
+@router.post("/{conversationId}/extract", status_code=202, response_model=JobAsked, summary="Extract facts now")
+def extract_facts(desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
+    """Ask for the facts of what was said since they were last extracted; while a job is under way, answer that one."""
+    settings = desk.loop.settings
+    if not settings.facts:
+        raise Conflict(
+            "Facts are switched off (AFTERTHOUGHT_FACTS): nothing is extracted, now or later.", code="facts_off"
+        )
+
+    def work(session: Session) -> Done:
+        epoch = lock_app(session, app_id).purge_epoch
+        conversation = queries.lock_conversation(session, app_id, conversation_id)
+        job = extraction.ask_now(session, conversation, epoch, desk.now(), settings.job_max_attempts)
+        if job is None:
+            raise Conflict(
+                f"No user said anything in conversation {conversation_id} since its facts were last extracted.",
+                code="nothing_new",
+            )
+        asked = JobAsked(
+            conversation_id=conversation_id, job=JobAnswer.of(job, desk.loop.regulator.expected(session, job))
+        )
+        return Done(asked, 202, about=app_id, then=desk.loop.ticker.wake)
 
     return desk.write(work)
 

@@ -47,6 +47,10 @@ from shared.wording import clean
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])
 FactInPath = Annotated[int, Path(alias="factId", ge=1, le=LARGEST_INTEGER)]
+UserInQuery = Annotated[
+    str | None,
+    Query(alias="userId", max_length=200, description="Only of this user; empty: only what names nobody."),
+]
 Changing = Callable[[Session, Fact], None]
 _FACTS, _CHANGES, _HISTORY = "facts", "fact-changes", "fact-history"
 
@@ -58,18 +62,19 @@ def list_facts(
     state: Annotated[FactState, Query(description="Which facts to list.")] = FactState.STANDING,
     category: Annotated[Category | None, Query(description="Only of this category.")] = None,
     pinned: Annotated[bool | None, Query(description="Only pinned ones, or only others.")] = None,
-    user_id: Annotated[str | None, Query(alias="userId", max_length=200, description="Only of this user.")] = None,
+    user_id: UserInQuery = None,
     limit: LimitInQuery = 200,
     cursor: CursorInQuery = None,
 ) -> Response:
-    """List an app's facts: pinned ones first, then by category, confidence and recency. Costs no energy."""
+    """List facts: pinned ones first, then by category, confidence and how lately they were said. Costs no energy."""
     start = cursors.decode_number(_FACTS, cursor) or 0
     wanted = FactFilter(state, category, pinned, user_id)
     with desk.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_facts(session, app_id, wanted, limit + 1, start), limit)
         following = cursors.encode(_FACTS, start + limit) if more else None
-        return answer(FactList(facts=_answers(session, rows), cursor=following))
+        total = queries.count_wanted(session, app_id, wanted)
+        return answer(FactList(facts=_answers(session, rows), total=total, cursor=following))
 
 
 @router.post(
@@ -95,13 +100,18 @@ def write_fact(desk: Writes, app_id: AppInPath, body: WriteFact) -> Response:
 
 
 @router.delete("", response_model=ClearedFacts, summary="Clear all facts")
-def clear(desk: Writes, app_id: AppInPath) -> Response:
-    """Delete all facts. For some seconds that can be taken back; then they are erased, and a receipt says so."""
+def clear(desk: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+    """Delete all facts, or all of one user's. For some seconds that can be taken back; then they are erased.
+
+    A receipt says so.
+    """
 
     def work(session: Session) -> Done:
         cause, seconds = desk.cause("all facts were cleared"), desk.loop.settings.fact_clear_seconds
-        opened, former = clear_facts(session, app_id, cause, seconds)
-        cleared = ClearedFacts(deleted_count=opened.count, undo_until=opened.undo_until, clear_id=opened.clear_id)
+        opened, former = clear_facts(session, app_id, cause, seconds, user_id)
+        cleared = ClearedFacts(
+            user_id=user_id, deleted_count=opened.count, undo_until=opened.undo_until, clear_id=opened.clear_id
+        )
         if former is None:
             return Done(cleared)
         erasures.open_receipt(session, former)
@@ -112,12 +122,13 @@ def clear(desk: Writes, app_id: AppInPath) -> Response:
 
 
 @router.post("/undo", response_model=RestoredFacts, summary="Take back clearing all facts")
-def undo_clear(desk: Writes, app_id: AppInPath) -> Response:
-    """Bring back everything the last clear deleted, as it was."""
+def undo_clear(desk: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+    """Bring back everything the last clear of the app's facts, or of that user's, deleted, as it was."""
 
     def work(session: Session) -> Done:
         lock_app(session, app_id)
-        return Done(RestoredFacts(restored_count=clearing.undo_clear(session, app_id, desk.cause("taken back"))))
+        restored = clearing.undo_clear(session, app_id, desk.cause("taken back"), user_id)
+        return Done(RestoredFacts(restored_count=restored))
 
     return desk.write(work)
 
@@ -159,25 +170,33 @@ def _change(desk: Desk, session: Session, fact: Fact, body: ChangeFacts) -> date
 def show_eviction(
     desk: Reads,
     app_id: AppInPath,
-    more: Annotated[int, Query(ge=0, le=SLOTS, description="As if so many new facts came.")] = 0,
+    user_id: UserInQuery = None,
+    more: Annotated[int, Query(ge=0, le=SLOTS, description="As if so many new facts of each user came.")] = 0,
 ) -> EvictionAnswer:
     """Show which facts would go if more came, with their scores, and which expire next. Nothing is changed."""
     with desk.read() as session:
         get_app(session, app_id)
-        facts = queries.standing(session, app_id, any_user=True)
-        run = dry_run(queries.held(facts), desk.now(), more)
-        return EvictionAnswer.of(run, {fact.fact_id: fact.statement for fact in facts}, more)
+        facts = queries.facts_in(session, app_id, (FactState.STANDING,), user_id)
+        of_users: dict[str, list[Fact]] = {}
+        for fact in facts:
+            of_users.setdefault(fact.user_id, []).append(fact)
+        runs = [dry_run(queries.held(own), desk.now(), more) for own in of_users.values()]
+        return EvictionAnswer.of(runs, {fact.fact_id: fact for fact in facts}, more)
 
 
 @router.get("/changes", response_model=FactChangeList, summary="List what happened to an app's facts")
 def list_fact_changes(
-    desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+    desk: Reads,
+    app_id: AppInPath,
+    user_id: UserInQuery = None,
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
 ) -> FactChangeList:
-    """List every change to an app's facts, newest first: which went, why, and by whom."""
+    """List every change to facts, newest first: which went, why, and by whom."""
     before = cursors.decode_number(_CHANGES, cursor)
     with desk.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before), limit)
+        rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before, user_id), limit)
         following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
         return FactChangeList(changes=[FactChangeAnswer.of(change) for change in rows], cursor=following)
 
@@ -212,7 +231,7 @@ def delete_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Respons
 
 @router.post("/{factId}/pin", response_model=ChangedFact, summary="Pin a fact")
 def pin_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
-    """Exempt a fact from eviction and expiry; at most ten of an app are."""
+    """Exempt a fact from eviction and expiry; at most ten of a user are."""
     cause = desk.cause("pinned by hand")
     return desk.write(_changing(app_id, fact_id, lambda session, fact: editing.pin(session, fact, cause)))
 

@@ -10,7 +10,15 @@ from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, Desk, Reads, Writes
 from loop.api.schemas.jobs import JobAnswer
-from loop.api.schemas.retrieval import IndexAnswer, IndexSizes, Rebuilt, RetrievalMetrics, RetrievalStats
+from loop.api.schemas.retrieval import (
+    IndexAnswer,
+    IndexSizes,
+    Rebuilt,
+    RetrievalMetrics,
+    RetrievalStats,
+    sources_in_words,
+    stage_in_ms,
+)
 from loop.api.schemas.search import MOST_QUERY_CHARS, DebugAnswer, DebugResult
 from loop.api.schemas.wire import APP_ID_PATTERN
 from loop.api.writes import Done, answer
@@ -71,8 +79,9 @@ def debug_retrieval(
         DebugAnswer(
             query=q,
             results=[*map(_taken_apart, findings.hits), *summaries, *profile],
-            metrics={f"{stage}Ms": round(taken, 3) for stage, taken in findings.durations.items()},
-            sources=findings.sources | {"summaries": len(summaries), "profile": len(profile)},
+            metrics={stage_in_ms(stage): round(taken, 3) for stage, taken in findings.durations.items()},
+            top_similarities=[round(one, 6) for one in findings.top_similarities],
+            sources=sources_in_words(findings.sources) | {"summaries": len(summaries), "profile": len(profile)},
             flags=flags_of(findings.tuning),
             degraded=list(findings.degraded),
         )
@@ -138,11 +147,11 @@ def backfill(desk: Writes, app_id: AppInPath) -> Response:
 
 def _taken_apart(hit: Hit) -> DebugResult:
     one = hit.ranked.candidate
-    brought = {(True, True): "both", (True, False): "words"}.get((hit.by_words, hit.by_vector), "dense")
+    brought = {(True, True): "both", (True, False): "fts", (False, True): "dense", (False, False): "neighbour"}
     return DebugResult(
         content=hit.content,
         score=round(hit.ranked.score, 6),
-        source=brought,
+        source=brought[hit.by_words, hit.by_vector],
         type="chunk" if one.part else "message",
         message_id=hit.message_id,
         conversation_id=hit.conversation_id,

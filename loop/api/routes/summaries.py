@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import AppInPath, ConversationInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
-from loop.api.schemas.jobs import JobAnswer
-from loop.api.schemas.summaries import SummaryAsked, SummaryItem, SummaryList
+from loop.api.schemas.jobs import JobAnswer, JobAsked
+from loop.api.schemas.summaries import SummaryItem, SummaryList
 from loop.api.writes import Done
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
@@ -16,8 +16,8 @@ from shared.conversations import summarising
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.errors import Conflict
-from shared.outbox.models import OPEN, Job
-from shared.outbox.queries import jobs_of_conversation
+from shared.outbox.models import Job
+from shared.outbox.queries import get_open
 from shared.summaries.queries import of_conversation
 
 router = APIRouter(prefix="/apps/{appId}/conversations/{conversationId}/summaries", tags=["Summaries"])
@@ -46,24 +46,19 @@ def list_summaries(
         )
 
 
-@router.post("", status_code=202, response_model=SummaryAsked, summary="Summarise now")
+@router.post("", status_code=202, response_model=JobAsked, summary="Summarise now")
 def make_summary(desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
     """Ask for a summary of what was said since the last; while one is under way, answer its job."""
 
     def work(session: Session) -> Done:
         epoch = lock_app(session, app_id).purge_epoch
         conversation = lock_conversation(session, app_id, conversation_id)
-        job = _open_job(session, conversation) or _ask(desk, session, conversation, epoch)
+        job = get_open(session, conversation.key, JobKind.SUMMARISE) or _ask(desk, session, conversation, epoch)
         expected = desk.loop.regulator.expected(session, job)
-        asked = SummaryAsked(conversation_id=conversation_id, job=JobAnswer.of(job, expected))
+        asked = JobAsked(conversation_id=conversation_id, job=JobAnswer.of(job, expected))
         return Done(asked, 202, about=app_id, then=desk.loop.ticker.wake)
 
     return desk.write(work)
-
-
-def _open_job(session: Session, conversation: Conversation) -> Job | None:
-    jobs = jobs_of_conversation(session, conversation.key)
-    return next((job for job in jobs if job.kind == JobKind.SUMMARISE and job.state in OPEN), None)
 
 
 def _ask(desk: Desk, session: Session, conversation: Conversation, epoch: int) -> Job:

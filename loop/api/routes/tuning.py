@@ -15,6 +15,7 @@ from shared.tuning.queries import standing
 from shared.tuning.values import Tuning, tuning_of
 
 router = APIRouter(tags=["Retrieval settings"])
+_BY_WEIGHTS = "The formula is weighted now, so that the weights have effect; set formula to signals to go back."
 
 
 @router.get("/api/memory/settings", response_model=TuningAnswer, summary="Show the retrieval settings of all apps")
@@ -54,7 +55,7 @@ def tune_app(desk: Writes, app_id: AppInPath, body: TuneApp) -> Response:
 
 def _change(desk: Desk, session: Session, scope: str, body: TuneApp) -> Done:
     done = changing.change(session, _defaults(desk), scope, body.wanted, desk.caller.name, desk.now())
-    return Done(TuningAnswer.of(done.in_force, done.clamped))
+    return Done(TuningAnswer.of(done.in_force, done.clamped, _BY_WEIGHTS if done.selects_weighted else None))
 
 
 def _defaults(desk: Desk) -> Tuning:

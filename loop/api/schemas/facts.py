@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Self
@@ -71,6 +71,7 @@ class FactSourceAnswer(Answer):
     fact: str = Field(description="As it was understood there.")
     agent: str
     mentions: int
+    said_at: datetime = Field(description="When it was last said there.")
     first_seen: datetime
     last_seen: datetime
 
@@ -83,6 +84,7 @@ class FactSourceAnswer(Answer):
             fact=source.statement,
             agent=source.agent,
             mentions=source.mentions,
+            said_at=source.said_at,
             first_seen=source.first_seen,
             last_seen=source.last_seen,
         )
@@ -97,8 +99,9 @@ class FactAnswer(Answer):
     state: FactState
     confidence: float = Field(ge=0, le=1)
     mention_count: int
+    said_at: datetime = Field(description="When it was last said: the order of facts about one thing.")
     first_seen: datetime
-    last_seen: datetime
+    last_seen: datetime = Field(description="When it was last heard of here: the clock of expiry.")
     last_seen_conversation_id: str | None
     pinned: bool
     updates_fact_id: int | None = Field(description="The fact it contradicted and replaced.")
@@ -122,6 +125,7 @@ class FactAnswer(Answer):
             state=FactState(fact.state),
             confidence=fact.confidence,
             mention_count=fact.mention_count,
+            said_at=fact.said_at,
             first_seen=fact.first_seen,
             last_seen=fact.last_seen,
             last_seen_conversation_id=None if latest is None else latest.conversation_id,
@@ -138,9 +142,10 @@ class FactAnswer(Answer):
 
 
 class FactList(Answer):
-    """An app's facts: pinned ones first, then by category, confidence and recency."""
+    """Facts: pinned ones first, then by category, confidence and how lately they were said."""
 
     facts: list[FactAnswer]
+    total: int = Field(description="On all pages.")
     cursor: str | None
 
 
@@ -165,8 +170,9 @@ class DeletedFact(Success):
 
 
 class ClearedFacts(Success):
-    """All facts are deleted, and can be taken back for a moment."""
+    """All facts, or all of one user's, are deleted, and can be taken back for a moment."""
 
+    user_id: str | None = Field(description="Whose; null: the app's.")
     deleted_count: int
     undo_until: datetime
     clear_id: str
@@ -194,9 +200,10 @@ class ChangedFacts(Success):
 
 
 class ScoredFact(Answer):
-    """A fact with its score; the highest goes first."""
+    """A fact with its score; of each user the highest goes first."""
 
     id: int
+    user_id: str | None
     fact: str
     category: Category
     confidence: float
@@ -207,36 +214,40 @@ class ScoredFact(Answer):
 
 
 class EvictionAnswer(Answer):
-    """What would go. Pinned facts never do, and are not named."""
+    """What would go of each user's facts. Pinned facts never do, and are not named."""
 
     standing: int
-    remain: int = Field(PRUNE_TO, description="Facts that remain after an eviction.")
-    limit: int = Field(SLOTS, description="Facts an app has at the very most.")
-    more: int
+    remain: int = Field(PRUNE_TO, description="Facts of a user that remain after an eviction.")
+    limit: int = Field(SLOTS, description="Facts of a user at the very most.")
+    more: int = Field(description="As if each user had so many new ones.")
     facts: list[ScoredFact]
     expiring: list[int] = Field(description="The same facts, the one that expires next first.")
 
     @classmethod
-    def of(cls, run: DryRun, texts: dict[int, str], more: int) -> EvictionAnswer:
-        """Return a dry run as it goes over the wire."""
-        at = {one.fact.fact_id: one.at for one in run.expiring}
+    def of(cls, runs: Sequence[DryRun], facts: Mapping[int, Fact], more: int) -> EvictionAnswer:
+        """Return the dry runs of users as they go over the wire."""
+        expiring = sorted((one for run in runs for one in run.expiring), key=lambda one: (one.at, one.fact.fact_id))
+        at = {one.fact.fact_id: one.at for one in expiring}
+        going = {fact_id for run in runs for fact_id in run.going}
+        scores = sorted((one for run in runs for one in run.scores), key=lambda one: -one.score)
         return cls(
-            standing=len(texts),
+            standing=len(facts),
             more=more,
             facts=[
                 ScoredFact(
                     id=one.fact.fact_id,
-                    fact=texts[one.fact.fact_id],
+                    user_id=facts[one.fact.fact_id].user_id or None,
+                    fact=facts[one.fact.fact_id].statement,
                     category=one.fact.category,
                     confidence=one.fact.confidence,
                     last_seen=one.fact.last_seen,
                     score=one.score,
-                    goes=one.fact.fact_id in run.going,
+                    goes=one.fact.fact_id in going,
                     expires_at=at[one.fact.fact_id],
                 )
-                for one in run.scores
+                for one in scores
             ],
-            expiring=[one.fact.fact_id for one in run.expiring],
+            expiring=[one.fact.fact_id for one in expiring],
         )
 
 
@@ -245,6 +256,7 @@ class FactChangeAnswer(Answer):
 
     change_id: int
     fact_id: int
+    user_id: str | None = Field(description="Whose fact it is, or was.")
     kind: FactChangeKind
     actor: str
     reason: str
@@ -260,6 +272,7 @@ class FactChangeAnswer(Answer):
         return cls(
             change_id=change.change_id,
             fact_id=change.fact_id,
+            user_id=change.user_id or None,
             kind=FactChangeKind(change.kind),
             actor=change.actor,
             reason=change.reason,

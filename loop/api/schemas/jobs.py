@@ -52,6 +52,13 @@ class JobAnswer(Answer):
         )
 
 
+class JobAsked(Answer):
+    """The job of a conversation that was asked for."""
+
+    conversation_id: str
+    job: JobAnswer
+
+
 class JobList(Answer):
     """Jobs, newest first."""
 

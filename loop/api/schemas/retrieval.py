@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from pydantic import Field
@@ -9,7 +10,22 @@ from pydantic import Field
 from loop.api.schemas.wire import Answer
 from shared.indexing.filling import IndexStatus, Progress
 from shared.indexing.models import SetState
-from shared.retrieval.figures import Figures, Gate, Took, Way
+from shared.retrieval.figures import Figures, Gate, Took, Verdict, Way
+
+_STAGES = {"words": "fts", "rank": "rerank"}
+_SOURCES = {"appDense": "globalDense", "words": "ftsLexical"}
+"""The names of seed 002, for what is kept under others."""
+
+
+def stage_in_ms(stage: str) -> str:
+    """Return a stage of a retrieval by the name its duration has."""
+    return f"{_STAGES.get(stage, stage)}Ms"
+
+
+def sources_in_words(sources: Mapping[str, int]) -> dict[str, int]:
+    """Return how many results each way of finding brought, by its name."""
+    none = dict.fromkeys(("conversationDense", "globalDense", "ftsLexical", "summaries", "profile"), 0)
+    return none | {_SOURCES.get(source, source): count for source, count in sources.items()}
 
 
 class Durations(Answer):
@@ -31,35 +47,37 @@ class Durations(Answer):
 class WayAtGate(Answer):
     """One way of searching at the release gate."""
 
-    passes: bool
+    state: Verdict
     why: str
     durations: Durations | None
 
 
 class GateAnswer(Answer):
-    """Whether a release may go out by what was measured: at least 20 queries each way, fast enough."""
+    """Whether a release may go out by what was measured: each way with at least 20 queries fast enough."""
 
     passes: bool
+    state: Verdict = Field(description="fails when anything does; not_enough_queries when no way has 20 queries.")
     ways: dict[Way, WayAtGate]
     summaries_asked: int
     summaries_made: int
-    summaries_pass: bool
+    summaries_state: Verdict = Field(description="not_enough_queries when none was asked for.")
 
     @classmethod
     def of(cls, gate: Gate) -> GateAnswer:
         """Return the gate's judgement as it goes over the wire."""
         ways = {
             way: WayAtGate(
-                passes=one.passes, why=one.why, durations=None if one.took is None else Durations.of(one.took)
+                state=one.verdict, why=one.why, durations=None if one.took is None else Durations.of(one.took)
             )
             for way, one in gate.ways.items()
         }
         return cls(
-            passes=gate.passes,
+            passes=gate.verdict is Verdict.PASSES,
+            state=gate.verdict,
             ways=ways,
             summaries_asked=gate.summaries_asked,
             summaries_made=gate.summaries_made,
-            summaries_pass=gate.summaries_pass,
+            summaries_state=gate.summaries,
         )
 
 
@@ -71,8 +89,16 @@ class RetrievalMetrics(Answer):
     retrievals: int
     hit_rate: float | None = Field(description="Share that found something, 0..1.")
     mean_top_score: float | None
-    durations: dict[str, Durations] = Field(description="By stage: total, embed, words, dense, rank.")
-    sources: dict[str, int] = Field(description="Results by what brought them; one may count more than once.")
+    mean_top_similarities: list[float] = Field(
+        description="Cosines of the three results most like each question: the mean of the best, the second, the third."
+    )
+    durations: dict[str, Durations] = Field(description="By stage: totalMs, embedMs, ftsMs, denseMs, rerankMs.")
+    sources: dict[str, int] = Field(
+        description=(
+            "Results by what brought them: conversationDense, globalDense, ftsLexical, summaries, profile; "
+            "one may count more than once."
+        )
+    )
     flags: dict[str, float] = Field(description="Share of retrievals with each flag on, 0..1.")
     degraded: dict[str, int] = Field(description="Retrievals that did without a part.")
     token_budget_used: float | None = Field(description="Mean share of the budget that contexts used, 0..1.")
@@ -87,8 +113,9 @@ class RetrievalMetrics(Answer):
             retrievals=figures.retrievals,
             hit_rate=figures.hit_rate,
             mean_top_score=figures.mean_top_score,
-            durations={stage: Durations.of(took) for stage, took in figures.stages.items()},
-            sources=figures.sources,
+            mean_top_similarities=[round(one, 6) for one in figures.mean_top_similarities],
+            durations={stage_in_ms(stage): Durations.of(took) for stage, took in figures.stages.items()},
+            sources=sources_in_words(figures.sources),
             flags=figures.flags,
             degraded=figures.degraded,
             token_budget_used=figures.budget_used,

@@ -137,7 +137,12 @@ class DebugResult(Answer):
 
     content: str
     score: float
-    source: str = Field(description="dense, words or both; of a summary dense or recency, of a profile consent.")
+    source: str = Field(
+        description=(
+            "dense, fts or both; neighbour: found by what stands next to it. Of a summary dense or recency, "
+            "of a profile consent."
+        )
+    )
     type: str = Field(description="message, chunk, summary or profile.")
     message_id: str | None
     conversation_id: str | None
@@ -149,7 +154,8 @@ class DebugAnswer(Answer):
 
     query: str
     results: list[DebugResult]
-    metrics: dict[str, float] = Field(description="Durations, milliseconds.")
+    metrics: dict[str, float] = Field(description="Durations: totalMs, embedMs, ftsMs, denseMs, rerankMs.")
+    top_similarities: list[float] = Field(description="Cosines of the three results most like the question.")
     sources: dict[str, int]
     flags: dict[str, Any]
     degraded: list[str]

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from pydantic import Field
 
-from loop.api.schemas.jobs import JobAnswer
 from loop.api.schemas.wire import Answer
 from shared.summaries.models import Summary
 
@@ -46,10 +45,3 @@ class SummaryList(Answer):
     summarised: int = Field(description="How many messages from the beginning they cover.")
     turns_since_summary: int = Field(description="Messages of the assistant since the last one.")
     cursor: str | None
-
-
-class SummaryAsked(Answer):
-    """The job that makes a summary."""
-
-    conversation_id: str
-    job: JobAnswer

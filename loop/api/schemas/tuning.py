@@ -35,13 +35,14 @@ class TuningAnswer(Answer):
     gamma: Valued[float]
     metrics_days: Valued[int]
     clamped: list[str] = Field([], description="What was brought within its bounds by this change.")
+    note: str | None = Field(None, description="What this change changed beside what was given.")
 
     @classmethod
-    def of(cls, in_force: InForce, clamped: tuple[str, ...] = ()) -> TuningAnswer:
+    def of(cls, in_force: InForce, clamped: tuple[str, ...] = (), note: str | None = None) -> TuningAnswer:
         """Return the values in force as they go over the wire."""
         values = {name: {"value": getattr(in_force.tuning, name), "source": in_force.sources[name]} for name in NAMES}
         names = [cls.model_fields[name].alias or name for name in clamped]
-        return cls.model_validate({**values, "clamped": names})
+        return cls.model_validate({**values, "clamped": names, "note": note})
 
 
 class TuneApp(Body):
@@ -54,7 +55,13 @@ class TuneApp(Body):
         None, description=f"Messages of the assistant after which a summary is made, 0..100; 0 is never. {_BACK}"
     )
     formula: Formula | None = Field(None, description=f"How results are ranked. {_BACK}")
-    alpha: _Weight | None = Field(None, description=f"Weight of the vectors; the three add up to 1. {_BACK}")
+    alpha: _Weight | None = Field(
+        None,
+        description=(
+            "Weight of the vectors; the three add up to 1. A weight that is given selects the formula weighted, "
+            f"unless a formula is given too. {_BACK}"
+        ),
+    )
     beta: _Weight | None = Field(None, description=f"Weight of the words. {_BACK}")
     gamma: _Weight | None = Field(None, description=f"Weight of code identifiers. {_BACK}")
 
