@@ -90,7 +90,8 @@ def list_conversations(
     """Return an app's conversations, newest first; ``before`` is the key to go on below."""
     query = select(Conversation).where(Conversation.app_id == app_id).order_by(Conversation.key.desc()).limit(limit)
     if wanted.user_id is not None:
-        query = query.where(Conversation.user_id == wanted.user_id)
+        # Empty for those that name nobody, as everywhere where a user is asked for.
+        query = query.where(Conversation.user_id == (wanted.user_id or None))
     if wanted.ended is not None:
         query = query.where(Conversation.ended_at.is_not(None) if wanted.ended else Conversation.ended_at.is_(None))
     if wanted.unanswered is not None:

@@ -128,6 +128,9 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     left["events"] = count_events(session, app_id, names)
     for key in keys:
         _add(left, index_forgetting.left_of_conversation(session, app_id, key))
+    # What is kept of them holds no text; nor does it name them any more, but for the receipt.
+    forgetting.part_from_user(session, subject)
+    fact_forgetting.part_from_user(session, subject)
     return _receipt(session, app, "user", actor, erased, left, now, user_id)
 
 

@@ -18,6 +18,7 @@ from shared.memories.compaction import RULES
 from shared.memories.history import looks_in, sources_in, updated_in
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.memories.writing import remove, rewrite
+from shared.subjects import NOBODY, Subject
 
 _CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
 """What an agent may have chosen, and given its reason for."""
@@ -61,6 +62,13 @@ def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, i
 def part_from(session: Session, origins: ColumnElement[bool]) -> None:
     """Let origins forget which conversation they came from."""
     session.execute(update(Origin).where(origins).values(conversation_key=None))
+
+
+def part_from_user(session: Session, subject: Subject) -> None:
+    """Let what is left of a subject's memories forget whose they were, and in which conversations they were made."""
+    theirs = (Origin.app_id == subject.app_id, Origin.user_id == subject.user_id)
+    nameless = {"user_id": NOBODY, "conversation_key": None, "conversation_id": None}
+    session.execute(update(Origin).where(*theirs).values(nameless))
 
 
 def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:

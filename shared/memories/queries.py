@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
+from shared.causes import is_of_a_person
 from shared.conversations.models import Conversation
 from shared.db.counting import count
 from shared.errors import NotFound
@@ -143,7 +144,9 @@ def count_remembering(session: Session) -> int:
 def candidates(memories: Sequence[Memory]) -> tuple[Candidate, ...]:
     """Return memories as compaction sees them, oldest first."""
     return tuple(
-        Candidate(m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned)
+        Candidate(
+            m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned, is_of_a_person(m.agent)
+        )
         for m in reversed(memories)
     )
 
