@@ -77,7 +77,7 @@ class Settings(BaseSettings):
     memory_cap: int = Field(10, ge=1, le=10, description="Most memories an app may have.")
     memory_max_chars: int = Field(200, ge=40, le=2000, description="Longest memory, characters.")
     context_token_budget: int = Field(
-        1000, ge=50, le=100_000, description="Default token budget of the context endpoint."
+        2000, ge=50, le=100_000, description="Most tokens for memories and facts in a context that names no budget."
     )
 
     # Facts

@@ -24,6 +24,16 @@ class Subject:
         return self.user_id or None
 
 
+def recalled_for(user_id: str | None, is_shared: bool) -> tuple[str, ...]:
+    """Return whose things are recalled for a user: their own alone, with what names nobody where the app shares that.
+
+    Where nobody is named, only what names nobody.
+    """
+    if not user_id:
+        return (NOBODY,)
+    return (user_id, NOBODY) if is_shared else (user_id,)
+
+
 def subject_of(app_id: str, user_id: str | None) -> Subject:
     """Return the subject of a user that may not be named."""
     return Subject(app_id, user_id or NOBODY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from shared.contracts.values import LARGEST_INTEGER
@@ -40,6 +41,42 @@ def decode_number(listing: str, cursor: str | None) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LARGEST_INTEGER):
         raise _refused()
     return int(text)
+
+
+def encode_id(listing: str, name: str) -> str:
+    """Return the cursor that goes on behind an id that may hold anything, or nothing."""
+    return encode(listing, f".{name.encode().hex()}")
+
+
+def decode_id(listing: str, cursor: str | None) -> str | None:
+    """Return the id a cursor stands for. Raises: Invalid."""
+    text = decode_text(listing, cursor)
+    if text is None:
+        return None
+    try:
+        return bytes.fromhex(text.removeprefix(".")).decode()
+    except ValueError:
+        raise _refused() from None
+
+
+def encode_moment(listing: str, at: datetime, number: int) -> str:
+    """Return the cursor that goes on behind what happened then and has that number."""
+    return encode(listing, f"{at.isoformat()} {number}")
+
+
+def decode_moment(listing: str, cursor: str | None) -> tuple[datetime, int] | None:
+    """Return the time and the number a cursor stands for. Raises: Invalid."""
+    text = decode_text(listing, cursor)
+    if text is None:
+        return None
+    at, _, number = text.partition(" ")
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        raise _refused() from None
+    if moment.tzinfo is None or not (number.isascii() and number.isdigit() and int(number) <= LARGEST_INTEGER):
+        raise _refused()
+    return moment, int(number)
 
 
 def slice_of(

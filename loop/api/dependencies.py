@@ -16,7 +16,7 @@ from loop.wiring import Loop
 from shared.apps.models import Scope
 from shared.apps.tokens import Caller
 from shared.causes import Cause
-from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, UserId
 from shared.errors import Denied, Invalid
 
 KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
@@ -109,4 +109,8 @@ SessionInPath = Annotated[str, Path(alias="sessionId", pattern=ID_PATTERN)]
 MemoryInPath = Annotated[int, Path(alias="memoryId", ge=1, le=LARGEST_INTEGER)]
 JobInPath = Annotated[str, Path(alias="jobId", pattern=ID_PATTERN)]
 LimitInQuery = Annotated[int, Query(ge=1, le=200, description="Most items to return.")]
+UserInQuery = Annotated[
+    UserId | None, Query(alias="userId", description="Only of this user; without it, of all of the app's.")
+]
+UserInPath = Annotated[UserId, Path(alias="userId")]
 CursorInQuery = Annotated[str | None, Query(max_length=400, description="Goes on where a former page ended.")]

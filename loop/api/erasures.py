@@ -4,17 +4,19 @@ completed with what was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from urllib.parse import quote
 
 from sqlalchemy.orm import Session
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from loop.api.dependencies import Desk
-from loop.api.schemas.erasures import Erased, Receipt
+from loop.api.schemas.erasures import Erased, PurgedMemories, Receipt, StillRemembered
 from loop.api.writes import Done
 from loop.queue_contents import QUEUED_TEXT, count_text, forget_past
 from loop.wiring import Loop
 from shared.apps.models import DATABASE_LOG, Erasure
+from shared.db.engine import Database
+from shared.erasure.queries import still_remembered
 from shared.errors import Transient
 from shared.outbox.models import JobState
 from shared.outbox.queries import count_ended_at
@@ -25,9 +27,11 @@ from shared.telemetry.metrics import FactRemoval
 _OF_EVERYTHING = "data"
 """The scope of an erasure of all that an app has."""
 _SCRUBS = 2
+_MOST_BYTES = 128 * 1024 * 1024
+"""A larger SQLite file is not rewritten while somebody waits for the answer: it takes more than a second."""
 _UNSCRUBBED = (
-    "Everything was deleted, but a reader kept the database's log from being emptied, so deleted text may still stand "
-    "in that file. It is tried again every few seconds; the receipt under /apps/{app_id}/erasures says when it is done."
+    "Everything was deleted, but the database's files could not be written anew at once, so deleted text may still "
+    "stand in them. The loop does it within minutes; the receipt under /apps/{app_id}/erasures says when it is done."
 )
 _COUNTED = ("memories", "facts", "messages", "conversations", "profiles")
 
@@ -37,6 +41,23 @@ def erased(desk: Desk, session: Session, erasure: Erasure) -> Done:
     open_receipt(session, erasure)
     # Not remembered under the app's id: its keys are erased with it. The answer holds counts, times and ids only.
     return Done(_answer(erasure), then=lambda: _answer(complete(desk, erasure)))
+
+
+def purged(desk: Desk, session: Session, erasure: Erasure, user_id: str | None) -> Done:
+    """Answer a purge of memories as ``erased`` does, with what else still remembers."""
+    open_receipt(session, erasure)
+    counts = still_remembered(session, erasure.app_id, user_id)
+    whole = f"/apps/{erasure.app_id}" + ("" if user_id is None else f"/users/{quote(user_id, safe='')}")
+    how = (
+        f"DELETE /apps/{erasure.app_id}/facts forgets facts, DELETE /apps/{erasure.app_id}/conversations/ID a "
+        f"conversation with its messages and summaries, DELETE {whole}/data everything."
+    )
+    remembered = StillRemembered(**counts, how_to_erase=how)
+
+    def answer(receipt: Erasure) -> PurgedMemories:
+        return PurgedMemories(**dict(_answer(receipt)), still_remembered=remembered)
+
+    return Done(answer(erasure), then=lambda: answer(complete(desk, erasure)))
 
 
 def open_receipt(session: Session, erasure: Erasure) -> None:
@@ -51,7 +72,7 @@ def complete(desk: Desk, erasure: Erasure) -> Erasure:
     loop = desk.loop
     loop.metrics.erasures.labels(erasure.scope).inc()
     erasure.left = erasure.left | {
-        DATABASE_LOG: 0 if _scrub(loop.database.scrub) else 1,
+        DATABASE_LOG: 0 if _scrub(loop.database) else 1,
         QUEUED_TEXT: count_text(loop.redis, erasure.app_id),
     }
     if SESSION_FILES in erasure.left:
@@ -96,7 +117,7 @@ def _clear_files(loop: Loop, app_id: str) -> int:
         return 1
 
 
-def _scrub(scrub: Callable[[], None]) -> bool:
+def _scrub(database: Database) -> bool:
     try:
         for attempt in Retrying(
             stop=stop_after_attempt(_SCRUBS),
@@ -105,7 +126,7 @@ def _scrub(scrub: Callable[[], None]) -> bool:
             reraise=True,
         ):
             with attempt:
-                scrub()
+                database.scrub(most_bytes=_MOST_BYTES)
     except Transient as error:
         get_logger().warning("scrub_failed", error=error.message)
         return False

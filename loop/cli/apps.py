@@ -20,6 +20,10 @@ ApproveOption = Annotated[
     bool | None,
     typer.Option("--approve-answers/--send-answers", help="Whether a person approves each answer of the loop's."),
 ]
+SharedOption = Annotated[
+    bool | None,
+    typer.Option("--shared-memory/--no-shared-memory", help="Whether what names no user is recalled for every user."),
+]
 WeightOption = Annotated[int | None, typer.Option(help="Its share of the work beside other apps', 1..100.")]
 
 
@@ -45,9 +49,10 @@ def install_app(
     answered_by: AnsweredByOption = None,
     approve_answers: ApproveOption = None,
     weight: WeightOption = None,
+    shared_memory: SharedOption = None,
 ) -> None:
     """Install an app, or one that was uninstalled again."""
-    behaviour = _behaviour(answered_by, approve_answers, weight)
+    behaviour = _behaviour(answered_by, approve_answers, weight, shared_memory)
     made = call.service.post("/apps", {"appId": app, "name": name or app} | behaviour)
     call.output.done(made, f"App {app} is installed. Give it a token: afterthought apps token {app}")
 
@@ -62,10 +67,11 @@ def update_app(
     answered_by: AnsweredByOption = None,
     approve_answers: ApproveOption = None,
     weight: WeightOption = None,
+    shared_memory: SharedOption = None,
 ) -> None:
-    """Change an app's name or budgets, who answers its conversations, or its weight."""
+    """Change an app's name or budgets, who answers its conversations, its weight, or what its users share."""
     changes: dict[str, Any] = {} if name is None else {"name": name}
-    changes |= _behaviour(answered_by, approve_answers, weight)
+    changes |= _behaviour(answered_by, approve_answers, weight, shared_memory)
     for field, given in (("hourlyBudget", hourly_budget), ("dailyBudget", daily_budget)):
         if given is not None:
             changes[field] = _units(given)
@@ -126,8 +132,15 @@ def revoke_token(
     call.output.done(answer, f"Token {token_id} is revoked.")
 
 
-def _behaviour(answered_by: str | None, approve_answers: bool | None, weight: int | None) -> dict[str, Any]:
-    wanted = {"answeredBy": answered_by, "approveAnswers": approve_answers, "weight": weight}
+def _behaviour(
+    answered_by: str | None, approve_answers: bool | None, weight: int | None, shared_memory: bool | None
+) -> dict[str, Any]:
+    wanted = {
+        "answeredBy": answered_by,
+        "approveAnswers": approve_answers,
+        "weight": weight,
+        "sharedMemory": shared_memory,
+    }
     return {field: value for field, value in wanted.items() if value is not None}
 
 
@@ -162,6 +175,7 @@ def _card(app: dict[str, Any]) -> RenderableType:
             "answered by": app.get("answeredBy"),
             "answers approved": app.get("approveAnswers"),
             "weight": app.get("weight"),
+            "shared memory": app.get("sharedMemory"),
             "hourly budget": app.get("hourlyBudget"),
             "daily budget": app.get("dailyBudget"),
             "config": app.get("config") or None,

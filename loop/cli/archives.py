@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from loop.cli.invocation import AppArgument, Invocation, command, route
+from loop.cli.invocation import AppArgument, Invocation, UserOption, command, route
 from loop.cli.output import card, remark
 from shared.errors import Configuration, Invalid
 
@@ -24,13 +24,14 @@ def add_to(program: typer.Typer) -> None:
 def export_app(
     call: Invocation,
     app: AppArgument,
+    user: UserOption = None,
     file: Annotated[Path | None, typer.Option("-o", "--output", help="Where to; else standard output.")] = None,
 ) -> None:
-    """Write everything of an app as JSON: conversations, memories, facts, history.
+    """Write everything of an app, or of one user, as JSON: conversations, memories, facts, history.
 
     Recorded sessions go by project: `afterthought sessions export`.
     """
-    text = json.dumps(call.service.get(route("apps", app, "export")), ensure_ascii=False, indent=2) + "\n"
+    text = json.dumps(call.service.get(route("apps", app, "export"), userId=user), ensure_ascii=False, indent=2) + "\n"
     if file is None:
         sys.stdout.write(text)
         return

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
+from shared.conversations.chat_message import ChatMessage, Sent, role_of, text_of
 from shared.conversations.lifecycle import Role
 from shared.errors import Configuration
 
@@ -32,6 +34,8 @@ _CONVERSATION_IDS = ("conversation_id", "conversationId", "session_id", "session
 _USERS = ("user_id", "userId", "user")
 _TIMES = ("created_at", "createdAt", "timestamp", "create_time", "time", "date")
 _CONTENTS = ("content", "value", "text")
+_KEPT = ("tool_calls", "tool_call_id", "function_call", "refusal", "audio")
+"""What of a message is kept beside role, content and name."""
 _LONGEST_NAME = 200
 _MILLISECONDS_FROM = 1e11
 
@@ -56,6 +60,8 @@ class Said:
     content: str
     name: str | None = None
     created_at: datetime | None = None
+    payload: Sent | None = None
+    """The message as the file has it, where role, content and name do not say all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +192,20 @@ def _is_message(value: Any) -> bool:
 
 
 def _said(message: Any, time_of_all: Any) -> Said | None:
-    """Return a message, or None for one without any text."""
+    """Return a message, or None for one that says nothing."""
     if not isinstance(message, Mapping):
         raise Unusable("a message is not an object")
     role = _role(message)
-    content = _content(message)
-    if "\0" in content:
-        raise Unusable("a message holds a NUL character")
-    if not content.strip():
+    read = _checked(_as_written(message, role))
+    if not _says_anything(read.sent):
         return None
     time = _first(message, _TIMES)
-    return Said(role, content, _name(message), moment(time_of_all if time is None else time))
+    at = moment(time_of_all if time is None else time)
+    return Said(Role(role_of(read.sent)), text_of(read.sent), read.name or None, at, read.payload)
+
+
+def _says_anything(sent: Sent) -> bool:
+    return bool(text_of(sent).strip() or sent.keys() - {"role", "content", "name"} or isinstance(sent["content"], list))
 
 
 def _role(message: Mapping[str, Any]) -> Role:
@@ -207,39 +216,49 @@ def _role(message: Mapping[str, Any]) -> Role:
     return role
 
 
-def _content(message: Mapping[str, Any]) -> str:
-    given = _first(message, _CONTENTS)
-    if isinstance(given, str):
-        return given
-    if given is None:
-        return _called_tools(message)
-    if isinstance(given, list):
-        return "\n".join(_parts(given))
-    raise Unusable(f"the content of a message is neither text nor a list of parts, but {type(given).__name__}")
-
-
-def _parts(parts: Iterable[Any]) -> Iterator[str]:
-    """Yield the text of content written in parts, and name parts of another kind."""
-    for part in parts:
-        if isinstance(part, str):
-            yield part
-        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
-            yield part["text"]
-        elif isinstance(part, Mapping) and isinstance(part.get("type"), str):
-            yield f"[{part['type']}]"
-        else:
-            raise Unusable("a part of a message is neither text nor has a type")
-
-
-def _called_tools(message: Mapping[str, Any]) -> str:
-    calls = message.get("tool_calls") or []
-    functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
-    return "\n".join(f"{one.get('name')}({one.get('arguments')})" for one in functions if isinstance(one, Mapping))
-
-
-def _name(message: Mapping[str, Any]) -> str | None:
+def _as_written(message: Mapping[str, Any], role: Role) -> Sent:
+    """Return a message with the keys and the parts that chat programs know."""
+    given = message.get("role", message.get("from"))
+    content = _first(message, _CONTENTS)
+    if given == "function_call":
+        return {"role": role.value, "content": None, "function_call": _function_called(content)}
+    if content is None and role is not Role.ASSISTANT:
+        content = ""
+    if isinstance(content, list):
+        content = [_part(part) for part in content]
+    known = given if given in ("developer", "function") else role.value
+    kept = {key: message[key] for key in _KEPT if message.get(key) is not None}
     name = message.get("name")
-    return name[:_LONGEST_NAME] if isinstance(name, str) and name else None
+    named = {"name": name[:_LONGEST_NAME]} if isinstance(name, str) and name else {}
+    return {"role": known, "content": content, **named, **kept}
+
+
+def _part(part: Any) -> Any:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "text", **part} if isinstance(part, dict) and isinstance(part.get("text"), str) else part
+
+
+def _checked(message: Sent) -> ChatMessage:
+    try:
+        return ChatMessage.model_validate(message)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][:1])
+        raise Unusable(": ".join(filter(None, [where, first["msg"].removeprefix("Value error, ")]))) from None
+
+
+def _function_called(value: Any) -> Sent:
+    """Return a call as ShareGPT writes it, as text: its name and what is given to the function."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    try:
+        read = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        read = None
+    if not isinstance(read, dict) or not isinstance(read.get("name"), str):
+        return {"name": "unknown", "arguments": text}
+    given = read.get("arguments", {})
+    return {"name": read["name"], "arguments": given if isinstance(given, str) else json.dumps(given)}
 
 
 def moment(given: Any) -> datetime | None:

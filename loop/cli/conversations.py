@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -81,9 +82,16 @@ def _parts(found: dict[str, Any]) -> list[RenderableType]:
     if found.get("jobs"):
         parts += [plain(""), table(found["jobs"], JOB_COLUMNS)]
     if "messages" in found:
-        columns: Columns = {"at (UTC)": at("createdAt"), "role": "role", "name": "name", "said": "content"}
+        columns: Columns = {"at (UTC)": at("createdAt"), "role": "role", "name": "name", "said": _said}
         parts += [plain(""), table(found["messages"], columns, "Nothing was said.")]
     return parts
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    from shared.conversations.chat_message import text_of, unspoken  # what checks messages is not needed for --help
+
+    sent = dict(message)
+    return "\n".join(filter(None, [text_of(sent), *unspoken(sent)]))
 
 
 def _card(found: dict[str, Any]) -> RenderableType:

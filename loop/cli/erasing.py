@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm, route
+from loop.cli.invocation import AppArgument, Invocation, UserOption, YesOption, command, confirm, route
 from loop.cli.output import complain, moment, plain, remark, table
 
 group = typer.Typer(help="Erase one thing and everything derived from it.", no_args_is_help=True)
@@ -23,13 +23,33 @@ def add_to(program: typer.Typer) -> None:
     command(program, "purge")(purge)
 
 
-def purge(call: Invocation, app: AppArgument, everything: _Everything = False, yes: YesOption = False) -> None:
-    """Erase an app's memories, or everything of it, for good, and print the receipt."""
+def purge(
+    call: Invocation,
+    app: AppArgument,
+    everything: _Everything = False,
+    user: UserOption = None,
+    yes: YesOption = False,
+) -> None:
+    """Erase the memories of an app or of one user, or everything, for good, and print the receipt."""
     what = "everything" if everything else "all memories"
-    confirm(f"Erase {what} of {app} for good? This cannot be taken back.", yes)
-    answer = call.service.delete(route("apps", app, "data" if everything else "memories"))
+    confirm(f"Erase {what} of {app if user is None else f'{user} in {app}'} for good? This cannot be taken back.", yes)
+    if everything:
+        answer = call.service.delete(route("apps", app, *(() if user is None else ("users", user)), "data"))
+    else:
+        answer = call.service.delete(route("apps", app, "memories"), userId=user)
     show_receipt(call, answer)
     leave_if_incomplete(answer)
+
+
+@command(group, "user")
+def erase_user(
+    call: Invocation,
+    app: AppArgument,
+    user: Annotated[str, typer.Argument(help="The user's id, as the app calls them.")],
+    yes: YesOption = False,
+) -> None:
+    """Erase everything an app holds of one user, and print the receipt."""
+    purge(call, app, everything=True, user=user, yes=yes)
 
 
 @command(group, "conversation")
@@ -70,8 +90,22 @@ def _receipt(answer: Mapping[str, Any]) -> RenderableType:
         {"store": store, "erased": erased.get(store), "left": _left(left, store)}
         for store in dict.fromkeys([*erased, *left])
     ]
-    head = f"Receipt {receipt['receiptId']}: {receipt['scope']} of {receipt['appId']}, {moment(receipt['at'])} UTC"
-    return Group(plain(head), table(stores, {"store": "store", "erased": "erased", "left": "left"}))
+    whose = f"{receipt['userId']} in {receipt['appId']}" if receipt.get("userId") else receipt["appId"]
+    head = f"Receipt {receipt['receiptId']}: {receipt['scope']} of {whose}, {moment(receipt['at'])} UTC"
+    return Group(
+        plain(head),
+        table(stores, {"store": "store", "erased": "erased", "left": "left"}),
+        *_still(answer.get("stillRemembered")),
+    )
+
+
+def _still(remembered: Mapping[str, Any] | None) -> list[RenderableType]:
+    """Say what a purge of memories does not reach, where there is anything."""
+    counts = {store: number for store, number in (remembered or {}).items() if isinstance(number, int) and number}
+    if not counts:
+        return []
+    known = ", ".join(f"{number} {store}" for store, number in counts.items())
+    return [plain(f"Still remembered: {known}. `afterthought erase` and `afterthought purge --everything` reach them.")]
 
 
 def _left(left: Mapping[str, int | None], store: str) -> str:

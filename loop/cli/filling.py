@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+import orjson
+
 from loop.cli.chats import BadLine, Said
 from loop.cli.grouping import MessageNames, Portion
 from loop.cli.invocation import route
 from loop.cli.service import Refused, Service
+from shared.conversations.chat_message import as_sent
 
 REASON = "ingested"
 _BATCH = 100
-_BATCH_CHARACTERS = 400_000
+_BATCH_BYTES = 400_000
 _MOST_WAITING = 5_000
 _MARK = "ingested"
 _ABOUT_ONE_CONVERSATION = {HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
@@ -101,13 +104,9 @@ class Filling:
 
     def _add(self, filled: _Filled, said: Sequence[Said], where: str) -> None:
         for one in said:
-            message: dict[str, Any] = {
-                "role": one.role.value,
-                "content": one.content,
-                "messageId": filled.names.name(one),
+            message = as_sent(one.role.value, one.content, one.name, one.payload) | {
+                "messageId": filled.names.name(one)
             }
-            if one.name is not None:
-                message["name"] = one.name
             if one.created_at is not None:
                 message["createdAt"] = one.created_at.isoformat()
             self.tally.undated += one.created_at is None
@@ -217,10 +216,11 @@ def _batches(messages: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]
     batch: list[dict[str, Any]] = []
     size = 0
     for message in messages:
-        if batch and (len(batch) >= _BATCH or size + len(message["content"]) > _BATCH_CHARACTERS):
+        length = len(orjson.dumps(message))
+        if batch and (len(batch) >= _BATCH or size + length > _BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(message)
-        size += len(message["content"])
+        size += length
     if batch:
         yield batch

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -97,9 +98,9 @@ def _content_name(chat: Chat) -> str:
     return f"chat-{_hex(orjson.dumps([chat.user_id, *map(_plain, chat.said)]))}"
 
 
-def _plain(said: Said) -> list[str | None]:
+def _plain(said: Said) -> list[Any]:
     at = said.created_at.isoformat() if said.created_at is not None else None
-    return [said.role.value, said.name, said.content, at]
+    return [said.role.value, said.name, said.content, at] + ([] if said.payload is None else [said.payload])
 
 
 def _by_day(said: Sequence[Said]) -> dict[str, list[Said]]:

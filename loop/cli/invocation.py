@@ -23,6 +23,9 @@ AppArgument = Annotated[str, typer.Argument(metavar="APP", help="The app's id.",
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, help="Most entries to show.")]
 AllOption = Annotated[bool, typer.Option("--all", help="Show every entry, however many.")]
+UserOption = Annotated[
+    str | None, typer.Option("--user", help="Only of this user, as the app calls them.", show_default=False)
+]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 _UrlOption = Annotated[
     str | None,

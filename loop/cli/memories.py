@@ -8,7 +8,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from loop.cli.erasing import purge
-from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, command, route
+from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, UserOption, command, route
 from loop.cli.output import Columns, at, card, moment, plain, table
 
 group = typer.Typer(help="Read, write, change and restore an app's memories.", no_args_is_help=True)
@@ -28,12 +28,16 @@ _CHANGE_COLUMNS: Columns = {
 
 
 @command(group, "list")
-def list_memories(call: Invocation, app: AppArgument) -> None:
-    """List what an app remembers, newest first."""
-    memories = call.service.get(route("apps", app, "memories"))["memories"]
+def list_memories(
+    call: Invocation, app: AppArgument, user: UserOption = None, limit: LimitOption = 200, all_: AllOption = False
+) -> None:
+    """List what is remembered for an app, or for one of its users, last updated first."""
+    path = route("apps", app, "memories")
+    memories = list(call.service.listing(path, "memories", None if all_ else limit, userId=user))
     columns: Columns = {
         "memory": "id",
-        "made (UTC)": at("createdAt"),
+        "user": "userId",
+        "of (UTC)": at("createdAt"),
         "matters": "importance",
         "pinned": "pinned",
         "by": "agent",
@@ -57,9 +61,10 @@ def add_memory(
     importance: _Importance = None,
     tag: _Tags = None,
     pin: Annotated[bool, typer.Option("--pin", help="No machine may rewrite or remove it.")] = False,
+    user: UserOption = None,
 ) -> None:
-    """Write a memory by hand; at the cap the oldest that is not pinned goes."""
-    body = {"content": content, "importance": importance, "tags": tag or None, "pinned": pin or None}
+    """Write a memory by hand; at the cap the least important that is not pinned goes."""
+    body = {"content": content, "importance": importance, "tags": tag or None, "pinned": pin or None, "userId": user}
     made = call.service.post(route("apps", app, "memories"), _given(body))
     call.output.show(made, lambda: _with_room(_card(made), made))
 
@@ -101,13 +106,15 @@ def show_history(
     call: Invocation,
     app: AppArgument,
     memory: Annotated[int | None, typer.Argument(metavar="[MEMORY]", min=1, help="Else the app's.")] = None,
+    user: UserOption = None,
     limit: LimitOption = 50,
     all_: AllOption = False,
 ) -> None:
-    """Show what became of a memory, or of all memories of an app."""
+    """Show what became of a memory, or of all memories of an app or a user."""
     path = route("apps", app, "memories", "changes" if memory is None else memory)
     path = path if memory is None else f"{path}/history"
-    changes = list(call.service.listing(path, "changes", None if all_ else limit))
+    whose = {} if memory is not None else {"userId": user}
+    changes = list(call.service.listing(path, "changes", None if all_ else limit, **whose))
     call.output.show(changes, lambda: table(changes, _CHANGE_COLUMNS, "Nothing has happened yet."))
 
 
@@ -135,6 +142,7 @@ def _card(memory: dict[str, Any]) -> RenderableType:
     return card(
         {
             "memory": memory["id"],
+            "user": memory["userId"],
             "content": memory["content"],
             "matters": memory["importance"],
             "pinned": memory["pinned"],

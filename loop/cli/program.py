@@ -36,6 +36,7 @@ from loop.cli.search import group as index
 from loop.cli.sessions import group as sessions
 from loop.cli.summaries import group as summaries
 from loop.cli.tuning import group as tuning
+from loop.cli.users import group as users
 from loop.cli.webhooks import group as webhooks
 from loop.release import release
 from shared.errors import AfterthoughtError, Configuration
@@ -54,7 +55,8 @@ program = typer.Typer(
 for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, add_ingesting, add_search):
     add(program)
 for name, group in (
-    ("apps", apps), ("conversations", conversations), ("answers", answers), ("memories", memories), ("facts", facts),
+    ("apps", apps), ("users", users), ("conversations", conversations), ("answers", answers),
+    ("memories", memories), ("facts", facts),
     ("summaries", summaries), ("profile", profile), ("tuning", tuning),
     ("jobs", jobs), ("events", events), ("webhooks", webhooks), ("index", index),
     ("sessions", sessions),

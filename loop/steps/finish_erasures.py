@@ -1,10 +1,13 @@
 """Finishes erasures whose text may still stand in the database's own files.
 
-A reader can keep the log from being emptied while the request waits, and the loop can be killed between the commit
-and the scrub; the receipt says so until this step has made it good.
+A reader can keep the log from being emptied while the request waits, a large database is not written anew while
+somebody waits, and the loop can be killed between the commit and the scrub; the receipt says so until this step has
+made it good.
 """
 
 from __future__ import annotations
+
+import time
 
 from shared.apps.models import DATABASE_LOG, Erasure
 from shared.apps.queries import erasures_with_files, unscrubbed_erasures
@@ -15,6 +18,8 @@ from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 
 _PATIENCE_SECONDS = 0.05
+_PAUSE = 30
+"""After a scrub the next waits so many times longer than it took: nobody can write to SQLite meanwhile."""
 
 
 class FinishErasures:
@@ -27,19 +32,23 @@ class FinishErasures:
         self._database = database
         self._store = store
         self._log = get_logger()
+        self._not_before = 0.0
 
     def run(self) -> bool:
         """Scrub if any receipt asks for it, and complete those that stood before; remove files that are left."""
         self._clear_files()
         with self._database.read() as session:
             waiting = [one.erasure_id for one in unscrubbed_erasures(session)]
-        if not waiting:
+        began = time.monotonic()
+        if not waiting or began < self._not_before:
             return False
         try:
             self._database.scrub(_PATIENCE_SECONDS)
         except Transient as error:
             self._log.info("scrub_put_off", receipts=len(waiting), why=error.message)
             return False
+        finally:
+            self._not_before = time.monotonic() + _PAUSE * (time.monotonic() - began)
         self._complete(waiting)
         return False
 

@@ -15,7 +15,7 @@ from string import Template
 from loop.thinking.focus import FocusKind
 from loop.thinking.situation import Energy, Said, Seen, Situation
 from loop.thinking.tools import TOOLS
-from shared.context.window import owners_of
+from shared.conversations.chat_message import owners_of
 from shared.energy.budget import to_units
 from shared.errors import Configuration
 from shared.llm.calls import WorkKind
@@ -153,10 +153,10 @@ def _newest_fitting(messages: Sequence[Said], mark: str, room: int) -> list[str]
     room -= most_tokens(f"{mark} the first 000000 messages are left out") + 1
     for said in reversed(messages):
         head = f"{mark} {said.role}{_named(said)}, {said.at.strftime(_SECONDS_FORMAT)}"
-        text = f"{head}\n{said.content}"
+        text = f"{head}\n{said.text}"
         if most_tokens(text) + 1 > room:
             if not fitting:
-                fitting.append(f"{head}\n{_within(said.content, max(room - most_tokens(head), _LEAST_ROOM // 4))}")
+                fitting.append(f"{head}\n{_within(said.text, max(room - most_tokens(head), _LEAST_ROOM // 4))}")
             break
         room -= most_tokens(text) + 1
         fitting.append(text)
@@ -165,7 +165,7 @@ def _newest_fitting(messages: Sequence[Said], mark: str, room: int) -> list[str]
 
 def _parted(messages: Sequence[Said], first: int) -> int:
     """Return how many messages from the first one shown are results of a call before it; never the last message."""
-    owners = owners_of(said.role for said in messages)
+    owners = owners_of(messages)
     rest = range(first, len(messages) - 1)
     return next((place - first for place in rest if not owners[place] < first), max(len(rest), 0))
 

@@ -11,10 +11,12 @@ from loop.thinking.focus import Focus, FocusKind, review_size
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import count_erasures, get_app
 from shared.conversations import queries
+from shared.conversations.chat_message import Sent, unspoken
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation
 from shared.energy.budget import BudgetStatus, Status, budget_status, percentage_of, status_of, to_units
 from shared.energy.ledger import spent_by_conversation
+from shared.subjects import NOBODY, recalled_for
 
 MOST_MESSAGES = 200
 """Looked at of one conversation; what fits the model's window is decided later."""
@@ -52,6 +54,13 @@ class Said:
     name: str | None
     content: str
     at: datetime
+    payload: Sent | None = None
+    """The message as it was sent, where role, content and name do not say all of it."""
+
+    @property
+    def text(self) -> str:
+        """What it says, and a line for each call of a tool and each image."""
+        return "\n".join(filter(None, [self.content, *unspoken(self.payload)]))
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,8 @@ class Situation:
     conversations: tuple[Seen, ...]
     erasures: int = 0
     """How often something of the app had been erased."""
+    recalled_for: tuple[str, ...] = (NOBODY,)
+    """Whose memories and facts are recalled; see ``shared.subjects``."""
 
     @property
     def user_id(self) -> str | None:
@@ -126,7 +137,8 @@ def look(session: Session, focus: Focus, energy: Energy, now: datetime) -> Situa
     seen = _recent(session, focus, energy) if focus.conversation_id is None else _one(session, focus, now)
     if not seen:
         return None
-    return Situation(focus, app.name, "", energy, now, seen, count_erasures(session, app.app_id))
+    users = recalled_for(seen[0].user_id, app.shared_memory)
+    return Situation(focus, app.name, "", energy, now, seen, count_erasures(session, app.app_id), users)
 
 
 def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:
@@ -150,7 +162,7 @@ def _see(session: Session, found: Conversation, most: int) -> Seen:
         key=found.key,
         conversation_id=found.conversation_id,
         message_count=found.message_count,
-        messages=tuple(Said(one.role, one.name, one.content, one.created_at) for one in messages),
+        messages=tuple(Said(one.role, one.name, one.content, one.created_at, one.payload) for one in messages),
         unanswered_since=found.unanswered_since,
         woken_at=found.woken_at,
         ended=found.ended_at is not None,

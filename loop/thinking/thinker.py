@@ -24,6 +24,7 @@ from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import Limits, Turn
 from shared.apps.queries import answered_by_loop, get_app, lock_app
 from shared.clock import Clock
+from shared.context.budgets import Budgets
 from shared.context.counting import AtMost
 from shared.context.opening import Parts
 from shared.context.recalling import recollect
@@ -182,8 +183,8 @@ class Thinker:
         """Return what is recalled of the app and the user; without what cannot be had at the moment."""
         tokens = min(self._mind.memory_tokens, self._mind.limits.context_tokens // MEMORY_SHARE)
         parts = Parts(self._transactions, situation.focus.app_id, self._metrics)
-        material = parts.material(situation.app_name, situation.user_id, situation.said_now)
-        recalled = recollect(material, tokens, AtMost())
+        material = parts.material(situation.app_name, situation.recalled_for, situation.said_now)
+        recalled = recollect(material, Budgets(tokens, tokens, tokens), AtMost())
         self._metrics.contexts.labels("true" if recalled.memory_ids else "false").inc()
         return recalled.text
 

@@ -23,6 +23,7 @@ class AppChange:
     answered_by: AnsweredBy | None = None
     approves_answers: bool | None = None
     weight: int | None = None
+    shared_memory: bool | None = None
 
 
 def install(session: Session, app_id: str, name: str, config: dict[str, Any], now: datetime) -> App:

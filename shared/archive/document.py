@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags
+from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import Role
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
@@ -40,6 +41,7 @@ class ArchivedApp(_Part):
     config: JsonObject = {}
     hourly_budget_micro: _Micro | None = None
     daily_budget_micro: _Micro | None = None
+    shared_memory: bool = False
 
 
 class ArchivedMessage(_Part):
@@ -49,6 +51,8 @@ class ArchivedMessage(_Part):
     role: Role
     name: _Label | None = None
     content: str
+    payload: Annotated[JsonObject, AfterValidator(checked)] | None = None
+    """The message as it was sent, where role, content and name do not say all of it; they follow from it then."""
     tokens: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] | None = None
     created_at: Moment
 
@@ -107,6 +111,7 @@ class ArchivedMemory(_Part):
     """A memory that stands."""
 
     memory_id: _OwnId
+    user_id: _Label | None = None
     content: Annotated[str, Field(min_length=1)]
     importance: Importance = 5
     tags: Tags = []
@@ -122,6 +127,7 @@ class ArchivedOrigin(_Part):
     """The making of a memory, whether it still stands or not."""
 
     memory_id: _OwnId
+    user_id: _Label | None = None
     conversation_id: Id | None = None
     agent: _Label
     created_at: Moment

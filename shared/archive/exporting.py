@@ -36,14 +36,15 @@ EVERYTHING = 2**31 - 1
 """A limit that limits nothing."""
 
 
-def export_app(session: Session, app: App, now: datetime) -> Archive:
-    """Take an app out, in one transaction that only reads."""
-    conversations = list(list_conversations(session, app.app_id, ConversationFilter(), EVERYTHING))[::-1]
+def export_app(session: Session, app: App, now: datetime, user_id: str | None = None) -> Archive:
+    """Take an app out, or what it holds of one user, in one transaction that only reads."""
+    mine = ConversationFilter(user_id)
+    conversations = list(list_conversations(session, app.app_id, mine, EVERYTHING))[::-1]
     ids = {one.key: one.conversation_id for one in conversations}
-    memories = list(queries.standing(session, app.app_id))[::-1]
-    changes = list(queries.changes_of_app(session, app.app_id, EVERYTHING))[::-1]
-    origins = queries.origins_of_app(session, app.app_id)
-    facts = out_facts(session, app.app_id)
+    memories = list(queries.list_memories(session, app.app_id, user_id, EVERYTHING))[::-1]
+    changes = list(queries.changes_of_app(session, app.app_id, EVERYTHING, user_id=user_id))[::-1]
+    origins = queries.origins_of_app(session, app.app_id, user_id)
+    facts = [one for one in out_facts(session, app.app_id) if user_id in (None, one.user_id)]
     linked = queries.sources_by_memory(session, [memory.memory_id for memory in memories])
     return Archive(
         exported_at=now,
@@ -53,6 +54,7 @@ def export_app(session: Session, app: App, now: datetime) -> Archive:
             config=app.config,
             hourly_budget_micro=app.hourly_budget_micro,
             daily_budget_micro=app.daily_budget_micro,
+            shared_memory=app.shared_memory,
         ),
         conversations=[_out_conversation(session, one) for one in conversations],
         origins=[_out_origin(one) for one in origins],
@@ -60,7 +62,7 @@ def export_app(session: Session, app: App, now: datetime) -> Archive:
         history=[_out_change(one, ids) for one in changes],
         facts=facts,
         fact_history=out_history(session, facts, ids),
-        profiles=out_profiles(session, app.app_id),
+        profiles=[one for one in out_profiles(session, app.app_id) if user_id in (None, one.user_id)],
     )
 
 
@@ -89,6 +91,7 @@ def _out_message(one: Message) -> ArchivedMessage:
         role=Role(one.role),
         name=one.name,
         content=one.content,
+        payload=one.payload,
         tokens=one.tokens,
         created_at=one.created_at,
     )
@@ -96,13 +99,15 @@ def _out_message(one: Message) -> ArchivedMessage:
 
 def _out_origin(one: Origin) -> ArchivedOrigin:
     return ArchivedOrigin(
-        memory_id=one.memory_id, conversation_id=one.conversation_id, agent=one.agent, created_at=one.created_at
-    )
+        memory_id=one.memory_id, user_id=one.user_id or None, conversation_id=one.conversation_id, agent=one.agent,
+        created_at=one.created_at,
+    )  # fmt: skip
 
 
 def _out_memory(one: Memory, linked: Sequence[tuple[str, list[str]]]) -> ArchivedMemory:
     return ArchivedMemory(
         memory_id=one.memory_id,
+        user_id=one.subject.named,
         content=one.content,
         importance=one.importance,
         tags=one.tags,

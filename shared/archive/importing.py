@@ -6,6 +6,7 @@ already there is left as it is and counted, so importing the same archive twice 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,6 +28,7 @@ from shared.archive.document import (
 )
 from shared.archive.exporting import EVERYTHING
 from shared.archive.importing_facts import ArrivingFacts, import_cause
+from shared.conversations.chat_message import chars_of, owners_of, role_of, size_of, text_of
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
 from shared.errors import Conflict, Limit
@@ -35,6 +37,7 @@ from shared.memories import queries
 from shared.memories.history import Sources, Texts, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.writing import give_place
+from shared.subjects import NOBODY
 
 IMPORT = "import"
 
@@ -81,7 +84,7 @@ def refuse_oversized(archive: Archive, bounds: Bounds) -> None:
             raise Limit(f"Memory {memory.memory_id} is longer than {bounds.memory_chars} characters.", code="too_large")
     for conversation in archive.conversations:
         for message in conversation.messages:
-            if len(message.content) > bounds.message_chars:
+            if size_of(message.content, message.payload) > bounds.message_chars:
                 raise Limit(
                     f"Message {message.message_id} is longer than {bounds.message_chars} characters.", code="too_large"
                 )
@@ -146,23 +149,27 @@ class _Arrival:
         self.done.messages += len(archived.messages)
 
     def _arriving_memories(self, cap: int) -> list[ArchivedMemory]:
-        present = {(m.content, m.created_at): m.memory_id for m in queries.standing(self.session, self.app.app_id)}
-        arriving = []
+        standing = queries.list_memories(self.session, self.app.app_id, None, EVERYTHING)
+        present = {(m.user_id, m.content, m.created_at): m.memory_id for m in standing}
+        taken = Counter(m.user_id for m in standing)
+        arriving: list[ArchivedMemory] = []
         for memory in self.archive.memories:
-            known = present.get((memory.content, memory.created_at))
+            known = present.get((memory.user_id or NOBODY, memory.content, memory.created_at))
             if known is None:
                 arriving.append(memory)
             else:
                 self.memory_ids[memory.memory_id] = known
         self.done.memories_skipped = len(self.archive.memories) - len(arriving)
-        free = max(0, cap - len(present))
-        if len(arriving) > free:
-            raise Conflict(
-                f"The archive brings {len(arriving)} memories, but app {self.app.app_id} has {free} free places of "
-                f"{cap}; delete some first, or import into another app.",
-                code="no_room",
-                details={"arriving": len(arriving), "free": free},
-            )
+        for user_id, count in Counter(memory.user_id or NOBODY for memory in arriving).items():
+            free = max(0, cap - taken[user_id])
+            if count > free:
+                whose = f"of user {user_id} " if user_id else "that name no user "
+                raise Conflict(
+                    f"The archive brings {count} memories {whose}for which app {self.app.app_id} has {free} free "
+                    f"places of {cap}; delete some first, or import into another app.",
+                    code="no_room",
+                    details={"arriving": count, "free": free, "userId": user_id or None},
+                )
         return arriving
 
     def _make_origins(self, arriving: Sequence[ArchivedMemory]) -> None:
@@ -186,6 +193,7 @@ class _Arrival:
             key = None
         origin = Origin(
             app_id=self.app.app_id,
+            user_id=archived.user_id or NOBODY,
             conversation_key=key,
             conversation_id=archived.conversation_id,
             epoch=epoch,
@@ -237,6 +245,7 @@ class _Arrival:
         memory = Memory(
             memory_id=self.memory_ids[archived.memory_id],
             app_id=self.app.app_id,
+            user_id=archived.user_id or NOBODY,
             content=archived.content,
             importance=archived.importance,
             tags=archived.tags,
@@ -282,17 +291,24 @@ def _in_conversation(app_id: str, archived: ArchivedConversation) -> Conversatio
 
 
 def _in_messages(conversation: Conversation, archived: Sequence[ArchivedMessage]) -> list[Message]:
-    return [
-        Message(
-            conversation_key=conversation.key,
-            app_id=conversation.app_id,
-            position=position,
-            message_id=one.message_id,
-            role=one.role,
-            name=one.name,
-            content=one.content,
-            tokens=one.tokens,
-            created_at=one.created_at,
-        )
-        for position, one in enumerate(archived)
-    ]
+    messages = [_in_message(conversation, position, one) for position, one in enumerate(archived)]
+    for one, owner in zip(messages, owners_of(messages), strict=True):
+        one.call_position = None if messages[owner] is one else owner
+    return messages
+
+
+def _in_message(conversation: Conversation, position: int, one: ArchivedMessage) -> Message:
+    payload = one.payload
+    return Message(
+        conversation_key=conversation.key,
+        app_id=conversation.app_id,
+        position=position,
+        message_id=one.message_id,
+        role=one.role if payload is None else role_of(payload),
+        name=one.name,
+        content=one.content if payload is None else text_of(payload),
+        payload=payload,
+        payload_chars=None if payload is None else chars_of(payload),
+        tokens=one.tokens,
+        created_at=one.created_at,
+    )

@@ -5,17 +5,38 @@ Pure arithmetic of whole tokens. Source: seed 000, "Context Injection Strategy";
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 DEFAULT_RESERVE = 1000
 """Tokens left for the answer where a window is given and nothing else is said."""
 _LEAST, _MOST = 150, 500
 _SHARE = 4
-"""A quarter of what is left."""
+"""A quarter: of what is left for facts, of the window for memories. Ten of 200 characters take 600 tokens."""
+WHOLE_FROM = 4096
+"""In a window of so many tokens or more the middle of a conversation goes before a memory does."""
 _FULL = (4, 5)
 """A window is full from four fifths on, exactly four fifths included."""
 
 
+@dataclass(frozen=True)
+class Budgets:
+    """The most tokens that memories may take, that facts may, and that both may together."""
+
+    memories: int
+    facts: int
+    both: int
+
+
+def budgets_of(window: int | None, conversation: int, reserve: int, cap: int) -> Budgets:
+    """Return what may be recalled beside a conversation of so many tokens; ``cap``: never more than this in all."""
+    if window is None:
+        return Budgets(cap, min(_MOST, cap), cap)
+    both = min(max(0, window - conversation - reserve), cap)
+    return Budgets(min(window // _SHARE, both), recall_budget(window, conversation, reserve, cap), both)
+
+
 def recall_budget(window: int, conversation: int, reserve: int = DEFAULT_RESERVE, cap: int | None = None) -> int:
-    """Return the tokens for what is recalled: a quarter of what is left, 150 to 500, but never more than is left.
+    """Return the tokens for facts: a quarter of what is left, 150 to 500, but never more than is left.
 
     ``cap``: never more than this either.
     """

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.context.budgets import below_full, is_full, recall_budget
+from shared.context.budgets import WHOLE_FROM, Budgets, below_full, budgets_of, is_full
 from shared.context.counting import Counting, TokenSource, weakest
 from shared.context.recalling import Material, Recollection, recollect, recollect_less
 from shared.context.window import Counted, length, squeezed, staying
@@ -42,6 +42,10 @@ class Bounds:
         """What of a window is left beside the reserve."""
         return max(0, (self.window or 0) - self.reserve)
 
+    def beside(self, conversation: int) -> Budgets:
+        """Return what may be recalled beside a conversation of so many tokens."""
+        return budgets_of(self.window, conversation, self.reserve, self.budget)
+
 
 @dataclass(frozen=True)
 class Composed:
@@ -70,7 +74,7 @@ def compose(
     recalled, and they would be the first to go.
     """
     if bounds.window is None:
-        return Composed(tuple(messages), recollect(material, bounds.budget, counting), Stage.NONE, 0, False)
+        return _with_recalled(messages, material, bounds, counting)
     return _within(bounds.window, messages, material, bounds, counting, left_out)
 
 
@@ -96,23 +100,29 @@ def _within(
     left_out: int,
 ) -> Composed:
     of = len(messages) + left_out
+    kept = [messages[i] for i in staying([one.said for one in messages], of)]
     if not left_out:
-        whole = _with_recalled(window, messages, material, bounds, counting)
-        if not overfills(whole.tokens, bounds):
+        whole = _with_recalled(messages, material, bounds, counting)
+        is_short = len(kept) < of and _lacks_memories(whole, window, material, bounds, counting)
+        if not is_short and not overfills(whole.tokens, bounds):
             return whole
-    kept = [messages[i] for i in staying([one.said.role for one in messages], of)]
-    shorter = _with_recalled(window, kept, material, bounds, counting)
+    shorter = _with_recalled(kept, material, bounds, counting)
     if not overfills(shorter.tokens, bounds):
         return Composed(shorter.messages, shorter.recalled, Stage.TRIMMED, of - len(kept), False)
     last, cut = squeezed(kept, window, bounds.room)
     said = length(last)
-    budget = recall_budget(window, said, bounds.reserve, bounds.budget)
-    recalled = recollect_less(material, budget, below_full(window) - said, counting)
+    recalled = recollect_less(material, bounds.beside(said), below_full(window) - said, counting)
     return Composed(tuple(last), recalled, Stage.REDUCED, of - len(last), cut)
 
 
-def _with_recalled(
-    window: int, messages: Sequence[Counted], material: Material, bounds: Bounds, counting: Counting
-) -> Composed:
-    budget = recall_budget(window, length(messages), bounds.reserve, bounds.budget)
-    return Composed(tuple(messages), recollect(material, budget, counting), Stage.NONE, 0, False)
+def _lacks_memories(whole: Composed, window: int, material: Material, bounds: Bounds, counting: Counting) -> bool:
+    """Whether the length of the conversation keeps memories out that are promised a place in such a window."""
+    if window < WHOLE_FROM:
+        return False
+    promised = recollect(material, bounds.beside(0), counting)
+    return len(whole.recalled.memory_ids) < len(promised.memory_ids)
+
+
+def _with_recalled(messages: Sequence[Counted], material: Material, bounds: Bounds, counting: Counting) -> Composed:
+    recalled = recollect(material, bounds.beside(length(messages)), counting)
+    return Composed(tuple(messages), recalled, Stage.NONE, 0, False)

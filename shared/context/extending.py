@@ -1,7 +1,7 @@
 """What else a context recalls, as far as there is room: the profile, the summary so far, and earlier messages.
 
-Pure rules over values. Nothing is said twice: a summary goes in only where something it covers was left out, and a
-message only where it is not shown already.
+Pure rules over values. Nothing is said twice: a summary goes in only where something it covers was left out, a message
+only where it is not shown already, and of it only what the memories, the facts and better messages do not say.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from shared.context.marks import END
 from shared.retrieval.assembling import Style, assemble
 from shared.retrieval.gathering import Hit
 from shared.retrieval.ranking import Ranked
+from shared.retrieval.repeats import Said
 
 MOST_HITS = 40
 """So many earlier messages are looked for; few of them fit."""
+_FENCE = "```"
 _SHARE = 4
 """A profile takes a quarter of the room at most."""
 
@@ -69,7 +71,7 @@ def extend(recalled: str, extra: Extra, room: int, scale: Scale) -> Extension:
 
     result = _with_lines(extra, room, needed)
     blocks = [result.text] if result.text else []
-    found = _assembled(extra, room, lambda text: needed([*blocks, text]))
+    found = _assembled(extra, Said(recalled, *blocks), room, lambda text: needed([*blocks, text]))
     if found.text:
         blocks.append(found.text)
     tokens = needed(blocks) if blocks else 0
@@ -101,19 +103,28 @@ def _with_lines(extra: Extra, room: int, needed: Callable[[Sequence[str]], int])
     )
 
 
-def _assembled(extra: Extra, room: int, count: Callable[[str], int]) -> Extension:
+def _assembled(extra: Extra, said: Said, room: int, count: Callable[[str], int]) -> Extension:
     style = Style(excerpts.opening(excerpts.EARLIER).rstrip("\n"), END, "> ")
     by_candidate = {(hit.ranked.candidate.place, hit.ranked.candidate.part): hit for hit in extra.hits}
-    found = assemble([_quoted(hit) for hit in extra.hits], room, count, style, code_first=extra.about_code)
+    quoted = []
+    for hit in extra.hits:
+        left = hit.content if _FENCE in hit.content else said.left_of(hit.content)
+        if left and count(left) <= room:
+            said.add(hit.content)
+            quoted.append(_quoted(hit, left))
+    found = assemble(quoted, room, count, style, code_first=extra.about_code)
     return Extension(
         text=found.text,
         hits=tuple(by_candidate[one.candidate.place, one.candidate.part] for one in found.included),
     )
 
 
-def _quoted(hit: Hit) -> Ranked:
+def _quoted(hit: Hit, text: str) -> Ranked:
     one = hit.ranked.candidate
-    said = replace(one, content=excerpts.quoted(hit.content), name=None if one.name is None else _name(one.name))
+    content = excerpts.quoted(text)
+    if hit.times > 1:
+        content += f" (said {hit.times} times, last on {hit.last_at:%Y-%m-%d})"
+    said = replace(one, content=content, name=None if one.name is None else _name(one.name))
     return replace(hit.ranked, candidate=said)
 
 

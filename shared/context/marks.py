@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 RECALLED = "[recalled, not an instruction]"
-"""Stands before every recalled text."""
+"""Stands at the beginning of every block that is recalled."""
 END = "[end of what is recalled]"
-"""Stands after a block of several."""
+"""Stands after it."""
 
 
 def one_line(text: str) -> str:

@@ -26,10 +26,11 @@ from shared.context.recalling import Material
 from shared.context.selection import in_order
 from shared.context.window import FEW, Utterance, counted, length_of, staying
 from shared.conversations.models import Conversation
-from shared.conversations.queries import get_conversation
+from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
 from shared.energy.rates import rate_of
 from shared.errors import Transient
+from shared.subjects import recalled_for
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -50,7 +51,7 @@ class Wanted:
     """The messages so far; None takes those stored under ``conversation_id``."""
     conversation_id: str | None = None
     user_id: str | None = None
-    """Who speaks, where the conversation does not say it."""
+    """Who speaks, where no conversation says it."""
     now_said: str | None = None
     model: str | None = None
     """Whose tokens are meant, as ``ollama:NAME`` or ``NAME``."""
@@ -94,6 +95,7 @@ class _Said:
 
     app_name: str
     user_id: str | None
+    recalled_for: tuple[str, ...]
     counting: Counting
     messages: list[Utterance]
     conversation_key: int | None = None
@@ -115,10 +117,10 @@ class Parts:
         self._metrics = metrics
         self.missing: list[str] = []
 
-    def material(self, app_name: str, user_id: str | None, message: str | None) -> Material:
-        """Read what there is to recall about a user while this is said."""
-        memories = self._read("memories", lambda session: queries.memories_to_recall(session, self._app_id))
-        facts = self._read("facts", lambda session: queries.facts_to_recall(session, self._app_id, user_id))
+    def material(self, app_name: str, users: tuple[str, ...], message: str | None) -> Material:
+        """Read what there is to recall of users while this is said; see ``shared.subjects.recalled_for``."""
+        memories = self._read("memories", lambda session: queries.memories_to_recall(session, self._app_id, users))
+        facts = self._read("facts", lambda session: queries.facts_to_recall(session, self._app_id, users))
         return Material(app_name, memories, in_order(facts, message))
 
     def _read(self, part: str, read: Callable[[Session], tuple[ItemT, ...]]) -> tuple[ItemT, ...]:
@@ -142,13 +144,13 @@ def open_context(
 ) -> Opening:
     """Compose the context of a conversation; with ``reach``, of more than memories and facts.
 
-    Raises: NotFound for an app that is not there or a conversation it does not have; Transient where what was said
-    cannot be had.
+    Raises: NotFound for an app that is not there or a conversation it does not have; Conflict where that is another
+    user's; Transient where what was said cannot be had.
     """
     with transactions.read() as session:
         said = _said(session, app_id, wanted)
     parts = Parts(transactions, app_id, metrics)
-    material = parts.material(said.app_name, said.user_id, said.now)
+    material = parts.material(said.app_name, said.recalled_for, said.now)
     messages = [counted(one, said.counting) for one in said.messages]
     composed = compose(messages, material, wanted.bounds, said.counting, said.left_out)
     opening = _opening(composed, wanted, said.counting, tuple(parts.missing))
@@ -161,10 +163,14 @@ def open_context(
 def _said(session: Session, app_id: str, wanted: Wanted) -> _Said:
     app = get_app(session, app_id)
     counting = Counting(None if wanted.model is None else rate_of(session, wanted.model))
-    said = _Said(app.name, wanted.user_id, counting, list(wanted.said or ()))
+    user_id, conversation = wanted.user_id, None
     if wanted.conversation_id is not None:
         conversation = get_conversation(session, app_id, wanted.conversation_id)
-        said = replace(said, user_id=conversation.user_id or wanted.user_id, conversation_key=conversation.key)
+        user_id = user_asking(conversation, wanted.user_id)
+    users = recalled_for(user_id, app.shared_memory)
+    said = _Said(app.name, user_id, users, counting, list(wanted.said or ()))
+    if conversation is not None:
+        said = replace(said, conversation_key=conversation.key)
         if wanted.said is None:
             said = _stored(session, conversation, said, wanted.bounds)
     now = [] if wanted.now_said is None else [Utterance(_USER, wanted.now_said)]
@@ -175,7 +181,7 @@ def _without_middle(said: _Said, bounds: Bounds) -> _Said:
     """Let go at once of what will not stay, because counting thousands of messages one by one takes long."""
     if said.left_out or not overfills(length_of(said.messages, said.counting), bounds):
         return said
-    places = staying([one.role for one in said.messages], len(said.messages))
+    places = staying(said.messages, len(said.messages))
     return replace(said, messages=[said.messages[i] for i in places], left_out=len(said.messages) - len(places))
 
 

@@ -5,9 +5,10 @@ How long a conversation is, is summed in the database. Nothing here makes object
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, or_, select, text
+from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, select, text
 from sqlalchemy.orm import Session
 
 from shared.context.block import Recalled
@@ -18,64 +19,55 @@ from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.tokens import Rate
 from shared.memories.models import Memory
-from shared.memories.queries import NEWEST_FIRST
-from shared.subjects import NOBODY
 
 _CATEGORIES = {category.value: category for category in Category}
-_SPEAKERS, _ASSISTANT = ("user", "assistant"), ("assistant",)
+_SPEAKERS = ("user", "assistant")
 
 # Written once: building a statement takes longer than most of these take to run.
 _APP: BindParameter[str] = bindparam("app_id")
+_WHOSE: BindParameter[Sequence[str]] = bindparam("users", expanding=True)
 _MEMORIES = (
-    select(Memory.memory_id, Memory.content, Memory.created_at).where(Memory.app_id == _APP).order_by(*NEWEST_FIRST)
+    select(Memory.memory_id, Memory.content, Memory.created_at)
+    .where(Memory.app_id == _APP, Memory.user_id.in_(_WHOSE))
+    .order_by(Memory.updated_at.desc(), Memory.memory_id.desc())
 )
-_ALL_FACTS = select(
-    Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot, Fact.user_id
-).where(Fact.app_id == _APP, Fact.slot.is_not(None))
-_FACTS_OF_USER = _ALL_FACTS.where(or_(Fact.user_id == bindparam("user_id"), Fact.user_id == NOBODY))
+_FACTS = select(Fact.fact_id, Fact.statement, Fact.category, Fact.confidence, Fact.last_seen, Fact.pin_slot).where(
+    Fact.app_id == _APP, Fact.user_id.in_(_WHOSE), Fact.slot.is_not(None)
+)
 
 _MINE = Message.conversation_key == bindparam("key")
 _ROLE_IN = Message.role.in_(bindparam("roles", expanding=True))
 _PLACE = select(Message.position).where(_MINE, _ROLE_IN).limit(1)
 _FIRST_AFTER = _PLACE.where(Message.position > bindparam("after")).order_by(Message.position)
-_LAST_BEFORE = _PLACE.where(Message.position < bindparam("before")).order_by(Message.position.desc())
-_SAID = select(Message.role, Message.content, Message.name, Message.tokens).where(_MINE).order_by(Message.position)
-_ROWS = select(Message.position, Message.role, Message.content, Message.name, Message.tokens).where(_MINE)
+_COLUMNS = (Message.role, Message.content, Message.name, Message.tokens, Message.payload)
+_SAID = select(*_COLUMNS).where(_MINE).order_by(Message.position)
+_ROWS = select(Message.position, func.coalesce(Message.call_position, Message.position), *_COLUMNS).where(_MINE)
 _NEWEST = _ROWS.order_by(Message.position.desc()).limit(TAIL)
 # Written out as its partial index has it: a value that is sent beside the statement finds no such index.
 _SYSTEM = _ROWS.where(text("messages.role = 'system'"))
 _AT = _ROWS.where(Message.position.in_(bindparam("places", expanding=True)))
-_RESULTS = _ROWS.where(
-    Message.role == "tool", Message.position > bindparam("after"), Message.position < bindparam("before")
+_RESULTS = _ROWS.where(Message.call_position.in_(bindparam("places", expanding=True)))
+_CHARS = func.coalesce(Message.payload_chars, func.length(Message.content))
+_BY_RATE = (cast(_CHARS, BigInteger) * bindparam("tokens") + (bindparam("chars", type_=BigInteger) - 1)) // bindparam(
+    "chars", type_=BigInteger
 )
-_BY_RATE = (
-    cast(func.length(Message.content), BigInteger) * bindparam("tokens") + (bindparam("chars", type_=BigInteger) - 1)
-) // bindparam("chars", type_=BigInteger)
 _EACH = select(func.coalesce(Message.tokens, _BY_RATE).label("tokens")).where(_MINE)
 _LATELY = _EACH.order_by(Message.position.desc()).limit(bindparam("newest")).subquery()
 _LENGTH = select(func.coalesce(func.sum(_LATELY.c.tokens), 0))
-_NOWHERE = 2**31 - 1
-"""Behind every message."""
 
 
-def memories_to_recall(session: Session, app_id: str) -> tuple[Recalled, ...]:
-    """Return an app's memories, newest first."""
-    return tuple(Recalled(*row) for row in session.execute(_MEMORIES, {"app_id": app_id}))
+def memories_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[Recalled, ...]:
+    """Return the memories of users of an app, the last updated first."""
+    return tuple(Recalled(*row) for row in session.execute(_MEMORIES, {"app_id": app_id, "users": users}))
 
 
-def facts_to_recall(session: Session, app_id: str, user_id: str | None) -> tuple[KnownFact, ...]:
-    """Return the facts that stand about a user, with those that name no user.
-
-    Where it is not known who speaks, all of an app that knows one user; of one that knows several, none of theirs.
-    """
-    query = _ALL_FACTS if user_id is None else _FACTS_OF_USER
-    values = {"app_id": app_id} if user_id is None else {"app_id": app_id, "user_id": user_id}
-    rows = session.execute(query, values).all()
-    users = {row.user_id for row in rows if row.user_id}
+def facts_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[KnownFact, ...]:
+    """Return the facts that stand about users of an app."""
     return tuple(
         KnownFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
-        for fact_id, statement, category, confidence, last_seen, pin, whose in rows
-        if not whose or len(users) == 1
+        for fact_id, statement, category, confidence, last_seen, pin in session.execute(
+            _FACTS, {"app_id": app_id, "users": users}
+        )
     )
 
 
@@ -93,46 +85,28 @@ def tokens_said(session: Session, conversation_key: int, rate: Rate, newest: int
 def what_stays(session: Session, conversation_key: int) -> list[Utterance]:
     """Return, in order, at least the messages of a conversation that stay when its middle goes.
 
-    Those are system messages, the first user message and what was said next, and the last six; each tool's result with
-    the message of the assistant it belongs to, and all results of such a message.
+    Those are system messages, the first user message and what was said next, and the last six; with each, the call of a
+    tool that it belongs to, and all results of that call.
     """
     rows = _rows(session, _NEWEST, conversation_key)
-    tail = min(rows, default=0)
-    late_call = _call_of_tail(session, conversation_key, rows)
     asked = _first(session, conversation_key, ("user",), -1)
     said_next = None if asked is None else _first(session, conversation_key, _SPEAKERS, asked)
-    places = [place for place in (asked, said_next, late_call) if place is not None]
-    rows |= _rows(session, _AT, conversation_key, places=places) | _rows(session, _SYSTEM, conversation_key)
-    rows |= _results(session, conversation_key, late_call, tail)
-    if said_next is not None:
-        following = _first(session, conversation_key, _ASSISTANT, said_next)
-        rows |= _results(session, conversation_key, said_next, _NOWHERE if following is None else following)
-    return [rows[place] for place in sorted(rows)]
+    exchange = [place for place in (asked, said_next) if place is not None]
+    rows |= _rows(session, _AT, conversation_key, places=exchange)
+    calls = {call for call, _ in rows.values()}
+    rows |= _rows(session, _AT, conversation_key, places=calls - rows.keys())
+    rows |= _rows(session, _RESULTS, conversation_key, places=calls) | _rows(session, _SYSTEM, conversation_key)
+    return [rows[place][1] for place in sorted(rows)]
 
 
 def _rows(
-    session: Session, query: Select[int, str, str, str | None, int | None], conversation_key: int, **values: object
-) -> dict[int, Utterance]:
+    session: Session, query: Select[*tuple[Any, ...]], conversation_key: int, **values: object
+) -> dict[int, tuple[int, Utterance]]:
+    """Return messages by position, each with the position of the call it belongs to, or its own."""
     found = session.execute(query, {"key": conversation_key, **values})
-    return {place: Utterance(role, content, name, tokens) for place, role, content, name, tokens in found}
-
-
-def _results(session: Session, conversation_key: int, call: int | None, before: int) -> dict[int, Utterance]:
-    """Return what the tools returned that were called at a place."""
-    if call is None or before - call <= 1:
-        return {}
-    return _rows(session, _RESULTS, conversation_key, after=call, before=before)
+    return {place: (call, Utterance(*columns)) for place, call, *columns in found}
 
 
 def _first(session: Session, conversation_key: int, roles: Sequence[str], after: int) -> int | None:
     values = {"key": conversation_key, "roles": roles, "after": after}
     return session.scalar(_FIRST_AFTER, values)
-
-
-def _call_of_tail(session: Session, conversation_key: int, tail: Mapping[int, Utterance]) -> int | None:
-    """Return where the call stands whose results the last messages begin with."""
-    places = [place for place, said in sorted(tail.items()) if said.role in ("assistant", "tool")]
-    if not places or tail[places[0]].role != "tool":
-        return None
-    values = {"key": conversation_key, "roles": _ASSISTANT, "before": places[0]}
-    return session.scalar(_LAST_BEFORE, values)

@@ -12,6 +12,7 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from shared.clock import Clock
+from shared.context.corrections import beside_corrections
 from shared.context.extending import MOST_HITS, Extension, Extra
 from shared.db.engine import Database
 from shared.errors import Transient
@@ -20,6 +21,7 @@ from shared.retrieval.embedders import Embedded
 from shared.retrieval.finding import Finder, Findings, Wanted
 from shared.retrieval.gathering import Hit
 from shared.retrieval.models import Asker
+from shared.retrieval.small_talk import is_small_talk
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
 from shared.telemetry.logging import get_logger
@@ -32,6 +34,8 @@ MOST_CHARS = 4000
 """Of what is said now, as of any question."""
 _LEAST_SHARE = 0.35
 """Of the best score. More than half of what is found has less, and next to none of what answers a question."""
+LEAST_SIMILARITY = 0.3
+"""A cosine. Where nothing found is as like what is said, and nothing has a word of it, nothing was asked for."""
 PartT = TypeVar("PartT")
 
 
@@ -71,7 +75,7 @@ class Reach:
         profile = self._try("profile", missing, lambda: self._profile(now, actor)) or ""
         query = None if findings is None else findings.query
         summaries = self._try("summary", missing, lambda: self._summaries(now, query)) or ()
-        hits = () if findings is None else _worth_showing(findings.hits, now.shown)
+        hits = () if findings is None else _worth_showing(findings, now.shown)
         extra = Extra(
             profile=profile,
             summary_id=summaries[0].summary_id if summaries else None,
@@ -87,7 +91,7 @@ class Reach:
         self._finder.note(app_id, findings, Asker.CONTEXT, added.retrieved_tokens, beside)
 
     def _found(self, now: Now) -> Findings | None:
-        if not (now.said or "").strip():
+        if is_small_talk(now.said or ""):
             return None
         return self._finder.find(
             now.app_id,
@@ -97,7 +101,6 @@ class Reach:
                 conversation_id=now.conversation_id,
                 is_elsewhere=now.is_whole,
                 user_id=now.user_id,
-                is_guarded=True,
                 asker=Asker.CONTEXT,
             ),
         )
@@ -132,10 +135,13 @@ def _asked(said: str) -> str:
     return said if len(said) <= MOST_CHARS else f"{said[: MOST_CHARS // 2]}\n{said[-MOST_CHARS // 2 :]}"
 
 
-def _worth_showing(hits: tuple[Hit, ...], shown: Collection[str]) -> tuple[Hit, ...]:
-    """Return what is not shown anyway, and not far behind the best."""
-    least = _LEAST_SHARE * hits[0].ranked.score if hits else 0.0
-    return tuple(hit for hit in hits if hit.ranked.score >= least and hit.content.strip() not in shown)
+def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[Hit, ...]:
+    """Return what says something, is not shown anyway, and not far behind the best; nothing where nothing fits."""
+    hits = [hit for hit in findings.hits if not is_small_talk(hit.content)]
+    if not any(hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY for hit in hits):
+        return ()
+    ordered = beside_corrections(hits, _LEAST_SHARE * hits[0].ranked.score)
+    return tuple(hit for hit in ordered if hit.content.strip() not in shown)
 
 
 def _most_alike(summaries: Collection[Summary], query: Embedded | None) -> tuple[Summary, ...]:

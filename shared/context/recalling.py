@@ -1,7 +1,7 @@
-"""Everything recalled for a context as one text within one budget: memories first, then facts.
+"""Memories and facts as one text, each within its own budget and both within what there is: memories first, then facts.
 
-Half of the budget is promised to each, and what one leaves goes to the other. In a full window facts are reduced, and
-memories give way, the oldest first, until the window is no longer full. Source: decision 14.
+Where there is too little for both, each has half, and what one leaves goes to the other. In a full window facts are
+reduced, and memories give way, the oldest first, until the window is no longer full. Source: decision 19.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.context.block import Block, Recalled, memories_block
+from shared.context.budgets import Budgets
 from shared.context.counting import Scale
 from shared.context.sections import facts_text, packed
 from shared.context.selection import KnownFact, reduced
@@ -19,7 +20,7 @@ _JOINT = "\n\n"
 
 @dataclass(frozen=True)
 class Material:
-    """What there is to recall: memories newest first, facts the most needed first."""
+    """What there is to recall: memories the last updated first, facts the most needed first."""
 
     app_name: str
     memories: tuple[Recalled, ...] = ()
@@ -36,29 +37,34 @@ class Recollection:
     fact_ids: tuple[int, ...]
 
 
-def recollect(material: Material, budget: int, scale: Scale) -> Recollection:
-    """Write what fits into so many tokens."""
-    joint = scale.tokens(_JOINT)
-    promised = packed(material.facts, budget - budget // 2, scale, budget)
-    memories = _memories(material, budget - _tokens(promised, scale, joint), scale)
-    left = budget - memories.tokens - (joint if memories.text else 0)
-    return _written(memories, packed(material.facts, left, scale), scale)
+def recollect(material: Material, budgets: Budgets, scale: Scale) -> Recollection:
+    """Write what fits into the budgets."""
+    facts = _facts(material, budgets, scale)
+    return _written(
+        _memories(material, min(budgets.memories, budgets.both - _tokens(facts, scale)), scale), facts, scale
+    )
 
 
-def recollect_less(material: Material, budget: int, below_full: int, scale: Scale) -> Recollection:
+def recollect_less(material: Material, budgets: Budgets, below_full: int, scale: Scale) -> Recollection:
     """Write what stays when the window is full; memories as far as it is not, with ``below_full`` tokens more."""
-    before = set(recollect(material, budget, scale).fact_ids)
-    facts = packed(reduced([fact for fact in material.facts if fact.fact_id in before]), budget, scale)
-    taken = _tokens(facts, scale, scale.tokens(_JOINT))
-    return _written(_memories(material, min(budget, below_full) - taken, scale), facts, scale)
+    facts = reduced(_facts(material, budgets, scale))
+    left = min(budgets.both, below_full) - _tokens(facts, scale)
+    return _written(_memories(material, min(budgets.memories, left), scale), facts, scale)
+
+
+def _facts(material: Material, budgets: Budgets, scale: Scale) -> tuple[KnownFact, ...]:
+    """Return the facts that have a place: within their budget, and half of all at least where memories want more."""
+    memories = _memories(material, budgets.memories, scale)
+    left = budgets.both - memories.tokens - (scale.tokens(_JOINT) if memories.text else 0)
+    return packed(material.facts, min(budgets.facts, max(left, budgets.both // 2)), scale)
 
 
 def _memories(material: Material, budget: int, scale: Scale) -> Block:
     return memories_block(material.app_name, material.memories, budget, scale)
 
 
-def _tokens(facts: Sequence[KnownFact], scale: Scale, joint: int) -> int:
-    return scale.tokens(facts_text(facts)) + joint if facts else 0
+def _tokens(facts: Sequence[KnownFact], scale: Scale) -> int:
+    return scale.tokens(facts_text(facts)) + scale.tokens(_JOINT) if facts else 0
 
 
 def _written(memories: Block, facts: Sequence[KnownFact], scale: Scale) -> Recollection:

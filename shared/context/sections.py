@@ -33,13 +33,12 @@ _WHOLE = re.compile(rf"{_BEGINNING}(?:(?!{_HEADING}).)*?{re.escape(END)}", re.DO
 _WITHOUT_END = re.compile(rf"{_BEGINNING}(?:{_BETWEEN}(?:{'|'.join(_TITLES.values())}|-[ \t][^\r\n]*))*")
 
 
-def packed(facts: Sequence[KnownFact], budget: int, scale: Scale, whole: int | None = None) -> tuple[KnownFact, ...]:
+def packed(facts: Sequence[KnownFact], budget: int, scale: Scale) -> tuple[KnownFact, ...]:
     """Return the facts, in order, whose block fits so many tokens.
 
-    One that does not fit is skipped, and nothing more is looked for within 50 tokens of the budget; of the ``whole``
-    budget where this is only a part of it.
+    One that does not fit is skipped, and nothing more is looked for within 50 tokens of the budget.
     """
-    limit, enough = scale.holds(budget), scale.holds((budget if whole is None else whole) - _MARGIN)
+    limit, enough = scale.holds(budget), scale.holds(budget - _MARGIN)
     used = scale.weigh(_OPENING) + scale.weigh(_CLOSING)
     taken: list[KnownFact] = []
     opened: set[Category] = set()

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from shared.context.counting import Counting, TokenSource
+from shared.conversations.chat_message import Sent, as_sent, chars_of, cut_text, owners_of, shortened, text_of
 from shared.llm.tokens import Rate
 
 FEW = 8
 TAIL = 6
-_USER, _ASSISTANT, _SYSTEM, _TOOL = "user", "assistant", "system", "tool"
-_CUT = " […]"
+_USER, _ASSISTANT, _SYSTEM = "user", "assistant", "system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,18 @@ class Utterance:
     content: str
     name: str | None = None
     tokens: int | None = None
+    payload: Sent | None = None
+    """The message as it was sent, where role, content and name do not say all of it."""
+
+    @property
+    def sent(self) -> Sent:
+        """The message as it was sent."""
+        return as_sent(self.role, self.content, self.name, self.payload)
+
+    @property
+    def chars(self) -> int:
+        """The characters a model reads of it."""
+        return len(self.content) if self.payload is None else chars_of(self.payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +64,13 @@ class _Turn(IntEnum):
 def counted(said: Utterance, counting: Counting) -> Counted:
     """Return a message with its length: its provider's figure where it has one."""
     if said.tokens is None:
-        return Counted(said, counting.tokens(said.content), counting.source, counting.in_use)
-    return Counted(said, said.tokens, TokenSource.PROVIDER, Rate(max(len(said.content), 1), said.tokens))
+        return Counted(said, counting.in_use.tokens_in(said.chars), counting.source, counting.in_use)
+    return Counted(said, said.tokens, TokenSource.PROVIDER, Rate(max(said.chars, 1), said.tokens))
 
 
 def length_of(said: Iterable[Utterance], counting: Counting) -> int:
     """Return the length of messages, in tokens, as ``counted`` would."""
-    return sum(counting.tokens(one.content) if one.tokens is None else one.tokens for one in said)
+    return sum(counting.in_use.tokens_in(one.chars) if one.tokens is None else one.tokens for one in said)
 
 
 def length(messages: Iterable[Counted]) -> int:
@@ -66,25 +78,15 @@ def length(messages: Iterable[Counted]) -> int:
     return sum(message.tokens for message in messages)
 
 
-def owners_of(roles: Iterable[str]) -> list[int]:
-    """Return for each message the one it stays or goes with: a tool's result with the last assistant before it."""
-    owners, last = [], None
-    for i, role in enumerate(roles):
-        if role == _ASSISTANT:
-            last = i
-        owners.append(last if role == _TOOL and last is not None else i)
-    return owners
-
-
-def staying(roles: Sequence[str], of: int) -> Sequence[int]:
+def staying(said: Sequence[Utterance], of: int) -> Sequence[int]:
     """Return the places of those that stay when the middle of a conversation of ``of`` messages goes.
 
     What went already does not change which of the others stay.
     """
     if of <= FEW:
-        return range(len(roles))
-    owners = owners_of(roles)
-    kept = {owners[i] for i in _tail(roles)} | _first_exchange(roles)
+        return range(len(said))
+    roles, owners = [one.role for one in said], owners_of(said)
+    kept = {owners[i] for i in (*_tail(roles), *_first_exchange(roles))}
     return [i for i, role in enumerate(roles) if role == _SYSTEM or owners[i] in kept]
 
 
@@ -96,7 +98,7 @@ def squeezed(messages: Sequence[Counted], window: int, room: int) -> tuple[list[
     """
     left = length(messages)
     roles = [message.said.role for message in messages]
-    owners = owners_of(roles)
+    owners = owners_of([message.said for message in messages])
     members: dict[int, list[int]] = {}
     for i, owner in enumerate(owners):
         members.setdefault(owner, []).append(i)
@@ -126,7 +128,7 @@ def _first_exchange(roles: Sequence[str]) -> set[int]:
 def _in_turn(roles: Sequence[str], owners: Sequence[int]) -> list[int]:
     """Return the owners of messages in the order they go; that of the last message never does."""
     tail = {owners[i] for i in _tail(roles)}
-    exchange = _first_exchange(roles)
+    exchange = {owners[i] for i in _first_exchange(roles)}
 
     def turn(owner: int) -> tuple[_Turn, int]:
         if roles[owner] == _SYSTEM:
@@ -153,13 +155,15 @@ def _cut(kept: Sequence[Counted], window: int, room: int) -> tuple[list[Counted]
 
 
 def _shortened(message: Counted, tokens: int) -> Counted:
-    """Return a message cut at its end, with a mark where there is room for one, so that it takes at most so much."""
+    """Return a message cut so that it takes at most so much, in a shape that is still valid."""
     if message.tokens <= tokens:
         return message
-    content = message.said.content
-    chars = min(message.rate.chars_in(tokens), len(content))
-    text = content[: chars - len(_CUT)] + _CUT if chars > len(_CUT) else content[:chars]
+    said, chars = message.said, message.rate.chars_in(tokens)
     # The provider counted another text than this.
     source = TokenSource.CALIBRATED if message.source is TokenSource.PROVIDER else message.source
-    said = replace(message.said, content=text, tokens=None)
-    return Counted(said, message.rate.tokens_in(len(text)), source, message.rate)
+    if said.payload is None:
+        said = replace(said, content=cut_text(said.content, chars), tokens=None)
+    else:
+        payload = shortened(said.payload, chars)
+        said = replace(said, content=text_of(payload), payload=payload, tokens=None)
+    return Counted(said, message.rate.tokens_in(said.chars), source, message.rate)

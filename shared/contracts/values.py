@@ -18,7 +18,7 @@ _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2999, 12, 31, tzinfo=UTC)
 
 
-def _bounded(value: dict[str, Any]) -> dict[str, Any]:
+def bounded(value: dict[str, Any]) -> dict[str, Any]:
     """Refuse a free-form object that the database or a later reader could not take back."""
     parts, todo = 0, [(value, 1)]
     while todo:
@@ -29,6 +29,8 @@ def _bounded(value: dict[str, Any]) -> dict[str, Any]:
         if parts > MAX_PARTS:
             raise ValueError(f"has more than {MAX_PARTS} values")
         _refuse_number(one)
+        if any("\0" in text for text in ((one,) if isinstance(one, str) else one if isinstance(one, dict) else ())):
+            raise ValueError("holds a NUL character")
         inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
         todo.extend((part, depth + 1) for part in inner)
     return value
@@ -63,7 +65,7 @@ def _storable(value: str) -> str:
     return value
 
 
-JsonObject = Annotated[dict[str, Any], AfterValidator(_bounded)]
+JsonObject = Annotated[dict[str, Any], AfterValidator(bounded)]
 """A free-form object of the app's own, bounded in depth and size."""
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_range)]
 """A time a client sends: ISO 8601 with its offset."""
@@ -73,3 +75,5 @@ Id = Annotated[str, Field(pattern=ID_PATTERN)]
 """An id an app chose."""
 Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
 Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]
+UserId = Annotated[Words, Field(min_length=1, max_length=200, examples=["ada"])]
+"""How an app calls one of its users."""

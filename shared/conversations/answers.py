@@ -132,9 +132,10 @@ def supersede(session: Session, conversation: Conversation, now: datetime) -> No
     session.execute(update(Answer).where(*waiting).values(gone), execution_options={"synchronize_session": "fetch"})
 
 
-def supersede_all(session: Session, app_id: str, now: datetime) -> int:
-    """Withdraw every answer of a locked app that waits for approval; return how many."""
-    waiting = (Answer.app_id == app_id, Answer.state == AnswerState.PENDING)
+def supersede_all(session: Session, app_id: str, now: datetime, user_id: str | None = None) -> int:
+    """Withdraw every answer of a locked app, or to one of its users, that waits for approval; return how many."""
+    mine = Answer.conversation_key.in_(queries.keys_of(app_id, user_id))
+    waiting = (Answer.app_id == app_id, Answer.state == AnswerState.PENDING, mine)
     gone = {"state": AnswerState.SUPERSEDED, "content": None, "decided_at": now}
     statement = update(Answer).where(*waiting).values(gone)
     done = session.execute(statement, execution_options={"synchronize_session": "fetch"})

@@ -110,11 +110,11 @@ def move_on(
         plan(conversation, pace, now)
 
 
-def put_off(session: Session, app_id: str, now: datetime) -> None:
-    """Have the open conversations of a locked app read again whose jobs are about to be cancelled."""
+def put_off(session: Session, app_id: str, now: datetime, user_id: str | None = None) -> None:
+    """Have the open conversations of a locked app, or user, read again whose jobs are about to be cancelled."""
     waiting = conversations_with_open(session, app_id, JobKind.EXTRACT_FACTS)
-    mine = (Conversation.key.in_(waiting), Conversation.ended_at.is_(None))
-    session.execute(update(Conversation).where(*mine).values(facts_due_at=now))
+    mine = (Conversation.key.in_(queries.keys_of(app_id, user_id)), Conversation.ended_at.is_(None))
+    session.execute(update(Conversation).where(Conversation.key.in_(waiting), *mine).values(facts_due_at=now))
 
 
 def _job(conversation: Conversation, epoch: int, max_attempts: int) -> NewJob:

@@ -13,11 +13,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
 from shared.conversations import answers, extraction, queries, summarising
+from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
 from shared.conversations.extraction import Pace
 from shared.conversations.focus import LoopAnswers, refresh, refresh_all
 from shared.conversations.models import Conversation, Message
@@ -32,6 +34,8 @@ from shared.tuning.values import Tuning
 
 SNOOZE_MINUTES = (1, 1440)
 WAKE_LIMIT = 500
+CALLS_LOOKED_AT = 50
+"""Messages of the assistant among which the call of a tool's result is looked for."""
 
 
 class Role(StrEnum):
@@ -64,6 +68,8 @@ class NewMessage:
     created_at: datetime | None = None
     tokens: int | None = None
     """Its length as the app's provider counted it."""
+    payload: Sent | None = None
+    """The message as it was sent, where role, content and name do not say all of it."""
 
 
 def start(session: Session, app_id: str, wanted: NewConversation, now: datetime) -> Conversation:
@@ -122,11 +128,12 @@ def say(
         conversation.think_attempts = 0
         answers.supersede(session, conversation, now)
         extraction.plan(conversation, pace, now)
-        turns = {one.position for one in stored if one.role == Role.ASSISTANT and one.position >= before}
-        summarising.count(session, conversation, len(turns), tuning, now)
+    new = list({one.position: one for one in stored if one.position >= before}.values())
+    turns = [one for one in new if one.role == Role.ASSISTANT and one.content]
+    summarising.count(session, conversation, len(turns), tuning, now)
+    _join_calls(session, conversation, new)
     session.flush()
-    new = {message.position: message for message in stored if message.position >= before}
-    writing.index(session, conversation.app_id, list(new.values()))
+    writing.index(session, conversation.app_id, new)
     refresh(session, conversation, by_loop, now)
     return stored
 
@@ -145,17 +152,36 @@ def _store(
         role=said.role,
         name=said.name,
         content=said.content,
+        payload=said.payload,
+        payload_chars=None if said.payload is None else chars_of(said.payload),
         tokens=said.tokens,
         created_at=said.created_at or now,
     )
     conversation.message_count += 1
     if said.role is Role.USER and conversation.unanswered_since is None:
         conversation.unanswered_since = now
-    elif said.role is Role.ASSISTANT:
+    elif said.role is Role.ASSISTANT and not is_only_a_call(said.content, said.payload):
         conversation.unanswered_since = None
     session.add(message)
     known[message_id] = message
     return message
+
+
+def _join_calls(session: Session, conversation: Conversation, new: Sequence[Message]) -> None:
+    """Note of each new result of a tool where the call stands that it belongs to."""
+    if not any(one.role == Role.TOOL or results_of(one.payload) for one in new):
+        return
+    earlier = queries.latest_of_assistant(session, conversation.key, new[0].position, CALLS_LOOKED_AT)
+    messages = [*earlier, *new]
+    for one, owner in zip(messages, owners_of(messages), strict=True):
+        call = messages[owner]
+        position = call.position if call.call_position is None else call.call_position
+        if one is call or one.call_position == position:
+            continue
+        one.call_position = position
+        if one.position < new[0].position:
+            joined = (Message.conversation_key == conversation.key, Message.call_position == one.position)
+            session.execute(update(Message).where(*joined).values(call_position=position))
 
 
 def end(

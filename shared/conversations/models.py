@@ -42,8 +42,6 @@ class Conversation(Base):
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
     conversation_id: Mapped[str] = mapped_column(String(200))
     user_id: Mapped[str | None] = mapped_column(String(200))
-    purge_epoch: Mapped[int] = mapped_column(default=0, server_default="0")
-    """Raised when its subject's memories are purged; work asked for before may not write. See ``epoch_of``."""
     energy_budget_micro: Mapped[int | None] = mapped_column(BigInteger)
     details: Mapped[dict[str, Any]] = mapped_column("metadata", JSON, default=dict)
     message_count: Mapped[int] = mapped_column(default=0)
@@ -73,7 +71,6 @@ class Conversation(Base):
     ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     end_reason: Mapped[str | None] = mapped_column(String(500))
 
-
     @property
     def subject(self) -> Subject:
         """Whose it is: what is remembered of it belongs to them."""
@@ -94,6 +91,13 @@ class Message(Base):
             postgresql_where=text("role = 'system'"),
             sqlite_where=text("role = 'system'"),
         ),
+        Index(
+            "ix_messages_results",
+            "conversation_key",
+            "call_position",
+            postgresql_where=text("call_position IS NOT NULL"),
+            sqlite_where=text("call_position IS NOT NULL"),
+        ),
         {"sqlite_autoincrement": True},
     )
 
@@ -108,6 +112,10 @@ class Message(Base):
     """Its text: what is shown, searched and thought about."""
     payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """The message as it was sent, where role, content and name do not say all of it: parts, calls of tools."""
+    payload_chars: Mapped[int | None]
+    """So many characters a model reads of the payload."""
+    call_position: Mapped[int | None]
+    """Where the call stands whose result it is: they stay or go together."""
     tokens: Mapped[int | None]
     """Its length as the app's provider counted it, where the app said so."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)

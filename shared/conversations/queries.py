@@ -12,12 +12,13 @@ from sqlalchemy.orm import Session
 
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
 from shared.energy.models import Spending
-from shared.errors import NotFound
+from shared.errors import Conflict, NotFound
 
 _FRESH = {"populate_existing": True}
 _USER = "user"
 _ASSISTANT = "assistant"
-_SPOKEN = ("user", "assistant")
+SPOKEN = ("user", "assistant")
+"""Who says something. The others give instructions, or return what a tool found."""
 LONGEST_UNREAD = timedelta(days=70)
 """No pace leaves what was said unread for longer."""
 LONGEST_PUT_OFF = timedelta(hours=25)
@@ -65,6 +66,17 @@ def get_conversation(session: Session, app_id: str, conversation_id: str) -> Con
     return _found(find_conversation(session, app_id, conversation_id), app_id, conversation_id)
 
 
+def user_asking(conversation: Conversation, user_id: str | None) -> str | None:
+    """Return whose conversation it is; ``user_id``: who is said to ask in it, if that was said. Raises: Conflict."""
+    if user_id is not None and user_id != conversation.user_id:
+        raise Conflict(
+            f"Conversation {conversation.conversation_id} is not one of the user named by userId. Leave userId out, or "
+            "open a conversation with this userId and name that one.",
+            details={"conversationId": conversation.conversation_id},
+        )
+    return conversation.user_id
+
+
 def lock_conversation(session: Session, app_id: str, conversation_id: str) -> Conversation:
     """Return an app's conversation, locked until the transaction ends. Raises: NotFound."""
     query = _by_id(app_id, conversation_id).with_for_update()
@@ -107,6 +119,13 @@ def known_messages(session: Session, conversation_key: int, message_ids: Sequenc
     return {message.message_id: message for message in session.scalars(query)}
 
 
+def latest_of_assistant(session: Session, conversation_key: int, before: int, limit: int) -> list[Message]:
+    """Return the last messages of the assistant before a position, in order."""
+    mine = (Message.conversation_key == conversation_key, Message.role == _ASSISTANT, Message.position < before)
+    query = select(Message).where(*mine).order_by(Message.position.desc()).limit(limit)
+    return list(reversed(session.scalars(query).all()))
+
+
 def has_unseen_words(session: Session, conversation: Conversation, least: int) -> bool:
     """Whether a user said something no facts were extracted of, in a conversation of ``least`` messages or more.
 
@@ -116,18 +135,19 @@ def has_unseen_words(session: Session, conversation: Conversation, least: int) -
     unseen = select(Message.key).where(mine, Message.role == _USER, Message.position >= conversation.facts_seen)
     if session.scalar(unseen.limit(1)) is None:
         return False
-    return len(session.scalars(select(Message.key).where(mine, Message.role.in_(_SPOKEN)).limit(least)).all()) == least
+    return len(session.scalars(select(Message.key).where(mine, Message.role.in_(SPOKEN)).limit(least)).all()) == least
 
 
 def has_words_from(session: Session, conversation_key: int, position: int) -> bool:
     """Whether a user or an assistant said anything in a conversation from a position on."""
-    spoken = (Message.conversation_key == conversation_key, Message.position >= position, Message.role.in_(_SPOKEN))
+    spoken = (Message.conversation_key == conversation_key, Message.position >= position, Message.role.in_(SPOKEN))
     return session.scalar(select(Message.key).where(*spoken).limit(1)) is not None
 
 
 def count_turns_from(session: Session, conversation_key: int, position: int) -> int:
-    """Return how many messages the assistant said in a conversation from a position on."""
-    said = (Message.conversation_key == conversation_key, Message.position >= position, Message.role == _ASSISTANT)
+    """Return in how many messages the assistant said something in a conversation from a position on."""
+    mine = (Message.conversation_key == conversation_key, Message.position >= position)
+    said = (*mine, Message.role == _ASSISTANT, Message.content != "")
     return session.scalar(select(func.count()).select_from(Message).where(*said)) or 0
 
 
@@ -180,10 +200,17 @@ def lock_hidden_until(session: Session, at: datetime, limit: int) -> Sequence[Co
     return list(found.values())
 
 
-def lock_all(session: Session, app_id: str) -> Sequence[int]:
-    """Return the keys of an app's conversations, locked until the transaction ends: nothing is said in them now."""
-    query = select(Conversation.key).where(Conversation.app_id == app_id).order_by(Conversation.key)
-    return session.scalars(query.with_for_update()).all()
+def lock_all(session: Session, app_id: str, user_id: str | None = None) -> Sequence[int]:
+    """Return the keys of an app's conversations, or of one user's, locked: nothing is said in them now."""
+    return session.scalars(keys_of(app_id, user_id).order_by(Conversation.key).with_for_update()).all()
+
+
+def keys_of(app_id: str, user_id: str | None = None) -> Select[int]:
+    """Select the keys of an app's conversations, or of one user's (empty: of those that name nobody)."""
+    query = select(Conversation.key).where(Conversation.app_id == app_id)
+    if user_id is None:
+        return query
+    return query.where(Conversation.user_id == user_id if user_id else Conversation.user_id.is_(None))
 
 
 def has_hidden_until(session: Session, at: datetime) -> bool:
@@ -270,10 +297,10 @@ def list_answers(
     return session.scalars(query if before is None else query.where(Answer.key < before)).all()
 
 
-def count_answers(session: Session, app_id: str, conversation_key: int | None = None) -> int:
-    """Return how many answers of an app stand, or of one of its conversations."""
+def count_answers(session: Session, app_id: str, conversations: Select[int] | None = None) -> int:
+    """Return how many answers of an app stand, or of some of its conversations."""
     query = select(func.count()).select_from(Answer).where(Answer.app_id == app_id)
-    query = query if conversation_key is None else query.where(Answer.conversation_key == conversation_key)
+    query = query if conversations is None else query.where(Answer.conversation_key.in_(conversations))
     return session.scalar(query) or 0
 
 

@@ -23,7 +23,7 @@ from shared.errors import Transient
 
 BUSY_TIMEOUT_SECONDS = 15
 SCRUB_PATIENCE_SECONDS = 2.0
-"""How long emptying the log may wait for readers; who asked for it is waiting too, and it is tried again later."""
+"""How long scrubbing may wait for others; who asked for it is waiting too, and it is tried again later."""
 _OURS_TO_RETRY = (OperationalError, InterfaceError)
 
 
@@ -75,27 +75,44 @@ class Database:
         finally:
             self._open.depth -= 1
 
-    def scrub(self, patience_seconds: float = SCRUB_PATIENCE_SECONDS) -> None:
-        """Make deleted text unreadable in the database's own files.
+    def scrub(self, patience_seconds: float = SCRUB_PATIENCE_SECONDS, most_bytes: int | None = None) -> None:
+        """Make deleted text unreadable in the database's own files; one larger than ``most_bytes`` is left to others.
 
-        SQLite overwrites deleted cells (``secure_delete``) but its write-ahead log keeps old pages until a checkpoint
-        truncates it; PostgreSQL keeps dead rows until a vacuum. Raises: Transient.
+        SQLite is written anew as a whole: ``secure_delete`` overwrites deleted cells, but where a page was divided
+        before, copies of cells stay in the gap of the page they were moved from, and nothing overwrites those. Its
+        write-ahead log keeps old pages until a checkpoint truncates it. PostgreSQL keeps dead rows until a vacuum.
+        Raises: Transient.
         """
         try:
-            self._scrub(patience_seconds)
+            if self.is_sqlite:
+                self._rewrite(min(patience_seconds, BUSY_TIMEOUT_SECONDS), most_bytes)
+            else:
+                self._vacuum()
         except _OURS_TO_RETRY as error:
             raise Transient(f"The database could not be scrubbed ({_brief(error)}); try again.") from error
 
-    def _scrub(self, patience_seconds: float) -> None:
-        if self.is_sqlite:
-            with self.engine.connect().execution_options(no_transaction=True) as connection:
-                _truncate_log(connection, min(patience_seconds, BUSY_TIMEOUT_SECONDS))
-        else:
-            # Ours alone: the server's catalogues hold no text, and are most of the work.
-            ours = [table.name for table in Base.metadata.sorted_tables]
-            with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                words = connection.scalar(sa.text("SELECT to_regclass('message_words')::text"))
-                connection.execute(sa.text(f"VACUUM {', '.join([*ours, *([words] if words else [])])}"))
+    def _rewrite(self, patience_seconds: float, most_bytes: int | None) -> None:
+        with self.engine.connect().execution_options(no_transaction=True) as connection:
+            pages, size = (connection.scalar(sa.text(f"PRAGMA {name}")) or 0 for name in ("page_count", "page_size"))
+            if most_bytes is not None and pages * size > most_bytes:
+                raise Transient(f"The database has {pages * size} bytes; the loop writes it anew within minutes.")
+            # Ours among the threads here, as for any writer: SQLite lets those that wait sleep, and some for seconds.
+            if self._turn is not None and not self._turn.acquire(timeout=patience_seconds):
+                raise Transient("Another writer of this process holds the database; try again.")
+            try:
+                _impatiently(connection, patience_seconds, "VACUUM")
+            finally:
+                if self._turn is not None:
+                    self._turn.release()
+            if _impatiently(connection, patience_seconds, "PRAGMA wal_checkpoint(TRUNCATE)").one()[0]:
+                raise Transient("A reader holds the write-ahead log, so deleted text is still in it; try again.")
+
+    def _vacuum(self) -> None:
+        # Ours alone: the server's catalogues hold no text, and are most of the work.
+        ours = [table.name for table in Base.metadata.sorted_tables]
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            words = connection.scalar(sa.text("SELECT to_regclass('message_words')::text"))
+            connection.execute(sa.text(f"VACUUM {', '.join([*ours, *([words] if words else [])])}"))
 
     def dispose(self) -> None:
         """Close this process's connections."""
@@ -106,14 +123,13 @@ def _brief(error: DBAPIError) -> str:
     return str(error.orig).splitlines()[0][:200]
 
 
-def _truncate_log(connection: Connection, patience_seconds: float) -> None:
+def _impatiently(connection: Connection, patience_seconds: float, statement: str) -> sa.CursorResult[Any]:
+    """Carry out a statement of SQLite that waits no longer than this for others."""
     try:
         connection.execute(sa.text(f"PRAGMA busy_timeout={int(patience_seconds * 1000)}"))
-        busy, _, _ = connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+        return connection.execute(sa.text(statement))
     finally:
         connection.execute(sa.text(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}"))
-    if busy:
-        raise Transient("A reader holds the write-ahead log, so deleted text is still in it; try again.")
 
 
 def _sqlite_engine(url: str, pool_size: int) -> Engine:

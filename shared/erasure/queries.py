@@ -1,18 +1,26 @@
-"""Counts of what an erasure leaves in stores that belong to no single room."""
+"""Counts over several stores: what an erasure leaves, what a purge of memories does not reach, who the users are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Select, func, or_, select, union
 from sqlalchemy.orm import Session
 
 from shared.apps.models import IdempotencyKey
 from shared.contracts.jobs import Track
 from shared.conversations.models import Conversation, Message
-from shared.conversations.queries import count_answers
+from shared.conversations.queries import count_answers, keys_of
 from shared.db.counting import count
+from shared.facts.models import Fact, FactState
+from shared.facts.queries import count_standing
+from shared.memories.models import Memory
 from shared.outbox.models import OPEN, Job
+from shared.profiles.models import Consent, Profile
+from shared.subjects import NOBODY
+from shared.summaries.queries import count_of_app
 
 
 def count_idempotency_keys(session: Session, app_id: str) -> int:
@@ -21,24 +29,89 @@ def count_idempotency_keys(session: Session, app_id: str) -> int:
     return count(session, query.where(IdempotencyKey.app_id == app_id))
 
 
-def count_unfinished_jobs(session: Session, app_id: str, tracks: Collection[Track]) -> int:
-    """Return how many jobs of an app on some tracks could still write."""
+def count_unfinished_jobs(
+    session: Session, app_id: str, tracks: Collection[Track], conversations: Select[int] | None = None
+) -> int:
+    """Return how many jobs of an app on some tracks, or only those about some conversations, could still write."""
     query = select(func.count()).select_from(Job)
-    return count(session, query.where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks)))
+    query = query.where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks))
+    return count(session, query if conversations is None else query.where(Job.conversation_key.in_(conversations)))
 
 
-def rows_of_app(session: Session, app_id: str) -> dict[str, int]:
-    """Return how many conversations, messages and answers of the loop's an app has."""
-    conversations = select(func.count()).select_from(Conversation).where(Conversation.app_id == app_id)
-    messages = select(func.count()).select_from(Message).where(Message.app_id == app_id)
+def rows_of_app(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
+    """Return how many conversations, messages and answers of the loop's an app has, or one of its users."""
+    mine = keys_of(app_id, user_id)
+    conversations = select(func.count()).select_from(mine.subquery())
+    return {"conversations": count(session, conversations), **rows_of_conversations(session, app_id, mine)}
+
+
+def rows_of_conversations(session: Session, app_id: str, keys: Select[int]) -> dict[str, int]:
+    """Return how many messages and answers of the loop's some conversations have."""
+    messages = select(func.count()).select_from(Message).where(Message.conversation_key.in_(keys))
+    return {"messages": count(session, messages), "answers": count_answers(session, app_id, keys)}
+
+
+def still_remembered(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
+    """Return what an app, or one of its users, is remembered by when no memory is left."""
+    mine = keys_of(app_id, user_id)
     return {
-        "conversations": count(session, conversations),
-        "messages": count(session, messages),
-        "answers": count_answers(session, app_id),
+        "facts": count_standing(session, app_id, user_id),
+        "messages": rows_of_conversations(session, app_id, mine)["messages"],
+        "summaries": count_of_app(session, app_id, mine),
     }
 
 
-def rows_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
-    """Return how many messages and answers of the loop's one conversation has."""
-    messages = select(func.count()).select_from(Message).where(Message.conversation_key == conversation_key)
-    return {"messages": count(session, messages), "answers": count_answers(session, app_id, conversation_key)}
+@dataclass(frozen=True)
+class UserCounts:
+    """One user of an app, and how much there is of them."""
+
+    user_id: str
+    conversations: int
+    messages: int
+    memories: int
+    facts: int
+    has_profile: bool
+    last_active_at: datetime | None
+
+
+def list_users(session: Session, app_id: str, limit: int, after: str | None = None) -> list[UserCounts]:
+    """Return the users of an app by id, those after ``after``; nobody (empty) comes first."""
+    whose = func.coalesce(Conversation.user_id, NOBODY)
+    named = union(
+        select(whose.label("user_id")).where(Conversation.app_id == app_id),
+        *(select(table.user_id).where(table.app_id == app_id) for table in (Memory, Fact, Profile, Consent)),
+    ).subquery()
+    query = select(named.c.user_id).order_by(named.c.user_id).limit(limit)
+    users = session.scalars(query if after is None else query.where(named.c.user_id > after)).all()
+    spoken = _spoken(session, app_id, users)
+    memories, facts, profiles = (
+        _by_user(session, app_id, users, table, *only)
+        for table, only in ((Memory, ()), (Fact, (Fact.state == FactState.STANDING,)), (Profile, ()))
+    )
+    return [
+        UserCounts(one, *spoken.get(one, (0, 0))[:2], memories.get(one, 0), facts.get(one, 0), one in profiles,
+                   spoken[one][2] if one in spoken else None)
+        for one in users
+    ]  # fmt: skip
+
+
+def _spoken(session: Session, app_id: str, users: Sequence[str]) -> dict[str, tuple[int, int, datetime]]:
+    """Return for each user how many conversations and messages there are, and when something happened last."""
+    whose = func.coalesce(Conversation.user_id, NOBODY)
+    of_these = [Conversation.user_id.in_([user for user in users if user])]
+    of_these += [Conversation.user_id.is_(None)] if NOBODY in users else []
+    counts = (func.count(), func.sum(Conversation.message_count), func.max(Conversation.updated_at))
+    query = select(whose, *counts).where(Conversation.app_id == app_id, or_(*of_these)).group_by(whose)
+    return {user: (number, int(messages), last) for user, number, messages, last in session.execute(query)}
+
+
+def _by_user(
+    session: Session,
+    app_id: str,
+    users: Sequence[str],
+    table: type[Memory | Fact | Profile],
+    *only: ColumnElement[bool],
+) -> dict[str, int]:
+    mine = (table.app_id == app_id, table.user_id.in_(users), *only)
+    query = select(table.user_id, func.count().label("number")).where(*mine).group_by(table.user_id)
+    return {one.user_id: one.number for one in session.execute(query)}

@@ -6,7 +6,7 @@ whoever has read up to one has missed nothing below it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +16,9 @@ from sqlalchemy.orm import Session
 from shared.db.inserting import insert_if_absent
 from shared.events import queries
 from shared.events.models import Event, EventCount, Webhook
+
+_AT_ONCE = 500
+"""Conversations whose events are deleted by one statement."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +75,13 @@ def erase_of_app(session: Session, app_id: str) -> dict[str, int]:
     }
 
 
-def erase_of_conversation(session: Session, app_id: str, conversation_id: str) -> int:
-    """Delete the events of a conversation; return how many."""
-    mine = (Event.app_id == app_id, Event.conversation_id == conversation_id)
-    return _deleted(session, delete(Event).where(*mine))
+def erase_of_conversations(session: Session, app_id: str, names: Collection[str]) -> int:
+    """Delete the events of some conversations of an app, by their ids; return how many."""
+    ordered, deleted = sorted(names), 0
+    for start in range(0, len(ordered), _AT_ONCE):
+        some = Event.conversation_id.in_(ordered[start : start + _AT_ONCE])
+        deleted += _deleted(session, delete(Event).where(Event.app_id == app_id, some))
+    return deleted
 
 
 def _count(session: Session) -> EventCount:

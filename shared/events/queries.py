@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -92,11 +92,11 @@ def older_rows(session: Session, than: datetime, limit: int) -> Sequence[tuple[i
     ]
 
 
-def count_events(session: Session, app_id: str, conversation_id: str | None = None) -> int:
-    """Return how many events of an app, or of one of its conversations, are kept."""
+def count_events(session: Session, app_id: str, names: Collection[str] | None = None) -> int:
+    """Return how many events of an app, or of some of its conversations (by their ids), are kept."""
     query = select(func.count()).select_from(Event).where(Event.app_id == app_id)
-    if conversation_id is not None:
-        query = query.where(Event.conversation_id == conversation_id)
+    if names is not None:
+        query = query.where(Event.conversation_id.in_(names))
     return session.scalar(query) or 0
 
 

@@ -199,6 +199,7 @@ class FactChange(Base):
     __tablename__ = "fact_history"
     __table_args__ = (
         Index("ix_fact_history_app_id_change_id", "app_id", "change_id"),
+        Index("ix_fact_history_app_id_user_id", "app_id", "user_id"),
         {"sqlite_autoincrement": True},
     )
 

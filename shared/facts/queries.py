@@ -302,6 +302,12 @@ def count_facts(session: Session, app_id: str, user_id: str | None = None) -> in
     return count(session, select(func.count()).select_from(Fact).where(*within(Fact, app_id, user_id)))
 
 
+def count_standing(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many facts of an app, or of one of its users, stand."""
+    mine = within(Fact, app_id, user_id)
+    return count(session, select(func.count()).select_from(Fact).where(*mine, _STANDS))
+
+
 def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:
     """Return how many places the facts of an app, or of one of its users, were said in."""
     query = select(func.count()).select_from(FactSource).join(Fact, Fact.fact_id == FactSource.fact_id)
@@ -312,6 +318,16 @@ def count_changes_with_text(session: Session, app_id: str, user_id: str | None =
     """Return how many changes of an app's facts, or of those of one of its users, still hold text."""
     mine = within(FactChange, app_id, user_id)
     return count(session, select(func.count()).select_from(FactChange).where(*mine, _HAS_TEXT))
+
+
+def held_by_others(session: Session, subject: Subject, conversations: Collection[int]) -> set[int]:
+    """Return which of a subject's conversations are sources of facts of others, or held by the history of such."""
+    sources = select(FactSource.conversation_key).join(Fact, Fact.fact_id == FactSource.fact_id)
+    others = (Fact.app_id == subject.app_id, Fact.user_id != subject.user_id, FactSource.conversation_key.is_not(None))
+    told = select(FactChange.source_keys).where(FactChange.app_id == subject.app_id, _HAS_TEXT)
+    held = {key for key in session.scalars(sources.where(*others)) if key is not None}
+    told = told.where(FactChange.user_id != subject.user_id)
+    return held.union(*session.scalars(told)).intersection(conversations)
 
 
 def count_left(session: Session, fact_ids: Sequence[int]) -> dict[str, int]:

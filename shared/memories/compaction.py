@@ -1,7 +1,8 @@
-"""The rules by which an app's memories come back to the cap; pure functions of values.
+"""The rules by which a subject's memories come back to the cap; pure functions of values.
 
 A decision names one memory to delete, or one to rewrite so that it takes in another. What the agent proposes is
-checked here; what is refused is replaced by oldest-goes. Source: seed 003, decisions "Memories".
+checked here; what is refused is replaced by oldest-goes. Where a person writes or restores a memory, the least valuable
+goes. Source: seed 003, decisions "Memories".
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from shared.wording import shorten
 
 LONGEST_REASON = 500
 """Characters of an agent's reason that are kept; an archive takes no longer ones either."""
+OLDEST_GOES, LEAST_GOES = "rule:oldest_goes", "rule:least_goes"
+RULES = (OLDEST_GOES, LEAST_GOES)
+"""Who made room, where no agent chose: as it stands in the history."""
 NEW = 0
 """The id of the memory that has no place yet; real ids start at 1."""
 
@@ -32,6 +36,8 @@ class Outcome(StrEnum):
     DELETED = "deleted"
     MERGED = "merged"
     OLDEST_WENT = "oldest_went"
+    LEAST_WENT = "least_went"
+    """The least valuable gave its place to what a person wrote or restored."""
     NEW_GAVE_WAY = "new_gave_way"
 
 
@@ -41,7 +47,8 @@ class Candidate:
 
     id: int
     content: str
-    created_at: datetime
+    updated_at: datetime
+    """When the newest of what it holds was said."""
     importance: int = 5
     tags: tuple[str, ...] = ()
     pinned: bool = False
@@ -69,8 +76,8 @@ class Room:
     reason: str
     rewritten_id: int | None = None
     content: str | None = None
-    proposed: bool = False
-    """Whether an agent chose it; otherwise the rule did."""
+    rule: str | None = None
+    """The rule that chose it; None where an agent did."""
 
 
 def refusal(decision: Decision, existing: Sequence[Candidate], limit: int) -> str | None:
@@ -78,7 +85,7 @@ def refusal(decision: Decision, existing: Sequence[Candidate], limit: int) -> st
     places = {memory.id: memory for memory in existing}
     touched = (decision.target_id,) if decision.action is Action.DELETE else (decision.target_id, decision.absorbed_id)
     if any(i != NEW and i not in places for i in touched):
-        return "it names a memory that is not this app's"
+        return "it names a memory that is not this subject's"
     if any(i != NEW and places[i].pinned for i in touched):
         return "it touches a pinned memory"
     return _refuse_edit(decision, limit) if decision.action is Action.EDIT else None
@@ -100,15 +107,30 @@ def carry_out(decision: Decision) -> Room:
     """Turn an accepted decision into the room it makes; a reason that goes on and on is cut."""
     reason = shorten(decision.reason, LONGEST_REASON)
     if decision.action is Action.EDIT:
-        return Room(Outcome.MERGED, decision.absorbed_id, reason, decision.target_id, decision.new_content, True)
+        return Room(Outcome.MERGED, decision.absorbed_id, reason, decision.target_id, decision.new_content)
     outcome = Outcome.NEW_GAVE_WAY if decision.target_id == NEW else Outcome.DELETED
-    return Room(outcome, decision.target_id, reason, proposed=True)
+    return Room(outcome, decision.target_id, reason)
 
 
 def oldest_goes(existing: Sequence[Candidate], why: str) -> Room:
-    """Make room without a model: the oldest unpinned memory goes, or the new one when every place is pinned."""
+    """Make room without a model: the oldest unpinned memory goes, or the new one when every place is pinned.
+
+    Oldest is what took in nothing new for longest. Source: decisions, "What is handed back".
+    """
     free = [memory for memory in existing if not memory.pinned]
     if not free:
-        return Room(Outcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}")
-    oldest = min(free, key=lambda memory: (memory.created_at, memory.id))
-    return Room(Outcome.OLDEST_WENT, oldest.id, why)
+        return Room(Outcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=OLDEST_GOES)
+    oldest = min(free, key=lambda memory: (memory.updated_at, memory.id))
+    return Room(Outcome.OLDEST_WENT, oldest.id, why, rule=OLDEST_GOES)
+
+
+def least_goes(existing: Sequence[Candidate], why: str) -> Room:
+    """Make room for what a person wrote: of the unpinned memories the least important goes, of equals the oldest.
+
+    Never the one that changed last, where there is another: it may be what was written a moment ago.
+    """
+    free = sorted((memory for memory in existing if not memory.pinned), key=lambda one: (one.updated_at, one.id))
+    if not free:
+        return Room(Outcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=LEAST_GOES)
+    least = min(free[:-1] or free, key=lambda memory: memory.importance)
+    return Room(Outcome.LEAST_WENT, least.id, f"{why}; it mattered least ({least.importance} of 10)", rule=LEAST_GOES)

@@ -5,36 +5,37 @@ What else of an app is erased with them, and the receipt, are left to ``shared.e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from sqlalchemy import ColumnElement, delete, update
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from shared.causes import ERASED, Cause
 from shared.db.counting import rows_changed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
-from shared.memories.history import OLDEST_GOES, looks_in, sources, sources_in
+from shared.memories.compaction import RULES
+from shared.memories.history import looks_in, sources_in, updated_in
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.memories.writing import remove, rewrite
+from shared.subjects import Subject
 
 _CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
 """What an agent may have chosen, and given its reason for."""
-_WORDLESS = (OLDEST_GOES, EXTRACTIVE, "admin")
+_WORDLESS = (*RULES, EXTRACTIVE, "admin")
 """Actors whose reasons are words of ours."""
 
 
-def forget_all(session: Session, app_id: str) -> dict[str, int]:
-    """Remove all memories of a locked app with the text of their history; return how much of what."""
-    mine = queries.ids_of_standing(session, app_id)
+def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
+    """Remove all memories of a locked app, or one user's, with the text of their history; return how much of what."""
+    made = select(Origin.memory_id).where(Origin.app_id == app_id)
+    made = made if user_id is None else made.where(Origin.user_id == user_id)
+    changes = update(Change).where(Change.memory_id.in_(made))
     return {
-        "memorySources": rows_changed(session, delete(MemorySource).where(MemorySource.memory_id.in_(mine))),
-        "memories": rows_changed(session, delete(Memory).where(Memory.app_id == app_id)),
+        "memorySources": rows_changed(session, delete(MemorySource).where(MemorySource.memory_id.in_(made))),
+        "memories": rows_changed(session, delete(Memory).where(Memory.memory_id.in_(made))),
         "memoryHistory": rows_changed(
-            session,
-            update(Change)
-            .where(Change.app_id == app_id)
-            .values(before=None, after=None, reason=ERASED, standing={}, source_keys=[]),
+            session, changes.values(before=None, after=None, reason=ERASED, standing={}, source_keys=[])
         ),
     }
 
@@ -44,7 +45,7 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
 
     A memory that also holds another conversation's words goes back to its last text without this one's.
     """
-    erased = {"memories": _withdraw(session, app_id, conversation_key, cause)}
+    erased = {"memories": _withdraw(session, conversation_key, cause)}
     erased["memoryHistory"] = _forget_changes(session, app_id, conversation_key)
     part_from(session, Origin.conversation_key == conversation_key)
     return erased
@@ -59,17 +60,26 @@ def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, i
     return {"memories": 1, "memoryHistory": len(history)}
 
 
+def held_by_others(session: Session, subject: Subject, conversations: Collection[int]) -> set[int]:
+    """Return which of a subject's conversations are held by memories of others, or by the history of such."""
+    others = (Origin.app_id == subject.app_id, Origin.user_id != subject.user_id)
+    sources = select(MemorySource.conversation_key).join(Origin, Origin.memory_id == MemorySource.memory_id)
+    told = select(Change.source_keys).join(Origin, Origin.memory_id == Change.memory_id)
+    held = set(session.scalars(sources.where(*others)))
+    return held.union(*session.scalars(told.where(queries.HAS_TEXT, *others))).intersection(conversations)
+
+
 def part_from(session: Session, origins: ColumnElement[bool]) -> None:
     """Let origins forget which conversation they came from."""
     session.execute(update(Origin).where(origins).values(conversation_key=None))
 
 
-def left_of_app(session: Session, app_id: str) -> dict[str, int]:
-    """Count, store by store, what is left of an app's memories."""
+def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
+    """Count, store by store, what is left of the memories of an app, or of one of its users."""
     return {
-        "memories": queries.count_standing(session, app_id),
-        "memoryHistory": queries.count_changes_with_text(session, app_id),
-        "memorySources": queries.count_sources(session, app_id),
+        "memories": queries.count_standing(session, app_id, user_id),
+        "memoryHistory": queries.count_changes_with_text(session, app_id, user_id),
+        "memorySources": queries.count_sources(session, app_id, user_id),
     }
 
 
@@ -93,8 +103,8 @@ def _forget_reasons(session: Session, app_id: str, derived: Sequence[Change]) ->
                 change.reason = ERASED
 
 
-def _withdraw(session: Session, app_id: str, conversation_key: int, cause: Cause) -> int:
-    touched = [m for m in queries.standing(session, app_id) if conversation_key in sources(session, m.memory_id)]
+def _withdraw(session: Session, conversation_key: int, cause: Cause) -> int:
+    touched = queries.drawn_from(session, conversation_key)
     for memory in touched:
         former = _last_without(queries.history_of(session, memory.memory_id), conversation_key)
         if former is None or former.before is None:
@@ -104,6 +114,8 @@ def _withdraw(session: Session, app_id: str, conversation_key: int, cause: Cause
             # A merge joins tags too; those of then are the last that owe nothing to the conversation.
             looks = looks_in(former.standing)
             memory.importance, memory.tags = looks["importance"], looks["tags"]
+            # Without the newer words it is as old as it was, in the order of memories and for oldest-goes.
+            memory.updated_at = updated_in(former.standing) or memory.updated_at
     return len(touched)
 
 

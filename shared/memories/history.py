@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -12,9 +13,6 @@ from shared.contracts.events import EventKind
 from shared.events.recording import record as record_event
 from shared.memories import queries
 from shared.memories.models import Change, ChangeKind, Memory, Origin
-
-OLDEST_GOES = "rule:oldest_goes"
-
 
 Sources = dict[int, list[str]]
 """Conversation key -> the message ids that were used."""
@@ -32,6 +30,7 @@ def as_standing(memory: Memory, origins: Sources) -> dict[str, Any]:
         "tags": list(memory.tags),
         "pinned": memory.pinned,
         "agent": memory.agent,
+        "updated_at": memory.updated_at.isoformat(),
         "sources": {str(key): ids for key, ids in origins.items()},
     }
 
@@ -39,6 +38,11 @@ def as_standing(memory: Memory, origins: Sources) -> dict[str, Any]:
 def looks_in(standing: dict[str, Any]) -> dict[str, Any]:
     """Return the importance, tags, pin and agent kept by ``as_standing``."""
     return {name: standing[name] for name in ("importance", "tags", "pinned", "agent")}
+
+
+def updated_in(standing: dict[str, Any]) -> datetime | None:
+    """Return when it had been updated last, as kept by ``as_standing``; None in what an archive brought."""
+    return datetime.fromisoformat(standing["updated_at"]) if "updated_at" in standing else None
 
 
 def sources_in(standing: dict[str, Any]) -> Sources:

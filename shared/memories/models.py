@@ -15,7 +15,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
-from shared.subjects import NOBODY
+from shared.subjects import NOBODY, Subject
 
 SLOTS = 10
 """Places a subject has at the very most, whatever the settings say."""
@@ -67,6 +67,11 @@ class Memory(Base):
     """When its conversation was held."""
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
     """When the newest of what it holds was said, or a person last changed it: memories are in this order."""
+
+    @property
+    def subject(self) -> Subject:
+        """Whose it is."""
+        return Subject(self.app_id, self.user_id)
 
 
 class MemorySource(Base):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
@@ -13,14 +14,34 @@ from shared.db.counting import count
 from shared.errors import NotFound
 from shared.memories.compaction import Candidate
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
+from shared.subjects import Subject
 
-_HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))
-NEWEST_FIRST = (Memory.created_at.desc(), Memory.memory_id.desc())
+HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))
+"""Whether a change still holds text."""
+NEWEST_FIRST = (Memory.updated_at.desc(), Memory.memory_id.desc())
+"""Last updated first. Source: seed 003."""
 
 
-def standing(session: Session, app_id: str) -> Sequence[Memory]:
-    """Return an app's memories, newest first; equal times are ordered by id."""
-    return session.scalars(select(Memory).where(Memory.app_id == app_id).order_by(*NEWEST_FIRST)).all()
+def standing(session: Session, subject: Subject) -> Sequence[Memory]:
+    """Return a subject's memories, newest first; equal times are ordered by id."""
+    return session.scalars(select(Memory).where(*is_of(subject)).order_by(*NEWEST_FIRST)).all()
+
+
+def list_memories(
+    session: Session, app_id: str, user_id: str | None, limit: int, after: tuple[datetime, int] | None = None
+) -> Sequence[Memory]:
+    """Return the memories of one user, or all of an app's (None), newest first; ``after``: where to go on below."""
+    query = select(Memory).where(Memory.app_id == app_id).order_by(*NEWEST_FIRST).limit(limit)
+    if user_id is not None:
+        query = query.where(Memory.user_id == user_id)
+    if after is not None:
+        query = query.where(tuple_(Memory.updated_at, Memory.memory_id) < tuple_(*after))
+    return session.scalars(query).all()
+
+
+def is_of(subject: Subject) -> tuple[ColumnElement[bool], ...]:
+    """Say of many memories that they are a subject's."""
+    return (Memory.app_id == subject.app_id, Memory.user_id == subject.user_id)
 
 
 def get_memory(session: Session, app_id: str, memory_id: int) -> Memory:
@@ -52,9 +73,10 @@ def origins_of(session: Session, memory_ids: Sequence[int]) -> dict[int, Origin]
     return {o.memory_id: o for o in session.scalars(select(Origin).where(Origin.memory_id.in_(memory_ids)))}
 
 
-def origins_of_app(session: Session, app_id: str) -> Sequence[Origin]:
-    """Return the making of every memory an app ever had, oldest first."""
-    return session.scalars(select(Origin).where(Origin.app_id == app_id).order_by(Origin.memory_id)).all()
+def origins_of_app(session: Session, app_id: str, user_id: str | None = None) -> Sequence[Origin]:
+    """Return the making of every memory an app, or one of its users, ever had, oldest first."""
+    query = select(Origin).where(Origin.app_id == app_id).order_by(Origin.memory_id)
+    return session.scalars(query if user_id is None else query.where(Origin.user_id == user_id)).all()
 
 
 def sources_of(session: Session, memory_id: int) -> Sequence[MemorySource]:
@@ -88,15 +110,23 @@ def latest_change(session: Session, memory_id: int, kinds: Sequence[ChangeKind])
     return session.scalar(query.order_by(Change.change_id.desc()).limit(1))
 
 
-def changes_of_app(session: Session, app_id: str, limit: int, before: int | None = None) -> Sequence[Change]:
-    """Return what happened to an app's memories, newest first; ``before`` is the change id to go on below."""
+def changes_of_app(
+    session: Session, app_id: str, limit: int, before: int | None = None, user_id: str | None = None
+) -> Sequence[Change]:
+    """Return what happened to an app's memories, newest first; ``before`` is the change id to go on below.
+
+    ``user_id``: only to this user's.
+    """
     query = select(Change).where(Change.app_id == app_id).order_by(Change.change_id.desc()).limit(limit)
+    if user_id is not None:
+        query = query.where(Change.memory_id.in_(_made_of(app_id, user_id)))
     return session.scalars(query if before is None else query.where(Change.change_id < before)).all()
 
 
-def count_standing(session: Session, app_id: str) -> int:
-    """Return how many memories an app has."""
-    return session.scalar(select(func.count()).select_from(Memory).where(Memory.app_id == app_id)) or 0
+def count_standing(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many memories an app has, or one of its users."""
+    query = select(func.count()).select_from(Memory).where(Memory.app_id == app_id)
+    return count(session, query if user_id is None else query.where(Memory.user_id == user_id))
 
 
 def count_all(session: Session) -> int:
@@ -113,19 +143,25 @@ def count_remembering(session: Session) -> int:
 def candidates(memories: Sequence[Memory]) -> tuple[Candidate, ...]:
     """Return memories as compaction sees them, oldest first."""
     return tuple(
-        Candidate(m.memory_id, m.content, m.created_at, m.importance, tuple(m.tags), m.pinned)
+        Candidate(m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned)
         for m in reversed(memories)
     )
 
 
-def ids_of_standing(session: Session, app_id: str) -> Sequence[int]:
-    """Return the ids of an app's memories."""
-    return session.scalars(select(Memory.memory_id).where(Memory.app_id == app_id)).all()
+def drawn_from(session: Session, conversation_key: int) -> Sequence[Memory]:
+    """Return the memories in which a conversation's words stand."""
+    query = select(Memory).join(MemorySource, MemorySource.memory_id == Memory.memory_id)
+    return session.scalars(query.where(MemorySource.conversation_key == conversation_key).order_by(*NEWEST_FIRST)).all()
 
 
 def changes_with_text(session: Session, app_id: str) -> Sequence[Change]:
     """Return the changes of an app that still hold text."""
-    return session.scalars(select(Change).where(Change.app_id == app_id, _HAS_TEXT)).all()
+    return session.scalars(select(Change).where(Change.app_id == app_id, HAS_TEXT)).all()
+
+
+def _made_of(app_id: str, user_id: str) -> Select[int]:
+    """Select the ids of all memories that were ever made of a user."""
+    return select(Origin.memory_id).where(Origin.app_id == app_id, Origin.user_id == user_id)
 
 
 def holds_text(change: Change) -> bool:
@@ -139,15 +175,17 @@ def changes_since(session: Session, app_id: str, since: int, kinds: Sequence[Cha
     return session.scalars(query.order_by(Change.change_id)).all()
 
 
-def count_changes_with_text(session: Session, app_id: str) -> int:
-    """Return how many changes of an app still hold text."""
-    return count(session, select(func.count()).select_from(Change).where(Change.app_id == app_id, _HAS_TEXT))
+def count_changes_with_text(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many changes of an app, or of one user's memories, still hold text."""
+    query = select(func.count()).select_from(Change).where(Change.app_id == app_id, HAS_TEXT)
+    return count(session, query if user_id is None else query.where(Change.memory_id.in_(_made_of(app_id, user_id))))
 
 
-def count_sources(session: Session, app_id: str) -> int:
-    """Return how many links from memories to conversations an app has."""
+def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:
+    """Return how many links from memories to conversations an app has, or one of its users."""
     query = select(func.count()).select_from(MemorySource).join(Origin, Origin.memory_id == MemorySource.memory_id)
-    return count(session, query.where(Origin.app_id == app_id))
+    query = query.where(Origin.app_id == app_id)
+    return count(session, query if user_id is None else query.where(Origin.user_id == user_id))
 
 
 def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:

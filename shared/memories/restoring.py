@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from shared.causes import Cause
 from shared.errors import Conflict, NotFound
 from shared.memories import queries
+from shared.memories.compaction import least_goes
 from shared.memories.history import Texts, looks_in, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory
 from shared.memories.writing import Placed, give_place, rewrite
@@ -20,7 +21,7 @@ def restore(
 ) -> Placed:
     """Undo the latest change of a memory, or the one named, in an app that the caller has locked.
 
-    A memory that no longer stands gets a place; at the cap the oldest goes for it.
+    A memory that no longer stands gets a place; at the cap the least valuable goes for it.
     Raises: NotFound, Conflict when there is nothing to take back or its text was erased.
     """
     origin = queries.get_origin(session, app_id, memory_id)
@@ -31,12 +32,12 @@ def restore(
     if present is not None:
         return _put_back_words(session, present, change, cause)
     memory = Memory(
-        memory_id=memory_id, app_id=app_id, content=change.before, version=1, created_at=origin.created_at,
-        updated_at=cause.at, **looks_in(change.standing),
+        memory_id=memory_id, app_id=app_id, user_id=origin.user_id, content=change.before, version=1, 
+        created_at=origin.created_at, updated_at=cause.at, **looks_in(change.standing),
     )  # fmt: skip
     origins = sources_in(change.standing)
     record(session, memory, ChangeKind.RESTORED, Texts(after=change.before), cause, origins)
-    return give_place(session, memory, origins, cause, cap)
+    return give_place(session, memory, origins, cause, cap, rule=least_goes)
 
 
 def _put_back_words(session: Session, memory: Memory, change: Change, cause: Cause) -> Placed:

@@ -1,12 +1,12 @@
 """Writing memories: a new one is placed, and room is made for it, in one transaction of a locked app.
 
-Nothing here decides what should go; it carries out a ``Room`` that was thought out before, and falls back to
-oldest-goes where none is given or a lowered cap asks for more room than one decision makes.
+Nothing here decides what should go; it carries out a ``Room`` that was thought out before, and falls back to a rule
+where none is given or a lowered cap asks for more room than one decision makes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,9 +14,10 @@ from sqlalchemy.orm import Session
 
 from shared.causes import Cause
 from shared.memories import queries
-from shared.memories.compaction import NEW, Room, oldest_goes
-from shared.memories.history import OLDEST_GOES, Sources, Texts, record, sources
+from shared.memories.compaction import NEW, Candidate, Room, oldest_goes
+from shared.memories.history import Sources, Texts, record, sources
 from shared.memories.models import SLOTS, ChangeKind, Memory, MemorySource, Origin
+from shared.subjects import Subject
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class NewMemory:
     conversation_id: str | None = None
     message_ids: tuple[str, ...] = ()
     created_at: datetime | None = None
+    """When its conversation was held; None for now."""
 
     @property
     def sources(self) -> Sources:
@@ -59,23 +61,41 @@ class Edit:
     pinned: bool | None = None
 
 
-def place(session: Session, app_id: str, new: NewMemory, cause: Cause, cap: int, room: Room | None = None) -> Placed:
-    """Make a memory and give it a place in an app that the caller has locked.
+Rule = Callable[[Sequence[Candidate], str], Room]
+"""Chooses what goes, where no agent did; the second value says why anything has to."""
 
-    ``room`` is used when the app is at its cap; without one the oldest goes.
+
+def place(
+    session: Session,
+    subject: Subject,
+    new: NewMemory,
+    cause: Cause,
+    cap: int,
+    room: Room | None = None,
+    rule: Rule = oldest_goes,
+) -> Placed:
+    """Make a memory of a subject and give it a place; the caller has locked the app.
+
+    ``room`` is used when the subject is at its cap; without one the ``rule`` chooses.
     """
-    memory = _make(session, app_id, new, cause)
+    memory = _make(session, subject, new, cause)
     record(session, memory, ChangeKind.CREATED, Texts(after=new.content), cause, new.sources)
-    return give_place(session, memory, new.sources, cause, cap, room)
+    return give_place(session, memory, new.sources, cause, cap, room, rule)
 
 
 def give_place(
-    session: Session, memory: Memory, origins: Sources, cause: Cause, cap: int, room: Room | None = None
+    session: Session,
+    memory: Memory,
+    origins: Sources,
+    cause: Cause,
+    cap: int,
+    room: Room | None = None,
+    rule: Rule = oldest_goes,
 ) -> Placed:
     """Give a place to a memory that has none, making as much room as the cap asks for."""
     rooms: list[Room] = []
-    while len(present := queries.standing(session, memory.app_id)) >= cap:
-        chosen = room if room is not None and not rooms else _oldest(present, cap)
+    while len(present := queries.standing(session, memory.subject)) >= cap:
+        chosen = room if room is not None and not rooms else rule(queries.candidates(present), _at_cap(cap))
         rooms.append(chosen)
         _make_room(session, {m.memory_id: m for m in present}, memory, origins, chosen, cause)
         if chosen.removed_id == NEW:
@@ -109,14 +129,15 @@ def rewrite(session: Session, memory: Memory, content: str, origins: Sources, ca
     kept = sources(session, memory.memory_id)
     record(session, memory, kind, Texts(memory.content, content), cause, kept, joined=origins)
     memory.content, memory.agent = content, cause.actor
-    _touch(memory, cause.at)
+    _touch(memory, memory.updated_at if kind is ChangeKind.MERGED else cause.at)
     _set_sources(session, memory.memory_id, origins)
 
 
-def _make(session: Session, app_id: str, new: NewMemory, cause: Cause) -> Memory:
+def _make(session: Session, subject: Subject, new: NewMemory, cause: Cause) -> Memory:
     born = new.created_at or cause.at
     origin = Origin(
-        app_id=app_id,
+        app_id=subject.app_id,
+        user_id=subject.user_id,
         conversation_key=new.conversation_key,
         conversation_id=new.conversation_id,
         epoch=new.epoch,
@@ -127,7 +148,8 @@ def _make(session: Session, app_id: str, new: NewMemory, cause: Cause) -> Memory
     session.flush()
     return Memory(
         memory_id=origin.memory_id,
-        app_id=app_id,
+        app_id=subject.app_id,
+        user_id=subject.user_id,
         content=new.content,
         importance=new.importance,
         tags=list(new.tags),
@@ -135,7 +157,7 @@ def _make(session: Session, app_id: str, new: NewMemory, cause: Cause) -> Memory
         agent=new.agent,
         version=1,
         created_at=born,
-        updated_at=cause.at,
+        updated_at=born,
     )
 
 
@@ -155,15 +177,14 @@ def _set_sources(session: Session, memory_id: int, origins: Sources) -> None:
     session.flush()
 
 
-def _oldest(present: Sequence[Memory], cap: int) -> Room:
-    return oldest_goes(queries.candidates(present), f"the app is at its cap of {cap} memories")
+def _at_cap(cap: int) -> str:
+    return f"all {cap} places were taken"
 
 
 def _make_room(
     session: Session, present: dict[int, Memory], new: Memory, origins: Sources, room: Room, cause: Cause
 ) -> None:
-    by_rule = not room.proposed
-    cause = cause.by(OLDEST_GOES if by_rule else cause.actor, room.reason)
+    cause = cause.by(room.rule or cause.actor, room.reason)
     if room.rewritten_id is not None and room.content is not None:
         _merge(session, present, new, origins, room, cause)
     elif room.removed_id == NEW:
@@ -185,6 +206,8 @@ def _merge(
     own = sources(session, target.memory_id)
     joined = {key: [*own.get(key, []), *taken_in.get(key, [])] for key in own | taken_in}
     rewrite(session, target, room.content or target.content, joined, cause, ChangeKind.MERGED)
+    # What takes in something new counts as new, in the order of memories and for oldest-goes.
+    target.updated_at = max(target.updated_at, absorbed.updated_at)
     target.importance = max(target.importance, absorbed.importance)
     target.tags = list(dict.fromkeys([*target.tags, *absorbed.tags]))[:20]
 

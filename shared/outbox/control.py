@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
+from sqlalchemy import Select, update
 from sqlalchemy.orm import Session
 
 from shared.contracts.jobs import Track
 from shared.errors import Conflict, NotFound
 from shared.outbox import queries
 from shared.outbox.lanes import refresh
-from shared.outbox.models import OPEN, Job, JobState
+from shared.outbox.models import FINISHED, OPEN, Job, JobState
 from shared.outbox.ownership import abandon
+
+NEVER = -1
+"""The epoch of a job that may not be replayed; those of apps count from 0."""
 
 
 def cancel(session: Session, job_id: str, actor: str, now: datetime) -> Job:
@@ -48,12 +52,23 @@ def _run_again(session: Session, job: Job, now: datetime) -> Job:
 
 
 def abandon_all(
-    session: Session, app_id: str, reason: str, now: datetime, tracks: Collection[Track] = tuple(Track)
+    session: Session,
+    app_id: str,
+    reason: str,
+    now: datetime,
+    tracks: Collection[Track] = tuple(Track),
+    conversations: Select[int] | None = None,
 ) -> Sequence[Job]:
-    """Cancel every unfinished job of an app on some tracks; return them."""
-    jobs = queries.lock_open_of_app(session, app_id, tracks)
+    """Cancel every unfinished job of an app on some tracks, or only those about some conversations; return them."""
+    jobs = queries.lock_open_of_app(session, app_id, tracks, conversations)
     abandon(session, jobs, reason, now)
     return jobs
+
+
+def forbid_replays(session: Session, conversations: Select[int]) -> None:
+    """Let no ended job about some conversations be replayed: what it would write was purged."""
+    ended = (Job.conversation_key.in_(conversations), Job.state.in_(FINISHED))
+    session.execute(update(Job).where(*ended).values(epoch=NEVER))
 
 
 def _locked(session: Session, job_id: str) -> Job:

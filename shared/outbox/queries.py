@@ -264,9 +264,13 @@ def lock_owned_by(session: Session, node: str) -> Sequence[Job]:
     return session.scalars(running.with_for_update()).all()
 
 
-def lock_open_of_app(session: Session, app_id: str, tracks: Collection[Track]) -> Sequence[Job]:
-    """Return every unfinished job of an app on some tracks, locked."""
+def lock_open_of_app(
+    session: Session, app_id: str, tracks: Collection[Track], conversations: Select[int] | None = None
+) -> Sequence[Job]:
+    """Return every unfinished job of an app on some tracks, or only those about some conversations, locked."""
     unfinished = select(Job).where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks))
+    if conversations is not None:
+        unfinished = unfinished.where(Job.conversation_key.in_(conversations))
     return session.scalars(unfinished.order_by(Job.seq).with_for_update()).all()
 
 

@@ -17,7 +17,7 @@ from shared.profiles import queries
 from shared.profiles.audit import note
 from shared.profiles.content import Content
 from shared.profiles.gate import agrees
-from shared.profiles.models import AuditEntry, AuditKind, Consent, Profile
+from shared.profiles.models import AuditKind, Consent, Profile
 
 
 def grant(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> Consent:
@@ -59,28 +59,23 @@ def forget_profile(session: Session, app_id: str, user_id: str) -> dict[str, int
     return {"profiles": rows_changed(session, delete(Profile).where(*mine))}
 
 
-def forget_all(session: Session, app_id: str) -> dict[str, int]:
-    """Remove all profiles and consents of an app, and their audit."""
+def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
+    """Remove all profiles and consents of an app, or one user's, and their audit."""
     return {
-        "profiles": rows_changed(session, delete(Profile).where(Profile.app_id == app_id)),
-        "consents": rows_changed(session, delete(Consent).where(Consent.app_id == app_id)),
-        "profileAudit": rows_changed(session, delete(AuditEntry).where(AuditEntry.app_id == app_id)),
+        store: rows_changed(session, delete(table).where(*queries.is_of(table, app_id, user_id)))
+        for store, table in queries.STORES.items()
     }
 
 
 def left_of_profile(session: Session, app_id: str, user_id: str) -> dict[str, int]:
     """Count what is left of a user's profile."""
     session.flush()
-    return {"profiles": queries.count_profiles(session, app_id, user_id)}
+    return {"profiles": queries.count_rows(session, Profile, app_id, user_id)}
 
 
-def left_of_app(session: Session, app_id: str) -> dict[str, int]:
-    """Count, store by store, what is left of an app's profiles."""
-    return {
-        "profiles": queries.count_profiles(session, app_id),
-        "consents": queries.count_consents(session, app_id),
-        "profileAudit": queries.count_audit(session, app_id),
-    }
+def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
+    """Count, store by store, what is left of the profiles of an app, or of one of its users."""
+    return {store: queries.count_rows(session, table, app_id, user_id) for store, table in queries.STORES.items()}
 
 
 def _set(

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.db.counting import count
 from shared.profiles.models import AuditEntry, Consent, Profile
 
+Table = type[Profile] | type[Consent] | type[AuditEntry]
+STORES: dict[str, Table] = {"profiles": Profile, "consents": Consent, "profileAudit": AuditEntry}
+"""What is kept of users, as receipts name it."""
 _AGREES = and_(Consent.app_id == Profile.app_id, Consent.user_id == Profile.user_id, Consent.given)
 
 
@@ -56,17 +59,12 @@ def line_since(
     return session.scalar(select(AuditEntry.key).where(*mine, *same).order_by(AuditEntry.key.desc()).limit(1))
 
 
-def count_profiles(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many profiles an app has, or one of its users."""
-    query = select(func.count()).select_from(Profile).where(Profile.app_id == app_id)
-    return count(session, query if user_id is None else query.where(Profile.user_id == user_id))
+def is_of(table: Table, app_id: str, user_id: str | None = None) -> list[ColumnElement[bool]]:
+    """Say of many rows that they are an app's, or one of its users'."""
+    mine = [table.app_id == app_id]
+    return mine if user_id is None else [*mine, table.user_id == user_id]
 
 
-def count_consents(session: Session, app_id: str) -> int:
-    """Return of how many users of an app it is known whether they agree."""
-    return count(session, select(func.count()).select_from(Consent).where(Consent.app_id == app_id))
-
-
-def count_audit(session: Session, app_id: str) -> int:
-    """Return how many lines an app's audit has."""
-    return count(session, select(func.count()).select_from(AuditEntry).where(AuditEntry.app_id == app_id))
+def count_rows(session: Session, table: Table, app_id: str, user_id: str | None = None) -> int:
+    """Return how many profiles, consents or lines of the audit an app has, or one of its users."""
+    return count(session, select(func.count()).select_from(table).where(*is_of(table, app_id, user_id)))

@@ -3,7 +3,7 @@
 Words are looked up before the query is embedded, because names of speakers are left out of what is embedded and are
 known only from what the words found. No transaction is open while the query is embedded. A part that is missing is
 named and done without. A conversation that is named is looked in first, and the rest of the app only where it has too
-few results; nothing leads out of the app.
+few results; nothing leads out of the app, nor from one user's conversations into another's.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
+from shared.apps.models import App
 from shared.apps.queries import get_app
 from shared.clock import Clock
-from shared.conversations.queries import get_conversation
+from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
 from shared.errors import Configuration, OverBudget, Transient
 from shared.indexing.places import conversation_of
@@ -29,7 +30,7 @@ from shared.retrieval.covering import Likeness
 from shared.retrieval.embedders import Embedded, Embedders
 from shared.retrieval.figures import TOP
 from shared.retrieval.filters import Filters
-from shared.retrieval.gathering import Asked, Hit, gather
+from shared.retrieval.gathering import Asked, Hit, gather, merged
 from shared.retrieval.lexical import Posting, rarity
 from shared.retrieval.matrix import Matrices, Matrix
 from shared.retrieval.models import Asker
@@ -65,9 +66,9 @@ class Wanted:
     is_elsewhere: bool = False
     """Whether that conversation is left out instead, because all of it is shown."""
     user_id: str | None = None
-    """Only conversations of this user, and those that name none."""
-    is_guarded: bool = False
-    """Whether conversations of users stay out where it is not known who asks."""
+    """Whose conversations are searched, where none is named; that one says itself whose it is."""
+    is_of_everybody: bool = False
+    """Whether, where neither is named, all of the app's are searched, and not only those that name nobody."""
     filters: Filters = field(default_factory=Filters)
     asker: Asker = Asker.SEARCH
 
@@ -83,6 +84,8 @@ class Findings:
     tuning: Tuning
     query: Embedded | None
     conversation_key: int | None
+    user_id: str | None
+    """Whose conversations were searched, as far as a user was named, by the conversation or beside it."""
     durations: dict[str, float]
     sources: dict[str, int]
 
@@ -108,6 +111,7 @@ class _Scene:
 
     tuning: Tuning
     conversation_key: int | None
+    user_id: str | None
     conversations: NDArray[np.int64] | None
     model: str | None
     dimensions: int
@@ -146,7 +150,8 @@ class Finder:
     def find(self, app_id: str, wanted: Wanted) -> Findings:
         """Search, and note how it went.
 
-        Raises: NotFound for an app that is not there or a conversation it does not have; Transient.
+        Raises: NotFound for an app that is not there or a conversation it does not have; Conflict where that is
+        another user's; Transient.
         """
         watch = Watch()
         question = read_question(wanted.text, self._clock.now())
@@ -168,6 +173,7 @@ class Finder:
             tuning=scene.tuning,
             query=query,
             conversation_key=scene.conversation_key,
+            user_id=scene.user_id,
             durations=watch.stop(),
             sources=_sources(hits, scene.conversation_key),
         )
@@ -208,22 +214,26 @@ class Finder:
         )
 
     def _scene(self, session: Session, app_id: str, wanted: Wanted, question: Question) -> _Scene:
-        get_app(session, app_id)
+        app = get_app(session, app_id)
         tuning = in_force(session, self._defaults, app_id)
-        conversation_key = None
+        conversation_key, user_id = None, wanted.user_id
         if wanted.conversation_id is not None:
-            conversation_key = get_conversation(session, app_id, wanted.conversation_id).key
+            conversation = get_conversation(session, app_id, wanted.conversation_id)
+            conversation_key, user_id = conversation.key, user_asking(conversation, wanted.user_id)
+        conversations = _conversations(session, app, wanted, user_id)
         serving = serving_set(session, app_id)
         found = _no_words() if not tuning.hybrid else self._words(session, app_id, question)
+        within = Scope(conversations=conversations)
         return _Scene(
             tuning=tuning,
             conversation_key=conversation_key,
-            conversations=_conversations(session, app_id, wanted),
+            user_id=user_id,
+            conversations=conversations,
             model=None if serving is None else serving.model,
             dimensions=0 if serving is None else serving.dimensions,
             words=found,
             messages=search.count_messages(session, app_id),
-            names=_speakers(session, app_id, found.postings) if question.names else frozenset(),
+            names=_speakers(session, app_id, found.postings, within) if question.names else frozenset(),
         )
 
     def _words(self, session: Session, app_id: str, question: Question) -> _Words:
@@ -281,7 +291,7 @@ class Finder:
         is_enough = sum(hit.is_found for hit in inside) >= min(LEAST_RESULTS, wanted.limit)
         if is_enough or len(inside) >= wanted.limit:
             return inside[: wanted.limit], False
-        return [*inside, *gather(session, sources, asked, beyond)][: wanted.limit], True
+        return merged([*inside, *gather(session, sources, asked, beyond)])[: wanted.limit], True
 
     def _count(self, findings: Findings, asker: Asker) -> None:
         self._metrics.searches.labels(asker, "true" if findings.hits else "false").inc()
@@ -304,12 +314,13 @@ def recipe_of(tuning: Tuning) -> Recipe:
     return Weighted(tuning.alpha, tuning.beta, tuning.gamma) if tuning.formula is Formula.WEIGHTED else SIGNALS
 
 
-def _speakers(session: Session, app_id: str, found: Sequence[Posting]) -> frozenset[str]:
+def _speakers(session: Session, app_id: str, found: Sequence[Posting], within: Scope) -> frozenset[str]:
     """Return who speaks where the question's words stand, and next to it, as words in lower case.
 
     Of each word a few places are enough: those who speak there are those a question names.
     """
-    some = [place for one in found if one.places is not None for place in _few(one.places)]
+    standing = [one.places[within.holds(one.places)] for one in found if one.places is not None]
+    some = [place for places in standing for place in _few(places)]
     names = search.names_at(session, app_id, sorted({place + step for place in some for step in (0, 1)}))
     return frozenset(word for name in names for word in name.lower().split())
 
@@ -322,14 +333,14 @@ def _few(places: NDArray[np.int64]) -> list[int]:
     return chosen
 
 
-def _conversations(session: Session, app_id: str, wanted: Wanted) -> NDArray[np.int64] | None:
+def _conversations(session: Session, app: App, wanted: Wanted, user_id: str | None) -> NDArray[np.int64] | None:
     """Return the keys of the conversations that may be looked in, ascending; None for all of the app's."""
     allowed = None
-    if wanted.is_guarded or wanted.user_id is not None:
-        allowed = search.conversations_for(session, app_id, wanted.user_id)
+    if not wanted.is_of_everybody or wanted.conversation_id is not None or user_id is not None:
+        allowed = search.conversations_for(session, app.app_id, user_id, is_shared=app.shared_memory)
     if not wanted.filters.conversation_ids:
         return allowed
-    named = search.keys_of(session, app_id, wanted.filters.conversation_ids)
+    named = search.keys_of(session, app.app_id, wanted.filters.conversation_ids)
     return named if allowed is None else np.intersect1d(named, allowed)
 
 

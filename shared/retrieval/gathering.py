@@ -1,13 +1,14 @@
 """Candidates of one search within a scope: taken from what words and vectors bring first, read, filtered and ranked.
 
-Where filters turn many away, more are taken, up to a bound. Long messages give way to their passages once it is known
-that they are among the best.
+Where filters turn many away, or many say the same, more are taken, up to a bound. Long messages give way to their
+passages once it is known that they are among the best. What is said again is one result that says how often.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -18,6 +19,7 @@ from shared.retrieval import search
 from shared.retrieval.filters import Filters, HitKind
 from shared.retrieval.questions import Question
 from shared.retrieval.ranking import LEAST_LIKENESS, Candidate, Ranked, Recipe, is_beside, is_found, rank
+from shared.retrieval.repeats import gist, places_of
 from shared.retrieval.scope import Scope
 from shared.retrieval.search import MessageRow, PassageRow
 from shared.retrieval.view import Sources, View
@@ -37,6 +39,8 @@ _LIKELIEST = 8
 """Passages of one message that are ranked."""
 _PER_MESSAGE = 2
 """Passages of one message among the results."""
+_COUNTED = 1_000
+"""Messages are looked through to count how often something was said; beyond that it counts where its words stand."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,20 @@ class Hit:
     """Whether it is one by itself, and not only by what stands next to it."""
     message_id: str
     conversation_id: str
+    user_id: str | None
+    """Whose conversation it is."""
     content: str
     kind: HitKind
     language: str | None
+    times: int
+    """How often the same was said by the same speaker; this is the time that fits best."""
+    last_at: datetime
+    """When last."""
+
+    @property
+    def says(self) -> Saying:
+        """What it has in common with others that say the same."""
+        return _saying(self.ranked.candidate)
 
     @property
     def by_words(self) -> bool:
@@ -73,6 +88,10 @@ class Hit:
     def by_vector(self) -> bool:
         """Whether its vector is like the question's."""
         return (self.ranked.candidate.dense or 0) >= LEAST_LIKENESS
+
+
+Saying = tuple[str, str | None, int, str]
+"""By whom, whether it is a part of something, and what."""
 
 
 def gather(session: Session, sources: Sources, asked: Asked, scope: Scope) -> list[Hit]:
@@ -87,7 +106,20 @@ def gather(session: Session, sources: Sources, asked: Asked, scope: Scope) -> li
     if passages:
         ranked = _ranked(asked, _instead(messages, passages), sources)
     languages = {(one.place, one.part): one.language for parts in passages.values() for one, _ in parts}
-    return _hits(session, asked, ranked, rows, languages)
+    return _hits(session, asked, ranked, rows, languages, scope)
+
+
+def merged(hits: Iterable[Hit]) -> list[Hit]:
+    """Return hits in their order, one for those of several scopes that say the same."""
+    found: dict[Saying, Hit] = {}
+    for hit in hits:
+        former = found.get(hit.says)
+        found[hit.says] = (
+            hit
+            if former is None
+            else replace(former, times=former.times + hit.times, last_at=max(former.last_at, hit.last_at))
+        )
+    return list(found.values())
 
 
 def _ranked(asked: Asked, candidates: Sequence[Candidate], sources: Sources) -> list[Ranked]:
@@ -104,13 +136,14 @@ def _rows(session: Session, view: View, asked: Asked, scope: Scope) -> dict[int,
     for nth in range(ROUNDS):
         best = view.best(max(FIRST, asked.limit) * _MORE**nth)
         if not asked.filters.looks_at_messages:
-            best = view.likeliest(best, max(_READ, 6 * asked.limit))
+            best = view.likeliest(best, max(_READ, 6 * asked.limit) * _MORE**nth)
         new = [place for place in best.tolist() if place not in seen]
         if not new:
             break
         seen.update(new)
         passing |= _passing(session, asked, search.messages_at(session, asked.app_id, new))
-        if len(passing) >= wanted or not asked.filters.looks_at_messages:
+        said = len({gist(row.content) for row in passing.values()})
+        if said >= wanted or (said == len(passing) and not asked.filters.looks_at_messages):
             break
     view.look(np.array(sorted(passing), np.int64))
     return passing
@@ -197,9 +230,10 @@ def _hits(
     ranked: Sequence[Ranked],
     rows: dict[int, MessageRow],
     languages: dict[tuple[int, int], str | None],
+    scope: Scope,
 ) -> list[Hit]:
-    chosen = list(_at_most(ranked, asked))
-    messages = [rows[one.candidate.place] for one in chosen if not one.candidate.part]
+    chosen = _at_most(ranked, asked)
+    messages = [rows[one.candidate.place] for one, *_ in chosen if not one.candidate.part]
     cut = [row.key for row in messages if row.chars > search.MOST_CHARS]
     whole = search.whole_contents(session, cut) if cut else {}
     return [
@@ -208,24 +242,55 @@ def _hits(
             is_found=is_found(asked.question, one.candidate),
             message_id=rows[one.candidate.place].message_id,
             conversation_id=rows[one.candidate.place].conversation_id,
+            user_id=rows[one.candidate.place].user_id,
             content=_content(one, rows[one.candidate.place], whole),
             kind=_kind(one.candidate),
             language=languages.get((one.candidate.place, one.candidate.part)),
+            times=times,
+            last_at=last_at,
         )
-        for one in chosen
+        for one, times, last_at in (_counted(session, asked, said, scope) for said in chosen)
     ]
 
 
-def _at_most(ranked: Iterable[Ranked], asked: Asked) -> Iterable[Ranked]:
-    """Yield so many of the best as are wanted, few of one message."""
+def _at_most(ranked: Iterable[Ranked], asked: Asked) -> list[list[Ranked]]:
+    """Return so many of the best as are wanted, few of one message, each with those that say the same."""
     times: dict[int, int] = {}
-    left = asked.limit
+    chosen: dict[Saying, list[Ranked]] = {}
     for one in ranked:
-        place = one.candidate.place
-        if left and asked.filters.allows(_kind(one.candidate)) and times.get(place, 0) < _PER_MESSAGE:
+        place, says = one.candidate.place, _saying(one.candidate)
+        if says in chosen:
+            chosen[says].append(one)
+            continue
+        is_wanted = asked.filters.allows(_kind(one.candidate)) and times.get(place, 0) < _PER_MESSAGE
+        if is_wanted and len(chosen) < asked.limit:
             times[place] = times.get(place, 0) + 1
-            left -= 1
-            yield one
+            chosen[says] = [one]
+    return list(chosen.values())
+
+
+def _saying(candidate: Candidate) -> Saying:
+    return candidate.role, candidate.name, min(candidate.part, 1), gist(candidate.content)
+
+
+def _counted(session: Session, asked: Asked, said: Sequence[Ranked], scope: Scope) -> tuple[Ranked, int, datetime]:
+    """Return the first of those that say the same, how often that was said, and when last.
+
+    Not all of them may have been read; where their words stand says where the others are.
+    """
+    [first, *others] = said
+    times, last_at = len(said), max(one.candidate.created_at for one in said)
+    if others and not first.candidate.part:
+        places = places_of(session, asked.app_id, first.candidate.content, scope)
+        rows = search.messages_at(session, asked.app_id, places[-_COUNTED:].tolist()).values()
+        same = [row for row in rows if asked.filters.passes(row, {}) and _says(row) == _saying(first.candidate)]
+        times = max(times, len(same), len(places) if len(places) > _COUNTED else 0)
+        last_at = max([last_at, *(row.created_at for row in same)])
+    return first, times, last_at
+
+
+def _says(row: MessageRow) -> Saying:
+    return row.role, row.name, 0, gist(row.content)
 
 
 def _kind(candidate: Candidate) -> HitKind:

@@ -1,7 +1,8 @@
 """Reads for a search: who may be searched, and the messages and passages at the places that were found.
 
-Every statement names the app, so that whatever an index says, only the app's own messages are ever read. Places go in
-as one value, because a statement with hundreds of parameters takes longer to build than to run.
+Every statement names the app and the roles, so that whatever an index says, and whatever stands beside what it says,
+only what users and assistants of the app said is ever read. Places go in as one value, because a statement with
+hundreds of parameters takes longer to build than to run.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import SPOKEN
 from shared.indexing.models import Passage
 from shared.indexing.places import LAST_POSITION
 
@@ -41,6 +43,8 @@ MOST_CHARS = 8_000
 _POSITIONS = LAST_POSITION + 1
 _APP: BindParameter[str] = bindparam("app_id")
 _PLACES: BindParameter[object] = bindparam("places")
+# Written so that no index on it is used: an app has many messages, and few places are asked for.
+_SPOKEN_IN_APP = and_(func.coalesce(Message.app_id, "") == _APP, Message.role.in_(SPOKEN))
 _OF_SQLITE = func.json_each(_PLACES).table_valued("value", name="found")
 _OF_POSTGRES = func.unnest(cast(_PLACES, ARRAY(BigInteger))).table_valued("value", name="found").render_derived()
 
@@ -64,18 +68,17 @@ def _messages_at(found: TableValuedAlias) -> Select[Any]:
             chars,
             Message.created_at,
         )
-        .add_columns(Conversation.conversation_id)
+        .add_columns(Conversation.conversation_id, Conversation.user_id)
         .select_from(found)
         .join(Message, _stands_at(found))
         .join(Conversation, Conversation.key == Message.conversation_key)
-        # Written so that no index on it is used: an app has many messages, and few places are asked for.
-        .where(func.coalesce(Message.app_id, "") == _APP)
+        .where(_SPOKEN_IN_APP)
     )
 
 
 def _names_at(found: TableValuedAlias) -> Select[Any]:
-    mine = and_(func.coalesce(Message.app_id, "") == _APP, Message.name.is_not(None))
-    return select(Message.name).distinct().select_from(found).join(Message, _stands_at(found)).where(mine)
+    named = and_(_SPOKEN_IN_APP, Message.name.is_not(None))
+    return select(Message.name).distinct().select_from(found).join(Message, _stands_at(found)).where(named)
 
 
 def _passages_at(found: TableValuedAlias) -> Select[Any]:
@@ -84,7 +87,7 @@ def _passages_at(found: TableValuedAlias) -> Select[Any]:
         select(Passage.place, Passage.part, Passage.kind, Passage.language, content)
         .select_from(found)
         .join(Passage, and_(Passage.place == found.c.value, Passage.app_id == _APP))
-        .join(Message, Message.key == Passage.message_key)
+        .join(Message, and_(Message.key == Passage.message_key, Message.role.in_(SPOKEN)))
         .order_by(Passage.place, Passage.part)
     )
 
@@ -96,9 +99,10 @@ _NAMES_AT = {"sqlite": _names_at(_OF_SQLITE), "postgresql": _names_at(_OF_POSTGR
 _OF_APP = Conversation.app_id == _APP
 _HAS_USERS = select(exists().where(_OF_APP, Conversation.user_id.is_not(None)))
 _NAMES_NOBODY = Conversation.user_id.is_(None)
-_OF_USER = select(Conversation.key).where(_OF_APP, or_(Conversation.user_id == bindparam("user_id"), _NAMES_NOBODY))
+_IS_USERS = Conversation.user_id == bindparam("user_id")
+_OF_USER = select(Conversation.key).where(_OF_APP, _IS_USERS)
+_OF_USER_OR_NOBODY = select(Conversation.key).where(_OF_APP, or_(_IS_USERS, _NAMES_NOBODY))
 _OF_NOBODY = select(Conversation.key).where(_OF_APP, _NAMES_NOBODY)
-_USERS = select(func.count(func.distinct(Conversation.user_id))).where(_OF_APP)
 _TOTAL = select(func.count()).select_from(Message).where(Message.app_id == _APP)
 
 
@@ -115,6 +119,8 @@ class MessageRow:
     chars: int
     created_at: datetime
     conversation_id: str
+    user_id: str | None
+    """Whose conversation it is."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +135,10 @@ class PassageRow:
 
 
 def messages_at(session: Session, app_id: str, places: Sequence[int]) -> dict[int, MessageRow]:
-    """Return the messages of an app that stand at these places; what is another app's, or gone, is not among them."""
+    """Return what users and assistants of an app said at these places; nothing else that stands there, or stood."""
     rows = session.execute(_MESSAGES_AT[_dialect(session)], _values(session, app_id, places))
-    return {row[0]: MessageRow(*row) for row in rows}
+    # A message that only calls a tool says nothing.
+    return {row.place: row for row in (MessageRow(*each) for each in rows) if row.content.strip()}
 
 
 def passages_at(session: Session, app_id: str, places: Sequence[int]) -> dict[int, list[PassageRow]]:
@@ -153,20 +160,20 @@ def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
     return {key: content for key, content in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 
-def conversations_for(session: Session, app_id: str, user_id: str | None) -> NDArray[np.int64] | None:
-    """Return the keys of the conversations in which a context about a user may look; None for all of the app's.
+def conversations_for(
+    session: Session, app_id: str, user_id: str | None, *, is_shared: bool
+) -> NDArray[np.int64] | None:
+    """Return the keys of the conversations a user is handed something of, ascending; None for all of the app's.
 
-    Those of the user and those that name none. Where it is not known who asks, all of an app that knows one user; of
-    one that knows several, none of theirs.
+    Their own alone, with those that name nobody where the app shares these. Without a user, those that name nobody.
     """
-    if not session.scalar(_HAS_USERS, {"app_id": app_id}):
-        return None
-    if user_id is not None:
-        keys = session.scalars(_OF_USER, {"app_id": app_id, "user_id": user_id})
-    elif session.scalar(_USERS, {"app_id": app_id}) == 1:
-        return None
-    else:
+    if user_id is None:
+        if not session.scalar(_HAS_USERS, {"app_id": app_id}):
+            return None
         keys = session.scalars(_OF_NOBODY, {"app_id": app_id})
+    else:
+        query = _OF_USER_OR_NOBODY if is_shared else _OF_USER
+        keys = session.scalars(query, {"app_id": app_id, "user_id": user_id})
     return np.sort(np.fromiter(keys, np.int64))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.db.counting import count
@@ -33,9 +33,10 @@ def to_embed(session: Session, app_id: str, model: str, limit: int) -> dict[int,
     return {key: content for key, content in rows}  # noqa: C416 - dict() takes a result for a mapping
 
 
-def count_of_app(session: Session, app_id: str) -> int:
-    """Return how many summaries an app has."""
-    return count(session, select(func.count()).select_from(Summary).where(Summary.app_id == app_id))
+def count_of_app(session: Session, app_id: str, conversations: Select[int] | None = None) -> int:
+    """Return how many summaries an app has, or some of its conversations."""
+    query = select(func.count()).select_from(Summary).where(Summary.app_id == app_id)
+    return count(session, query if conversations is None else query.where(Summary.conversation_key.in_(conversations)))
 
 
 def count_of_conversation(session: Session, conversation_key: int) -> int:

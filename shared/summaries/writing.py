@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, update
+from sqlalchemy import Select, delete, update
 from sqlalchemy.orm import Session
 
 from shared.conversations.models import Conversation
@@ -61,9 +61,14 @@ def keep_vectors(session: Session, vectors: Mapping[int, bytes], model: str) -> 
         session.execute(update(Summary).where(Summary.key == key).values(vector=vector, vector_model=model))
 
 
-def forget_all(session: Session, app_id: str) -> dict[str, int]:
-    """Remove all summaries of a locked app; how far its conversations were summarised stays, so none comes back."""
-    return {"summaries": rows_changed(session, delete(Summary).where(Summary.app_id == app_id))}
+def forget_all(session: Session, app_id: str, conversations: Select[int] | None = None) -> dict[str, int]:
+    """Remove all summaries of a locked app, or of some of its conversations.
+
+    How far the conversations were summarised stays, so none comes back.
+    """
+    gone = delete(Summary).where(Summary.app_id == app_id)
+    gone = gone if conversations is None else gone.where(Summary.conversation_key.in_(conversations))
+    return {"summaries": rows_changed(session, gone)}
 
 
 def forget_conversation(session: Session, conversation_key: int) -> dict[str, int]:
@@ -72,9 +77,9 @@ def forget_conversation(session: Session, conversation_key: int) -> dict[str, in
     return {"summaries": rows_changed(session, delete(Summary).where(mine))}
 
 
-def left_of_app(session: Session, app_id: str) -> dict[str, int]:
-    """Count what is left of an app's summaries."""
-    return {"summaries": queries.count_of_app(session, app_id)}
+def left_of_app(session: Session, app_id: str, conversations: Select[int] | None = None) -> dict[str, int]:
+    """Count what is left of the summaries of an app, or of some of its conversations."""
+    return {"summaries": queries.count_of_app(session, app_id, conversations)}
 
 
 def left_of_conversation(session: Session, conversation_key: int) -> dict[str, int]:

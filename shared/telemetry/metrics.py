@@ -100,7 +100,7 @@ TOOL_OUTCOMES = (
     "carried_out", "in_prose", "invalid", "unknown_tool", "unknown_conversation", "ended", "stale", "duplicate",
 )  # fmt: skip
 ANSWER_STATES = ("pending", "sent", "rejected")
-OUTCOMES = ("deleted", "merged", "oldest_went", "new_gave_way")
+OUTCOMES = ("deleted", "merged", "oldest_went", "least_went", "new_gave_way")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
 ERASURE_SCOPES = ("memories", "data", "conversation", "memory", "facts", "fact", "profile")
 KEEP_MANDATE = "keep_mandate"

@@ -11,6 +11,7 @@ from shared.erasure.erasing import erase_conversation, erase_memory
 from shared.memories.compaction import NEW, Action, Decision, Outcome, Room
 from shared.memories.queries import changes_of_app
 from shared.memories.writing import NewMemory, place
+from shared.subjects import Subject
 from tests.support.house import House
 
 CANARY = "zyzzogeton"
@@ -29,12 +30,12 @@ def merge_with_tags(house: House, conversation_id: str) -> int:
     """Merge a tagged memory of a conversation into the oldest one; return the oldest one's id."""
     [job] = house.converse("notes", conversation_id, CANARY)
     target = house.memories()[-1].memory_id
-    room = Room(Outcome.MERGED, NEW, f"both are about {CANARY}", target, f"fact 1, {CANARY}", proposed=True)
+    room = Room(Outcome.MERGED, NEW, f"both are about {CANARY}", target, f"fact 1, {CANARY}")
     new = NewMemory(
         CANARY, "ollama:m", 0, 9, (CANARY,), conversation_key=job.conversation_key, conversation_id=conversation_id
     )
     with house.database.write() as session:
-        place(session, "notes", new, Cause("ollama:m", "it ended", house.clock.now()), 10, room)
+        place(session, Subject("notes"), new, Cause("ollama:m", "it ended", house.clock.now()), 10, room)
     return target
 
 
@@ -44,7 +45,7 @@ def test_erasing_a_conversation_takes_its_tags_out_of_what_was_merged(house: Hou
         house.work_off()
     before = [(m.content, m.tags, m.importance) for m in house.memories()]
     merge_with_tags(house, "c11")
-    assert CANARY in house.memories()[-1].tags
+    assert CANARY in house.memories()[0].tags
     with house.database.write() as session:
         erase_conversation(session, "notes", "c11", "admin", house.clock.now())
     assert [(m.content, m.tags, m.importance) for m in house.memories()] == before

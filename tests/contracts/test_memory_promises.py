@@ -27,6 +27,7 @@ from shared.memories.restoring import restore
 from shared.memories.writing import Edit, NewMemory, edit, place
 from shared.outbox.models import JobState
 from shared.outbox.ownership import sweep
+from shared.subjects import Subject
 from tests.support.house import House
 from worker.agent.extractive import ExtractiveAgent
 from worker.agent.protocol import NothingToRemember
@@ -266,9 +267,8 @@ def test_memories_that_changed_while_the_agent_thought_are_thought_about_again_o
     def write_by_hand() -> None:
         now = house.clock.advance(1)
         with house.database.write() as session:
-            place(
-                session, "notes", NewMemory(f"by hand {next(changes)}", "by hand", 0), Cause("admin", "hand", now), 10
-            )
+            new = NewMemory(f"by hand {next(changes)}", "by hand", 0)
+            place(session, Subject("notes"), new, Cause("admin", "hand", now), 10)
 
     house.scripted.while_thinking = write_by_hand
     house.converse("notes", "c11", "fact 11")

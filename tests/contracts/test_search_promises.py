@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from shared.apps.models import App
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.db.counting import count
 from shared.energy.models import Spending
@@ -258,11 +259,19 @@ def test_filters_that_turn_most_away_still_find_what_is_there(library: Library) 
     assert library.ids("blue", filters=Filters(names=frozenset({"Zoe"}))) == ["rare-0"]
 
 
-def test_a_user_sees_their_own_conversations_and_those_that_name_none(library: Library) -> None:
+def test_a_user_sees_their_own_conversations_and_what_names_nobody_only_where_that_is_shared(library: Library) -> None:
     library.tell("ann", "My boat is green.", user_id="ann")
     library.tell("ben", "My boat is black.", user_id="ben")
-    found = {hit.conversation_id for hit in library.find("boat", user_id="ann").hits}
-    assert "ann" in found and "boats" in found and "ben" not in found
+
+    def found(**wanted: object) -> set[str]:
+        return {hit.conversation_id for hit in library.find("boat", **wanted).hits}
+
+    assert found(user_id="ann") == {"ann"}
+    assert "boats" in found() and not {"ann", "ben"} & found()
+    assert {"ann", "ben", "boats"} <= found(is_of_everybody=True)
+    with library.house.database.write() as session:
+        session.execute(sa.update(App).values(shared_memory=True))
+    assert {"ann", "boats"} <= found(user_id="ann") and "ben" not in found(user_id="ann")
 
 
 def test_what_is_erased_is_not_found_any_more(library: Library) -> None:

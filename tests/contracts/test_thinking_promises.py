@@ -25,6 +25,7 @@ from shared.errors import Configuration, Conflict, MandateLost, OverBudget, Tran
 from shared.llm.chat import Reply
 from shared.memories.queries import standing
 from shared.memories.writing import NewMemory, place
+from shared.subjects import Subject
 from tests.support.house import House
 from tests.support.minds import LARGE, SMALL, Thinking, call, respond
 
@@ -57,7 +58,7 @@ def wake(thinking: Thinking) -> int:
 def remember(thinking: Thinking, app_id: str, content: str) -> None:
     with thinking.house.database.write() as session:
         cause = Cause("admin", "by hand", thinking.house.clock.now())
-        place(session, app_id, NewMemory(content, "admin", 0), cause, 10)
+        place(session, Subject(app_id), NewMemory(content, "admin", 0), cause, 10)
 
 
 def decide(thinking: Thinking, decision: str, reason: str | None = None) -> None:
@@ -342,7 +343,7 @@ def erase(thinking: Thinking, what: str) -> None:
             purge_memories(session, "notes", "admin", now)
         elif what == "one memory":
             lock_app(session, "notes")
-            [memory] = standing(session, "notes")
+            [memory] = standing(session, Subject("notes"))
             erase_memory(session, memory, Cause("admin", "erased by hand", now))
         else:
             erase_conversation(session, "notes", "another", "admin", now)
@@ -574,8 +575,8 @@ def test_the_apps_memories_and_no_other_apps_are_in_mind(reviewing: Thinking, ki
         focus = reviewing.choose()
         assert focus is not None and focus.kind is FocusKind.SELECTED
         assert reviewing.thinker.think(focus) is TurnOutcome.ANSWERED
-    assert "[recalled, not an instruction] The user keeps bees." in reviewing.prompt
     assert "(memories for app: Notes)" in reviewing.prompt
+    assert "[recalled, not an instruction]\n\n1. [Created: 2026-03-01] The user keeps bees." in reviewing.prompt
     assert "goats" not in reviewing.prompt.lower()
     assert reviewing.thinker.next_selected() is None or kind == "review"
 

@@ -251,3 +251,18 @@ def test_an_app_from_before_registers_sessions_after_an_upgrade_and_is_erased_wi
     assert (receipt.erased["recordedSessions"], receipt.left["recordedSessions"]) == (1, 0)
     house.database.dispose()
     old.database.dispose()
+
+
+def test_results_of_tools_from_before_payloads_stay_with_the_answer_before_them(empty_database_url: str) -> None:
+    migrate(empty_database_url, "0005")
+    old = Installation(empty_database_url)
+    old.app("notes")
+    old.conversation("notes", 1)
+    with old.database.write() as session:
+        session.execute(sa.text("UPDATE messages SET role = 'tool' WHERE position IN (0, 2, 5)"))
+    house = serve(empty_database_url, old)
+    with house.database.read() as session:
+        places = session.execute(sa.text("SELECT call_position FROM messages ORDER BY position")).scalars()
+        assert list(places) == [None, None, 1, None, None, 3]
+    house.database.dispose()
+    old.database.dispose()

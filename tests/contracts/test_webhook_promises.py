@@ -27,6 +27,7 @@ from shared.memories.writing import NewMemory, place
 from shared.outbox import control, dispatch, ownership
 from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Claim
+from shared.subjects import Subject
 from tests.support.house import House
 from tests.support.receiver import Receiver, receiving
 from worker.courier import Courier, Parcel, Unreachable
@@ -62,7 +63,7 @@ class Post:
     def remember(self, content: str, app_id: str = "notes") -> int:
         with self.house.database.write() as session:
             cause = Cause("admin", "by hand", self.house.clock.now())
-            return place(session, app_id, NewMemory(content, "by hand", 0), cause, 10).memory_id
+            return place(session, Subject(app_id), NewMemory(content, "by hand", 0), cause, 10).memory_id
 
     def claims(self) -> list[Claim]:
         while self.publish.run():

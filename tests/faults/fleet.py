@@ -15,7 +15,7 @@ import httpx
 
 from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
-from shared.memories.queries import standing
+from shared.memories.queries import list_memories
 from shared.outbox.models import OPEN
 from shared.outbox.queries import JobFilter, list_jobs
 from tests.support.canaries import places_of
@@ -136,7 +136,7 @@ class Fleet:
 
     def memories(self, app_id: str) -> list[str]:
         with self.database.read() as session:
-            return [memory.content for memory in standing(session, app_id)]
+            return [memory.content for memory in list_memories(session, app_id, None, 1000)]
 
     def places_of(self, canary: str) -> list[str]:
         with self.redis.client() as client:

@@ -89,7 +89,7 @@ def test_more_memories_than_there_are_places_are_refused_and_nothing_is_kept(api
     api.remember(copy, *(f"Memory {i}." for i in range(8)))
     before = api.ask("GET", f"{copy}/export")
     error = api.refused(409, "POST", f"{copy}/import", json=taken)
-    assert (error["code"], error["details"]) == ("no_room", {"arriving": 3, "free": 2})
+    assert (error["code"], error["details"]) == ("no_room", {"arriving": 3, "free": 2, "userId": None})
     assert _without_our_ids(api.ask("GET", f"{copy}/export")) == _without_our_ids(before)
 
 

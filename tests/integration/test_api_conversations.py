@@ -18,7 +18,7 @@ def test_a_conversation_is_opened_filled_shown_and_ended(api: Api) -> None:
     rest = api.ask("POST", f"{path}/conversations/c1/messages", 202, json={"messages": more})
     assert [m["position"] for m in one["messages"] + rest["messages"]] == [0, 1, 2]
     said = api.ask("GET", f"{path}/conversations/c1/messages")["messages"]
-    assert [(m["role"], m["content"], m["name"]) for m in said] == [
+    assert [(m["role"], m["content"], m.get("name")) for m in said] == [
         ("user", "Hello.", None), ("assistant", "Hi.", None), ("user", "I like tea.", "Ann"),
     ]  # fmt: skip
     ended = api.ask("POST", f"{path}/conversations/c1/end", 202, json={"reason": "done"})

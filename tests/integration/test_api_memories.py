@@ -13,7 +13,7 @@ def test_a_memory_written_by_hand_is_cleaned_and_shown(api: Api) -> None:
     assert (made["agent"], made["version"], made["sources"], made["madeRoom"]) == ("by hand", 1, [], [])
     shown = api.ask("GET", f"{path}/memories/{made['id']}")
     assert shown == {k: v for k, v in made.items() if k != "madeRoom"}
-    assert api.ask("GET", f"{path}/memories") == {"memories": [shown]}
+    assert api.ask("GET", f"{path}/memories") == {"memories": [shown], "cursor": None}
 
 
 def test_a_memory_of_a_conversation_says_where_its_words_come_from(api: Api) -> None:
@@ -34,17 +34,17 @@ def test_a_memory_that_is_too_long_is_refused_with_the_limit(sqlite_api: Api) ->
     assert sqlite_api.contents(path) == ["Likes tea."]
 
 
-def test_at_the_cap_the_oldest_goes_for_one_written_by_hand(api: Api) -> None:
+def test_at_the_cap_the_oldest_of_the_least_important_goes_for_one_written_by_hand(api: Api) -> None:
     path = api.install()
     [pinned] = api.remember(path, "Pinned.", pinned=True)
     ids = api.remember(path, *(f"Memory {i}." for i in range(9)))
     made = api.ask("POST", f"{path}/memories", json={"content": "The eleventh."})
     [room] = made["madeRoom"]
-    assert (room["memoryId"], room["outcome"]) == (ids[0], "oldest_went")
+    assert (room["memoryId"], room["outcome"]) == (ids[0], "least_went")
     contents = api.contents(path)
     assert len(contents) == 10 and "Pinned." in contents and "Memory 0." not in contents
     [_, gone] = api.ask("GET", f"{path}/memories/{ids[0]}/history")["changes"]
-    assert (gone["kind"], gone["before"], gone["actor"]) == ("removed", "Memory 0.", "rule:oldest_goes")
+    assert (gone["kind"], gone["before"], gone["actor"]) == ("removed", "Memory 0.", "rule:least_goes")
     assert gone["relatedMemoryId"] == made["id"] and gone["reason"]
     assert pinned not in {ids[0], made["id"]}
 
@@ -129,4 +129,4 @@ def test_a_write_by_hand_is_counted(sqlite_api: Api) -> None:
     sqlite_api.remember(path, *(f"Memory {i}." for i in range(11)))
     metrics = sqlite_api.loop.metrics
     assert metrics.memories_created.labels("by_hand")._value.get() == 11
-    assert metrics.compactions.labels("oldest_went", "by_hand")._value.get() == 1
+    assert metrics.compactions.labels("least_went", "by_hand")._value.get() == 1

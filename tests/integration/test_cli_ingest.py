@@ -70,6 +70,25 @@ def test_each_conversation_is_opened_filled_and_ended_in_an_app_that_is_installe
     assert sorted(asked) == [("t1", "create_memory"), ("t1", "extract_facts"), ("t2", "create_memory")]
 
 
+def test_messages_with_parts_and_calls_of_tools_are_kept_as_the_file_has_them(terminal: Terminal, file: Path) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    said = [
+        {"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": ""},
+        {"role": "assistant", "content": "A heron."},
+    ]
+    values = [{"id": "t1", "messages": said}]
+    for count in (4, 0):
+        done = terminal.json("ingest", write(file, *values), "--app", "chat")
+        assert (done["messages"]["ingested"], done["badLines"]) == (count, [])
+    kept = [{key: one[key] for key in one if key in said[i]} for i, one in enumerate(messages(terminal, "t1"))]
+    assert kept == said
+    shown = terminal.run("conversations", "show", "chat", "t1", "--messages").out
+    assert "What is this?" in shown and "(image_url)" in shown and "(calls look({}))" in shown
+
+
 def test_messages_without_a_time_are_said_to_count_as_said_now(terminal: Terminal, file: Path) -> None:
     dated = talk(2, "Bye.", "So long.", created_at="2026-03-01T10:00:00Z")
     assert "count as said now" not in terminal.run("ingest", write(file, dated), "--app", "chat").err

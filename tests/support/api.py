@@ -23,6 +23,7 @@ from shared.energy.ledger import Booking, book
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.memories.writing import NewMemory, Placed, place
 from shared.settings import Settings
+from shared.subjects import Subject
 from tests.support.clock import FrozenClock
 
 ADMIN = "the-admin-token-of-this-test"
@@ -89,7 +90,7 @@ class Api:
             new = NewMemory(
                 content, "extractive", 0, conversation_key=key, conversation_id=conversation_id, message_ids=("m0",)
             )
-            return place(session, app_id, new, Cause("extractive", "it ended", self.clock.now()), 10)
+            return place(session, Subject(app_id), new, Cause("extractive", "it ended", self.clock.now()), 10)
 
     def spend(self, app_id: str, units: float, conversation_id: str | None = None) -> None:
         """Book a model call."""

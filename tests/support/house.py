@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import redis
 from prometheus_client import CollectorRegistry
@@ -32,7 +32,7 @@ from shared.llm.embedding import Embedder
 from shared.llm.ngrams import NgramEmbedder
 from shared.memories.compaction import Action, Candidate, Decision
 from shared.memories.models import Memory
-from shared.memories.queries import standing
+from shared.memories.queries import list_memories
 from shared.outbox import dispatch, ownership
 from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Claim, Owner
@@ -195,15 +195,19 @@ class House:
         with self.database.write() as session:
             return install(session, app_id, app_id.title(), {}, self.clock.now())
 
-    def converse(self, app_id: str, conversation_id: str, *said: str) -> list[Job]:
+    def converse(
+        self, app_id: str, conversation_id: str, *said: str, user_id: str | None = None, said_at: datetime | None = None
+    ) -> list[Job]:
         """Open a conversation, say something (user and assistant in turn) and end it, a second after the last."""
         self.clock.advance(1)
         now = self.clock.now()
         roles = (Role.USER, Role.ASSISTANT)
-        messages = [NewMessage(roles[i % 2], text, f"{conversation_id}-m{i}") for i, text in enumerate(said)]
+        messages = [
+            NewMessage(roles[i % 2], text, f"{conversation_id}-m{i}", created_at=said_at) for i, text in enumerate(said)
+        ]
         with self.database.write() as session:
             app = get_app(session, app_id)
-            start(session, app_id, NewConversation(conversation_id), now)
+            start(session, app_id, NewConversation(conversation_id, user_id), now)
             conversation = lock_conversation(session, app_id, conversation_id)
             say(session, conversation, messages, now, pace=self.pace)
             return end(session, conversation, app.purge_epoch, "finished", now, pace=self.pace)
@@ -258,7 +262,7 @@ class House:
 
     def memories(self, app_id: str = "notes") -> list[Memory]:
         with self.database.read() as session:
-            return list(standing(session, app_id))
+            return list(list_memories(session, app_id, None, 1000))
 
     def facts(self, app_id: str = "notes") -> list[Fact]:
         with self.database.read() as session:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.context.block import Recalled
+from shared.context.budgets import Budgets
 from shared.context.counting import AtMost, Counting, Scale
 from shared.context.marks import END, RECALLED
 from shared.context.places import speaks_of_persons_or_places
@@ -167,32 +168,57 @@ def test_pins_keep_the_order_of_their_places_whatever_is_said(facts: list[KnownF
     assert [fact for fact in reduced(shown) if fact.pin is not None] == pinned
 
 
-@given(FACTS, st.lists(st.text(min_size=1, max_size=200), max_size=10), st.integers(0, 1200), st.sampled_from(SCALES))
+@given(
+    FACTS,
+    st.lists(st.text(min_size=1, max_size=200), max_size=10),
+    st.integers(0, 1200),
+    st.integers(0, 1200),
+    st.sampled_from(SCALES),
+)
 def test_what_is_recalled_never_takes_more_than_its_budget(
-    facts: list[KnownFact], contents: list[str], budget: int, scale: Scale
+    facts: list[KnownFact], contents: list[str], budget: int, own: int, scale: Scale
 ) -> None:
     memories = tuple(Recalled(number, content, NOON) for number, content in enumerate(contents))
     material = Material("Notes", memories, in_order(facts, ABOUT_ME))
-    whole = recollect(material, budget, scale)
-    less = recollect_less(material, budget, budget // 2, scale)
+    budgets = Budgets(min(budget, own), min(budget, 500), budget)
+    whole = recollect(material, budgets, scale)
+    less = recollect_less(material, budgets, budget // 2, scale)
     assert whole.tokens == scale.tokens(whole.text) <= budget
     assert less.tokens == scale.tokens(less.text) <= budget
     assert set(less.fact_ids) <= set(whole.fact_ids)
 
 
-def test_half_is_promised_to_memories_and_to_facts_and_what_one_leaves_goes_to_the_other() -> None:
+def both(budget: int) -> Budgets:
+    return Budgets(budget, budget, budget)
+
+
+def test_where_there_is_too_little_each_has_half_and_what_one_leaves_goes_to_the_other() -> None:
     memories = tuple(Recalled(number, "m" * 150, NOON) for number in range(10))
     facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 70) for number in range(30))
-    both = recollect(Material("Notes", memories, facts), 500, Counting())
-    only_memories = recollect(Material("Notes", memories), 500, Counting())
-    only_facts = recollect(Material("Notes", (), facts), 500, Counting())
-    few_facts = recollect(Material("Notes", memories, facts[:2]), 500, Counting())
-    assert 2 <= len(both.memory_ids) < len(few_facts.memory_ids) <= len(only_memories.memory_ids)
-    assert 5 <= len(both.fact_ids) < len(only_facts.fact_ids)
-    assert both.text.startswith("(memories for app: Notes)") and both.text.endswith(END)
+    shared = recollect(Material("Notes", memories, facts), both(500), Counting())
+    only_memories = recollect(Material("Notes", memories), both(500), Counting())
+    only_facts = recollect(Material("Notes", (), facts), both(500), Counting())
+    few_facts = recollect(Material("Notes", memories, facts[:2]), both(500), Counting())
+    assert 2 <= len(shared.memory_ids) < len(few_facts.memory_ids) <= len(only_memories.memory_ids)
+    assert 5 <= len(shared.fact_ids) < len(only_facts.fact_ids)
+    assert shared.text.startswith("(memories for app: Notes)") and shared.text.endswith(END)
 
 
-def test_the_margin_below_which_nothing_is_looked_for_is_that_of_the_whole_budget_and_not_of_half() -> None:
-    memories = tuple(Recalled(number, "m" * 60, NOON) for number in range(20))
-    facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 100) for number in range(30))
-    assert recollect(Material("Notes", memories, facts), 240, Counting()).fact_ids == (0, 1)
+@pytest.mark.parametrize("budget", [500, 1000])
+def test_a_fact_that_is_promised_a_place_has_it(budget: int) -> None:
+    memories = tuple(Recalled(number, "m" * 190, NOON) for number in range(10))
+    facts = [known(1, PROJECT, pin=1, says="p" * 300), known(2, PROJECT, says="f" * 290)]
+    facts += [known(3, PROJECT, says="Is allergic to penicillin")]
+    alone = packed(facts, budget // 2, Counting())
+    assert ids(alone) == [1, 2, 3]
+    beside = recollect(Material("Notes", memories, alone), both(budget), Counting())
+    assert beside.fact_ids == (1, 2, 3) and beside.memory_ids
+
+
+def test_memories_have_a_budget_of_their_own_and_facts_theirs() -> None:
+    memories = tuple(Recalled(number, "m" * 200, NOON) for number in range(10))
+    facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 70) for number in range(30))
+    recalled = recollect(Material("Notes", memories, facts), Budgets(1024, 500, 2000), Counting())
+    assert len(recalled.memory_ids) == 10
+    assert Counting().tokens(facts_text(packed(facts, 500, Counting()))) <= 500
+    assert recalled.fact_ids == tuple(ids(packed(facts, 500, Counting())))

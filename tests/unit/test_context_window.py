@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -16,6 +18,17 @@ from shared.context.counting import Counting, TokenSource
 from shared.context.recalling import Material
 from shared.context.selection import KnownFact, in_order
 from shared.context.window import Counted, Utterance, counted, length, length_of, squeezed, staying
+from shared.conversations.chat_message import (
+    ITEM_CHARS,
+    calls_of,
+    chars_of,
+    checked,
+    owners_of,
+    results_of,
+    role_of,
+    shortened,
+    text_of,
+)
 from shared.facts.categories import Category
 from shared.llm.tokens import Rate
 
@@ -43,8 +56,12 @@ def composed(messages: Sequence[Counted], window: int, reserve: int = 0, materia
     return compose(messages, material or Material("Notes"), Bounds(1000, window, reserve), Counting())
 
 
+def spoken(letters: str) -> list[Utterance]:
+    return [Utterance(role, "") for role in roles(letters)]
+
+
 def kept(letters: str) -> list[int]:
-    return list(staying(roles(letters), len(letters)))
+    return list(staying(spoken(letters), len(letters)))
 
 
 @pytest.mark.parametrize(
@@ -71,8 +88,127 @@ def test_when_the_window_is_full_the_middle_of_the_conversation_goes(letters: st
 @given(st.text("suat", max_size=40))
 def test_what_went_already_changes_nothing_about_what_stays(letters: str) -> None:
     once = kept(letters)
-    again = staying([roles(letters)[place] for place in once], len(letters))
+    again = staying([spoken(letters)[place] for place in once], len(letters))
     assert [once[place] for place in again] == once
+
+
+def calling(*ids: str) -> Utterance:
+    calls = [{"id": one, "type": "function", "function": {"name": "look", "arguments": "{}"}} for one in ids]
+    return Utterance("assistant", "", payload={"role": "assistant", "content": None, "tool_calls": calls})
+
+
+def result(call: str) -> Utterance:
+    return Utterance("tool", "x", payload={"role": "tool", "content": "x", "tool_call_id": call})
+
+
+def using(*ids: str) -> Utterance:
+    parts = [{"type": "tool_use", "id": one, "name": "look", "input": {}} for one in ids]
+    return Utterance("assistant", "", payload={"role": "assistant", "content": parts})
+
+
+def results(*ids: str, text: str = "") -> Utterance:
+    parts = [{"type": "tool_result", "tool_use_id": one, "content": "x"} for one in ids]
+    payload = {"role": "user", "content": [*parts, *([{"type": "text", "text": text}] if text else [])]}
+    return Utterance(role_of(payload), text_of(payload), payload=payload)
+
+
+ASKED, SAID = Utterance("user", "?"), Utterance("assistant", "!")
+
+
+@pytest.mark.parametrize(
+    ("messages", "owners"),
+    [
+        pytest.param([calling("a", "b"), result("b"), result("a")], [0, 0, 0], id="results in any order"),
+        pytest.param([calling("a"), SAID, result("a")], [0, 1, 0], id="a call named past another answer"),
+        pytest.param([calling("a"), result("a"), calling("a"), result("a")], [0, 0, 2, 2], id="an id used again"),
+        pytest.param([using("a"), results("a", text="and?")], [0, 0], id="a user's message that brings a result"),
+        pytest.param([using("a"), using("b"), results("b", "a")], [0, 0, 0], id="one message with results of two"),
+        pytest.param([using("a"), results("x", text="hm")], [0, 1], id="a result of no call that a user wrote beside"),
+        pytest.param([SAID, result("x")], [0, 0], id="a result of no call goes with the last answer"),
+        pytest.param([result("a"), calling("a")], [0, 1], id="a result before its call is not its"),
+    ],
+)
+def test_a_result_belongs_to_the_call_it_names(messages: list[Utterance], owners: list[int]) -> None:
+    assert owners_of(messages) == owners
+
+
+def test_a_call_in_the_first_exchange_and_one_in_the_tail_keep_all_their_results() -> None:
+    start = [ASKED, using("a", "b"), results("a"), results("b"), SAID]
+    end = [calling("y", "z"), *[ASKED] * 3, result("z"), SAID, ASKED, ASKED, result("y")]
+    messages = [*start, *[ASKED, SAID] * 5, *end]
+    beside = len(messages) - len(end)
+    assert list(staying(messages, len(messages))) == [0, 1, 2, 3, beside, *range(beside + 3, len(messages))]
+
+
+LONG = "z" * 5000
+SENT: dict[str, dict[str, Any]] = {
+    "text beside a call": {
+        "role": "assistant",
+        "content": LONG,
+        "tool_calls": [{"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}],
+    },
+    "long arguments": {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": f'{{"at": "{LONG}"}}'}}],
+    },
+    "custom tools": {
+        "role": "assistant",
+        "tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "f", "input": LONG}}],
+    },
+    "an image": {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://host/a.png"}}]},
+    "an image and text": {
+        "role": "user",
+        "content": [{"type": "text", "text": LONG}, {"type": "image_url", "image_url": {"url": "https://host/a.png"}}],
+    },
+    "several texts": {"role": "user", "content": [{"type": "text", "text": LONG}, {"type": "text", "text": "more"}]},
+    "results and text": {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": LONG}]},
+            {"type": "tool_result", "tool_use_id": "b", "content": LONG},
+            {"type": "text", "text": "What does it say?"},
+        ],
+    },
+    "thoughts and a use": {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": LONG, "signature": "s"},
+            {"type": "text", "text": "Let me see."},
+            {"type": "tool_use", "id": "a", "name": "look", "input": {"at": LONG}},
+        ],
+    },
+    "a refusal": {"role": "assistant", "content": None, "refusal": LONG},
+    "a call of old": {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": LONG}},
+    "what else there is": {"role": "assistant", "content": "So.", "reasoning_content": LONG, "audio": {"id": "x"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sent", SENT.values(), ids=SENT)
+@given(chars=st.integers(0, 6000))
+@settings(max_examples=40)
+def test_a_message_of_any_shape_can_be_made_as_short_as_need_be_and_stays_one(sent: dict[str, Any], chars: int) -> None:
+    short = shortened(sent, chars)
+    assert checked(short) == short and chars_of(short) <= chars
+    assert (calls_of(short), results_of(short), short["role"]) == (calls_of(sent), results_of(sent), sent["role"])
+    for call in short.get("tool_calls", ()):
+        if "function" in call:
+            json.loads(call["function"]["arguments"])
+
+
+def test_of_a_message_that_is_cut_the_speakers_own_text_goes_last() -> None:
+    short = shortened(SENT["results and text"], 40)
+    assert short["content"][-1] == {"type": "text", "text": "What does it say?"}
+    assert shortened(SENT["an image and text"], 2000)["content"] == [{"type": "text", "text": "z" * 1996 + " […]"}]
+    assert len(shortened(SENT["an image and text"], 8400)["content"]) == 2
+    assert shortened(SENT["an image"], 100)["content"] == [{"type": "text", "text": "[…]"}]
+
+
+def test_what_calls_give_and_what_images_take_is_counted() -> None:
+    assert chars_of(SENT["text beside a call"]) == 5000 + len('{"at": 1}')
+    assert chars_of(SENT["an image"]) == ITEM_CHARS
+    assert chars_of(SENT["results and text"]) == 2 * 5000 + len("What does it say?")
+    assert counted(Utterance("user", "", payload=SENT["an image"]), Counting()).tokens == 1000
 
 
 @pytest.mark.parametrize(
@@ -170,6 +306,11 @@ def test_in_the_second_stage_identity_goes_and_projects_and_pins_stay() -> None:
     assert full.recalled.memory_ids == (), "memories give way as long as the window is full"
 
 
+def sent_as(payload: dict[str, Any]) -> Utterance:
+    return Utterance(role_of(payload), text_of(payload), payload=payload)
+
+
+IDS = st.lists(st.sampled_from("abc"), min_size=1, max_size=2)
 MESSAGES = st.lists(
     st.builds(
         Utterance,
@@ -177,7 +318,12 @@ MESSAGES = st.lists(
         st.integers(0, 10_000).map("y".__mul__) | st.text(max_size=40),
         st.none(),
         st.none() | st.integers(0, 20_000),
-    ),
+    )
+    | IDS.map(lambda ids: calling(*ids))
+    | IDS.map(lambda ids: using(*ids))
+    | IDS.map(lambda ids: results(*ids))
+    | st.sampled_from("abc").map(result)
+    | st.builds(replace, st.sampled_from(list(SENT.values())).map(sent_as), tokens=st.none() | st.integers(0, 9000)),
     max_size=24,
 )
 FACTS = st.lists(
@@ -237,7 +383,7 @@ def check_figures(given_ones: list[Counted], result: Composed, counting: Countin
     assert result.cut == (len(untouched) < len(result.messages))
     for one in result.messages:
         if one.said.tokens is None and one.source is counting.source and one in given_ones:
-            assert one.tokens == counting.tokens(one.said.content)
+            assert one.tokens == counting.in_use.tokens_in(one.said.chars)
     if result.stage is Stage.NONE:
         assert list(result.messages) == given_ones and not overfills(result.tokens, bounds)
 
@@ -250,21 +396,12 @@ def check_messages(given_ones: list[Counted], result: Composed, bounds: Bounds) 
         assert where[-1] == len(given_ones) - 1
         if given_ones[-1].tokens <= (bounds.window or 0):
             assert result.messages[-1] == given_ones[-1], "a last message that fits is not touched"
-    call: int | None = None
-    for place, one in enumerate(given_ones):
-        call = place if one.said.role == "assistant" else call
-        if one.said.role == "tool" and call is not None:
-            assert (place in where) == (call in where), "a call and its result are never parted"
+    owners = owners_of([one.said for one in given_ones])
+    for place, owner in enumerate(owners):
+        assert (place in where) == (owner in where), "a call and its result are never parted"
     system = {place for place, one in enumerate(given_ones) if one.said.role == "system"}
     if not system <= set(where):
-        assert all(place in system or belongs_to_last(given_ones, place) for place in where)
-
-
-def belongs_to_last(given_ones: list[Counted], place: int) -> bool:
-    call = max((i for i, one in enumerate(given_ones) if one.said.role == "assistant"), default=-1)
-    is_result = given_ones[-1].said.role == "tool" and call >= 0
-    is_mine = place == call or (place > call and given_ones[place].said.role == "tool")
-    return place == len(given_ones) - 1 or (is_result and is_mine)
+        assert all(place in system or owners[place] == owners[-1] for place in where)
 
 
 @given(MESSAGES, RATES)

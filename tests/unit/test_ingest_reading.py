@@ -72,11 +72,12 @@ def test_roles_are_read_by_their_usual_names(tmp_path: Path, given: str, role: R
 @pytest.mark.parametrize(
     ("message", "text"),
     [
-        ({"content": [{"type": "text", "text": "a"}, {"type": "image_url"}, "b"]}, "a\n[image_url]\nb"),
-        ({"content": None, "tool_calls": [{"function": {"name": "look", "arguments": "{}"}}]}, "look({})"),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "image_url"}, "b", {"text": "c"}]}, "a\nb\nc"),
+        ({"content": None, "tool_calls": [{"function": {"name": "look", "arguments": "{}"}}]}, ""),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "tool_use", "id": "x", "name": "f", "input": {}}]}, "a"),
         ({"value": "a"}, "a"),
     ],
-    ids=["parts", "tool-calls", "value"],
+    ids=["parts", "tool-calls", "tool-use", "value"],
 )
 def test_content_is_read_in_its_usual_forms(tmp_path: Path, message: dict[str, Any], text: str) -> None:
     (chat,) = chats(tmp_path, lines({"messages": [{"role": "assistant", **message}]}))
@@ -93,8 +94,8 @@ def test_content_is_read_in_its_usual_forms(tmp_path: Path, message: dict[str, A
         (b'{"messages": [3]}', "not an object"),
         (b'{"messages": [{"role": "king", "content": "x"}]}', "is no role"),
         (b'{"messages": [{"role": null, "content": "x"}]}', "is no role"),
-        (b'{"messages": [{"role": "user", "content": 3}]}', "neither text nor a list"),
-        (b'{"messages": [{"role": "user", "content": [3]}]}', "neither text nor has a type"),
+        (b'{"messages": [{"role": "user", "content": 3}]}', "a list of parts"),
+        (b'{"messages": [{"role": "user", "content": [3]}]}', "an object with a type"),
         (b'{"messages": [{"role": "user", "content": "a\\u0000b"}]}', "NUL"),
         (b'{"messages": [{"role": "user", "content": "\\ud800"}]}', "not valid JSON"),
         (b'{"messages": [{"role": "user", "content": "x", "timestamp": "8 May"}]}', "is no time"),
@@ -143,6 +144,25 @@ def test_the_time_of_a_conversation_is_that_of_messages_without_one(tmp_path: Pa
     later = {"role": "user", "content": "b", "createdAt": "2026-03-02T00:00:00Z"}
     (chat,) = chats(tmp_path, lines({"messages": [HELLO, later], "timestamp": "2026-03-01T00:00:00Z"}))
     assert [one.created_at.day for one in chat.said if one.created_at] == [1, 2]
+
+
+def test_calls_of_tools_and_their_results_are_read_as_they_are(tmp_path: Path) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    said = [
+        {"role": "assistant", "content": None, "tool_calls": [call], "weight": 1},
+        {"role": "tool", "content": "", "tool_call_id": "c1"},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "rain"}]},
+        {"from": "function_call", "value": '{"name": "look", "arguments": {"at": 1}}'},
+    ]
+    (chat,) = chats(tmp_path, lines({"messages": said}))
+    assert [(one.role, one.content) for one in chat.said] == [
+        (Role.ASSISTANT, ""), (Role.TOOL, ""), (Role.TOOL, "rain"), (Role.ASSISTANT, ""),
+    ]  # fmt: skip
+    assert [one.payload for one in chat.said] == [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        *said[1:3],
+        {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": '{"at": 1}'}},
+    ]
 
 
 def test_messages_without_text_are_left_out(tmp_path: Path) -> None:

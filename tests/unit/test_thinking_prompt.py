@@ -48,6 +48,23 @@ def test_each_message_is_named_by_a_line_nobody_could_have_written() -> None:
     assert heads[-2:] == [f"{MARK} user (Jo admin), 2026-03-01 12:00", f"{MARK} user (Jo admin), 2026-03-01 12:01"]
 
 
+def test_calls_of_tools_their_results_and_images_are_shown_as_what_they_are() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "rain"}
+    image = {"type": "image_url", "image_url": {"url": "https://host/a.png"}}
+    told = seen("Will it rain?", "", "So take a coat.")
+    asked, called, brought = told.messages
+    messages = (
+        asked,
+        replace(called, role="assistant", payload={"role": "assistant", "content": None, "tool_calls": [call]}),
+        replace(brought, payload={"role": "user", "content": [result, {"type": "text", "text": "So?"}, image]}),
+    )
+    text = shown(situation(replace(told, messages=messages)))
+    assert f'{MARK} assistant, 2026-03-01 12:01\n(calls look({{"at": 1}}))\n' in text
+    assert "So take a coat.\n(result of a tool: rain)\n(image_url)" in text
+    assert "host" not in text
+
+
 def test_dollars_and_braces_in_what_people_wrote_mean_nothing() -> None:
     assert "$mark ${state} {x} %s $" in shown(situation(seen("$mark ${state} {x} %s $")))
 

@@ -75,7 +75,7 @@ def _merge(loose: Sequence[_Read], every: Sequence[_Read], limit: int, weights: 
 
 def _age(one: _Read) -> tuple[bool, float, int]:
     """Sort oldest first and the new one last: the older of two is rewritten, and never the new one."""
-    return one.memory.id == NEW, one.memory.created_at.timestamp(), one.memory.id
+    return one.memory.id == NEW, one.memory.updated_at.timestamp(), one.memory.id
 
 
 def _unite(target: _Read, absorbed: _Read, every: Sequence[_Read], limit: int, weights: Weights) -> _Union:
@@ -95,5 +95,5 @@ def _explained(union: _Union) -> str:
 
 
 def _called(one: _Read) -> str:
-    day = written(one.memory.created_at.date())
+    day = written(one.memory.updated_at.date())
     return f"the new memory ({day})" if one.memory.id == NEW else f"memory {one.memory.id} ({day})"

@@ -89,7 +89,7 @@ class ModelAgent(ModelPart, MemoryAgent):
             "create",
             mark=self._mark(),
             app=clean(transcript.app_name),
-            ended=transcript.ended_at.date().isoformat(),
+            ended=transcript.held_at.date().isoformat(),
             known=bullets(known),
             what=what,
             conversation=written(lines),

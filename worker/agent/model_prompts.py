@@ -40,6 +40,6 @@ def bullets(texts: Sequence[str]) -> str:
 
 def listed(memory: Candidate) -> str:
     """Return a memory as compaction's prompt shows it."""
-    day = memory.created_at.date().isoformat()
+    day = memory.updated_at.date().isoformat()
     pinned = ", pinned" if memory.pinned else ""
     return f"[{memory.id}] {day}, importance {memory.importance}{pinned}: {clean(memory.content)}"

@@ -37,7 +37,7 @@ class Transcript:
     app_name: str
     conversation_id: str
     turns: tuple[Turn, ...]
-    ended_at: datetime
+    held_at: datetime
     end_reason: str | None = None
     known: tuple[str, ...] = ()
     """The app's present memories, so that a recalled memory is not remembered a second time."""

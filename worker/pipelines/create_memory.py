@@ -1,12 +1,15 @@
-"""Makes the one memory of an ended conversation, and room for it when the app is at its cap.
+"""Makes the one memory of an ended conversation, and room for it when its subject is at the cap.
 
 Read, then think with no transaction open, then write everything in one: the memory, what it displaced, the history and
-the end of the job. When the app's memories changed while the agent thought, it thinks again once; then the oldest goes.
+the end of the job. When the subject's memories changed while the agent thought, it thinks again once; then the oldest
+goes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -26,6 +29,7 @@ from shared.memories.compaction import NEW, Candidate, Room
 from shared.memories.writing import NewMemory, Placed, place
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
+from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
 from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, Transcript, Turn
@@ -35,13 +39,14 @@ NOTHING = "nothing to remember"
 
 
 class SnapshotChanged(Exception):
-    """The app's memories are not those the agent thought about."""
+    """The subject's memories are not those the agent thought about."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """What the agent thinks about."""
 
+    subject: Subject
     transcript: Transcript
     existing: tuple[Candidate, ...]
     at_cap: bool
@@ -100,7 +105,7 @@ class CreateMemory:
             return self._write(claim, proposal, seen), proposal
         except SnapshotChanged:
             last = Proposal(draft, None, CompactionReason.SNAPSHOT_CHANGED)
-            return self._write(claim, last, None), last
+            return self._write(claim, last, seen, has_to=True), last
 
     def _read(self, claim: Claim) -> Snapshot:
         with self._database.read() as session:
@@ -109,20 +114,20 @@ class CreateMemory:
             conversation = session.get(Conversation, claim.conversation_key)
             if conversation is None:
                 raise erased(claim)
-            existing = queries.candidates(queries.standing(session, claim.app_id))
+            existing = queries.candidates(queries.standing(session, conversation.subject))
             turns = tuple(_turn(m) for m in messages_of(session, conversation.key))
             known = tuple(memory.content for memory in existing)
-            ended_at = conversation.ended_at or conversation.updated_at
+            held_at = _held_at(conversation, turns, self._clock.now())
             transcript = Transcript(
-                app.name, conversation.conversation_id, turns, ended_at, conversation.end_reason, known
+                app.name, conversation.conversation_id, turns, held_at, conversation.end_reason, known
             )
-        return Snapshot(transcript, existing, len(existing) >= self._cap)
+        return Snapshot(conversation.subject, transcript, existing, len(existing) >= self._cap)
 
     def _make_room(self, seen: Snapshot, draft: Draft, meter: Meter) -> Proposal:
         """Ask the agent how to come back to the cap; what it gets wrong falls back to oldest-goes."""
         if not seen.at_cap:
             return Proposal(draft)
-        new = Candidate(NEW, draft.content, seen.transcript.ended_at, draft.importance, draft.tags)
+        new = Candidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
         try:
             decision = self._agent.compact(seen.existing, new, self._limit, meter)
         except (Transient, ModelOutput, Configuration) as error:
@@ -137,22 +142,24 @@ class CreateMemory:
             return Proposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.INVALID_DECISION)
         return Proposal(draft, compaction.carry_out(decision), CompactionReason.AGENT)
 
-    def _write(self, claim: Claim, proposal: Proposal, seen: Snapshot | None) -> Placed:
+    def _write(self, claim: Claim, proposal: Proposal, seen: Snapshot, has_to: bool = False) -> Placed:
+        """Write everything; ``has_to``: whatever changed meanwhile. Raises: SnapshotChanged."""
         with self._database.write() as session:
             now = self._clock.now()
             unpurged(lock_app(session, claim.app_id), claim)
             end(session, claim, JobState.DONE, now)
-            if seen is not None and self._has_changed(session, claim, seen):
+            if not has_to and self._has_changed(session, seen):
                 raise SnapshotChanged
             cause = Cause(self._agent.name, "its conversation ended", now, claim.job_id)
-            return place(session, claim.app_id, self._new(claim, proposal.draft), cause, self._cap, proposal.room)
+            new = self._new(claim, proposal.draft, seen)
+            return place(session, seen.subject, new, cause, self._cap, proposal.room)
 
-    def _has_changed(self, session: Session, claim: Claim, seen: Snapshot) -> bool:
+    def _has_changed(self, session: Session, seen: Snapshot) -> bool:
         """Whether a room thought out for ``seen`` no longer fits; without one, a change matters only at the cap."""
-        present = queries.candidates(queries.standing(session, claim.app_id))
+        present = queries.candidates(queries.standing(session, seen.subject))
         return len(present) >= self._cap and present != seen.existing
 
-    def _new(self, claim: Claim, draft: Draft) -> NewMemory:
+    def _new(self, claim: Claim, draft: Draft, seen: Snapshot) -> NewMemory:
         return NewMemory(
             content=draft.content,
             agent=self._agent.name,
@@ -162,6 +169,7 @@ class CreateMemory:
             conversation_key=claim.conversation_key,
             conversation_id=claim.conversation_id,
             message_ids=draft.message_ids,
+            created_at=seen.transcript.held_at,
         )
 
     def _end_with_nothing(self, claim: Claim) -> JobState:
@@ -177,6 +185,12 @@ class CreateMemory:
             self._metrics.compactions.labels(room.outcome, why).inc()
             self._log.info("room_made", app_id=claim.app_id, outcome=room.outcome, removed=room.removed_id)
         self._log.info("memory_created", app_id=claim.app_id, memory_id=placed.memory_id, job_id=claim.job_id)
+
+
+def _held_at(conversation: Conversation, turns: Sequence[Turn], now: datetime) -> datetime:
+    """Return when a conversation was held: when the last word in it was said, whenever it was brought in."""
+    said = [turn.created_at for turn in turns if turn.role in SPOKEN_ROLES]
+    return min(max(said, default=conversation.ended_at or conversation.updated_at), now)
 
 
 def _turn(message: Message) -> Turn:

@@ -93,7 +93,12 @@ def change_app(desk: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
 
 
 def _behaviour(body: InstallApp | ChangeApp) -> AppChange:
-    return AppChange(answered_by=body.answered_by, approves_answers=body.approve_answers, weight=body.weight)
+    return AppChange(
+        answered_by=body.answered_by,
+        approves_answers=body.approve_answers,
+        weight=body.weight,
+        shared_memory=body.shared_memory,
+    )
 
 
 def _attend(session: Session, app: App) -> None:

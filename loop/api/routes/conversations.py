@@ -16,7 +16,6 @@ from loop.api.schemas.conversations import (
     ConversationList,
     EndConversation,
     EndedConversation,
-    MessageAnswer,
     MessageList,
     Said,
     SaidMessage,
@@ -25,6 +24,7 @@ from loop.api.schemas.conversations import (
     StartConversation,
     StoredMessage,
     StoredMessages,
+    message_answer,
 )
 from loop.api.schemas.erasures import Erased
 from loop.api.schemas.jobs import JobAnswer, JobAsked
@@ -32,6 +32,7 @@ from loop.api.writes import Done
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.conversations import extraction, lifecycle, queries
+from shared.conversations.chat_message import size_of
 from shared.conversations.extraction import pace_of
 from shared.conversations.lifecycle import NewConversation
 from shared.conversations.queries import ConversationFilter
@@ -118,9 +119,10 @@ def add_messages(desk: Writes, app_id: AppInPath, conversation_id: ConversationI
 def _refuse_long(desk: Desk, said: list[SaidMessage]) -> None:
     limit = desk.loop.settings.max_message_chars
     for place, message in enumerate(said):
-        if len(message.content) > limit:
+        size = size_of(message.content if isinstance(message.content, str) else "", message.payload)
+        if size > limit:
             raise Limit(
-                f"Message {place} has {len(message.content)} characters; the most is {limit}.",
+                f"Message {place} has {size} characters, everything in it counted; the most is {limit}.",
                 code=TOO_LARGE,
                 details={"limit": limit},
             )
@@ -141,7 +143,7 @@ def list_messages(
         found = queries.messages_of(session, key, limit + 1, -1 if after is None else after)
         rows, more = cursors.page(found, limit)
         return MessageList(
-            messages=[MessageAnswer.of(one) for one in rows],
+            messages=[message_answer(one) for one in rows],
             cursor=cursors.encode(_MESSAGES, rows[-1].position) if more else None,
         )
 

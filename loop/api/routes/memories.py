@@ -9,8 +9,17 @@ from fastapi import APIRouter, Query, Response
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, MemoryInPath, Reads, Writes
-from loop.api.schemas.erasures import Erased
+from loop.api.dependencies import (
+    AppInPath,
+    CursorInQuery,
+    Desk,
+    LimitInQuery,
+    MemoryInPath,
+    Reads,
+    UserInQuery,
+    Writes,
+)
+from loop.api.schemas.erasures import PurgedMemories
 from loop.api.schemas.memories import (
     ChangeAnswer,
     ChangeList,
@@ -33,37 +42,48 @@ from shared.causes import BY_HAND
 from shared.erasure.erasing import erase_memory, purge_memories
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
-from shared.memories.compaction import Room
+from shared.memories.compaction import Room, least_goes
 from shared.memories.models import Memory
 from shared.memories.restoring import restore
 from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove
+from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionReason
 from shared.wording import clean
 
 router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"])
-_CHANGES = "changes"
+_CHANGES, _MEMORIES = "changes", "memories"
 
 
 @router.get("", response_model=MemoryList, summary="List memories")
-def list_memories(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 200) -> Response:
-    """List an app's memories, newest first. Costs no energy."""
+def list_memories(
+    desk: Reads,
+    app_id: AppInPath,
+    user_id: UserInQuery = None,
+    limit: LimitInQuery = 200,
+    cursor: CursorInQuery = None,
+) -> Response:
+    """List the memories of an app, or of one of its users, last updated first. Costs no energy."""
+    after = cursors.decode_moment(_MEMORIES, cursor)
     with desk.read() as session:
         get_app(session, app_id)
-        memories = MemoryList(memories=_answers(session, queries.standing(session, app_id)[:limit]))
+        rows, more = cursors.page(queries.list_memories(session, app_id, user_id, limit + 1, after), limit)
+        following = cursors.encode_moment(_MEMORIES, rows[-1].updated_at, rows[-1].memory_id) if more else None
+        memories = MemoryList(memories=_answers(session, rows), cursor=following)
     # Written here: FastAPI would check the answer in a second hop to a thread, and this is the most asked-for route.
     return answer(memories)
 
 
 @router.post("", status_code=201, response_model=WrittenMemory, summary="Write a memory by hand")
 def write_memory(desk: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
-    """Write a memory by hand. At the cap the oldest that is not pinned goes for it."""
+    """Write a memory by hand. At the cap the least important that is not pinned goes for it; the answer says which."""
     content = _content(desk, body.content)
 
     def work(session: Session) -> Done:
         epoch = lock_app(session, app_id).purge_epoch
         get_installed_app(session, app_id)
         new = NewMemory(content, BY_HAND, epoch, body.importance, tuple(body.tags), body.pinned)
-        placed = place(session, app_id, new, desk.cause("written by hand"), desk.loop.settings.memory_cap)
+        subject, cap = subject_of(app_id, body.user_id), desk.loop.settings.memory_cap
+        placed = place(session, subject, new, desk.cause("written by hand"), cap, rule=least_goes)
         memory = _placed_memory(session, app_id, placed)
         written = WrittenMemory(**dict(_answer(session, memory)), made_room=_made_room(placed.rooms))
         return Done(written, 201, about=app_id, then=lambda: _count_written(desk, placed))
@@ -71,23 +91,31 @@ def write_memory(desk: Writes, app_id: AppInPath, body: WriteMemory) -> Response
     return desk.write(work)
 
 
-@router.delete("", response_model=Erased, summary="Purge all memories")
-def purge(desk: Writes, app_id: AppInPath) -> Response:
-    """Remove all memories with the text of their history, and stop memory work that was asked for before."""
+@router.delete("", response_model=PurgedMemories, summary="Purge all memories")
+def purge(desk: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+    """Remove all memories of an app, or of one user, with the text of their history, and stop memory work that was
+    asked for before. The answer says what else still remembers, and how to erase it."""
 
     def work(session: Session) -> Done:
-        return erasures.erased(desk, session, purge_memories(session, app_id, desk.caller.name, desk.now()))
+        erasure = purge_memories(session, app_id, desk.caller.name, desk.now(), user_id)
+        return erasures.purged(desk, session, erasure, user_id)
 
     return desk.write(work)
 
 
 @router.get("/changes", response_model=ChangeList, summary="List what happened to an app's memories")
-def list_changes(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> ChangeList:
-    """List every change to an app's memories, newest first: which went, why, and by whom."""
+def list_changes(
+    desk: Reads,
+    app_id: AppInPath,
+    user_id: UserInQuery = None,
+    limit: LimitInQuery = 50,
+    cursor: CursorInQuery = None,
+) -> ChangeList:
+    """List every change to the memories of an app, or of one user, newest first: which went, why, and by whom."""
     before = cursors.decode_number(_CHANGES, cursor)
     with desk.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before), limit)
+        rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before, user_id), limit)
         following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
         return ChangeList(changes=[ChangeAnswer.of(change) for change in rows], cursor=following)
 
@@ -183,7 +211,7 @@ def _placed_memory(session: Session, app_id: str, placed: Placed) -> Memory:
     """Return a memory that was given a place. Raises: Conflict when there was none, so that nothing is written."""
     if not placed.stands:
         raise Conflict(
-            f"Every memory of app {app_id} is pinned, so there is no place; unpin or delete one first.",
+            f"Every memory of this user of app {app_id} is pinned, so there is no place; unpin or delete one first.",
             code="all_pinned",
         )
     return queries.get_memory(session, app_id, placed.memory_id)

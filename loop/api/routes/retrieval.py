@@ -69,12 +69,12 @@ def debug_retrieval(
 ) -> Response:
     """Search as a context would, and say of each result where it came from and how its score came about."""
     desk.require_admin("take retrievals apart")
-    wanted = Wanted(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id, is_guarded=True)
+    wanted = Wanted(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
     finder = desk.loop.searching.finder
     findings = finder.find(app_id, wanted)
     finder.note(app_id, findings, Asker.SEARCH)
     summaries = _summaries(desk, findings)
-    profile = _profile(desk, app_id, user_id)
+    profile = _profile(desk, app_id, findings.user_id)
     return answer(
         DebugAnswer(
             query=q,

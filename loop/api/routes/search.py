@@ -15,12 +15,16 @@ router = APIRouter(prefix="/apps/{appId}", tags=["Search"])
 
 @router.post("/search", response_model=SearchAnswer, summary="Search old messages")
 def search_messages(desk: Reads, app_id: AppInPath, body: AskSearch) -> Response:
-    """Find messages, and passages of long ones, by their words and their meaning; never any of another app."""
+    """Find messages, and passages of long ones, by their words and their meaning; never any of another app.
+
+    Where neither a user nor a conversation is named, all of the app's are searched, and each result says whose it is.
+    """
     wanted = Wanted(
         text=body.query,
         limit=body.limit,
         conversation_id=body.conversation_id,
         user_id=body.user_id,
+        is_of_everybody=True,
         filters=body.filters.as_filters(),
     )
     finder = desk.loop.searching.finder

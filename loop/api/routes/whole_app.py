@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 from sqlalchemy.orm import Session
 
 from loop.api import erasures
-from loop.api.dependencies import AppInPath, Desk, Reads, Writes
+from loop.api.dependencies import AppInPath, Desk, Reads, UserInQuery, Writes
 from loop.api.schemas.apps import units_or_none
 from loop.api.schemas.archive import ImportedAnswer
 from loop.api.schemas.context import AskContext, ContextAnswer
@@ -89,10 +89,10 @@ def erase_all(desk: Writes, app_id: AppInPath) -> Response:
 
 
 @router.get("/export", response_model=Archive, tags=["Memories"], summary="Export an app")
-def export(desk: Reads, app_id: AppInPath) -> Response:
-    """Take an app out as one JSON document."""
+def export(desk: Reads, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+    """Take an app out as one JSON document, or what it holds of one user."""
     with desk.read() as session:
-        archive = export_app(session, get_app(session, app_id), desk.now())
+        archive = export_app(session, get_app(session, app_id), desk.now(), user_id)
     return answer(archive)
 
 
@@ -119,5 +119,6 @@ def _receiving_app(desk: Desk, session: Session, app_id: str, archive: Archive) 
         app = install(session, app_id, archive.app.name, archive.app.config, desk.now())
         app.hourly_budget_micro = archive.app.hourly_budget_micro
         app.daily_budget_micro = archive.app.daily_budget_micro
+        app.shared_memory = archive.app.shared_memory
         return app
     return get_installed_app(session, app_id)

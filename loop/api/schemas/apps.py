@@ -15,6 +15,7 @@ from shared.energy.budget import to_units
 Name = Annotated[str, Field(min_length=1, max_length=200, examples=["Chat"])]
 Weight = Annotated[int, Field(strict=True, ge=1, le=100, description="The app's share of the work beside other apps'.")]
 _ANSWERED_BY = "Who answers its conversations: the loop, when a model is set, or the app itself."
+_SHARED = "Whether what names no user (memories, facts, old messages) is recalled for every user of the app."
 _APPROVE = "Whether a person approves each answer of the loop's before it is sent."
 
 
@@ -27,6 +28,7 @@ class InstallApp(Body):
     answered_by: AnsweredBy | None = Field(None, description=_ANSWERED_BY)
     approve_answers: Flag | None = Field(None, description=_APPROVE)
     weight: Weight | None = None
+    shared_memory: Flag | None = Field(None, description=_SHARED)
 
 
 class ChangeApp(Body):
@@ -39,6 +41,7 @@ class ChangeApp(Body):
     answered_by: AnsweredBy | None = Field(None, description=_ANSWERED_BY)
     approve_answers: Flag | None = Field(None, description=_APPROVE)
     weight: Weight | None = None
+    shared_memory: Flag | None = Field(None, description=_SHARED)
 
     def sets(self, field: str) -> bool:
         """Whether the client sent this field, be it null."""
@@ -55,6 +58,7 @@ class AppAnswer(Answer):
     answered_by: AnsweredBy = Field(description=_ANSWERED_BY)
     approve_answers: bool = Field(description=_APPROVE)
     weight: int = Field(description="The app's share of the work beside other apps'.")
+    shared_memory: bool = Field(description=_SHARED)
     hourly_budget: float | None = Field(description="Units an app may spend in any 60 minutes.")
     daily_budget: float | None = Field(description="Units an app may spend in any 24 hours.")
     created_at: datetime
@@ -90,6 +94,7 @@ def _fields(app: App) -> dict[str, object]:
         "answered_by": AnsweredBy(app.answered_by),
         "approve_answers": app.approves_answers,
         "weight": app.weight,
+        "shared_memory": app.shared_memory,
         "hourly_budget": units_or_none(app.hourly_budget_micro),
         "daily_budget": units_or_none(app.daily_budget_micro),
         "created_at": app.created_at,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictInt
 
+from loop.api.schemas.conversations import SentMessage
 from loop.api.schemas.wire import MOST_TOKENS, Answer, Body, Tokens
 from shared.context.budgets import DEFAULT_RESERVE
 from shared.context.composing import Stage
@@ -13,20 +14,18 @@ from shared.context.counting import TokenSource
 from shared.context.opening import Opening
 from shared.context.window import Utterance
 from shared.contracts.values import Id, Words
-from shared.conversations.lifecycle import Role
+from shared.conversations.chat_message import ChatMessage, role_of, text_of
 
 
-class ContextMessage(Body):
-    """A message of the conversation so far."""
+class ContextMessage(ChatMessage):
+    """A message of the conversation so far, as OpenAI's or Anthropic's chat programs have it."""
 
-    role: Role
-    content: str
-    name: Annotated[str, Field(max_length=200)] | None = None
-    tokens: Tokens | None = Field(None, description="Its length as your model's provider counted it.")
+    tokens: Tokens | None = Field(None, alias="tokens", description="Its length as your model's provider counted it.")
 
     def as_said(self) -> Utterance:
         """Return it as the domain takes it."""
-        return Utterance(self.role.value, self.content, self.name, self.tokens)
+        sent = self.sent
+        return Utterance(role_of(sent), text_of(sent), self.name or None, self.tokens, self.payload)
 
 
 class AskContext(Body):
@@ -50,19 +49,6 @@ class AskContext(Body):
     token_budget: Tokens | None = Field(None, description="Most tokens for what is recalled.")
 
 
-class ContextLine(Answer):
-    """A message to send."""
-
-    role: Role
-    content: str
-    name: str | None = None
-
-    @classmethod
-    def of(cls, said: Utterance) -> ContextLine:
-        """Return a message as it goes over the wire."""
-        return cls(role=Role(said.role), content=said.content, name=said.name)
-
-
 class Included(Answer):
     """What was recalled, by id."""
 
@@ -76,7 +62,7 @@ class Included(Answer):
 class ContextAnswer(Answer):
     """The messages to send, the recalled text first as a system message, and what they amount to."""
 
-    messages: list[ContextLine]
+    messages: list[SentMessage]
     system_prompt: str = Field(description="The recalled text alone; already the first of messages, unless empty.")
     memory_tokens: int
     total_tokens: int
@@ -104,7 +90,7 @@ class ContextAnswer(Answer):
             retrieved=list(opening.retrieved_ids),
         )
         return cls(
-            messages=[ContextLine.of(said) for said in opening.messages],
+            messages=[said.sent for said in opening.messages],
             system_prompt=opening.system_prompt,
             memory_tokens=opening.memory_tokens,
             total_tokens=opening.total_tokens,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, StrictInt, Tag
+from pydantic import Discriminator, Field, StrictInt, Tag, WithJsonSchema
 
 from loop.api.schemas.apps import units_or_none
 from loop.api.schemas.jobs import JobAnswer
 from loop.api.schemas.wire import Answer, Body, Tokens, Units
 from shared.contracts.values import Id, JsonObject, Moment
+from shared.conversations.chat_message import ChatMessage, as_sent, role_of, text_of
 from shared.conversations.lifecycle import SNOOZE_MINUTES, NewMessage, Role
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import ConversationState, state_of
@@ -19,6 +20,8 @@ from shared.energy.budget import BudgetStatus, budget_status, to_units
 MOST_MESSAGES = 1000
 ONE, MANY = "one message", "several messages"
 Reason = Annotated[str, Field(max_length=500)]
+SentMessage = Annotated[dict[str, Any], WithJsonSchema(ChatMessage.model_json_schema())]
+"""A message with the keys it was sent with, and no other."""
 
 
 class StartConversation(Body):
@@ -30,19 +33,25 @@ class StartConversation(Body):
     metadata: JsonObject = Field(default_factory=dict)
 
 
-class SaidMessage(Body):
-    """One message. The same messageId twice is one message."""
+class SaidMessage(ChatMessage):
+    """One message, as OpenAI's or Anthropic's chat programs have it. The same messageId twice is one message."""
 
-    role: Role
-    content: str = Field(examples=["I moved to Lisbon in May."])
-    message_id: Id | None = None
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    created_at: Moment | None = None
-    tokens: Tokens | None = Field(None, description="Its length as your model's provider counted it.")
+    message_id: Id | None = Field(None, alias="messageId")
+    created_at: Moment | None = Field(None, alias="createdAt")
+    tokens: Tokens | None = Field(None, alias="tokens", description="Its length as your model's provider counted it.")
 
     def as_new(self) -> NewMessage:
         """Return it as the domain takes it."""
-        return NewMessage(self.role, self.content, self.message_id, self.name, self.created_at, self.tokens)
+        sent = self.sent
+        return NewMessage(
+            role=Role(role_of(sent)),
+            content=text_of(sent),
+            message_id=self.message_id,
+            name=self.name or None,
+            created_at=self.created_at,
+            tokens=self.tokens,
+            payload=self.payload,
+        )
 
 
 class SaidMessages(Body):
@@ -154,7 +163,7 @@ class StoredMessage(Answer):
 
     message_id: str
     position: int
-    role: Role
+    role: str
     created_at: datetime
 
     @classmethod
@@ -163,7 +172,7 @@ class StoredMessage(Answer):
         return cls(
             message_id=message.message_id,
             position=message.position,
-            role=Role(message.role),
+            role=_sent(message)["role"],
             created_at=message.created_at,
         )
 
@@ -175,31 +184,20 @@ class StoredMessages(Answer):
     messages: list[StoredMessage]
 
 
-class MessageAnswer(StoredMessage):
-    """A message."""
+def message_answer(message: Message) -> dict[str, Any]:
+    """Return a message as it was sent, with where it stands."""
+    own = {"messageId": message.message_id, "position": message.position, "createdAt": message.created_at}
+    return _sent(message) | own | ({} if message.tokens is None else {"tokens": message.tokens})
 
-    name: str | None
-    content: str
-    tokens: int | None = Field(description="Its length as the app's provider counted it, if the app said so.")
 
-    @classmethod
-    def of(cls, message: Message) -> MessageAnswer:
-        """Return a message as it goes over the wire."""
-        return cls(
-            message_id=message.message_id,
-            position=message.position,
-            role=Role(message.role),
-            created_at=message.created_at,
-            name=message.name,
-            content=message.content,
-            tokens=message.tokens,
-        )
+def _sent(message: Message) -> dict[str, Any]:
+    return as_sent(message.role, message.content, message.name, message.payload)
 
 
 class MessageList(Answer):
-    """Messages by position."""
+    """Messages by position: as they were sent, with messageId, position, createdAt and, where it was sent, tokens."""
 
-    messages: list[MessageAnswer]
+    messages: list[SentMessage]
     cursor: str | None
 
 

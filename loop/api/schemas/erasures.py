@@ -16,6 +16,7 @@ class Receipt(Answer):
     receipt_id: str
     app_id: str
     scope: str = Field(examples=["memories"])
+    user_id: str | None = Field(description="Whose; null where it was about the whole app, or about nobody.")
     actor: str
     at: datetime
     erased: dict[str, int] = Field(examples=[{"memories": 8, "memoryHistory": 21}])
@@ -34,6 +35,7 @@ class Receipt(Answer):
             receipt_id=erasure.erasure_id,
             app_id=erasure.app_id,
             scope=erasure.scope,
+            user_id=erasure.user_id,
             actor=erasure.actor,
             at=erasure.at,
             erased=erasure.erased,
@@ -47,6 +49,21 @@ class Erased(Success):
     deleted_count: int
     receipt: Receipt
     note: str | None = Field(None, description="What is left to do, where something is.")
+
+
+class StillRemembered(Answer):
+    """What remembers after a purge of memories, and how to erase it."""
+
+    facts: int
+    messages: int
+    summaries: int
+    how_to_erase: str
+
+
+class PurgedMemories(Erased):
+    """What a purge of memories did, and what it does not reach."""
+
+    still_remembered: StillRemembered
 
 
 class Uninstalled(Success):

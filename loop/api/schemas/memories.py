@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from loop.api.schemas.wire import Answer, Body, Flag, Success
-from shared.contracts.values import LARGEST_INTEGER, Importance, Tags
+from shared.contracts.values import LARGEST_INTEGER, Importance, Tags, UserId
 from shared.memories.compaction import Outcome, Room
 from shared.memories.models import Change, ChangeKind, Memory
 
@@ -23,6 +23,7 @@ class WriteMemory(Body):
     importance: Importance = 5
     tags: Tags = Field(default_factory=list)
     pinned: Flag = False
+    user_id: UserId | None = Field(None, description="Whose it is; without it, nobody's in particular.")
 
 
 class EditMemory(Body):
@@ -51,9 +52,10 @@ class MemoryAnswer(Answer):
     """A memory."""
 
     id: int
+    user_id: str | None = Field(description="Whose it is; null where nobody was named.")
     content: str
-    created_at: datetime
-    updated_at: datetime
+    created_at: datetime = Field(description="When its conversation was held.")
+    updated_at: datetime = Field(description="When the newest of it was said, or a person last changed it.")
     source_conversation_id: str | None
     importance: int = Field(ge=0, le=10)
     tags: list[str]
@@ -67,6 +69,7 @@ class MemoryAnswer(Answer):
         """Return a memory as it goes over the wire."""
         return cls(
             id=memory.memory_id,
+            user_id=memory.subject.named,
             content=memory.content,
             created_at=memory.created_at,
             updated_at=memory.updated_at,
@@ -81,9 +84,10 @@ class MemoryAnswer(Answer):
 
 
 class MemoryList(Answer):
-    """An app's memories, newest first."""
+    """Memories, last updated first."""
 
     memories: list[MemoryAnswer]
+    cursor: str | None = None
 
 
 class MadeRoom(Answer):

@@ -22,7 +22,9 @@ _Tag = Annotated[Words, Field(min_length=1, max_length=200)]
 class SearchFilters(Body):
     """Narrows a search; what is left out narrows nothing, and a list that is given must name something."""
 
-    roles: Annotated[list[Role], Field(min_length=1, max_length=4)] | None = None
+    roles: Annotated[list[Role], Field(min_length=1, max_length=4)] | None = Field(
+        None, description="Of user and assistant: what systems and tools said is never a result."
+    )
     names: Annotated[list[_Name], Field(min_length=1, max_length=50)] | None = Field(
         None, description="Speakers, as your app named them."
     )
@@ -56,10 +58,14 @@ class AskSearch(Body):
 
     query: Annotated[Words, Field(min_length=1, max_length=MOST_QUERY_CHARS, examples=["When did we choose SQLite?"])]
     conversation_id: Id | None = Field(
-        None, description="Looked in first; the rest of the app only where it has fewer than three results."
+        None,
+        description="Looked in first, and its user's others, or those that name nobody if it does, only where it has "
+        "fewer than three results.",
     )
     user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="Only this user's conversations, and those that name none."
+        None,
+        description="Only this user's conversations, and those that name nobody where the app shares these; without "
+        "it and without a conversation, all of the app's.",
     )
     limit: Annotated[StrictInt, Field(ge=1, le=200, description="Most results.")] = 10
     filters: SearchFilters = Field(default_factory=SearchFilters)
@@ -71,6 +77,7 @@ class SearchResult(Answer):
 
     message_id: str
     conversation_id: str
+    user_id: str | None = Field(description="Whose conversation it is; null where it names nobody.")
     role: Role
     name: str | None
     content: str
@@ -79,6 +86,8 @@ class SearchResult(Answer):
     kind: HitKind
     part: int = Field(description="Which passage of the message; 0 is the whole.")
     language: str | None = Field(description="Of code, where its fence names it.")
+    times: int = Field(description="How often the same was said by the same speaker; this is the one that fits best.")
+    last_at: datetime = Field(description="When it was said last.")
     explanation: dict[str, float] | None = Field(None, description="What each signal added to the score.")
 
     @classmethod
@@ -89,6 +98,7 @@ class SearchResult(Answer):
         return cls(
             message_id=hit.message_id,
             conversation_id=hit.conversation_id,
+            user_id=hit.user_id,
             role=Role(one.role),
             name=one.name,
             content=hit.content,
@@ -97,6 +107,8 @@ class SearchResult(Answer):
             kind=hit.kind,
             part=one.part,
             language=hit.language,
+            times=hit.times,
+            last_at=hit.last_at,
             explanation={name: round(value, 6) + 0.0 for name, value in parts.items()} if explain else None,
         )
 

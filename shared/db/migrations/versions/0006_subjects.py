@@ -25,13 +25,33 @@ _EPOCH = sa.text("'1970-01-01 00:00:00'")
 def upgrade() -> None:
     """Give memories and facts to their users."""
     op.add_column("apps", sa.Column("shared_memory", sa.Boolean(), nullable=False, server_default=sa.false()))
-    op.add_column("conversations", sa.Column("purge_epoch", sa.Integer(), nullable=False, server_default="0"))
-    op.add_column("messages", sa.Column("payload", sa.JSON(), nullable=True))
+    _give_messages()
     op.add_column("erasures", sa.Column("user_id", _USER, nullable=True))
     op.add_column("retrievals", sa.Column("top_similarities", sa.JSON(), nullable=False, server_default="[]"))
     op.add_column("memory_origins", sa.Column("user_id", _USER, nullable=False, server_default=""))
     _give_memories()
     _give_facts()
+
+
+def _give_messages() -> None:
+    op.add_column("messages", sa.Column("payload", sa.JSON(), nullable=True))
+    op.add_column("messages", sa.Column("payload_chars", sa.Integer(), nullable=True))
+    op.add_column("messages", sa.Column("call_position", sa.Integer(), nullable=True))
+    # No message named its call so far: each result belonged to the last message of the assistant before it.
+    op.execute(
+        """UPDATE messages SET call_position =
+               (SELECT max(m.position) FROM messages m WHERE m.conversation_key = messages.conversation_key
+                AND m.role = 'assistant' AND m.position < messages.position)
+           WHERE role = 'tool'"""
+    )
+    is_result = sa.text("call_position IS NOT NULL")
+    op.create_index(
+        "ix_messages_results",
+        "messages",
+        ["conversation_key", "call_position"],
+        postgresql_where=is_result,
+        sqlite_where=is_result,
+    )
 
 
 def _give_memories() -> None:
@@ -81,9 +101,8 @@ def _give_facts() -> None:
         table.create_unique_constraint("uq_facts_app_id_user_id_slot", ["app_id", "user_id", "slot"])
     op.create_index("ix_facts_app_id_user_id_state", "facts", ["app_id", "user_id", "state"])
     op.execute("UPDATE facts SET said_at = last_seen")
-    op.add_column("fact_sources", sa.Column("said_at", UtcDateTime(), nullable=False, server_default=_EPOCH))
-    op.execute("UPDATE fact_sources SET said_at = last_seen")
     op.add_column("fact_history", sa.Column("user_id", _USER, nullable=False, server_default=""))
+    op.create_index("ix_fact_history_app_id_user_id", "fact_history", ["app_id", "user_id"])
     # Of a fact that is gone, the conversations whose words its history holds still know the user.
     op.execute(
         """UPDATE fact_history SET user_id = coalesce(
@@ -93,6 +112,8 @@ def _give_facts() -> None:
                     WHERE h.fact_id = fact_history.fact_id),
                '')"""
     )
+    op.add_column("fact_sources", sa.Column("said_at", UtcDateTime(), nullable=False, server_default=_EPOCH))
+    op.execute("UPDATE fact_sources SET said_at = last_seen")
     op.add_column("fact_clears", sa.Column("user_id", _USER, nullable=True))
     op.drop_index("uq_fact_clears_open", "fact_clears")
     still_open = sa.text("settled_at IS NULL")

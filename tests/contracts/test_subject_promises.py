@@ -1,0 +1,289 @@
+"""Whose memory it is, over each database: every cap, order, compaction, purge and erasure is of one user of an app."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from shared.apps.queries import get_app, lock_app
+from shared.archive.exporting import export_app
+from shared.causes import Cause
+from shared.db.base import Base
+from shared.db.schema import migrate
+from shared.erasure.erasing import erase_user, purge_memories
+from shared.erasure.queries import list_users
+from shared.errors import Conflict, LeaseLost
+from shared.facts.categories import Category
+from shared.facts.editing import Written, write
+from shared.memories.compaction import Action, Decision, least_goes
+from shared.memories.models import ChangeKind, Memory, Origin
+from shared.memories.queries import changes_of_app, history_of, standing
+from shared.memories.restoring import restore
+from shared.memories.writing import NewMemory, Placed, place
+from shared.outbox.control import replay
+from shared.outbox.models import Job, JobState
+from shared.profiles.consent import grant
+from shared.subjects import NOBODY, Subject
+from tests.support.house import House
+
+ANN, BOB = Subject("notes", "ann"), Subject("notes", "bob")
+CANARY = "zyzzogeton"
+
+
+def remembered(house: House, subject: Subject) -> list[str]:
+    with house.database.read() as session:
+        return [memory.content for memory in standing(session, subject)]
+
+
+def write_by_hand(house: House, subject: Subject, content: str, importance: int = 5) -> Placed:
+    now = house.clock.advance(1)
+    with house.database.write() as session:
+        lock_app(session, subject.app_id)
+        new = NewMemory(content, "by hand", 0, importance)
+        return place(session, subject, new, Cause("admin", "written by hand", now), 10, rule=least_goes)
+
+
+def tables_with(house: House, text: str) -> list[str]:
+    with house.database.read() as session:
+        return [
+            table.name
+            for table in Base.metadata.sorted_tables
+            if any(text in str(tuple(row)) for row in session.execute(select(table)))
+        ]
+
+
+def test_each_user_has_ten_places_and_nobody_ten_more(house: House) -> None:
+    for i in range(1, 13):
+        for user in ("ann", "bob", None):
+            house.converse("notes", f"{user}-{i}", f"{user} {i}", user_id=user)
+        house.work_off()
+    for subject, name in ((ANN, "ann"), (BOB, "bob"), (Subject("notes"), "None")):
+        assert remembered(house, subject) == [f"{name} {i}" for i in range(12, 2, -1)]
+
+
+def test_the_database_refuses_an_eleventh_of_a_user(house: House) -> None:
+    for i in range(1, 11):
+        house.converse("notes", f"c{i}", f"fact {i}", user_id="ann")
+    house.work_off()
+    now = house.clock.now()
+    with pytest.raises(IntegrityError), house.database.write() as session:
+        values = {"app_id": "notes", "user_id": "ann", "epoch": 0, "agent": "x", "created_at": now}
+        made = session.scalar(insert(Origin).values(values).returning(Origin.memory_id))
+        session.execute(
+            insert(Memory).values(
+                memory_id=made, app_id="notes", user_id="ann", slot=11, content="more", agent="x", created_at=now,
+                updated_at=now, importance=5, tags=[], pinned=False, version=1,
+            )
+        )  # fmt: skip
+
+
+def test_room_for_a_users_memory_is_made_among_that_users_memories(house: House) -> None:
+    for i in range(1, 11):
+        house.converse("notes", f"a{i}", f"ann's {i}", user_id="ann")
+        house.converse("notes", f"b{i}", f"bob's {i}", user_id="bob")
+    house.work_off()
+    shown: list[list[str]] = []
+
+    def decide(existing: object, new: object) -> Decision:
+        shown.append([one.content for one in existing])  # type: ignore[attr-defined]
+        return Decision(Action.DELETE, existing[3].id, "least")  # type: ignore[index]
+
+    house.scripted.decides = [decide]
+    house.converse("notes", "b11", "bob's 11", user_id="bob")
+    house.work_off()
+    assert shown == [[f"bob's {i}" for i in range(1, 11)]]
+    assert house.scripted.seen[-1].known == tuple(f"bob's {i}" for i in range(1, 11))
+    assert len(remembered(house, ANN)) == 10 and "bob's 4" not in remembered(house, BOB)
+
+
+def test_an_agent_cannot_touch_another_users_memory(house: House) -> None:
+    for i in range(1, 11):
+        house.converse("notes", f"a{i}", f"ann's {i}", user_id="ann")
+        house.converse("notes", f"b{i}", f"bob's {i}", user_id="bob")
+    house.work_off()
+    with house.database.read() as session:
+        anns = standing(session, ANN)[0].memory_id
+    house.scripted.decides = [Decision(Action.EDIT, anns, "alike", "ann's and bob's")]
+    house.converse("notes", "b11", "bob's 11", user_id="bob")
+    house.work_off()
+    assert remembered(house, ANN) == [f"ann's {i}" for i in range(10, 0, -1)]
+    assert remembered(house, BOB) == [f"bob's {i}" for i in range(11, 1, -1)], "refused, so the oldest went"
+
+
+def test_a_memory_is_dated_by_its_conversation_and_kept_in_that_order(house: House) -> None:
+    march = datetime(2025, 3, 1, 9, tzinfo=UTC)
+    days = [march + timedelta(days=30 * i) for i in (2, 0, 1)]
+    for i, day in enumerate(days):
+        house.converse("notes", f"c{i}", f"said on {day:%d %B}", user_id="ann", said_at=day)
+    house.work_off()
+    with house.database.read() as session:
+        found = [(memory.created_at, memory.updated_at) for memory in standing(session, ANN)]
+    assert found == [(day, day) for day in sorted(days, reverse=True)]
+
+
+def test_a_message_from_the_future_does_not_date_a_memory_there(house: House) -> None:
+    house.converse("notes", "c1", "back from 2999", user_id="ann", said_at=datetime(2999, 1, 1, tzinfo=UTC))
+    house.work_off()
+    with house.database.read() as session:
+        assert [memory.created_at for memory in standing(session, ANN)] == [house.clock.now()]
+
+
+def test_what_takes_in_something_new_counts_as_new_and_goes_last(house: House) -> None:
+    for i in range(1, 11):
+        house.converse("notes", f"c{i}", f"fact {i}", user_id="ann")
+    house.work_off()
+    with house.database.read() as session:
+        oldest = standing(session, ANN)[-1].memory_id
+    house.scripted.decides = [Decision(Action.EDIT, oldest, "alike", "fact 1 and 11"), RuntimeError]  # type: ignore[list-item]
+    house.scripted.decides[1] = Decision(Action.DELETE, 999_999, "nobody's")
+    house.converse("notes", "c11", "fact 11", user_id="ann")
+    house.work_off()
+    assert remembered(house, ANN)[0] == "fact 1 and 11"
+    house.converse("notes", "c12", "fact 12", user_id="ann")
+    house.work_off()
+    assert remembered(house, ANN) == ["fact 12", "fact 1 and 11", *(f"fact {i}" for i in range(10, 2, -1))]
+
+
+def test_by_hand_the_least_important_goes_and_never_what_was_written_last(house: House) -> None:
+    for i in range(1, 10):
+        write_by_hand(house, ANN, f"fact {i}", importance=3 if i == 4 else 6)
+    write_by_hand(house, ANN, "of little weight", importance=0)
+    [room] = write_by_hand(house, ANN, "new").rooms
+    assert (room.outcome, "3 of 10" in room.reason) == ("least_went", True)
+    assert "fact 4" not in remembered(house, ANN) and "of little weight" in remembered(house, ANN)
+    with house.database.read() as session:
+        gone = next(one for one in changes_of_app(session, "notes", 10) if one.kind == ChangeKind.REMOVED)
+    assert (gone.before, gone.actor) == ("fact 4", "rule:least_goes")
+    [room] = write_by_hand(house, ANN, "newer").rooms
+    assert "of little weight" not in remembered(house, ANN)
+
+
+def test_what_is_restored_at_the_cap_makes_room_as_what_is_written_does(house: House) -> None:
+    for i in range(1, 11):
+        write_by_hand(house, ANN, f"fact {i}", importance=2 if i == 6 else 5)
+    gone = write_by_hand(house, ANN, "fact 11").rooms[0].removed_id
+    write_by_hand(house, BOB, "bob's")
+    now = house.clock.advance(1)
+    with house.database.write() as session:
+        lock_app(session, "notes")
+        placed = restore(session, "notes", gone, Cause("admin", "restored by hand", now), 10)
+    assert [room.outcome for room in placed.rooms] == ["least_went"]
+    assert remembered(house, ANN)[0] == "fact 6" and len(remembered(house, ANN)) == 10
+    assert remembered(house, BOB) == ["bob's"]
+    with house.database.read() as session:
+        assert history_of(session, gone)[-1].kind == ChangeKind.RESTORED
+
+
+def everything_of(house: House, user_id: str | None, text: str) -> None:
+    """Have an app remember a text of a user in every way there is."""
+    house.converse("notes", f"{user_id}-1", f"I keep a {text}", f"A {text}?", user_id=user_id)
+    house.work_off()
+    house.embed()
+    now = house.clock.now()
+    with house.database.write() as session:
+        lock_app(session, "notes")
+        cause = Cause("admin", f"it is about {text}", now)
+        place(session, Subject("notes", user_id or NOBODY), NewMemory(f"By hand: {text}", "by hand", 0), cause, 10)
+        write(session, "notes", Written(f"Owns a {text}", Category.PROJECT, True, user_id or NOBODY), cause)
+        grant(session, "notes", user_id or NOBODY, "admin", now)
+
+
+def test_one_user_is_erased_from_every_table_and_the_others_stay(house: House) -> None:
+    everything_of(house, "ann", CANARY)
+    everything_of(house, "bob", "quillwort")
+    everything_of(house, None, "spleenwort")
+    kept = {subject: remembered(house, subject) for subject in (BOB, Subject("notes"))}
+    with house.database.write() as session:
+        receipt = erase_user(session, ANN, "admin", house.clock.now())
+    assert (receipt.scope, receipt.user_id) == ("user", "ann")
+    assert {store: count for store, count in receipt.left.items() if count} == {}
+    assert all(receipt.erased[store] for store in ("memories", "facts", "messages", "conversations", "consents"))
+    assert tables_with(house, CANARY) == []
+    assert {subject: remembered(house, subject) for subject in kept} == kept
+    assert "quillwort" in str([fact.statement for fact in house.facts()])
+    with house.database.read() as session:
+        users = {one.user_id: (one.conversations, one.memories) for one in list_users(session, "notes", 10)}
+    assert users == {"": (1, 2), "bob": (1, 2)}
+
+
+@pytest.mark.parametrize("scope", ["erase", "purge"])
+def test_what_is_thought_about_a_user_who_is_erased_or_purged_is_not_written(house: House, scope: str) -> None:
+    house.converse("notes", "ann-1", f"I keep a {CANARY}", user_id="ann")
+    house.converse("notes", "bob-1", "I keep bees", user_id="bob")
+    [claim] = house.claims()
+    assert claim.conversation_id == "ann-1"
+
+    def forget() -> None:
+        house.scripted.while_thinking = lambda: None
+        with house.database.write() as session:
+            if scope == "erase":
+                erase_user(session, ANN, "admin", house.clock.now())
+            else:
+                purge_memories(session, "notes", "admin", house.clock.now(), "ann")
+
+    house.scripted.while_thinking = forget
+    with pytest.raises(LeaseLost):
+        house.pipeline_of(claim.kind)(claim)
+    house.work_off()
+    assert (remembered(house, ANN), remembered(house, BOB)) == ([], ["I keep bees"])
+
+
+def test_what_died_before_a_users_memories_were_purged_is_not_replayed(house: House) -> None:
+    jobs = {user: house.converse("notes", f"{user}-1", "I keep bees", user_id=user)[0] for user in ("ann", "bob")}
+    with house.database.write() as session:
+        session.execute(update(Job).values(state=JobState.DEAD))
+    with house.database.write() as session:
+        purge_memories(session, "notes", "admin", house.clock.now(), "ann")
+    with house.database.write() as session:
+        epoch = get_app(session, "notes").purge_epoch
+        with pytest.raises(Conflict, match="purged"):
+            replay(session, jobs["ann"].job_id, epoch, house.clock.now())
+        assert replay(session, jobs["bob"].job_id, epoch, house.clock.now()).state == JobState.PENDING
+
+
+def test_an_export_of_one_user_holds_nothing_of_another(house: House) -> None:
+    everything_of(house, "ann", "quillwort")
+    everything_of(house, "bob", CANARY)
+    with house.database.read() as session:
+        archive = export_app(session, get_app(session, "notes"), house.clock.now(), "ann").model_dump_json()
+    assert CANARY not in archive and "bob" not in archive and archive.count("quillwort") >= 4
+
+
+def test_memories_from_before_go_to_the_user_of_their_conversation_or_to_nobody(empty_database_url: str) -> None:
+    migrate(empty_database_url, "0005")
+    at = datetime(2026, 3, 1, 12)  # noqa: DTZ001 - as the tables hold it
+    engine = sa.create_engine(empty_database_url)
+    meta = sa.MetaData()
+    meta.reflect(engine)
+    with engine.begin() as connection:
+
+        def add(table: str, **values: object) -> None:
+            connection.execute(meta.tables[table].insert().values(values))
+
+        add("apps", app_id="notes", name="Notes", config={}, purge_epoch=0, weight=1, answered_by="app",
+            approves_answers=False, created_at=at, updated_at=at)  # fmt: skip
+        for key, user in ((1, "ann"), (2, "bob"), (3, None)):
+            add("conversations", key=key, app_id="notes", conversation_id=f"c{key}", user_id=user, metadata={},
+                message_count=0, think_attempts=0, facts_seen=0, summarised=0, turns_since_summary=0, created_at=at,
+                updated_at=at)  # fmt: skip
+        for memory, keys in ((11, (1,)), (12, (2, 1)), (13, (3,)), (14, ())):
+            add("memory_origins", memory_id=memory, app_id="notes", conversation_key=keys[0] if keys else None, epoch=0,
+                agent="x", created_at=at)  # fmt: skip
+            add("app_memories", memory_id=memory, app_id="notes", slot=memory - 10, content=f"memory {memory}",
+                importance=5, tags=[], pinned=False, agent="x", version=1, created_at=at, updated_at=at)  # fmt: skip
+            for key in keys:
+                add("memory_sources", memory_id=memory, conversation_key=key, message_ids=[])
+    engine.dispose()
+    migrate(empty_database_url)
+    house = House(empty_database_url)
+    assert (remembered(house, ANN), remembered(house, BOB)) == (["memory 11"], [])
+    assert sorted(remembered(house, Subject("notes"))) == ["memory 12", "memory 13", "memory 14"]
+    with house.database.write() as session:
+        receipt = erase_user(session, ANN, "admin", house.clock.now())
+    assert not any(receipt.left.values())
+    assert sorted(remembered(house, Subject("notes"))) == ["memory 13", "memory 14"], "what held her words too went"
+    house.database.dispose()

@@ -1,0 +1,299 @@
+"""What is handed back of other conversations, over HTTP: whose it is, whose words they are, how often, and what for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from shared.apps.models import App
+from shared.context.marks import RECALLED
+from shared.facts.categories import Category
+from shared.llm.embedders import NGRAMS
+from shared.memories.models import Memory, Origin
+from tests.integration.test_api_search import DEBUG, say, user, work_off
+from tests.support.api import Api, open_api
+
+SYSTEM = "You are AcmeBot. Secret internal policy: never reveal discount code ZX-9981 when a router needs a reset."
+TOOL = "router reset lookup: TOOLSECRET 42"
+SECRETS = ("ZX-9981", "AcmeBot", "TOOLSECRET")
+ASKED = "My router needs a reset again, what did we do?"
+
+
+@pytest.fixture
+def api(database_url: str, tmp_path: Path) -> Iterator[Api]:
+    with open_api(database_url, tmp_path / "home", embedding=NGRAMS) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite_api(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
+    with open_api(sqlite_url, tmp_path / "home", embedding=NGRAMS) as opened:
+        yield opened
+
+
+def helper(content: str) -> dict[str, object]:
+    return {"role": "assistant", "content": content}
+
+
+def context(api: Api, path: str, message: str, **more: object) -> Any:
+    return api.ask("POST", f"{path}/context", json={"message": message, **more})
+
+
+def search(api: Api, path: str, query: str, **more: object) -> list[Any]:
+    answer: list[Any] = api.ask("POST", f"{path}/search", json={"query": query, "limit": 50, **more})["results"]
+    return answer
+
+
+def share(api: Api, app_id: str = "chat", *, shared: bool = True) -> None:
+    with api.loop.database.write() as session:
+        session.execute(update(App).where(App.app_id == app_id).values(shared_memory=shared))
+
+
+def give(api: Api, memory_id: int, user_id: str) -> None:
+    """Make a memory written by hand that of a user."""
+    with api.loop.database.write() as session:
+        for table in (Memory, Origin):
+            session.execute(update(table).where(table.memory_id == memory_id).values(user_id=user_id))
+
+
+def said_to_acme(api: Api) -> str:
+    """Hold a conversation with a system prompt and a tool; return the app's path."""
+    path = api.install()
+    messages = [
+        {"role": "system", "content": SYSTEM},
+        user("My router needs a reset."),
+        helper("I look it up."),
+        {"role": "tool", "content": TOOL, "name": "lookup"},
+        helper("Hold the reset button of the router for ten seconds."),
+    ]
+    say(api, path, "old", *messages)
+    work_off(api)
+    return path
+
+
+def test_no_system_prompt_and_no_tool_of_another_conversation_is_handed_out(api: Api) -> None:
+    path = said_to_acme(api)
+    say(api, path, "new", user("Hello."))
+    handed = [
+        context(api, path, ASKED),
+        context(api, path, ASKED, conversationId="new"),
+        search(api, path, ASKED),
+        search(api, path, "ZX-9981 TOOLSECRET lookup AcmeBot", conversationId="new"),
+        search(api, path, ASKED, filters={"roles": ["system", "tool"]}),
+        search(api, path, ASKED, filters={"names": ["lookup"]}),
+        api.ask("GET", DEBUG, params={"q": ASKED, "appId": "chat", "limit": 50}),
+        api.ask("GET", DEBUG, params={"q": ASKED, "appId": "chat", "conversationId": "new", "limit": 50}),
+    ]
+    for answer in handed:
+        assert not [secret for secret in SECRETS if secret in str(answer)]
+    assert "ten seconds" in str(handed[0]) and "ten seconds" in str(handed[2])
+
+
+def test_a_conversations_own_system_prompt_and_tools_are_in_its_own_context(api: Api) -> None:
+    path = said_to_acme(api)
+    assert [one["role"] for one in context(api, path, ASKED, conversationId="old")["messages"]][:5] == [
+        "system", "user", "assistant", "tool", "assistant",
+    ]  # fmt: skip
+
+
+def ann_and_ben(api: Api) -> str:
+    """Hold a conversation of each of two users and one of nobody's, and have something remembered of each."""
+    path = api.install()
+    for name, said in (("ann", "diabetes"), ("ben", "asthma"), (None, "hay fever")):
+        who = {} if name is None else {"userId": name}
+        say(api, path, f"of-{name}", user(f"My doctor says that I have {said}."), helper(f"Noted: {said}."), **who)
+        [memory] = api.remember(path, f"The doctor found {said}.")
+        if name is not None:
+            give(api, memory, name)
+        statement = {"fact": f"Takes pills for {said}", "category": Category.PROJECT}
+        api.ask("POST", f"{path}/facts", json=statement | who)
+    work_off(api)
+    return path
+
+
+def illnesses(answer: object) -> set[str]:
+    return {one for one in ("diabetes", "asthma", "hay fever") if one in str(answer)}
+
+
+DOCTOR = "What did my doctor say that I have?"
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["apart", "what is nobody's shared"])
+def test_a_user_is_handed_what_is_theirs_alone(api: Api, shared: bool) -> None:
+    path = ann_and_ben(api)
+    share(api, shared=shared)
+    say(api, path, "new", user("Hello."), userId="ann")
+    mine = {"diabetes", "hay fever"} if shared else {"diabetes"}
+    for more in ({"userId": "ann"}, {"conversationId": "new"}, {"conversationId": "new", "userId": "ann"}):
+        handed = context(api, path, DOCTOR, **more)
+        assert illnesses(handed) == mine, more
+        assert len(handed["included"]["memories"]) == len(handed["included"]["facts"]) == len(mine)
+        assert handed["included"]["retrieved"]
+        assert illnesses(search(api, path, DOCTOR, **more)) == mine, more
+    for params in ({"userId": "ann"}, {"conversationId": "new"}):
+        assert illnesses(api.ask("GET", DEBUG, params={"q": DOCTOR, "appId": "chat", **params})) == mine
+
+
+def test_where_nobody_is_named_only_what_names_nobody_is_handed_out(api: Api) -> None:
+    path = ann_and_ben(api)
+    say(api, path, "new", user("Hello."))
+    for more in ({}, {"conversationId": "new"}):
+        assert illnesses(context(api, path, DOCTOR, **more)) == {"hay fever"}
+    assert illnesses(search(api, path, DOCTOR, conversationId="new")) == {"hay fever"}
+    assert illnesses(api.ask("GET", DEBUG, params={"q": DOCTOR, "appId": "chat"})) == {"hay fever"}
+
+
+def test_the_one_user_of_an_app_has_to_be_named_as_well(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    say(sqlite_api, path, "of-ann", user("My doctor says that I have diabetes."), userId="ann")
+    statement = {"fact": "Takes pills for diabetes", "category": Category.PROJECT, "userId": "ann"}
+    sqlite_api.ask("POST", f"{path}/facts", json=statement)
+    assert illnesses(context(sqlite_api, path, DOCTOR)) == set()
+    assert illnesses(context(sqlite_api, path, DOCTOR, userId="ann")) == {"diabetes"}
+
+
+def test_a_search_of_the_whole_app_says_of_each_result_whose_it_is(sqlite_api: Api) -> None:
+    path = ann_and_ben(sqlite_api)
+    found = search(sqlite_api, path, DOCTOR)
+    assert {one["conversationId"]: one["userId"] for one in found} == {
+        "of-ann": "ann",
+        "of-ben": "ben",
+        "of-None": None,
+    }
+
+
+def test_a_conversation_is_its_own_users_whoever_is_named_beside_it(sqlite_api: Api) -> None:
+    path = ann_and_ben(sqlite_api)
+    for conversation_id in ("of-ben", "of-None"):
+        for route, asked in (("context", {"message": DOCTOR}), ("search", {"query": DOCTOR})):
+            body = asked | {"conversationId": conversation_id, "userId": "ann"}
+            error = sqlite_api.refused(409, "POST", f"{path}/{route}", json=body)
+            assert "userId" in error["message"] and "ben" not in str(error).replace("of-ben", "")
+        params = {"q": DOCTOR, "appId": "chat", "conversationId": conversation_id, "userId": "ann"}
+        sqlite_api.refused(409, "GET", DEBUG, params=params)
+
+
+def test_one_mark_says_that_a_block_is_recalled(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    sqlite_api.remember(path, *(f"Memory number {n}." for n in range(10)))
+    prompt = context(sqlite_api, path, "Hello.")["systemPrompt"]
+    assert prompt.count(RECALLED) == 1
+
+
+def test_what_is_said_again_and_again_is_recalled_once_with_how_often_and_when_last(api: Api) -> None:
+    path = api.install()
+    say(api, path, "diet", user("My name is Ana, and I must not eat gluten."), helper("I will keep that in mind, Ana."))
+    api.clock.advance(86_400)
+    greeting = [user("It is Ana, what shall I eat?"), helper("Nice to meet you, Ana. You eat what you like!")]
+    for day in range(40):
+        say(api, path, f"again-{day}", *greeting)
+    work_off(api)
+    asked = "Ana asks: what can I eat tonight, and what not?"
+    prompt = context(api, path, asked)["systemPrompt"]
+    assert "gluten" in prompt
+    assert prompt.count("Nice to meet you, Ana.") == 1
+    assert "Nice to meet you, Ana. You eat what you like! (said 40 times, last on 2026-03-02)" in prompt
+    found = {one["content"]: one for one in search(api, path, asked, limit=10)}
+    assert "My name is Ana, and I must not eat gluten." in found
+    once = found["Nice to meet you, Ana. You eat what you like!"]
+    assert (once["times"], once["lastAt"][:10]) == (40, "2026-03-02")
+
+
+def test_how_often_something_was_said_counts_what_differs_only_in_signs_and_only_of_the_same_user(api: Api) -> None:
+    path = api.install()
+    for number, said in enumerate(["The boiler hums again.", "the boiler hums again", "The boiler -- hums again!"]):
+        say(api, path, f"ann-{number}", user(said), userId="ann")
+        say(api, path, f"ben-{number}", user("The boiler hums again."), userId="ben")
+    [once] = search(api, path, "Which boiler hums?", userId="ann")
+    assert once["times"] == 3
+    assert "(said 3 times" in context(api, path, "Which boiler hums?", userId="ann")["systemPrompt"]
+
+
+def test_a_sentence_that_a_memory_says_already_is_not_recalled_beside_it(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    sqlite_api.remember(path, "The yacht is painted in signal blue.")
+    said = "I came back late. The yacht is painted in signal blue. Its mast is still bare wood."
+    say(sqlite_api, path, "old", user(said))
+    prompt = context(sqlite_api, path, "What colour is the yacht?")["systemPrompt"]
+    assert prompt.count("painted in signal blue") == 1
+    assert "> user: I came back late. […] Its mast is still bare wood." in prompt
+
+
+SMALL_TALK = ["hi", "Hello!", "thanks!", "ok", "Good morning :)", "hey, how are you?", "danke dir", "merci beaucoup",
+              "hola", "こんにちは", "谢谢！", "привет", "👍", "hahaha", "Thank you so much, bye!"]  # fmt: skip
+
+
+def test_nothing_is_recalled_for_a_message_that_asks_for_nothing(api: Api) -> None:
+    path = api.install()
+    for number, said in enumerate(SMALL_TALK):
+        say(api, path, f"c{number}", user(f"{said} My address is jo@example.org, thanks!"), helper("Hi! Thanks, ok."))
+    work_off(api)
+    for said in SMALL_TALK:
+        assert context(api, path, said)["included"]["retrieved"] == [], said
+    assert context(api, path, "hi, what is my address?")["included"]["retrieved"]
+
+
+MOVES = [
+    pytest.param(["I live at 3 Mill Lane in Norton."], ["I moved last week, it is 14 Wexford Lane now."], id="moved"),
+    pytest.param(["My parcels go to 3 Mill Lane.", "No, sorry, it is 14 Wexford Lane."], [], id="no, sorry"),
+    pytest.param(["Ich wohne im Mühlweg 3."], ["Ich bin umgezogen, der Weg heißt jetzt 14 Wexford Lane."], id="German"),
+]
+
+
+@pytest.mark.parametrize(("first", "later"), MOVES)
+def test_the_newest_word_on_a_thing_stands_beside_what_it_corrects(
+    sqlite_api: Api, first: list[str], later: list[str]
+) -> None:
+    path = sqlite_api.install()
+    say(sqlite_api, path, "first", *(one for said in first for one in (user(said), helper("Noted."))))
+    sqlite_api.clock.advance(86_400)
+    for number in range(12):
+        say(sqlite_api, path, f"live-{number}", user(f"I live for concert {number} in Norton, wohne und Weg, parcels!"))
+    if later:
+        sqlite_api.clock.advance(86_400)
+        say(sqlite_api, path, "later", *map(user, later))
+    work_off(sqlite_api)
+    asked = "Where do I live, which lane in Norton do parcels go to? Wo wohne ich, welcher Mühlweg?"
+    for budget in (70, 110, 1000):
+        prompt = context(sqlite_api, path, asked, tokenBudget=budget)["systemPrompt"]
+        if "Mill Lane" in prompt or "Mühlweg" in prompt:
+            assert "14 Wexford Lane" in prompt, budget
+    assert "Wexford" in prompt
+
+
+@pytest.mark.parametrize("window", [4096, 8192, 128_000])
+def test_all_memories_with_their_dates_are_in_a_context_of_4096_tokens_or_more(sqlite_api: Api, window: int) -> None:
+    path = sqlite_api.install()
+    ids = sqlite_api.remember(path, *(f"Memory number {n} " + "and more words of it " * 8 for n in range(10)))
+    said = [{"role": ("user", "assistant")[n % 2], "content": "x" * 400} for n in range(27)]
+    for messages in ([], said):
+        handed = context(sqlite_api, path, "Hello.", contextWindow=window, messages=messages)
+        assert handed["included"]["memories"] == ids[::-1]
+        assert handed["systemPrompt"].count("[Created: 2026-03-01]") == 10
+        assert handed["totalTokens"] <= window - 1000
+    assert (handed["stage"], handed["trimmed"] > 0) == (("stage1", True) if window == 4096 else ("none", False))
+
+
+def test_the_memory_updated_last_comes_first(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    older, newer = sqlite_api.remember(path, "Likes tea.", "Lives in Lisbon.")
+    sqlite_api.ask("PATCH", f"{path}/memories/{older}", json={"content": "Likes green tea."})
+    assert context(sqlite_api, path, "Hello.")["included"]["memories"] == [older, newer]
+
+
+def test_a_token_budget_bounds_all_that_is_recalled_and_each_kind_has_its_share(sqlite_api: Api) -> None:
+    path = sqlite_api.install()
+    sqlite_api.remember(path, *(f"Memory number {n} " + "and more words of it " * 8 for n in range(10)))
+    for number in range(20):
+        fact = {"fact": f"Builds boat number {number} of oak and larch in the old yard", "category": Category.PROJECT}
+        sqlite_api.ask("POST", f"{path}/facts", json=fact)
+    for budget in (200, 400, 1000):
+        handed = context(sqlite_api, path, "Hello.", tokenBudget=budget, contextWindow=8192)
+        assert handed["memoryTokens"] <= budget
+        assert handed["included"]["memories"] and handed["included"]["facts"]
+    free = context(sqlite_api, path, "Hello.", contextWindow=8192)["included"]
+    assert (len(free["memories"]), len(free["facts"])) == (10, 20)

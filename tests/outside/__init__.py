@@ -1,0 +1,1 @@
+"""Others judge us: their libraries, their types, their files."""
