@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.conversations.models import Conversation
 from shared.db.counting import count
 from shared.errors import NotFound
-from shared.memories.compaction import Candidate
+from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, Candidate, Outcome
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
 
 HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))
 """Whether a change still holds text."""
+_MADE_ROOM = or_(
+    Change.kind.in_((ChangeKind.GAVE_WAY, ChangeKind.ABSORBED)),
+    # What a person removed is related to no memory that took its place.
+    and_(Change.kind == ChangeKind.REMOVED, Change.related_memory_id.is_not(None)),
+)
 NEWEST_FIRST = (Memory.updated_at.desc(), Memory.memory_id.desc())
 """Last updated first. Source: seed 003."""
 
@@ -162,6 +168,24 @@ def changes_with_text(session: Session, app_id: str) -> Sequence[Change]:
 def _made_of(app_id: str, user_id: str) -> Select[int]:
     """Select the ids of all memories that were ever made of a user."""
     return select(Origin.memory_id).where(Origin.app_id == app_id, Origin.user_id == user_id)
+
+
+def compactions_since(
+    session: Session, app_id: str, since: datetime, user_id: str | None
+) -> Counter[tuple[date, Outcome]]:
+    """Return how room was made in an app since a time, or for one of its users, by day (UTC) and outcome."""
+    query = select(Change.at, Change.kind, Change.actor).where(Change.app_id == app_id, Change.at >= since, _MADE_ROOM)
+    if user_id is not None:
+        query = query.where(Change.memory_id.in_(_made_of(app_id, user_id)))
+    return Counter((at.date(), _outcome(kind, actor)) for at, kind, actor in session.execute(query))
+
+
+def _outcome(kind: str, actor: str) -> Outcome:
+    if kind == ChangeKind.GAVE_WAY:
+        return Outcome.NEW_GAVE_WAY
+    if kind == ChangeKind.ABSORBED:
+        return Outcome.MERGED
+    return {OLDEST_GOES: Outcome.OLDEST_WENT, LEAST_GOES: Outcome.LEAST_WENT}.get(actor, Outcome.DELETED)
 
 
 def holds_text(change: Change) -> bool:
