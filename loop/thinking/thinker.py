@@ -26,7 +26,7 @@ from shared.apps.queries import answered_by_loop, get_app, lock_app
 from shared.clock import Clock
 from shared.context.budgets import Budgets
 from shared.context.counting import AtMost
-from shared.context.opening import Parts
+from shared.context.opening import Parts, note_recalled
 from shared.context.recalling import recollect
 from shared.conversations import queries
 from shared.conversations.focus import put_off, refresh_all
@@ -185,7 +185,7 @@ class Thinker:
         parts = Parts(self._transactions, situation.focus.app_id, self._metrics)
         material = parts.material(situation.app_name, situation.recalled_for, situation.said_now)
         recalled = recollect(material, Budgets(tokens, tokens, tokens), AtMost())
-        self._metrics.contexts.labels("true" if recalled.memory_ids else "false").inc()
+        note_recalled(self._metrics, situation.focus.app_id, situation.focus.conversation_id, recalled.memory_ids)
         return recalled.text
 
     def _prepare(self, situation: Situation) -> Turn:
