@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Header, Path, Query, Request, Response
-from fastapi.dependencies.utils import get_flat_dependant
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
@@ -70,7 +70,12 @@ async def refuse_unknown_query(request: Request) -> None:
 
 @functools.cache
 def _query_of(route: APIRoute) -> frozenset[str]:
-    return frozenset(field.alias for field in get_flat_dependant(route.dependant).query_params)
+    todo, known = [route.dependant], set()
+    while todo:
+        one: Dependant = todo.pop()
+        known |= {field.alias for field in one.query_params}
+        todo += one.dependencies
+    return frozenset(known)
 
 
 # Dependencies are coroutines because FastAPI sends plain functions to a thread, one hop each.

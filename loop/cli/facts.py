@@ -65,7 +65,7 @@ class State(StrEnum):
 
 _Category = Annotated[Kind | None, typer.Option(help="What it is about.")]
 _User = Annotated[str | None, typer.Option("--user", help="The user it is about.")]
-_OnlyUser = Annotated[str | None, typer.Option("--user", help="Only of this user; '': only what names nobody.")]
+_OnlyUser = Annotated[str | None, typer.Option("--user", help="Only of this user.")]
 
 
 @command(group, "list")
@@ -169,7 +169,7 @@ def undo_delete(call: Invocation, app: AppArgument, fact: FactArgument) -> None:
 @command(group, "clear")
 def clear_facts(call: Invocation, app: AppArgument, user: _OnlyUser = None, yes: YesOption = False) -> None:
     """Delete all facts, or one user's; for some seconds that can be taken back, then they are erased for good."""
-    whose = app if user is None else f"{app} that name {user or 'nobody'}"
+    whose = app if user is None else f"{app} that name {user}"
     confirm(f"Delete all facts of {whose}? This can be taken back for a few seconds only.", yes)
     answer = call.service.delete(route("apps", app, "facts"), userId=user)
     until = moment(answer["undoUntil"])

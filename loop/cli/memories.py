@@ -131,6 +131,21 @@ def restore_memory(
     call.output.show(answer, lambda: _with_room(_card(answer["memory"]), answer))
 
 
+@command(group, "compactions")
+def list_compactions(
+    call: Invocation,
+    app: AppArgument,
+    user: UserOption = None,
+    days: Annotated[int, typer.Option(min=1, max=365, help="So many days, today the last.")] = 30,
+) -> None:
+    """Count how often room was made for a memory, day by day (UTC) and by what went."""
+    found = call.service.get(route("apps", app, "compactions"), **_given({"days": days, "userId": user}))
+    rows = [{"day": one["day"], "in all": one["compactions"], **one["outcomes"]} for one in found["days"]]
+    columns: Columns = {name.replace("_", " "): name for name in rows[0]}
+    busy = [row for row in rows if row["in all"]]
+    call.output.show(found, lambda: table(busy, columns, f"No room was made in {days} days."))
+
+
 command(group, "purge")(purge)
 
 

@@ -28,7 +28,7 @@ from shared.context.budgets import Budgets
 from shared.context.counting import AtMost
 from shared.context.excerpts import joined
 from shared.context.extending import extend
-from shared.context.opening import Parts
+from shared.context.opening import Parts, note_recalled
 from shared.context.reaching import Now, Reach
 from shared.context.recalling import recollect
 from shared.context.window import Utterance, staying
@@ -211,7 +211,7 @@ class Thinker:
         parts = Parts(self._transactions, situation.focus.app_id, self._metrics)
         material = parts.material(situation.app_name, situation.recalled_for, situation.said_now)
         recollected = recollect(material, Budgets(tokens, tokens // 2, tokens), AtMost())
-        self._metrics.contexts.labels("true" if recollected.memory_ids else "false").inc()
+        note_recalled(self._metrics, situation.focus.app_id, situation.focus.conversation_id, recollected.memory_ids)
         recalled = recollected.text
         focused = situation.focused
         if self._reach is None or focused is None or window < LEAST_WINDOW_TO_REACH:

@@ -125,6 +125,9 @@ MEMORIES = (
           {"sum by (outcome) (increase(afterthought_compactions_total[1h]))": "{{outcome}}"}, stacked=True),
     Panel("Compactions by reason", "An hour: why it was made so.",
           {"sum by (reason) (increase(afterthought_compactions_total[1h]))": "{{reason}}"}, stacked=True),
+    Panel("Compactions per app and day", "Of installed apps with memories; of one app: GET /apps/{app}/compactions.",
+          {"sum by (outcome) (increase(afterthought_compactions_total[1d]))"
+           " / scalar(max(afterthought_apps_with_memories) > 0)": "{{outcome}}"}, stacked=True),
     Panel("Contexts handed out", "A minute, by whether memories were in them.",
           {"sum by (injected) (rate(afterthought_contexts_total[5m])) * 60": "with memories: {{injected}}"}, width=12),
     Panel("Erasures", "An hour, by scope; incomplete ones left something behind.",

@@ -157,6 +157,7 @@ def open_context(
     if reach is not None:
         opening = _extended(opening, composed, app_id, wanted, said, reach, actor)
     _count(metrics, opening, wanted)
+    note_recalled(metrics, app_id, wanted.conversation_id, opening.memory_ids)
     return opening
 
 
@@ -269,8 +270,13 @@ def _opening(composed: Composed, wanted: Wanted, counting: Counting, missing: tu
     )
 
 
+def note_recalled(metrics: Metrics, app_id: str, conversation_id: str | None, memory_ids: Sequence[int]) -> None:
+    """Count a context by whether memories are in it, and log how many."""
+    metrics.contexts.labels("true" if memory_ids else "false").inc()
+    get_logger().info("memories_recalled", app_id=app_id, conversation_id=conversation_id, count=len(memory_ids))
+
+
 def _count(metrics: Metrics, opening: Opening, wanted: Wanted) -> None:
-    metrics.contexts.labels("true" if opening.memory_ids else "false").inc()
     metrics.context_stages.labels(opening.stage).inc()
     if wanted.context_window is not None:
         metrics.context_used.observe(opening.total_tokens / wanted.context_window)

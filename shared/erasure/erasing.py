@@ -196,15 +196,14 @@ def settle_clear(
     clear = fact_queries.open_clear(session, app_id, user_id)
     if clear is None or not (at_once or clear.undo_until <= now):
         return None
-    lock_all(session, app_id)
-    drafts = _withdraw_drafts(session, app, now)
+    lock_all(session, app_id, user_id)
+    drafts = _withdraw_drafts(session, app, now, user_id)
     settled = clearing.settled_with(session, clear)
     erased = clearing.make_final(session, clear, now) | {"drafts": drafts}
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
     left = fact_forgetting.left_of_app(session, app_id, user_id)
     left["idempotencyKeys"] = queries.count_idempotency_keys(session, app_id)
-    receipt = _receipt(session, app, "facts", clear.actor, erased, left, now)
-    receipt.user_id = user_id
+    receipt = _receipt(session, app, "facts", clear.actor, erased, left, now, user_id)
     for one in settled:
         one.erasure_id = receipt.erasure_id
     return receipt

@@ -69,7 +69,8 @@ def part_by_replaced(session: Session, fact: Fact) -> list[Fact]:
     parts: list[list[Fact]] = []
     for one in queries.chain_beneath(session, fact):
         is_own = _replaced_by(session, one) == fact.fact_id
-        if not parts or (is_own and not any(contradicts(part[0].statement, one.statement) for part in parts)):
+        above = [upper for part in parts for upper in part]
+        if not parts or (is_own and not any(_goes_before(upper, one) for upper in above)):
             parts.append([one])
         else:
             parts[-1].append(one)
@@ -257,6 +258,10 @@ def _hand_over(session: Session, source: FactSource, fact: Fact) -> None:
     own.first_seen, own.last_seen = min(own.first_seen, source.first_seen), max(own.last_seen, source.last_seen)
     session.delete(source)
     session.flush()
+
+
+def _goes_before(upper: Fact, lower: Fact) -> bool:
+    return upper.said_key == lower.said_key or contradicts(upper.statement, lower.statement)
 
 
 def _replaced_by(session: Session, fact: Fact) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
@@ -13,12 +13,17 @@ from shared.causes import is_of_a_person
 from shared.conversations.models import Conversation
 from shared.db.counting import count
 from shared.errors import NotFound
-from shared.memories.compaction import Candidate
+from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, Candidate, Outcome
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
 
 HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))
 """Whether a change still holds text."""
+_MADE_ROOM = or_(
+    Change.kind.in_((ChangeKind.GAVE_WAY, ChangeKind.ABSORBED)),
+    # What a person removed is related to no memory that took its place.
+    and_(Change.kind == ChangeKind.REMOVED, Change.related_memory_id.is_not(None)),
+)
 NEWEST_FIRST = (Memory.updated_at.desc(), Memory.memory_id.desc())
 """Last updated first. Source: seed 003."""
 
@@ -175,6 +180,24 @@ def held_by_others(session: Session, subject: Subject, conversations: Collection
     told = select(Change.source_keys).join(Origin, Origin.memory_id == Change.memory_id)
     held = set(session.scalars(sources.where(*others)))
     return held.union(*session.scalars(told.where(HAS_TEXT, *others))).intersection(conversations)
+
+
+def compactions_since(
+    session: Session, app_id: str, since: datetime, user_id: str | None
+) -> Counter[tuple[date, Outcome]]:
+    """Return how room was made in an app since a time, or for one of its users, by day (UTC) and outcome."""
+    query = select(Change.at, Change.kind, Change.actor).where(Change.app_id == app_id, Change.at >= since, _MADE_ROOM)
+    if user_id is not None:
+        query = query.where(Change.memory_id.in_(_made_of(app_id, user_id)))
+    return Counter((at.date(), _outcome(kind, actor)) for at, kind, actor in session.execute(query))
+
+
+def _outcome(kind: str, actor: str) -> Outcome:
+    if kind == ChangeKind.GAVE_WAY:
+        return Outcome.NEW_GAVE_WAY
+    if kind == ChangeKind.ABSORBED:
+        return Outcome.MERGED
+    return {OLDEST_GOES: Outcome.OLDEST_WENT, LEAST_GOES: Outcome.LEAST_WENT}.get(actor, Outcome.DELETED)
 
 
 def holds_text(change: Change) -> bool:

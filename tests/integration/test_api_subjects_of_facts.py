@@ -39,12 +39,13 @@ def test_a_full_user_leaves_all_places_and_pins_to_another(sqlite_api: Api) -> N
     assert totals == [122, 120]
 
 
-def test_what_names_nobody_is_listed_by_an_empty_user(sqlite_api: Api) -> None:
+def test_facts_and_their_history_are_listed_of_one_user_or_of_all(sqlite_api: Api) -> None:
     api, path = sqlite_api, sqlite_api.install()
     write(api, path, None, "Likes tea")
     write(api, path, "ann", "Likes jazz")
     assert listed(api, path) == ["Likes jazz", "Likes tea"]
-    assert listed(api, path, userId="") == ["Likes tea"]
+    assert listed(api, path, userId="ann") == ["Likes jazz"]
+    api.refused(422, "DELETE", f"{path}/facts", params={"userId": ""})
     assert [one["userId"] for one in api.ask("GET", f"{path}/facts/changes")["changes"]] == ["ann", None]
     mine = api.ask("GET", f"{path}/facts/changes", params={"userId": "ann"})["changes"]
     assert [one["after"] for one in mine] == ["Likes jazz"]

@@ -186,4 +186,5 @@ class Attempts:
 
 
 def _named(held: Claim) -> dict[str, str | int]:
-    return {"job_id": held.job_id, "app_id": held.app_id, "attempt": held.attempt}
+    named: dict[str, str | int] = {"job_id": held.job_id, "app_id": held.app_id, "attempt": held.attempt}
+    return named if held.conversation_id is None else named | {"conversation_id": held.conversation_id}

@@ -180,11 +180,12 @@ class CreateMemory:
 
     def _tell(self, claim: Claim, placed: Placed, proposal: Proposal) -> None:
         self._metrics.memories_created.labels(agent_kind(self._agent.name)).inc()
+        named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
         for room in placed.rooms:
             why = proposal.why if room is proposal.room and proposal.why else CompactionReason.SNAPSHOT_CHANGED
             self._metrics.compactions.labels(room.outcome, why).inc()
-            self._log.info("room_made", app_id=claim.app_id, outcome=room.outcome, removed=room.removed_id)
-        self._log.info("memory_created", app_id=claim.app_id, memory_id=placed.memory_id, job_id=claim.job_id)
+            self._log.info("room_made", outcome=room.outcome, removed=room.removed_id, **named)
+        self._log.info("memory_created", memory_id=placed.memory_id, **named)
 
 
 def _held_at(conversation: Conversation, turns: Sequence[Turn], now: datetime) -> datetime:

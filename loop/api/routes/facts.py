@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Response
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, UserInQuery, Writes
 from loop.api.schemas.erasures import Receipt
 from loop.api.schemas.facts import (
     BulkAction,
@@ -47,10 +47,6 @@ from shared.wording import clean
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])
 FactInPath = Annotated[int, Path(alias="factId", ge=1, le=LARGEST_INTEGER)]
-UserInQuery = Annotated[
-    str | None,
-    Query(alias="userId", max_length=200, description="Only of this user; empty: only what names nobody."),
-]
 Changing = Callable[[Session, Fact], None]
 _FACTS, _CHANGES, _HISTORY = "facts", "fact-changes", "fact-history"
 

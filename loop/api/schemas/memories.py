@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -164,3 +164,32 @@ class ChangeList(Answer):
 
     changes: list[ChangeAnswer]
     cursor: str | None = None
+
+
+class CompactionDay(Answer):
+    """How room was made on a day, by outcome."""
+
+    day: date = Field(description="UTC.")
+    compactions: int
+    outcomes: dict[Outcome, int]
+
+
+class CompactionDays(Answer):
+    """How room was made, day by day, the oldest first; days on which none was made too."""
+
+    app_id: str
+    user_id: str | None = Field(description="Null: of all of the app's memories.")
+    compactions: int
+    days: list[CompactionDay]
+
+    @classmethod
+    def of(
+        cls, app_id: str, user_id: str | None, days: Sequence[date], counted: Mapping[tuple[date, Outcome], int]
+    ) -> CompactionDays:
+        """Return the counts of some days as they go over the wire."""
+        each = [{outcome: counted.get((day, outcome), 0) for outcome in Outcome} for day in days]
+        told = [
+            CompactionDay(day=day, compactions=sum(outcomes.values()), outcomes=outcomes)
+            for day, outcomes in zip(days, each, strict=True)
+        ]
+        return cls(app_id=app_id, user_id=user_id, compactions=sum(one.compactions for one in told), days=told)

@@ -1,0 +1,57 @@
+"""What the logs say of memories: made, room made for them, recalled, failed; by ids and never in words. Source: seed 003."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from structlog.testing import capture_logs
+
+from shared.context.opening import Wanted, open_context
+from shared.contracts.jobs import JobMessage
+from shared.errors import ModelOutput
+from shared.outbox.dispatch import take_due
+from tests.support.house import House
+
+Line = MutableMapping[str, Any]
+
+
+def named(lines: list[Line], event: str) -> list[Line]:
+    return [line for line in lines if line["event"] == event]
+
+
+def test_a_memory_is_logged_with_its_conversation_and_what_made_room_for_it(house: House) -> None:
+    with capture_logs() as lines:
+        for place in range(11):
+            house.converse("notes", f"c{place}", "Has a secret canary")
+            house.work_off()
+    made = named(lines, "memory_created")
+    assert [line["conversation_id"] for line in made] == [f"c{place}" for place in range(11)]
+    assert all(line["app_id"] == "notes" and line["memory_id"] and line["job_id"] for line in made)
+    [room] = named(lines, "room_made")
+    assert (room["app_id"], room["conversation_id"], room["outcome"]) == ("notes", "c10", "deleted")
+    assert room["removed"] == made[0]["memory_id"]
+    assert "canary" not in str(lines)
+
+
+def test_how_many_memories_a_context_recalls_is_logged(house: House) -> None:
+    for place in range(3):
+        house.converse("notes", f"c{place}", f"Has secret {place}")
+        house.work_off()
+    with capture_logs() as lines:
+        open_context(house.database, "notes", Wanted(500, said=()), house.metrics)
+    [line] = named(lines, "memories_recalled")
+    assert (line["app_id"], line["count"]) == ("notes", 3)
+    assert "secret" not in str(lines)
+
+
+def test_a_memory_that_failed_is_logged_with_its_conversation(house: House) -> None:
+    house.scripted.says = [ModelOutput("nonsense about a secret")]
+    house.converse("notes", "c1", "Has a secret canary")
+    with house.database.write() as session:
+        [sent] = take_due(session, house.clock.now(), 10, 60)
+    with capture_logs() as lines:
+        house.attempt(JobMessage(job_id=sent.job_id, fence=sent.fence))
+    [line] = named(lines, "job_attempt_failed")
+    assert (line["app_id"], line["conversation_id"], line["error"]) == ("notes", "c1", "model_output")
+    assert "canary" not in str(lines)
