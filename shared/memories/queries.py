@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select, tuple_
 from sqlalchemy.orm import Session
@@ -188,7 +189,7 @@ def compactions_since(
     """Return how room was made in an app since a time, or for one of its users, by day (UTC) and outcome."""
     query = select(Change.at, Change.kind, Change.actor).where(Change.app_id == app_id, Change.at >= since, _MADE_ROOM)
     if user_id is not None:
-        query = query.where(Change.memory_id.in_(_made_of(app_id, user_id)))
+        query = query.where(Change.memory_id.in_(made_of(app_id, user_id)))
     return Counter((at.date(), _outcome(kind, actor)) for at, kind, actor in session.execute(query))
 
 
