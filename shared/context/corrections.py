@@ -1,4 +1,4 @@
-"""Puts the newest word on a thing beside what it corrects, so that a context never holds the older one alone.
+"""Puts the newest word on a thing before what it corrects, so that what holds has its place before what held.
 
 Pure rules over what was found for one message. That two things are about the same is taken from what they were found
 for, and from words they share; that one corrects the other from when it was said, and from how.
@@ -7,7 +7,7 @@ for, and from words they share; that one corrects the other from when it was sai
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,6 +22,8 @@ _ALIKE = 0.7
 """Two that are so like the question (a cosine) are taken to speak of the same."""
 _RELATED = 0.35
 """Of which it is enough where one says that something is new."""
+_BEST = 10
+"""So many of the best are looked at for what is new of them; further down likeness says too little."""
 _OBJECTS = re.compile(
     r"\W*(?:no|nope|nah|actually|sorry|wait|correction|scratch that|i (?:meant?|said)|typo|oops|rather|my mistake"
     r"|nein|nee|doch|eigentlich|moment|korrektur|ich meinte?|falsch|quatsch"
@@ -49,37 +51,49 @@ class _Statement:
     hit: Hit
     place: int
     at: datetime
-    alike: float | None
-    """Its cosine with what is said now; None where it has no vector."""
+    alike: float
+    """Its cosine with what is said now."""
     words: frozenset[str]
     objects: bool
     renews: bool
 
-    def corrects(self, other: _Statement) -> bool:
-        """Whether it holds instead of what was said of the same thing before."""
-        if (self.at, self.place) <= (other.at, other.place):
-            return False
-        if self.objects and _follows(self.place, other.place):
-            return True
-        if self.alike is None or other.alike is None:
-            return self.renews and not self.words.isdisjoint(other.words)
-        return min(self.alike, other.alike) >= (_RELATED if self.renews else _ALIKE)
+    def objects_to(self, other: _Statement) -> bool:
+        """Whether it says soon after another that this is not so."""
+        near = 0 < position_of(self.place) - position_of(other.place) <= _SOON
+        return self.objects and near and conversation_of(self.place) == conversation_of(other.place)
+
+    def renews_what(self, other: _Statement) -> bool:
+        """Whether it says that something is new of what another was about."""
+        return self.renews and (self.is_like(other, _RELATED) or not self.words.isdisjoint(other.words))
+
+    def is_like(self, other: _Statement, least: float = _ALIKE) -> bool:
+        """Whether both are so like what is said now that they are taken to be about the same."""
+        return min(self.alike, other.alike) >= least
 
 
 def beside_corrections(hits: Sequence[Hit], least: float) -> list[Hit]:
-    """Return the hits of at least so high a score in their order, each with the newest that corrects it next to it."""
+    """Return the hits of at least so high a score in their order, each behind the newest that corrects it."""
     users = {_place(hit): _statement(hit) for hit in hits if hit.ranked.candidate.role == _USER}
     ordered: dict[tuple[int, int], Hit] = {}
-    for hit in hits:
+    for nth, hit in enumerate(hits):
         if hit.ranked.score < least:
             break
-        ordered.setdefault(_place(hit), hit)
         said = users.get(_place(hit))
-        later = [one for one in users.values() if said is not None and one.corrects(said)]
-        if later:
-            newest = max(later, key=lambda one: (one.at, one.place)).hit
-            ordered.setdefault(_place(newest), newest)
+        if said is not None:
+            later = [one for one in users.values() if (one.at, one.place) > (said.at, said.place)]
+            newest = _newest(one for one in later if one.objects_to(said))
+            if nth < _BEST:
+                newest = newest or _newest(one for one in later if one.renews_what(said))
+                newest = newest or _newest(one for one in later if one.is_like(said))
+            if newest is not None:
+                # Before it: where there is room for one of them, it is the one that holds.
+                ordered.setdefault(_place(newest.hit), newest.hit)
+        ordered.setdefault(_place(hit), hit)
     return list(ordered.values())
+
+
+def _newest(statements: Iterable[_Statement]) -> _Statement | None:
+    return max(statements, key=lambda one: (one.at, one.place), default=None)
 
 
 def _statement(hit: Hit) -> _Statement:
@@ -88,16 +102,11 @@ def _statement(hit: Hit) -> _Statement:
         hit=hit,
         place=one.place,
         at=one.created_at,
-        alike=one.dense,
+        alike=one.dense or 0.0,
         words=frozenset(query_words(one.content)),
         objects=_OBJECTS.match(one.content) is not None,
         renews=_RENEWS.search(one.content) is not None,
     )
-
-
-def _follows(place: int, other: int) -> bool:
-    near = 0 < position_of(place) - position_of(other) <= _SOON
-    return near and conversation_of(place) == conversation_of(other)
 
 
 def _place(hit: Hit) -> tuple[int, int]:

@@ -76,7 +76,7 @@ _SMALL_TALK = _words(
     "salut "
     "multumesc mersi pa pershendetje faleminderit "
     # Turkish, Indonesian, Malay, Vietnamese, Filipino, Swahili
-    "merhaba selam gunaydin tesekkurler tesekkur sagol evet hayir tamam halo hai selamat pagi siang malam sore "
+    "merhaba selam gunaydin gunaydın tesekkurler tesekkur sagol evet hayir tamam halo hai selamat pagi siang malam sore "
     "terima kasih "
     "makasih iya tidak baik xin chao cam on chào cảm ơn kamusta salamat jambo habari asante "
     # Russian, Ukrainian, Bulgarian, Greek
@@ -141,6 +141,9 @@ _PHRASES = frozenset(
         "whats up",
         "wie geht es dir",
         "wie geht s",
+        "wie geht s dir",
+        "wie gehts dir",
+        "wie geht es ihnen",
         "wie gehts",
         "comment ca va",
         "ca va",
