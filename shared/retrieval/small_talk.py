@@ -76,7 +76,8 @@ _SMALL_TALK = _words(
     "salut "
     "multumesc mersi pa pershendetje faleminderit "
     # Turkish, Indonesian, Malay, Vietnamese, Filipino, Swahili
-    "merhaba selam gunaydin gunaydın tesekkurler tesekkur sagol evet hayir tamam halo hai selamat pagi siang malam sore "
+    "merhaba selam gunaydin gunaydın tesekkurler tesekkur sagol evet hayir tamam halo hai selamat pagi siang malam "
+    "sore "
     "terima kasih "
     "makasih iya tidak baik xin chao cam on chào cảm ơn kamusta salamat jambo habari asante "
     # Russian, Ukrainian, Bulgarian, Greek

@@ -141,3 +141,11 @@ def test_listeners_from_the_command_line(api: Api, capsys: pytest.CaptureFixture
         assert "The stream ended" in left.err and "--after 2" in left.err
     gone = run(capsys, "events", "follow", "chat", *there, status=1)
     assert "Nothing answers" in gone.err
+
+
+def test_a_host_that_has_no_address_is_the_callers_to_mend(api: Api) -> None:
+    body = {"url": "https://hooks.nowhere.invalid/in"}
+    webhook = add(api)["webhookId"]
+    for method, path in (("POST", "/apps/chat/webhooks"), ("PATCH", f"/apps/chat/webhooks/{webhook}")):
+        error = api.refused(422, method, path, json=body)
+        assert error["code"] == "unresolvable_host" and "hooks.nowhere.invalid" in error["message"]

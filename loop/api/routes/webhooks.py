@@ -16,7 +16,7 @@ from loop.api.writes import Done
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.jobs import JobKind, Track
 from shared.contracts.values import ID_PATTERN
-from shared.errors import Conflict
+from shared.errors import Conflict, Invalid, Transient
 from shared.events import queries, webhooks
 from shared.events.addresses import guard_of, parse
 from shared.ids import new_id
@@ -128,4 +128,12 @@ def _refuse_app(desk: Desk, app_id: str) -> None:
 
 def _refuse_address(desk: Desk, url: str) -> None:
     """Raises: Invalid, when a webhook may not be called; with no transaction open, for names are looked up."""
-    guard_of(desk.loop.settings.webhook_internal_hosts, desk.loop.resolve).addresses(parse(url))
+    address = parse(url)
+    try:
+        guard_of(desk.loop.settings.webhook_internal_hosts, desk.loop.resolve).addresses(address)
+    except Transient:
+        raise Invalid(
+            f"url: the host {address.host} could not be resolved from here. Look at its spelling and DNS entry, and "
+            "ask again once it has an address.",
+            code="unresolvable_host",
+        ) from None
