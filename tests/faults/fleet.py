@@ -72,11 +72,12 @@ class Fleet:
         self.ask("POST", "/apps", json={"appId": app_id, "name": app_id})
         return app_id
 
-    def converse(self, app_id: str, *said: str) -> str:
+    def converse(self, app_id: str, *said: str, user_id: str | None = None) -> str:
         """Open, fill and end a conversation, in a way that may be repeated after a lost answer."""
         conversation_id = f"c{next(self.numbers)}"
         base = f"/apps/{app_id}/conversations"
-        self.ask("POST", base, json={"conversationId": conversation_id})
+        whose = {"userId": user_id} if user_id else {}
+        self.ask("POST", base, json={"conversationId": conversation_id, **whose})
         messages = [
             {"role": "user", "content": text, "messageId": f"{conversation_id}-{i}"} for i, text in enumerate(said)
         ]

@@ -1,4 +1,5 @@
-"""Faults at random points, round after round: nothing lost, nothing twice, nothing over the cap, no canary left.
+"""Faults at random points, round after round: nothing lost, nothing twice, nothing over the cap, no canary left, and
+no user's words in what belongs to another.
 
 The thread that breaks something only breaks it: what it started would end with it, so the main thread revives.
 """
@@ -18,7 +19,7 @@ from sqlalchemy import func, select
 
 from shared.conversations.models import Conversation
 from shared.facts.models import Fact, FactSource
-from shared.memories.models import Change, Memory, Origin
+from shared.memories.models import Change, Memory, MemorySource, Origin
 from shared.outbox.models import Job
 from tests.faults.fleet import Fleet, launch
 from tests.support.services import pool_children
@@ -83,7 +84,8 @@ FAULTS: list[Callable[[Fleet, random.Random], None]] = [
 
 
 def play(fleet: Fleet, chance: random.Random) -> None:
-    """One round: talk in three apps while something breaks, perhaps forget one of them, then look at everything."""
+    """One round: talk in three apps while something breaks, perhaps forget one of them, or a user of another, then look
+    at everything."""
     apps = [fleet.new_app() for _ in range(3)]
     fault = chance.choice(FAULTS)
     delay = chance.uniform(0.0, 0.6)
@@ -98,14 +100,20 @@ def play(fleet: Fleet, chance: random.Random) -> None:
     erased = chance.random() < 0.5
     if forgotten:
         fleet.ask("DELETE", f"/apps/{forgotten}/{'data' if erased else 'memories'}")
+    user_forgotten = apps[1] if chance.random() < 0.4 else None
+    if user_forgotten:
+        fleet.ask("DELETE", f"/apps/{user_forgotten}/users/ann/data")
     breaking.join()
     over.set()
     sampling.join()
     fleet.settle()
     assert max(counts, default=0) <= 10
     for app_id in apps:
+        check_apart(fleet, app_id)
         if app_id == forgotten:
             check_forgotten(fleet, app_id, erased)
+        elif app_id == user_forgotten:
+            check_user_forgotten(fleet, app_id, len(talked[app_id]))
         else:
             check_remembered(fleet, app_id, talked[app_id])
 
@@ -116,20 +124,30 @@ def sample_the_cap(fleet: Fleet, over: threading.Event, counts: list[int]) -> No
 
 
 def talk(fleet: Fleet, chance: random.Random, app_id: str) -> list[str]:
-    count = chance.choice((1, 2, 12))
+    count = chance.choice((1, 2, 14))
     return [
         fleet.converse(
             app_id,
-            f"I bought house number {n + 3} in {chance.choice(TOWNS)}, canary{app_id}x.",
-            *[f"I am allergic to canary{app_id}x{TOWNS[n]}."][: n < TELLING],
+            f"I bought house number {n + 3} in {chance.choice(TOWNS)}, {canary(app_id, user_of(n))}.",
+            *[f"I am allergic to {canary(app_id, user_of(n))}{TOWNS[n % len(TOWNS)]}."][: n < TELLING],
+            user_id=user_of(n),
         )
         for n in range(count)
     ]
 
 
+def user_of(n: int) -> str:
+    """Return who holds the nth conversation of an app: twelve of fourteen are one user's, above the cap."""
+    return "bob" if n % 7 == 3 else "ann"
+
+
+def canary(app_id: str, user: str) -> str:
+    return f"canary{app_id}z{user}x"
+
+
 def most_memories(fleet: Fleet) -> int:
     with fleet.database.read() as session:
-        counts = session.scalars(select(func.count()).select_from(Memory).group_by(Memory.app_id)).all()
+        counts = session.scalars(select(func.count()).select_from(Memory).group_by(Memory.app_id, Memory.user_id)).all()
     return max(counts, default=0)
 
 
@@ -146,7 +164,32 @@ def check_remembered(fleet: Fleet, app_id: str, conversations: list[str]) -> Non
         done = session.scalars(select(Job.conversation_id).where(*mine)).all()
     assert sorted(made) == sorted(done), "a memory was lost or made twice"
     assert len(created) == len(set(created)) == len(made)
-    assert 0 < len(fleet.memories(app_id)) <= 10
+    assert len(fleet.memories(app_id)) > 0
+
+
+def check_apart(fleet: Fleet, app_id: str) -> None:
+    """What belongs to a user came from that user's conversations, and holds no word of the other's."""
+    others = {"ann": canary(app_id, "bob"), "bob": canary(app_id, "ann")}
+    with fleet.database.read() as session:
+        memories = session.scalars(select(Memory).where(Memory.app_id == app_id)).all()
+        facts = session.scalars(select(Fact).where(Fact.app_id == app_id)).all()
+        drawn = (
+            select(Memory.user_id, Conversation.user_id)
+            .join(MemorySource, MemorySource.memory_id == Memory.memory_id)
+            .join(Conversation, Conversation.key == MemorySource.conversation_key)
+        )
+        pairs = session.execute(drawn.where(Memory.app_id == app_id)).all()
+    assert all(owner == speaker for owner, speaker in pairs)
+    assert [one.content for one in memories if others[one.user_id] in one.content] == []
+    assert [one.statement for one in facts if others[one.user_id] in one.statement] == []
+
+
+def check_user_forgotten(fleet: Fleet, app_id: str, talked: int) -> None:
+    gone = canary(app_id, "ann")
+    wait_until(lambda: not fleet.places_of(gone), 10, f"no trace: {fleet.places_of(gone)}")
+    with fleet.database.read() as session:
+        kept = session.scalars(select(Memory.user_id).where(Memory.app_id == app_id)).all()
+    assert kept == ["bob"] * sum(user_of(n) == "bob" for n in range(talked)), "the other user lost something"
 
 
 def check_known(fleet: Fleet, app_id: str, conversations: list[str]) -> None:
@@ -168,7 +211,7 @@ def check_forgotten(fleet: Fleet, app_id: str, erased: bool) -> None:
     assert all(before is None and after is None for before, after in texts)
     if erased:
         wait_until(
-            lambda: not fleet.places_of(f"canary{app_id}x"), 10, f"no trace: {fleet.places_of(f'canary{app_id}x')}"
+            lambda: not fleet.places_of(f"canary{app_id}z"), 10, f"no trace: {fleet.places_of(f'canary{app_id}z')}"
         )
 
 
