@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.causes import ERASED, Cause
@@ -27,7 +27,7 @@ def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dic
     Returns how much of what.
     """
     mine = queries.within(Fact, app_id, user_id)
-    sources = delete(FactSource).where(FactSource.fact_id.in_(select(Fact.fact_id).where(*mine)))
+    sources = delete(FactSource).where(FactSource.fact_id.in_(queries.ids_within(app_id, user_id)))
     history = update(FactChange).where(*queries.within(FactChange, app_id, user_id))
     return {
         "factSources": rows_changed(session, sources),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from shared.conversations.models import Conversation, Message
@@ -43,6 +43,11 @@ class FactFilter:
 def within(table: type[Fact | FactChange], app_id: str, user_id: str | None) -> list[ColumnElement[bool]]:
     """Narrow rows to an app, and to one of its users where one is named; NOBODY is named, None is not."""
     return [table.app_id == app_id, *([] if user_id is None else [table.user_id == user_id])]
+
+
+def ids_within(app_id: str, user_id: str | None) -> Select[int]:
+    """Select the ids of all facts of an app, or of one of its users, in whatever state."""
+    return select(Fact.fact_id).where(*within(Fact, app_id, user_id))
 
 
 def standing(session: Session, subject: Subject) -> Sequence[Fact]:
