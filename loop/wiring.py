@@ -43,6 +43,7 @@ from loop.ticker import Ticker
 from shared.apps.queries import lock_budgets
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import CLOCK_DOUBT, Clock, SystemClock
+from shared.context.reaching import Reach
 from shared.contracts.jobs import JobMessage, Queue
 from shared.conversations.extraction import pace_of
 from shared.credentials import read_or_make_admin_token
@@ -155,10 +156,10 @@ class _Base:
 def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     """Build the loop of an installation. Raises: Configuration."""
     base = _base(settings, clock or SystemClock())
-    thinker = _thinker(base, lambda: ticker.wake())
+    searching = make_searching(settings, base.database, base.clock, base.metrics)
+    thinker = _thinker(base, searching.reach, lambda: ticker.wake())
     scan = _scan(base)
     ticker = Ticker(_steps(base, thinker, scan), settings.tick_seconds, base.metrics, base.mandate)
-    searching = make_searching(settings, base.database, base.clock, base.metrics)
     drains: list[Drain] = [lambda _: base.hub.close(), searching.records.drain, scan.drain]
     return Loop(
         settings=settings,
@@ -281,7 +282,7 @@ def _notices(base: _Base, ticker: Ticker) -> Notices:
     return Notices(base.redis, hear)
 
 
-def _thinker(base: _Base, on_free: Callable[[], None]) -> Thinker | None:
+def _thinker(base: _Base, reach: Reach, on_free: Callable[[], None]) -> Thinker | None:
     """Return what thinks about conversations; None without a model, or when thinking is switched off."""
     settings = base.settings
     if settings.model is None or not settings.thinking:
@@ -298,7 +299,7 @@ def _thinker(base: _Base, on_free: Callable[[], None]) -> Thinker | None:
     )
     longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
     accountant = Accountant(base.database, base.clock, prices_of(settings), lock_budgets, base.metrics, longest)
-    return Thinker(base.fenced, base.clock, mind, accountant, base.regulator.level, base.metrics, on_free)
+    return Thinker(base.fenced, base.clock, mind, accountant, base.regulator.level, base.metrics, on_free, reach)
 
 
 def _patience(settings: Settings) -> Patience:

@@ -23,3 +23,8 @@ class Cause:
     def by(self, actor: str, reason: str) -> Cause:
         """Return the same cause in another's name."""
         return Cause(actor, reason, self.at, self.job_id)
+
+
+def is_of_a_person(actor: str) -> bool:
+    """Whether what an actor wrote is a person's: by hand, by an admin, or under an app's token."""
+    return actor in (BY_HAND, "admin") or actor.startswith("token:")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Header, Path, Query, Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
 from loop.api.schemas.wire import APP_ID_PATTERN
@@ -16,7 +19,7 @@ from loop.wiring import Loop
 from shared.apps.models import Scope
 from shared.apps.tokens import Caller
 from shared.causes import Cause
-from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, UserId
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, UserId, Words
 from shared.errors import Denied, Invalid
 
 KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
@@ -50,6 +53,29 @@ class Desk:
         """Raises: Denied, when an app's token asks for what is an admin's."""
         if self.caller.scope is not Scope.ADMIN:
             raise Denied(f"Only an admin token may {what}.")
+
+
+async def refuse_unknown_query(request: Request) -> None:
+    """Raises: Invalid for a query parameter the operation does not have.
+
+    A misspelt ``userId`` would otherwise widen a listing, or an erasure, from one user to all.
+    """
+    route = request.scope["route"]
+    known = _query_of(route)
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+        raise Invalid(f"{unknown[0]}: this operation has no such query parameter; {takes}.")
+
+
+@functools.cache
+def _query_of(route: APIRoute) -> frozenset[str]:
+    todo, known = [route.dependant], set()
+    while todo:
+        one: Dependant = todo.pop()
+        known |= {field.alias for field in one.query_params}
+        todo += one.dependencies
+    return frozenset(known)
 
 
 # Dependencies are coroutines because FastAPI sends plain functions to a thread, one hop each.
@@ -110,7 +136,12 @@ MemoryInPath = Annotated[int, Path(alias="memoryId", ge=1, le=LARGEST_INTEGER)]
 JobInPath = Annotated[str, Path(alias="jobId", pattern=ID_PATTERN)]
 LimitInQuery = Annotated[int, Query(ge=1, le=200, description="Most items to return.")]
 UserInQuery = Annotated[
-    UserId | None, Query(alias="userId", description="Only of this user; without it, of all of the app's.")
+    Words | None,
+    Query(
+        alias="userId",
+        max_length=200,
+        description="Only of this user (empty: only what names nobody); without it, of all of the app's.",
+    ),
 ]
 UserInPath = Annotated[UserId, Path(alias="userId")]
 CursorInQuery = Annotated[str | None, Query(max_length=400, description="Goes on where a former page ended.")]

@@ -47,9 +47,11 @@ def purged(desk: Desk, session: Session, erasure: Erasure, user_id: str | None) 
     """Answer a purge of memories as ``erased`` does, with what else still remembers."""
     open_receipt(session, erasure)
     counts = still_remembered(session, erasure.app_id, user_id)
-    whole = f"/apps/{erasure.app_id}" + ("" if user_id is None else f"/users/{quote(user_id, safe='')}")
+    whole, only = f"/apps/{erasure.app_id}", ""
+    if user_id is not None:
+        whole, only = f"{whole}/users/{quote(user_id, safe='')}", f"?userId={quote(user_id, safe='')}"
     how = (
-        f"DELETE /apps/{erasure.app_id}/facts forgets facts, DELETE /apps/{erasure.app_id}/conversations/ID a "
+        f"DELETE /apps/{erasure.app_id}/facts{only} forgets facts, DELETE /apps/{erasure.app_id}/conversations/ID a "
         f"conversation with its messages and summaries, DELETE {whole}/data everything."
     )
     remembered = StillRemembered(**counts, how_to_erase=how)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.energy.budget import FULL, MICRO, Status, status_of, to_micro
+from shared.subjects import Subject
 
 REVIEW_ABOVE = 50 * MICRO
 _MOST_REVIEWED = 19
@@ -33,6 +34,8 @@ class Focus:
     kind: FocusKind
     app_id: str
     conversation_id: str | None = None
+    subject: Subject | None = None
+    """Whose conversations a review is about; None until it is known whose there are."""
 
 
 def permitted(micro: int, gate_percent: float) -> frozenset[FocusKind]:

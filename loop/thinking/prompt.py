@@ -1,5 +1,6 @@
 """A situation as texts for a model: as much of what was said as fits its window, and what it must know beside that.
 
+What of a conversation goes when it does not fit is decided as for any context, by ``shared.context.window``.
 Everything that others wrote stands between marks nobody could foresee, so that no text can pretend to end the
 material or to be another message.
 """
@@ -15,12 +16,13 @@ from string import Template
 from loop.thinking.focus import FocusKind
 from loop.thinking.situation import Energy, Said, Seen, Situation
 from loop.thinking.tools import TOOLS
-from shared.conversations.chat_message import owners_of
+from shared.context.counting import TokenSource
+from shared.context.window import Counted, Utterance, length, squeezed, staying
 from shared.energy.budget import to_units
 from shared.errors import Configuration
 from shared.llm.calls import WorkKind
 from shared.llm.chat import FRAME_TOKENS
-from shared.llm.tokens import most_tokens
+from shared.llm.tokens import Rate, most_tokens
 from shared.llm.tools import Exchange, Line, Speaker, tools_tokens
 
 ANSWER_TOKENS = 600
@@ -131,11 +133,7 @@ def _conversation(seen: Seen, mark: str, room: int) -> str:
     if seen.rejection:
         lines.append(f"{mark} why your former answer was not approved\n{_within(seen.rejection, room // 4)}")
     room -= sum(most_tokens(line) + 1 for line in lines)
-    messages = _newest_fitting(seen.messages, mark, room)
-    left_out = seen.message_count - len(messages)
-    if left_out:
-        lines.append(f"{mark} the first {left_out} messages are left out")
-    return "\n".join([*lines, *messages])
+    return "\n".join([*lines, *_messages(seen, mark, room)])
 
 
 def _standing(seen: Seen) -> str:
@@ -144,30 +142,35 @@ def _standing(seen: Seen) -> str:
     return "open, waits for an answer" if seen.unanswered_since is not None else "open"
 
 
-def _newest_fitting(messages: Sequence[Said], mark: str, room: int) -> list[str]:
-    """Return as many of the newest messages as fit; the last one always, cut if need be.
+def _messages(seen: Seen, mark: str, room: int) -> list[str]:
+    """Return the messages as texts, or those that stay so that they fit; the last one always, cut if need be."""
+    heads = [f"{mark} {said.role}{_named(said)}, {said.at.strftime(_SECONDS_FORMAT)}" for said in seen.messages]
+    texts = [f"{head}\n{said.text}" for head, said in zip(heads, seen.messages, strict=True)]
+    counted = [_counted(said, text, place) for place, (said, text) in enumerate(zip(seen.messages, texts, strict=True))]
+    if seen.message_count <= len(counted) and length(counted) <= room:
+        return texts
+    room = max(room - most_tokens(_left_out(mark, seen.message_count)) - 1, _LEAST_ROOM // 4)
+    kept = [counted[place] for place in staying([one.said for one in counted], seen.message_count)]
+    shown = {int(one.said.name or 0): one for one in squeezed(kept, room, room)[0]}
+    lines = {
+        place: texts[place] if one is counted[place] else _within(texts[place], max(one.tokens - 1, _LEAST_ROOM // 8))
+        for place, one in shown.items()
+    }
+    left_out = seen.message_count - len(lines)
+    gap = next((place for place in range(len(texts)) if place not in lines), 0)
+    before, after = [lines[at] for at in lines if at < gap], [lines[at] for at in lines if at >= gap]
+    return [*before, *([_left_out(mark, left_out)] if left_out else []), *after]
 
-    They never begin with what a tool returned while the call it belongs to is left out.
-    """
-    fitting: list[str] = []
-    room -= most_tokens(f"{mark} the first 000000 messages are left out") + 1
-    for said in reversed(messages):
-        head = f"{mark} {said.role}{_named(said)}, {said.at.strftime(_SECONDS_FORMAT)}"
-        text = f"{head}\n{said.text}"
-        if most_tokens(text) + 1 > room:
-            if not fitting:
-                fitting.append(f"{head}\n{_within(said.text, max(room - most_tokens(head), _LEAST_ROOM // 4))}")
-            break
-        room -= most_tokens(text) + 1
-        fitting.append(text)
-    return fitting[::-1][_parted(messages, len(messages) - len(fitting)) :]
+
+def _left_out(mark: str, messages: int) -> str:
+    return f"{mark} {messages} messages are left out"
 
 
-def _parted(messages: Sequence[Said], first: int) -> int:
-    """Return how many messages from the first one shown are results of a call before it; never the last message."""
-    owners = owners_of(messages)
-    rest = range(first, len(messages) - 1)
-    return next((place - first for place in rest if not owners[place] < first), max(len(rest), 0))
+def _counted(said: Said, text: str, place: int) -> Counted:
+    tokens = most_tokens(text) + 1
+    # What is cut is the text as it is shown, so of the message as it was sent only its calls and results matter.
+    shown = Utterance(said.role, text, str(place), payload=said.payload)
+    return Counted(shown, tokens, TokenSource.ESTIMATED, Rate(len(text), tokens))
 
 
 def _within(text: str, room: int) -> str:

@@ -16,10 +16,12 @@ from shared.conversations.lifecycle import Role
 from shared.conversations.models import Conversation
 from shared.energy.budget import BudgetStatus, Status, budget_status, percentage_of, status_of, to_units
 from shared.energy.ledger import spent_by_conversation
-from shared.subjects import NOBODY, recalled_for
+from shared.subjects import NOBODY, Subject, recalled_for
 
 MOST_MESSAGES = 200
-"""Looked at of one conversation; what fits the model's window is decided later."""
+"""The newest that are looked at of one conversation; what fits the model's window is decided later."""
+_BEGINNING = 12
+"""Messages in which the first exchange is looked for, of a conversation that is longer than that."""
 MOST_MESSAGES_IN_REVIEW = 12
 
 
@@ -71,6 +73,7 @@ class Seen:
     conversation_id: str
     message_count: int
     messages: tuple[Said, ...]
+    """Its newest ones, after its first ones."""
     unanswered_since: datetime | None
     woken_at: datetime | None
     ended: bool
@@ -109,11 +112,6 @@ class Situation:
     """Whose memories and facts are recalled; see ``shared.subjects``."""
 
     @property
-    def user_id(self) -> str | None:
-        """Whose conversation is in focus; None in a review, which is about everybody."""
-        return None if self.focused is None else self.focused.user_id
-
-    @property
     def said_now(self) -> str | None:
         """What a user said last in the conversation in focus, and nobody answered."""
         last = self.focused.messages[-1] if self.focused is not None and self.focused.messages else None
@@ -127,6 +125,12 @@ class Situation:
     def seen(self, conversation_id: str) -> Seen | None:
         """Return a conversation the model was shown."""
         return next((one for one in self.conversations if one.conversation_id == conversation_id), None)
+
+
+def subjects_to_review(session: Session, app_id: str, energy: Energy) -> list[Subject]:
+    """Return whose conversations a review of an app is about, each of which has a turn of its own; the latest first."""
+    found = queries.recent_conversations(session, app_id, review_size(energy.percentage))
+    return list(dict.fromkeys(one.subject for one in found))
 
 
 def look(session: Session, focus: Focus, energy: Energy, now: datetime) -> Situation | None:
@@ -151,13 +155,18 @@ def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:
 
 
 def _recent(session: Session, focus: Focus, energy: Energy) -> tuple[Seen, ...]:
+    """Return conversations of one user, or of nobody: what one said is nothing to think of in another's."""
     found = queries.recent_conversations(session, focus.app_id, review_size(energy.percentage))
-    return tuple(_see(session, one, MOST_MESSAGES_IN_REVIEW) for one in found)
+    whose = focus.subject or next((one.subject for one in found), None)
+    return tuple(_see(session, one, MOST_MESSAGES_IN_REVIEW) for one in found if one.subject == whose)
 
 
 def _see(session: Session, found: Conversation, most: int) -> Seen:
     rejected = queries.last_rejection(session, found.key, found.message_count - 1)
     messages = queries.newest_messages(session, found.key, most)
+    if found.message_count > len(messages):
+        beginning = queries.messages_of(session, found.key, _BEGINNING)
+        messages = [one for one in beginning if one.position < messages[0].position] + messages
     return Seen(
         key=found.key,
         conversation_id=found.conversation_id,

@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,24 +19,31 @@ from sqlalchemy.orm import Session
 from loop.thinking.focus import Focus, FocusKind, model_for
 from loop.thinking.hands import Deed, Hands, Rules, TurnOutcome
 from loop.thinking.prompt import Window, open_exchange
-from loop.thinking.situation import Energy, Situation, look
+from loop.thinking.situation import Energy, Seen, Situation, look, subjects_to_review
 from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import Limits, Turn
 from shared.apps.queries import answered_by_loop, get_app, lock_app
 from shared.clock import Clock
 from shared.context.budgets import Budgets
 from shared.context.counting import AtMost
+from shared.context.excerpts import joined
+from shared.context.extending import extend
 from shared.context.opening import Parts, note_recalled
+from shared.context.reaching import Now, Reach
 from shared.context.recalling import recollect
+from shared.context.window import Utterance, staying
 from shared.conversations import queries
 from shared.conversations.focus import put_off, refresh_all
+from shared.conversations.lifecycle import Role
 from shared.conversations.models import AnswerState
 from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import AfterthoughtError, MandateLost, NotFound, OverBudget
 from shared.llm.chat import ToolCall
+from shared.llm.tokens import most_tokens
 from shared.llm.tools import ToolChat
+from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -45,7 +52,12 @@ _LONGEST_WAIT = timedelta(minutes=10)
 _MOST_SELECTED = 20
 _LETTING_GO_SECONDS = 1.0
 MEMORY_SHARE = 4
-"""What is recalled takes at most this fraction (a quarter) of the window."""
+EARLIER_SHARE = 8
+"""Memories and facts take at most this fraction (a quarter) of the window, what else is recalled half as much."""
+LEAST_WINDOW_TO_REACH = 8192
+"""Tokens; a smaller one is needed for the conversation itself."""
+ACTOR = "loop"
+"""Asks for a user's profile, in its audit."""
 
 
 class LetGo(AfterthoughtError):
@@ -80,8 +92,12 @@ class Thinker:
         level: Callable[[Session], int],
         metrics: Metrics,
         on_free: Callable[[], None] = lambda: None,
+        reach: Reach | None = None,
     ) -> None:
-        """``level`` reads the energy in micro-units; ``on_free`` is called when a turn is over."""
+        """``level`` reads the energy in micro-units; ``on_free`` is called when a turn is over.
+
+        ``reach``: looks up summaries, profiles and earlier messages; without it, memories and facts are recalled alone.
+        """
         self._transactions = _UntilLetGo(transactions)
         self._clock = clock
         self._mind = mind
@@ -89,6 +105,7 @@ class Thinker:
         self._level = level
         self._metrics = metrics
         self._on_free = on_free
+        self._reach = reach
         self._chats: dict[str, ToolChat] = {}
         self._selected: deque[Focus] = deque(maxlen=_MOST_SELECTED)
         self._draining = threading.Event()
@@ -175,18 +192,36 @@ class Thinker:
     def _look(self, focus: Focus) -> Situation | None:
         with self._transactions.read() as session:
             energy = Energy(self._level(session), self._mind.refill_per_second)
+            if focus.kind is FocusKind.REVIEW and focus.subject is None:
+                focus = self._first_to_review(subjects_to_review(session, focus.app_id, energy), focus)
             situation = look(session, focus, energy, self._clock.now())
         # Recalled after the erasures were counted, so that nothing erased since then can be in what may be answered.
         return None if situation is None else replace(situation, recalled=self._recall(situation))
 
+    def _first_to_review(self, subjects: Sequence[Subject], focus: Focus) -> Focus:
+        """Return a review of the first subject's conversations, and have those of the others come next."""
+        first, *others = [replace(focus, subject=subject) for subject in subjects] or [focus]
+        self._selected.extend(one for one in others if one not in self._selected)
+        return first
+
     def _recall(self, situation: Situation) -> str:
         """Return what is recalled of the app and the user; without what cannot be had at the moment."""
-        tokens = min(self._mind.memory_tokens, self._mind.limits.context_tokens // MEMORY_SHARE)
+        window = self._mind.limits.context_tokens
+        tokens = min(self._mind.memory_tokens, window // MEMORY_SHARE)
         parts = Parts(self._transactions, situation.focus.app_id, self._metrics)
         material = parts.material(situation.app_name, situation.recalled_for, situation.said_now)
-        recalled = recollect(material, Budgets(tokens, tokens, tokens), AtMost())
-        note_recalled(self._metrics, situation.focus.app_id, situation.focus.conversation_id, recalled.memory_ids)
-        return recalled.text
+        recollected = recollect(material, Budgets(tokens, tokens // 2, tokens), AtMost())
+        note_recalled(self._metrics, situation.focus.app_id, situation.focus.conversation_id, recollected.memory_ids)
+        recalled = recollected.text
+        focused = situation.focused
+        if self._reach is None or focused is None or window < LEAST_WINDOW_TO_REACH:
+            return recalled
+        room = min(self._reach.budget(situation.focus.app_id), window // EARLIER_SHARE)
+        extra, findings, _ = self._reach.extra(_now(situation, focused, window), ACTOR)
+        added = extend(recalled, extra, room, AtMost())
+        if findings is not None:
+            self._reach.note(situation.focus.app_id, findings, added)
+        return joined([recalled, added.text])
 
     def _prepare(self, situation: Situation) -> Turn:
         chat = self._chat(model_for(situation.energy.micro, self._mind.large, self._mind.small))
@@ -263,6 +298,23 @@ class Thinker:
             model_calls=turn.calls if turn is not None else 0,
             seconds=round(seconds, 3),
         )
+
+
+def _now(situation: Situation, focused: Seen, window: int) -> Now:
+    """Return what is said in the conversation in focus, and what of it is shown anyway."""
+    is_whole = sum(most_tokens(one.content) for one in focused.messages) <= window // MEMORY_SHARE
+    is_whole = is_whole and focused.message_count <= len(focused.messages)
+    said = [Utterance(one.role, one.content, payload=one.payload) for one in focused.messages]
+    places = staying(said, focused.message_count)
+    return Now(
+        app_id=situation.focus.app_id,
+        user_id=focused.user_id,
+        conversation_id=focused.conversation_id,
+        conversation_key=focused.key,
+        said=next((one.content for one in reversed(focused.messages) if one.role == Role.USER), None),
+        shown=frozenset(focused.messages[place].content.strip() for place in places),
+        is_whole=is_whole,
+    )
 
 
 class _UntilLetGo(Transactions):

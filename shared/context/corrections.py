@@ -1,4 +1,4 @@
-"""Puts the newest word on a thing beside what it corrects, so that a context never holds the older one alone.
+"""Puts the newest word on a thing before what it corrects, so that what holds has its place before what held.
 
 Pure rules over what was found for one message. That two things are about the same is taken from what they were found
 for, and from words they share; that one corrects the other from when it was said, and from how.
@@ -7,7 +7,8 @@ for, and from words they share; that one corrects the other from when it was sai
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from shared.indexing.places import conversation_of, position_of
@@ -17,10 +18,12 @@ from shared.retrieval.gathering import Hit
 _USER = "user"
 _SOON = 6
 """Messages after another in which a "no, …" is about that one."""
-_ALIKE = 0.5
+_ALIKE = 0.7
 """Two that are so like the question (a cosine) are taken to speak of the same."""
-_RELATED = 0.3
+_RELATED = 0.35
 """Of which it is enough where one says that something is new."""
+_BEST = 10
+"""So many of the best are looked at for what is new of them; further down likeness says too little."""
 _OBJECTS = re.compile(
     r"\W*(?:no|nope|nah|actually|sorry|wait|correction|scratch that|i (?:meant?|said)|typo|oops|rather|my mistake"
     r"|nein|nee|doch|eigentlich|moment|korrektur|ich meinte?|falsch|quatsch"
@@ -41,41 +44,70 @@ _RENEWS = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class _Statement:
+    """What a user said, as far as it is asked whether it corrects something."""
+
+    hit: Hit
+    place: int
+    at: datetime
+    alike: float
+    """Its cosine with what is said now."""
+    words: frozenset[str]
+    objects: bool
+    renews: bool
+
+    def objects_to(self, other: _Statement) -> bool:
+        """Whether it says soon after another that this is not so."""
+        near = 0 < position_of(self.place) - position_of(other.place) <= _SOON
+        return self.objects and near and conversation_of(self.place) == conversation_of(other.place)
+
+    def renews_what(self, other: _Statement) -> bool:
+        """Whether it says that something is new of what another was about."""
+        return self.renews and (self.is_like(other, _RELATED) or not self.words.isdisjoint(other.words))
+
+    def is_like(self, other: _Statement, least: float = _ALIKE) -> bool:
+        """Whether both are so like what is said now that they are taken to be about the same."""
+        return min(self.alike, other.alike) >= least
+
+
 def beside_corrections(hits: Sequence[Hit], least: float) -> list[Hit]:
-    """Return the hits of at least so high a score in their order, each with the newest that corrects it next to it."""
-    users = [hit for hit in hits if hit.ranked.candidate.role == _USER]
-    renewing = {_place(hit): set(query_words(hit.content)) for hit in users if _RENEWS.search(hit.content)}
+    """Return the hits of at least so high a score in their order, each behind the newest that corrects it."""
+    users = {_place(hit): _statement(hit) for hit in hits if hit.ranked.candidate.role == _USER}
     ordered: dict[tuple[int, int], Hit] = {}
-    for hit in hits:
+    for nth, hit in enumerate(hits):
         if hit.ranked.score < least:
             break
+        said = users.get(_place(hit))
+        if said is not None:
+            later = [one for one in users.values() if (one.at, one.place) > (said.at, said.place)]
+            newest = _newest(one for one in later if one.objects_to(said))
+            if nth < _BEST:
+                newest = newest or _newest(one for one in later if one.renews_what(said))
+                newest = newest or _newest(one for one in later if one.is_like(said))
+            if newest is not None:
+                # Before it: where there is room for one of them, it is the one that holds.
+                ordered.setdefault(_place(newest.hit), newest.hit)
         ordered.setdefault(_place(hit), hit)
-        if hit.ranked.candidate.role == _USER:
-            words = set(query_words(hit.content)) if renewing else set()
-            later = [one for one in users if _said_at(one) > _said_at(hit) and _corrects(one, hit, renewing, words)]
-            newest = max(later, key=_said_at, default=hit)
-            ordered.setdefault(_place(newest), newest)
     return list(ordered.values())
 
 
-def _corrects(later: Hit, hit: Hit, renewing: Mapping[tuple[int, int], set[str]], words: set[str]) -> bool:
-    """Whether what a user said later of the same thing holds instead of it."""
-    one, other = later.ranked.candidate, hit.ranked.candidate
-    if _follows(one.place, other.place) and _OBJECTS.match(later.content):
-        return True
-    alike = min(one.dense or 0.0, other.dense or 0.0)
-    news = renewing.get(_place(later))
-    return alike >= _ALIKE or (news is not None and (alike >= _RELATED or not news.isdisjoint(words)))
+def _newest(statements: Iterable[_Statement]) -> _Statement | None:
+    return max(statements, key=lambda one: (one.at, one.place), default=None)
 
 
-def _follows(place: int, other: int) -> bool:
-    near = 0 < position_of(place) - position_of(other) <= _SOON
-    return near and conversation_of(place) == conversation_of(other)
+def _statement(hit: Hit) -> _Statement:
+    one = hit.ranked.candidate
+    return _Statement(
+        hit=hit,
+        place=one.place,
+        at=one.created_at,
+        alike=one.dense or 0.0,
+        words=frozenset(query_words(one.content)),
+        objects=_OBJECTS.match(one.content) is not None,
+        renews=_RENEWS.search(one.content) is not None,
+    )
 
 
 def _place(hit: Hit) -> tuple[int, int]:
     return hit.ranked.candidate.place, hit.ranked.candidate.part
-
-
-def _said_at(hit: Hit) -> tuple[datetime, int]:
-    return hit.ranked.candidate.created_at, hit.ranked.candidate.place

@@ -136,12 +136,15 @@ def _asked(said: str) -> str:
 
 
 def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[Hit, ...]:
-    """Return what says something, is not shown anyway, and not far behind the best; nothing where nothing fits."""
-    hits = [hit for hit in findings.hits if not is_small_talk(hit.content)]
-    if not any(hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY for hit in hits):
+    """Return what is not shown anyway, and not far behind the best; nothing where nothing found has to do with it."""
+    if not any(_has_to_do_with_it(hit) for hit in findings.hits):
         return ()
-    ordered = beside_corrections(hits, _LEAST_SHARE * hits[0].ranked.score)
+    ordered = beside_corrections(findings.hits, _LEAST_SHARE * findings.hits[0].ranked.score)
     return tuple(hit for hit in ordered if hit.content.strip() not in shown)
+
+
+def _has_to_do_with_it(hit: Hit) -> bool:
+    return (hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY) and not is_small_talk(hit.content)
 
 
 def _most_alike(summaries: Collection[Summary], query: Embedded | None) -> tuple[Summary, ...]:

@@ -1,7 +1,7 @@
 """Memories and facts as one text, each within its own budget and both within what there is: memories first, then facts.
 
 Where there is too little for both, each has half, and what one leaves goes to the other. In a full window facts are
-reduced, and memories give way, the oldest first, until the window is no longer full. Source: decision 19.
+reduced, and memories give way, the oldest first, until the window is no longer full. Source: decision 20.
 """
 
 from __future__ import annotations

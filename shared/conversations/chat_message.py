@@ -262,16 +262,19 @@ def owners_of(messages: Sequence[Linked]) -> list[int]:
     callers: dict[str, int] = {}
     last: int | None = None
     for i, one in enumerate(messages):
-        called = {owners[callers[call]] for call in results_of(one.payload) if call in callers}
+        payload = one.payload
+        # Nearly all of the thousands of messages of a long conversation have none.
+        called = {owners[callers[id_]] for id_ in results_of(payload) if id_ in callers} if payload else None
         if not called and one.role == _TOOL and last is not None:
             called = {owners[last]}
         if called:
             owners[i] = min(called)
-        if len(called) > 1:
-            owners = [owners[i] if owner in called else owner for owner in owners]
+            if len(called) > 1:
+                owners = [owners[i] if owner in called else owner for owner in owners]
         if one.role == _ASSISTANT:
             last = i
-            callers |= dict.fromkeys(calls_of(one.payload), i)
+            if payload:
+                callers.update(dict.fromkeys(calls_of(payload), i))
     return owners
 
 

@@ -75,9 +75,12 @@ class NewMessage:
 def start(session: Session, app_id: str, wanted: NewConversation, now: datetime) -> Conversation:
     """Open a conversation. Raises: Conflict when the app already has one of that id."""
     conversation_id = wanted.conversation_id or new_id("conv", now)
-    if queries.find_conversation(session, app_id, conversation_id) is not None:
+    known = queries.find_conversation(session, app_id, conversation_id)
+    if known is not None:
+        others = "" if known.user_id == wanted.user_id else " of another user"
+        what = "choose another id" if others else "add messages to it or choose another id"
         raise Conflict(
-            f"App {app_id} already has a conversation {conversation_id}; add messages to it or choose another id.",
+            f"App {app_id} already has a conversation {conversation_id}{others}; {what}.",
             code="conversation_exists",
         )
     conversation = Conversation(

@@ -90,7 +90,8 @@ def list_conversations(
     """Return an app's conversations, newest first; ``before`` is the key to go on below."""
     query = select(Conversation).where(Conversation.app_id == app_id).order_by(Conversation.key.desc()).limit(limit)
     if wanted.user_id is not None:
-        query = query.where(Conversation.user_id == wanted.user_id)
+        # Empty for those that name nobody, as everywhere where a user is asked for.
+        query = query.where(Conversation.user_id == (wanted.user_id or None))
     if wanted.ended is not None:
         query = query.where(Conversation.ended_at.is_not(None) if wanted.ended else Conversation.ended_at.is_(None))
     if wanted.unanswered is not None:
@@ -205,6 +206,12 @@ def lock_all(session: Session, app_id: str, user_id: str | None = None) -> Seque
     return session.scalars(keys_of(app_id, user_id).order_by(Conversation.key).with_for_update()).all()
 
 
+def names_of(session: Session, app_id: str, user_id: str | None = None) -> Sequence[str]:
+    """Return the ids of an app's conversations, or of one user's, as the app gave them."""
+    query = select(Conversation.conversation_id).where(Conversation.key.in_(keys_of(app_id, user_id)))
+    return session.scalars(query).all()
+
+
 def keys_of(app_id: str, user_id: str | None = None) -> Select[int]:
     """Select the keys of an app's conversations, or of one user's (empty: of those that name nobody)."""
     query = select(Conversation.key).where(Conversation.app_id == app_id)
@@ -297,7 +304,9 @@ def list_answers(
     return session.scalars(query if before is None else query.where(Answer.key < before)).all()
 
 
-def count_answers(session: Session, app_id: str, conversations: Select[int] | None = None) -> int:
+def count_answers(
+    session: Session, app_id: str, conversations: Select[int] | Sequence[int] | None = None
+) -> int:
     """Return how many answers of an app stand, or of some of its conversations."""
     query = select(func.count()).select_from(Answer).where(Answer.app_id == app_id)
     query = query if conversations is None else query.where(Answer.conversation_key.in_(conversations))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import NO_DIGEST, AnsweredBy, App, Erasure, IdempotencyKey
@@ -23,7 +23,7 @@ from shared.conversations import extraction
 from shared.conversations.answers import supersede_all
 from shared.conversations.focus import show_all
 from shared.conversations.models import Answer, Conversation, Message
-from shared.conversations.queries import keys_of, lock_all, lock_conversation
+from shared.conversations.queries import keys_of, lock_all, lock_conversation, names_of
 from shared.db.counting import rows_changed
 from shared.erasure import queries
 from shared.events.placing import erase_of_app, erase_of_conversations
@@ -34,10 +34,10 @@ from shared.facts import forgetting as fact_forgetting
 from shared.facts import queries as fact_queries
 from shared.facts.deleting import RULE_UNDO_OVER
 from shared.facts.models import FactClear
-from shared.facts.queries import held_by_others as facts_held_by_others
 from shared.ids import new_id
 from shared.indexing import forgetting as index_forgetting
 from shared.memories import forgetting
+from shared.memories import queries as memory_queries
 from shared.memories.models import Memory, Origin
 from shared.outbox.control import abandon_all, forbid_replays
 from shared.outbox.models import OPEN
@@ -102,7 +102,7 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     app_id, user_id = subject.app_id, subject.user_id
     app = lock_app(session, app_id)
     keys, mine = lock_all(session, app_id, user_id), keys_of(app_id, user_id)
-    names = session.scalars(select(Conversation.conversation_id).where(Conversation.key.in_(mine))).all()
+    names = names_of(session, app_id, user_id)
     erased = {"events": erase_of_conversations(session, app_id, names)}
     erased["drafts"] = _withdraw_drafts(session, app, now, user_id)
     erased |= _forget_memories(session, app, now, _MEMORY_WORK, user_id)
@@ -112,7 +112,7 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     fact_forgetting.forget_clears(session, app_id, user_id)
     cause = Cause(actor, "its user was erased", now)
     # From before memories belonged to users: one of several users belongs to nobody.
-    mixed = forgetting.held_by_others(session, subject, keys) | facts_held_by_others(session, subject, keys)
+    mixed = memory_queries.held_by_others(session, subject, keys) | fact_queries.held_by_others(session, subject, keys)
     for key in sorted(mixed):
         _add(erased, forgetting.forget_conversation(session, app_id, key, cause))
         _add(erased, fact_forgetting.forget_conversation(session, app_id, key, cause))
@@ -128,6 +128,9 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     left["events"] = count_events(session, app_id, names)
     for key in keys:
         _add(left, index_forgetting.left_of_conversation(session, app_id, key))
+    # What is kept of them holds no text; nor does it name them any more, but for the receipt.
+    forgetting.part_from_user(session, subject)
+    fact_forgetting.part_from_user(session, subject)
     return _receipt(session, app, "user", actor, erased, left, now, user_id)
 
 
@@ -154,8 +157,7 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     left |= fact_forgetting.left_of_conversation(session, app_id, conversation.key)
     left |= index_forgetting.left_of_conversation(session, app_id, conversation.key)
     left |= summaries.left_of_conversation(session, conversation.key)
-    mine = select(Conversation.key).where(Conversation.key == conversation.key)
-    left |= queries.rows_of_conversations(session, app_id, mine)
+    left |= queries.rows_of_conversations(session, app_id, [conversation.key])
     left["events"] = count_events(session, app_id, [conversation_id])
     return _receipt(session, app, "conversation", actor, erased, left, now, conversation.user_id)
 

@@ -15,7 +15,7 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
 from shared.db.counting import count
 from shared.facts.models import Fact, FactState
-from shared.facts.queries import count_standing
+from shared.facts.queries import FactFilter, count_wanted
 from shared.memories.models import Memory
 from shared.outbox.models import OPEN, Job
 from shared.profiles.models import Consent, Profile
@@ -45,7 +45,7 @@ def rows_of_app(session: Session, app_id: str, user_id: str | None = None) -> di
     return {"conversations": count(session, conversations), **rows_of_conversations(session, app_id, mine)}
 
 
-def rows_of_conversations(session: Session, app_id: str, keys: Select[int]) -> dict[str, int]:
+def rows_of_conversations(session: Session, app_id: str, keys: Select[int] | Sequence[int]) -> dict[str, int]:
     """Return how many messages and answers of the loop's some conversations have."""
     messages = select(func.count()).select_from(Message).where(Message.conversation_key.in_(keys))
     return {"messages": count(session, messages), "answers": count_answers(session, app_id, keys)}
@@ -55,7 +55,7 @@ def still_remembered(session: Session, app_id: str, user_id: str | None = None) 
     """Return what an app, or one of its users, is remembered by when no memory is left."""
     mine = keys_of(app_id, user_id)
     return {
-        "facts": count_standing(session, app_id, user_id),
+        "facts": count_wanted(session, app_id, FactFilter(user_id=user_id)),
         "messages": rows_of_conversations(session, app_id, mine)["messages"],
         "summaries": count_of_app(session, app_id, mine),
     }

@@ -19,6 +19,7 @@ from shared.facts.history import Texts, empty, record
 from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState
 from shared.facts.normalising import said_key
 from shared.facts.placing import free_slots, lie_beneath, remove_rows, subsume, touch
+from shared.subjects import NOBODY, Subject
 
 
 def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
@@ -27,13 +28,19 @@ def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dic
     Returns how much of what.
     """
     mine = queries.within(Fact, app_id, user_id)
-    sources = delete(FactSource).where(FactSource.fact_id.in_(queries.ids_within(app_id, user_id)))
+    sources = delete(FactSource).where(FactSource.fact_id.in_(queries.ids_of(app_id, user_id)))
     history = update(FactChange).where(*queries.within(FactChange, app_id, user_id))
     return {
         "factSources": rows_changed(session, sources),
         "facts": rows_changed(session, delete(Fact).where(*mine)),
         "factHistory": rows_changed(session, history.values(before=None, after=None, reason=ERASED, source_keys=[])),
     }
+
+
+def part_from_user(session: Session, subject: Subject) -> None:
+    """Let what is left of a subject's facts forget whose they were."""
+    theirs = queries.within(FactChange, subject.app_id, subject.user_id)
+    session.execute(update(FactChange).where(*theirs).values(user_id=NOBODY))
 
 
 def forget_clears(session: Session, app_id: str, user_id: str | None = None) -> None:

@@ -45,11 +45,6 @@ def within(table: type[Fact | FactChange], app_id: str, user_id: str | None) -> 
     return [table.app_id == app_id, *([] if user_id is None else [table.user_id == user_id])]
 
 
-def ids_within(app_id: str, user_id: str | None) -> Select[int]:
-    """Select the ids of all facts of an app, or of one of its users, in whatever state."""
-    return select(Fact.fact_id).where(*within(Fact, app_id, user_id))
-
-
 def standing(session: Session, subject: Subject) -> Sequence[Fact]:
     """Return the facts of one subject, the most pressing first."""
     return session.scalars(select(Fact).where(_of(subject), _STANDS).order_by(*PRESSING_FIRST)).all()
@@ -307,12 +302,6 @@ def count_facts(session: Session, app_id: str, user_id: str | None = None) -> in
     return count(session, select(func.count()).select_from(Fact).where(*within(Fact, app_id, user_id)))
 
 
-def count_standing(session: Session, app_id: str, user_id: str | None = None) -> int:
-    """Return how many facts of an app, or of one of its users, stand."""
-    mine = within(Fact, app_id, user_id)
-    return count(session, select(func.count()).select_from(Fact).where(*mine, _STANDS))
-
-
 def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:
     """Return how many places the facts of an app, or of one of its users, were said in."""
     query = select(func.count()).select_from(FactSource).join(Fact, Fact.fact_id == FactSource.fact_id)
@@ -323,6 +312,11 @@ def count_changes_with_text(session: Session, app_id: str, user_id: str | None =
     """Return how many changes of an app's facts, or of those of one of its users, still hold text."""
     mine = within(FactChange, app_id, user_id)
     return count(session, select(func.count()).select_from(FactChange).where(*mine, _HAS_TEXT))
+
+
+def ids_of(app_id: str, user_id: str | None = None) -> Select[int]:
+    """Select the ids of all facts of an app, or of one of its users, in whatever state."""
+    return select(Fact.fact_id).where(*within(Fact, app_id, user_id))
 
 
 def held_by_others(session: Session, subject: Subject, conversations: Collection[int]) -> set[int]:

@@ -52,6 +52,8 @@ class Candidate:
     importance: int = 5
     tags: tuple[str, ...] = ()
     pinned: bool = False
+    by_hand: bool = False
+    """Whether a person wrote its present text."""
 
 
 @dataclass(frozen=True)
@@ -127,10 +129,11 @@ def oldest_goes(existing: Sequence[Candidate], why: str) -> Room:
 def least_goes(existing: Sequence[Candidate], why: str) -> Room:
     """Make room for what a person wrote: of the unpinned memories the least important goes, of equals the oldest.
 
-    Never the one that changed last, where there is another: it may be what was written a moment ago.
+    What a machine wrote goes before what a person did, and never the one that changed last, where there is another: it
+    may be what was written a moment ago.
     """
     free = sorted((memory for memory in existing if not memory.pinned), key=lambda one: (one.updated_at, one.id))
     if not free:
         return Room(Outcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=LEAST_GOES)
-    least = min(free[:-1] or free, key=lambda memory: memory.importance)
+    least = min(free[:-1] or free, key=lambda memory: (memory.by_hand, memory.importance))
     return Room(Outcome.LEAST_WENT, least.id, f"{why}; it mattered least ({least.importance} of 10)", rule=LEAST_GOES)

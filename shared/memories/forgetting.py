@@ -5,9 +5,9 @@ What else of an app is erased with them, and the receipt, are left to ``shared.e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import ColumnElement, delete, update
 from sqlalchemy.orm import Session
 
 from shared.causes import ERASED, Cause
@@ -18,7 +18,7 @@ from shared.memories.compaction import RULES
 from shared.memories.history import looks_in, sources_in, updated_in
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.memories.writing import remove, rewrite
-from shared.subjects import Subject
+from shared.subjects import NOBODY, Subject
 
 _CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
 """What an agent may have chosen, and given its reason for."""
@@ -28,8 +28,7 @@ _WORDLESS = (*RULES, EXTRACTIVE, "admin")
 
 def forget_all(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:
     """Remove all memories of a locked app, or one user's, with the text of their history; return how much of what."""
-    made = select(Origin.memory_id).where(Origin.app_id == app_id)
-    made = made if user_id is None else made.where(Origin.user_id == user_id)
+    made = queries.made_of(app_id, user_id)
     changes = update(Change).where(Change.memory_id.in_(made))
     return {
         "memorySources": rows_changed(session, delete(MemorySource).where(MemorySource.memory_id.in_(made))),
@@ -60,18 +59,16 @@ def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, i
     return {"memories": 1, "memoryHistory": len(history)}
 
 
-def held_by_others(session: Session, subject: Subject, conversations: Collection[int]) -> set[int]:
-    """Return which of a subject's conversations are held by memories of others, or by the history of such."""
-    others = (Origin.app_id == subject.app_id, Origin.user_id != subject.user_id)
-    sources = select(MemorySource.conversation_key).join(Origin, Origin.memory_id == MemorySource.memory_id)
-    told = select(Change.source_keys).join(Origin, Origin.memory_id == Change.memory_id)
-    held = set(session.scalars(sources.where(*others)))
-    return held.union(*session.scalars(told.where(queries.HAS_TEXT, *others))).intersection(conversations)
-
-
 def part_from(session: Session, origins: ColumnElement[bool]) -> None:
     """Let origins forget which conversation they came from."""
     session.execute(update(Origin).where(origins).values(conversation_key=None))
+
+
+def part_from_user(session: Session, subject: Subject) -> None:
+    """Let what is left of a subject's memories forget whose they were, and in which conversations they were made."""
+    theirs = (Origin.app_id == subject.app_id, Origin.user_id == subject.user_id)
+    nameless = {"user_id": NOBODY, "conversation_key": None, "conversation_id": None}
+    session.execute(update(Origin).where(*theirs).values(nameless))
 
 
 def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> dict[str, int]:

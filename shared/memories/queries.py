@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
+from shared.causes import is_of_a_person
 from shared.conversations.models import Conversation
 from shared.db.counting import count
 from shared.errors import NotFound
@@ -125,7 +126,7 @@ def changes_of_app(
     """
     query = select(Change).where(Change.app_id == app_id).order_by(Change.change_id.desc()).limit(limit)
     if user_id is not None:
-        query = query.where(Change.memory_id.in_(_made_of(app_id, user_id)))
+        query = query.where(Change.memory_id.in_(made_of(app_id, user_id)))
     return session.scalars(query if before is None else query.where(Change.change_id < before)).all()
 
 
@@ -149,7 +150,9 @@ def count_remembering(session: Session) -> int:
 def candidates(memories: Sequence[Memory]) -> tuple[Candidate, ...]:
     """Return memories as compaction sees them, oldest first."""
     return tuple(
-        Candidate(m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned)
+        Candidate(
+            m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned, is_of_a_person(m.agent)
+        )
         for m in reversed(memories)
     )
 
@@ -165,9 +168,19 @@ def changes_with_text(session: Session, app_id: str) -> Sequence[Change]:
     return session.scalars(select(Change).where(Change.app_id == app_id, HAS_TEXT)).all()
 
 
-def _made_of(app_id: str, user_id: str) -> Select[int]:
-    """Select the ids of all memories that were ever made of a user."""
-    return select(Origin.memory_id).where(Origin.app_id == app_id, Origin.user_id == user_id)
+def made_of(app_id: str, user_id: str | None = None) -> Select[int]:
+    """Select the ids of all memories that were ever made of an app, or of one of its users."""
+    query = select(Origin.memory_id).where(Origin.app_id == app_id)
+    return query if user_id is None else query.where(Origin.user_id == user_id)
+
+
+def held_by_others(session: Session, subject: Subject, conversations: Collection[int]) -> set[int]:
+    """Return which of a subject's conversations are held by memories of others, or by the history of such."""
+    others = (Origin.app_id == subject.app_id, Origin.user_id != subject.user_id)
+    sources = select(MemorySource.conversation_key).join(Origin, Origin.memory_id == MemorySource.memory_id)
+    told = select(Change.source_keys).join(Origin, Origin.memory_id == Change.memory_id)
+    held = set(session.scalars(sources.where(*others)))
+    return held.union(*session.scalars(told.where(HAS_TEXT, *others))).intersection(conversations)
 
 
 def compactions_since(
@@ -176,7 +189,7 @@ def compactions_since(
     """Return how room was made in an app since a time, or for one of its users, by day (UTC) and outcome."""
     query = select(Change.at, Change.kind, Change.actor).where(Change.app_id == app_id, Change.at >= since, _MADE_ROOM)
     if user_id is not None:
-        query = query.where(Change.memory_id.in_(_made_of(app_id, user_id)))
+        query = query.where(Change.memory_id.in_(made_of(app_id, user_id)))
     return Counter((at.date(), _outcome(kind, actor)) for at, kind, actor in session.execute(query))
 
 
@@ -202,7 +215,7 @@ def changes_since(session: Session, app_id: str, since: int, kinds: Sequence[Cha
 def count_changes_with_text(session: Session, app_id: str, user_id: str | None = None) -> int:
     """Return how many changes of an app, or of one user's memories, still hold text."""
     query = select(func.count()).select_from(Change).where(Change.app_id == app_id, HAS_TEXT)
-    return count(session, query if user_id is None else query.where(Change.memory_id.in_(_made_of(app_id, user_id))))
+    return count(session, query if user_id is None else query.where(Change.memory_id.in_(made_of(app_id, user_id))))
 
 
 def count_sources(session: Session, app_id: str, user_id: str | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from shared.causes import Cause
+from shared.causes import ERASED, Cause
 from shared.errors import Conflict, NotFound
 from shared.memories import queries
 from shared.memories.compaction import least_goes
@@ -27,8 +27,10 @@ def restore(
     origin = queries.get_origin(session, app_id, memory_id)
     present = session.get(Memory, memory_id)
     change = _change(session, memory_id, change_id, _REWRITES if present is not None else _REMOVALS)
-    if change.before is None:
+    if change.before is None and change.reason == ERASED:
         raise Conflict("The text before that change was erased and cannot be restored.", code="erased")
+    if change.before is None:
+        raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
     if present is not None:
         return _put_back_words(session, present, change, cause)
     memory = Memory(

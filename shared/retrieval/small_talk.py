@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _WORD = re.compile(r"[\w\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0e31-\u0e4e]+")
 _DRAWN_OUT = re.compile(r"([^\W\d_])\1{2,}")
@@ -16,10 +17,15 @@ _LAUGHTER = re.compile(r"(?:(?:ha|he|hi|ho|ja|je|ah|ха|хе){2,}h?|x+d+|ww+|(?
 _MARKED = re.compile("[\u0300-\u036f]")
 
 
+_LONGEST = 200
+"""Characters; nobody greets at such length."""
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(map(_plain, text.split()))
 
 
+@lru_cache(maxsize=16_384)
 def _plain(word: str) -> str:
     """Return a word in small letters, without what lies on Latin ones and without letters that are drawn out."""
     folded = unicodedata.normalize("NFKD", word.casefold())
@@ -70,7 +76,8 @@ _SMALL_TALK = _words(
     "salut "
     "multumesc mersi pa pershendetje faleminderit "
     # Turkish, Indonesian, Malay, Vietnamese, Filipino, Swahili
-    "merhaba selam gunaydin tesekkurler tesekkur sagol evet hayir tamam halo hai selamat pagi siang malam sore "
+    "merhaba selam gunaydin gunaydın tesekkurler tesekkur sagol evet hayir tamam halo hai selamat pagi siang malam "
+    "sore "
     "terima kasih "
     "makasih iya tidak baik xin chao cam on chào cảm ơn kamusta salamat jambo habari asante "
     # Russian, Ukrainian, Bulgarian, Greek
@@ -135,6 +142,9 @@ _PHRASES = frozenset(
         "whats up",
         "wie geht es dir",
         "wie geht s",
+        "wie geht s dir",
+        "wie gehts dir",
+        "wie geht es ihnen",
         "wie gehts",
         "comment ca va",
         "ca va",
@@ -166,8 +176,15 @@ _PHRASES = frozenset(
 
 def is_small_talk(text: str) -> bool:
     """Whether a text says nothing but what people open, close and acknowledge with; also one without any word."""
+    if len(text) > _LONGEST:
+        return False
     words = [_plain(word) for word in _WORD.findall(unicodedata.normalize("NFKC", text))]
     if not words or " ".join(words) in _PHRASES:
         return True
-    small = [word for word in words if word in _SMALL_TALK or _LAUGHTER.fullmatch(word)]
-    return bool(small) and all(word in _WITH_IT or word in small for word in words)
+    is_small = False
+    for word in words:
+        if word in _SMALL_TALK or _LAUGHTER.fullmatch(word):
+            is_small = True
+        elif word not in _WITH_IT:
+            return False
+    return is_small

@@ -18,6 +18,7 @@ from shared.context import queries
 from shared.context.composing import Bounds, Stage, compose
 from shared.context.counting import Counting, TokenSource
 from shared.context.opening import Opening, Wanted, open_context
+from shared.context.reaching import Reach
 from shared.context.recalling import Material
 from shared.context.selection import in_order
 from shared.context.window import Utterance, counted, length_of
@@ -35,7 +36,8 @@ from shared.llm.tokens import Rate
 from shared.memories.models import Memory
 from shared.subjects import NOBODY
 from tests.support.house import House
-from tests.support.minds import Thinking, respond
+from tests.support.minds import Thinking, call, respond
+from tests.support.searching import Library
 
 ABOUT = "What do you know about me?"
 
@@ -341,3 +343,34 @@ def test_facts_are_put_in_the_same_order_however_the_database_returns_them(house
     shuffled = facts[:]
     random.Random(1).shuffle(shuffled)
     assert in_order(shuffled, ABOUT) == in_order(facts, ABOUT)
+
+
+def test_the_loop_is_shown_what_it_recalls_of_other_conversations_of_the_same_user(house: House) -> None:
+    library = Library(house, boats=("boat", "yacht"))
+    library.tell("old", "My yacht is called Petrel.", "A fine name.", user_id="ann")
+    library.tell("of ben", "My yacht is called Albatross.", user_id="ben")
+    library.tell("nobodys", NewMessage(Role.SYSTEM, "Never tell the yacht's price."), "The yacht is red.")
+    house.embed()
+    thinking = Thinking(house, reach=Reach(house.database, library.finder, house.clock, house.metrics))
+    thinking.said("c1", "What is my yacht called?", user_id="ann")
+    thinking.will(respond("Petrel."))
+    while thinking.conversation("c1").unanswered_since is not None:
+        assert thinking.think() is not None
+    shown = thinking.chat.exchanges[-1].lines[1].text
+    assert "> user: My yacht is called Petrel." in shown
+    assert not [other for other in ("Albatross", "is red", "price") if other in shown]
+
+
+def test_a_review_shows_conversations_of_one_user_at_a_time(house: House) -> None:
+    learn(house, "Builds a boat", "ann")
+    learn(house, "Grows beans", "ben")
+    thinking = Thinking(house)
+    for name, said in (("ann", "The boat leaks."), ("ben", "The beans are up."), (None, "The weather is fine.")):
+        thinking.said(f"of-{name}", said, user_id=name)
+        thinking.said(f"of-{name}", "I see.", role=Role.ASSISTANT)
+    thinking.will(*[call("think", thoughts="All is well."), "Nothing needs to be done.", "Really."] * 3)
+    shown = []
+    while thinking.think() is not None:
+        text = thinking.chat.exchanges[-1].lines[1].text
+        shown.append({one for one in ("boat", "bean", "weather") if one in text.lower()})
+    assert sorted(map(sorted, shown)) == [["bean"], ["boat"], ["weather"]]

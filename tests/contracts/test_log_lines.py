@@ -1,4 +1,4 @@
-"""What the logs say of memories: made, room made, recalled, failed; by ids and never in words. Source: seed 003."""
+"""What the logs say of memories: made, room made, recalled, failed; by ids, not words. Source: seed 003."""
 
 from __future__ import annotations
 

@@ -238,9 +238,9 @@ def test_nothing_is_recalled_for_a_message_that_asks_for_nothing(api: Api) -> No
 
 
 MOVES = [
-    pytest.param(["I live at 3 Mill Lane in Norton."], ["I moved last week, it is 14 Wexford Lane now."], id="moved"),
-    pytest.param(["My parcels go to 3 Mill Lane.", "No, sorry, it is 14 Wexford Lane."], [], id="no, sorry"),
-    pytest.param(["Ich wohne im Mühlweg 3."], ["Ich bin umgezogen, der Weg heißt jetzt 14 Wexford Lane."], id="German"),
+    pytest.param(["I live in the red house, 3 Mill Lane in Norton."], ["I moved: 14 Wexford Lane now."], id="moved"),
+    pytest.param(["My parcels go to 3 Mill Lane in Norton.", "No, sorry, 14 Wexford Lane."], [], id="no, sorry"),
+    pytest.param(["Ich wohne im alten Haus, Mühlweg 3."], ["Ich bin umgezogen, 14 Wexford Lane."], id="German"),
 ]
 
 
@@ -258,7 +258,7 @@ def test_the_newest_word_on_a_thing_stands_beside_what_it_corrects(
         say(sqlite_api, path, "later", *map(user, later))
     work_off(sqlite_api)
     asked = "Where do I live, which lane in Norton do parcels go to? Wo wohne ich, welcher Mühlweg?"
-    for budget in (70, 110, 1000):
+    for budget in (*range(60, 140, 4), 1000):
         prompt = context(sqlite_api, path, asked, tokenBudget=budget)["systemPrompt"]
         if "Mill Lane" in prompt or "Mühlweg" in prompt:
             assert "14 Wexford Lane" in prompt, budget

@@ -147,3 +147,32 @@ def test_an_export_of_one_user_can_be_taken_in_elsewhere(api: Api) -> None:
     api.ask("POST", f"{copy}/import", json=archive)
     [memory] = api.ask("GET", f"{copy}/memories")["memories"]
     assert (memory["userId"], memory["content"]) == ("ann", "ann is here.")
+
+
+@pytest.mark.parametrize("misspelt", ["user_id", "userid", "user", "UserId"])
+def test_a_misspelt_user_never_widens_a_request_to_all_users(api: Api, misspelt: str) -> None:
+    path = api.install()
+    api.remember(path, "Ann's.", userId="ann")
+    for method, rest in (("GET", "memories"), ("DELETE", "memories"), ("DELETE", "facts"), ("GET", "export")):
+        error = api.refused(422, method, f"{path}/{rest}?{misspelt}=bob")
+        assert misspelt in error["message"] and "userId" in error["message"]
+    assert api.contents(path) == ["Ann's."]
+
+
+def test_what_names_nobody_is_listed_and_purged_by_an_empty_user(api: Api) -> None:
+    path = api.install()
+    api.remember(path, "Ann's.", userId="ann")
+    api.remember(path, "Nobody's.")
+    [memory] = api.ask("GET", f"{path}/memories?userId=")["memories"]
+    assert memory["content"] == "Nobody's."
+    assert api.ask("DELETE", f"{path}/memories?userId=")["deletedCount"] == 1
+    assert api.contents(path) == ["Ann's."]
+
+
+def test_after_an_erasure_an_export_does_not_name_the_user(api: Api) -> None:
+    path = api.install()
+    say(api, path, "ann", "I like tea.")
+    api.remember(path, "Ann's.", userId="ann")
+    api.ask("DELETE", f"{path}/users/ann/data")
+    assert "ann" not in api.send("GET", f"{path}/export").text
+    assert "userId=ann" in api.ask("DELETE", f"{path}/memories?userId=ann")["stillRemembered"]["howToErase"]

@@ -66,6 +66,5 @@ def test_nothing_that_may_not_be_remembered_of_realistic_chats_is(found: dict[st
     assert found["never"] == 0, found["lists"]["never"]
 
 
-@pytest.mark.xfail(strict=True, reason="what is recalled is not yet bound to its user and to what was said")
 def test_nothing_forbidden_is_handed_back_of_realistic_chats(found: dict[str, Any]) -> None:
     assert found["forbidden"] == 0, found["lists"]["asks forbidden"]

@@ -19,6 +19,7 @@ from loop.thinking.thinker import Mind, Thinker
 from loop.thinking.turn import Limits
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import answered_by_loop, lock_budgets
+from shared.context.reaching import Reach
 from shared.conversations import lifecycle, queries
 from shared.conversations.answers import ASSISTANT
 from shared.conversations.focus import hide_all, show_all
@@ -62,6 +63,7 @@ class Thinking:
     transactions: Transactions | None = None
     make_chat: Callable[[str], Any] | None = None
     made: list[str] = field(default_factory=list)
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         house, database = self.house, self.transactions or self.house.database
@@ -70,7 +72,7 @@ class Thinking:
         limits = Limits(self.rounds, 5.0, WINDOW)
         mind = Mind(self._make, LARGE, self.small, limits, HandRules(MOST_CHARACTERS, 5), 1000, 1.0)
         level = self.regulator.level
-        self.thinker = Thinker(database, house.clock, mind, accountant, level, house.metrics)
+        self.thinker = Thinker(database, house.clock, mind, accountant, level, house.metrics, reach=self.reach)
         every = timedelta(minutes=self.review_minutes) if self.review_minutes else None
         patience = Patience(timedelta(seconds=1), timedelta(hours=24), 20.0, every)
         self.chooser = Chooser(database, house.clock, patience, level, self._seconds)
@@ -86,12 +88,19 @@ class Thinking:
         """Add to what the model does."""
         self.chat.steps.extend(steps)
 
-    def said(self, conversation_id: str, *texts: str, app_id: str = "notes", role: Role = Role.USER) -> None:
+    def said(
+        self,
+        conversation_id: str,
+        *texts: str,
+        app_id: str = "notes",
+        role: Role = Role.USER,
+        user_id: str | None = None,
+    ) -> None:
         """Say something in a conversation, which is opened if need be; then two seconds pass."""
         now = self.house.clock.now()
         with self.house.database.write() as session:
             if queries.find_conversation(session, app_id, conversation_id) is None:
-                lifecycle.start(session, app_id, NewConversation(conversation_id), now)
+                lifecycle.start(session, app_id, NewConversation(conversation_id, user_id), now)
             conversation = queries.lock_conversation(session, app_id, conversation_id)
             messages = [NewMessage(role, text) for text in texts]
             by_loop = app_id in answered_by_loop(session, [app_id])

@@ -57,7 +57,7 @@ def test_the_subject_goes_only_where_it_is_a_word_of_its_own() -> None:
     assert (normal("userland is fun"), normal("Users vote")) == ("userland is fun", "users vote")
 
 
-def test_nobody_and_a_user_are_two() -> None:
+def test_what_is_said_of_nobody_and_of_a_user_is_two() -> None:
     assert said_key("", "likes tea") != said_key("u", "likes tea")
 
 

@@ -69,17 +69,28 @@ def test_dollars_and_braces_in_what_people_wrote_mean_nothing() -> None:
     assert "$mark ${state} {x} %s $" in shown(situation(seen("$mark ${state} {x} %s $")))
 
 
-def test_the_newest_messages_are_shown_and_how_many_are_left_out() -> None:
-    texts = [f"Message {number}: " + "word " * 100 for number in range(200)]
-    text = shown(situation(seen(*texts, count=500)))
-    kept = [number for number in range(200) if f"Message {number}:" in text]
-    assert kept == list(range(200 - len(kept), 200)) and 5 < len(kept) < 200
-    assert f"the first {500 - len(kept)} messages are left out" in text
+def test_of_a_long_conversation_the_first_exchange_and_the_last_messages_are_shown_and_what_is_left_out() -> None:
+    texts = [f"Message {number}: " + "word " * 100 for number in range(212)]
+    told = situation(seen(*texts, count=500))
+    [one] = told.conversations
+    roles = ("user", "assistant")
+    messages = tuple(replace(said, role=roles[place % 2]) for place, said in enumerate(one.messages))
+    text = shown(situation(replace(one, messages=messages)))
+    kept = [number for number in range(212) if f"Message {number}:" in text]
+    assert kept == [0, 1, *range(206, 212)]
+    first, rest = text.split(f"{MARK} 492 messages are left out\n")
+    assert "Message 1:" in first and "Message 206:" in rest and "Message 206:" not in first
+
+
+def test_a_conversation_that_fits_is_shown_whole() -> None:
+    texts = [f"Message {number}." for number in range(40)]
+    text = shown(situation(seen(*texts)))
+    assert all(one in text for one in texts) and "left out" not in text
 
 
 def test_a_last_message_that_does_not_fit_is_cut_and_says_so() -> None:
     text = shown(situation(seen("early", "x" * 100_000)))
-    assert "xxxx […]" in text and "the first 1 messages are left out" in text
+    assert "xxxx […]" in text and f"{MARK} 1 messages are left out" in text
 
 
 @pytest.mark.parametrize(
@@ -89,7 +100,7 @@ def test_a_last_message_that_does_not_fit_is_cut_and_says_so() -> None:
         pytest.param(("user", "assistant", "tool", "tool", "user"), 4000, 4, id="the call does not fit"),
         pytest.param(("user", "user", "assistant", "tool", "user"), 4000, 2, id="the call fits"),
         pytest.param(("tool", "tool", "tool", "tool", "tool"), 4000, 2, id="results without a call"),
-        pytest.param(("user", "assistant", "tool", "tool", "tool"), 4000, 4, id="the last message is a result"),
+        pytest.param(("user", "assistant", "tool", "tool", "tool"), 4000, 1, id="the last message is a result"),
     ],
 )
 def test_a_tools_result_is_not_shown_without_its_call(roles: tuple[str, ...], length: int, shown_from: int) -> None:
@@ -98,7 +109,7 @@ def test_a_tools_result_is_not_shown_without_its_call(roles: tuple[str, ...], le
     messages = tuple(replace(said, role=role) for said, role in zip(one.messages, roles, strict=True))
     text = shown(situation(replace(one, messages=messages)))
     assert [number for number in range(5) if f"Message {number}:" in text] == list(range(shown_from, 5))
-    assert (f"the first {shown_from} messages are left out" in text) == (shown_from > 0)
+    assert (f"{MARK} {shown_from} messages are left out" in text) == (shown_from > 0)
 
 
 def test_nothing_is_said_to_be_left_out_where_nothing_is() -> None:

@@ -133,7 +133,7 @@ def _refuse_address(desk: Desk, url: str) -> None:
         guard_of(desk.loop.settings.webhook_internal_hosts, desk.loop.resolve).addresses(address)
     except Transient:
         raise Invalid(
-            f"url: the host {address.host} could not be resolved from here. Look at its spelling and its DNS entry, "
-            "and ask again once it has an address.",
+            f"url: the host {address.host} could not be resolved from here. Look at its spelling and DNS entry, and "
+            "ask again once it has an address.",
             code="unresolvable_host",
         ) from None

@@ -33,7 +33,8 @@ class AskContext(Body):
 
     conversation_id: Id | None = None
     user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="Who speaks, where the conversation does not say it; facts of other users stay out."
+        None,
+        description="Who speaks, where no conversation is named: that is its own user's, and no other may be named.",
     )
     message: str | None = Field(None, description="What the user says now; comes last.")
     messages: Annotated[list[ContextMessage], Field(max_length=10_000)] | None = None

@@ -20,8 +20,10 @@ from shared.energy.budget import BudgetStatus, budget_status, to_units
 MOST_MESSAGES = 1000
 ONE, MANY = "one message", "several messages"
 Reason = Annotated[str, Field(max_length=500)]
-SentMessage = Annotated[dict[str, Any], WithJsonSchema(ChatMessage.model_json_schema())]
-"""A message with the keys it was sent with, and no other."""
+SentMessage = Annotated[
+    dict[str, Any], WithJsonSchema(ChatMessage.model_json_schema() | {"additionalProperties": True})
+]
+"""A message with the keys it was sent with; a listing adds ours."""
 
 
 class StartConversation(Body):

@@ -101,8 +101,9 @@ def _give_facts() -> None:
         table.create_unique_constraint("uq_facts_app_id_user_id_slot", ["app_id", "user_id", "slot"])
     op.create_index("ix_facts_app_id_user_id_state", "facts", ["app_id", "user_id", "state"])
     op.execute("UPDATE facts SET said_at = last_seen")
+    op.add_column("fact_sources", sa.Column("said_at", UtcDateTime(), nullable=False, server_default=_EPOCH))
+    op.execute("UPDATE fact_sources SET said_at = last_seen")
     op.add_column("fact_history", sa.Column("user_id", _USER, nullable=False, server_default=""))
-    op.create_index("ix_fact_history_app_id_user_id", "fact_history", ["app_id", "user_id"])
     # Of a fact that is gone, the conversations whose words its history holds still know the user.
     op.execute(
         """UPDATE fact_history SET user_id = coalesce(
@@ -112,8 +113,7 @@ def _give_facts() -> None:
                     WHERE h.fact_id = fact_history.fact_id),
                '')"""
     )
-    op.add_column("fact_sources", sa.Column("said_at", UtcDateTime(), nullable=False, server_default=_EPOCH))
-    op.execute("UPDATE fact_sources SET said_at = last_seen")
+    op.create_index("ix_fact_history_app_id_user_id", "fact_history", ["app_id", "user_id"])
     op.add_column("fact_clears", sa.Column("user_id", _USER, nullable=True))
     op.drop_index("uq_fact_clears_open", "fact_clears")
     still_open = sa.text("settled_at IS NULL")

@@ -1,0 +1,239 @@
+"""No text of one user, or of one app, in an answer for another: every operation there is has its case here.
+
+Two users of one app and a second app are given everything that can be kept of them. Then every operation of the
+interface is asked on behalf of the first user (where an operation can be about a user) or of the first app.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from shared.conversations.answers import Thought, give
+from shared.conversations.models import Conversation
+from shared.events.placing import place as place_events
+from shared.summaries.writing import NewSummary, keep
+from tests.support.api import Api, conversation_key
+
+WORDS = {("chat", "ann"): "quillwort", ("chat", "bob"): "zyzzogeton", ("chat", None): "spleenwort",
+         ("email", "ann"): "moschatel"}  # fmt: skip
+"""What each of them said, and nobody else."""
+ANNS, BOBS, NOBODYS, ELSEWHERE = WORDS.values()
+FORBIDDEN_TO_ANN = (BOBS, NOBODYS, ELSEWHERE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """How an operation is asked for the first user, or for the first app where it knows no users."""
+
+    query: dict[str, str] = field(default_factory=dict)
+    body: Any = None
+    is_of_user: bool = True
+    """Whether it is about one user; else all of the app's may be shown, and nothing of another app."""
+    streams: bool = False
+
+
+OF_ANN = Case({"userId": "ann"})
+OF_APP = Case(is_of_user=False)
+_SAID = {"role": "user", "content": f"More about my {ANNS}."}
+_FACT = {"fact": f"Waters the {ANNS}", "userId": "ann"}
+_PROFILE = {"freeformNotes": f"Keeps a {ANNS}."}
+
+# What changes or ends something comes after what only looks; erasures last.
+CASES: dict[str, Case] = {
+    "GET /apps": OF_APP,
+    "POST /apps": Case(body={"appId": "third", "name": "Third"}, is_of_user=False),
+    "GET /apps/{appId}": OF_APP,
+    "PATCH /apps/{appId}": Case(body={"name": "Chat"}, is_of_user=False),
+    "POST /apps/{appId}/tokens": OF_APP,
+    "GET /apps/{appId}/tokens": OF_APP,
+    "DELETE /apps/{appId}/tokens/{tokenId}": OF_APP,
+    "GET /apps/{appId}/erasures": OF_APP,
+    "GET /apps/{appId}/energy": OF_APP,
+    "GET /apps/{appId}/users": Case(is_of_user=True),
+    "GET /apps/{appId}/memories": OF_ANN,
+    "GET /apps/{appId}/memories/changes": OF_ANN,
+    "GET /apps/{appId}/memories/{memoryId}": Case(),
+    "GET /apps/{appId}/memories/{memoryId}/history": Case(),
+    "POST /apps/{appId}/memories": Case(body={"content": f"Keeps a {ANNS}.", "userId": "ann"}),
+    "PATCH /apps/{appId}/memories/{memoryId}": Case(body={"importance": 7}),
+    "GET /apps/{appId}/facts": OF_ANN,
+    "GET /apps/{appId}/facts/changes": OF_ANN,
+    "GET /apps/{appId}/facts/eviction": OF_ANN,
+    "GET /apps/{appId}/facts/{factId}": Case(),
+    "GET /apps/{appId}/facts/{factId}/history": Case(),
+    "POST /apps/{appId}/facts": Case(body=_FACT),
+    "PATCH /apps/{appId}/facts/{factId}": Case(body={"category": "project"}),
+    "POST /apps/{appId}/facts/{factId}/pin": Case(),
+    "POST /apps/{appId}/facts/{factId}/unpin": Case(),
+    "POST /apps/{appId}/context": Case(body={"message": "What do I keep? A plant?", "userId": "ann"}),
+    "POST /apps/{appId}/search": Case(body={"query": "what do I keep, a plant", "userId": "ann", "explain": True}),
+    "GET /apps/{appId}/export": OF_ANN,
+    "GET /apps/{appId}/answers": OF_APP,
+    "POST /apps/{appId}/answers/{answerId}/approve": Case(),
+    "POST /apps/{appId}/answers/{answerId}/reject": Case(),
+    "GET /apps/{appId}/indexes": OF_APP,
+    "POST /apps/{appId}/indexes/backfill": OF_APP,
+    "GET /apps/{appId}/conversations": OF_ANN,
+    "POST /apps/{appId}/conversations": Case(body={"conversationId": "new", "userId": "ann"}),
+    "GET /apps/{appId}/conversations/{conversationId}": Case(),
+    "GET /apps/{appId}/conversations/{conversationId}/messages": Case(),
+    "POST /apps/{appId}/conversations/{conversationId}/messages": Case(body=_SAID),
+    "GET /apps/{appId}/conversations/{conversationId}/summaries": Case(),
+    "POST /apps/{appId}/conversations/{conversationId}/summaries": Case(),
+    "POST /apps/{appId}/conversations/{conversationId}/extract": Case(),
+    "POST /apps/{appId}/conversations/{conversationId}/snooze": Case(body={"minutes": 5}),
+    "POST /apps/{appId}/conversations/{conversationId}/end": Case(),
+    "GET /apps/{appId}/profile": OF_ANN,
+    "PUT /apps/{appId}/profile": Case({"userId": "ann"}, body=_PROFILE),
+    "GET /apps/{appId}/profile/audit": OF_ANN,
+    "GET /apps/{appId}/retrieval-settings": OF_APP,
+    "PATCH /apps/{appId}/retrieval-settings": Case(body={"summaryFrequency": 6}, is_of_user=False),
+    "GET /apps/{appId}/events": OF_APP,
+    "GET /apps/{appId}/stream": Case(is_of_user=False, streams=True),
+    "GET /stream": Case(streams=True),
+    "GET /apps/{appId}/webhooks": OF_APP,
+    "POST /apps/{appId}/webhooks": Case(body={"url": "http://127.0.0.1:9/"}, is_of_user=False),
+    "GET /apps/{appId}/webhooks/{webhookId}": OF_APP,
+    "PATCH /apps/{appId}/webhooks/{webhookId}": Case(body={"active": False}, is_of_user=False),
+    "POST /apps/{appId}/webhooks/{webhookId}/test": OF_APP,
+    "DELETE /apps/{appId}/webhooks/{webhookId}": OF_APP,
+    "GET /api/memory/consent": Case({"appId": "chat", "userId": "ann"}),
+    "PUT /api/memory/consent": Case(body={"appId": "chat", "userId": "ann", "consent": True}),
+    "GET /api/memory/debug/retrieval": Case({"appId": "chat", "q": "what do I keep", "conversationId": "ann-1"}),
+    # What operators see of all apps at once holds ids and numbers, and no text of anybody.
+    "GET /api/memory/metrics": Case(),
+    "GET /api/memory/debug/stats": Case(),
+    "POST /api/memory/rebuild": Case(body={"appId": "chat"}),
+    "GET /api/memory/settings": Case(),
+    "PATCH /api/memory/settings": Case(body={"summaryFrequency": 6}),
+    "GET /jobs": Case(),
+    "GET /jobs/{jobId}": Case(),
+    "POST /jobs/{jobId}/replay": Case(),
+    "POST /jobs/{jobId}/cancel": Case(),
+    "GET /energy": Case(),
+    "GET /health/live": Case(),
+    "GET /health/ready": Case(),
+    "GET /metrics": Case(),
+    # What goes, and what is gone.
+    "POST /apps/{appId}/memories/{memoryId}/restore": Case(),
+    "DELETE /apps/{appId}/memories/{memoryId}": Case(),
+    "POST /apps/{appId}/facts/bulk": Case(body={"action": "delete", "factIds": ["factId"]}),
+    "DELETE /apps/{appId}/facts/{factId}": Case(),
+    "POST /apps/{appId}/facts/{factId}/undo": Case(),
+    "DELETE /apps/{appId}/facts": OF_ANN,
+    "POST /apps/{appId}/facts/undo": OF_ANN,
+    "DELETE /apps/{appId}/profile": OF_ANN,
+    "DELETE /apps/{appId}/memories": OF_ANN,
+    "DELETE /apps/{appId}/conversations/{conversationId}": Case(),
+    "DELETE /apps/{appId}/users/{userId}/data": Case(),
+    "POST /apps/{appId}/import": Case(body="export", is_of_user=False),
+    "DELETE /apps/{appId}/data": OF_APP,
+    "DELETE /apps/{appId}": OF_APP,
+}
+RECORDED_SESSIONS = ("projects", "sessions", "compositions", "decay", "semantic", "links", "jobs")
+"""Recorded sessions belong to an app and know no users; that apps are apart is tried in ``test_api_sessions``."""
+
+
+def _is_of_sessions(operation: str) -> bool:
+    path = operation.split(" ")[1]
+    return path.startswith("/api/memory/") and path.split("/")[3] in RECORDED_SESSIONS
+
+
+def _operations(api: Api) -> set[str]:
+    paths = api.client.get("/openapi.json").json()["paths"]
+    return {f"{method.upper()} {path}" for path, item in paths.items() for method in item}
+
+
+def test_every_operation_has_a_case(sqlite_api: Api) -> None:
+    told = {one for one in _operations(sqlite_api) if not _is_of_sessions(one)}
+    assert told == set(CASES), "add a case to CASES: whose text may an answer of the new operation hold?"
+
+
+@pytest.fixture
+def town(api: Api) -> Iterator[dict[str, str]]:
+    """Two users and nobody of app chat, and one of app email, each with everything; yields the ids of the first's."""
+    for app_id in ("chat", "email"):
+        api.install(app_id)
+    ids: dict[str, str] = {}
+    for (app_id, user), word in reversed(WORDS.items()):
+        ids = _give_everything(api, app_id, user, word)
+    yield ids
+
+
+def _give_everything(api: Api, app_id: str, user: str | None, word: str) -> dict[str, str]:
+    path, name, whose = f"/apps/{app_id}", f"{user}-1", {"userId": user} if user else {}
+    api.ask("POST", f"{path}/conversations", json={"conversationId": name, **whose})
+    said = [{"role": "system", "content": f"Secret of {word}."},
+            {"role": "user", "content": f"I keep a plant: {word}."},
+            {"role": "assistant", "content": f"A {word}, how nice to keep a plant."},
+            {"role": "user", "content": f"What do I keep, {word}?"}]  # fmt: skip
+    api.ask("POST", f"{path}/conversations/{name}/messages", json={"messages": said})
+    api.clock.advance(1)
+    memory = api.ask("POST", f"{path}/memories", json={"content": f"Keeps a plant: {word}.", "tags": [word], **whose})
+    fact = api.ask("POST", f"{path}/facts", json={"fact": f"Keeps a plant: {word}", **whose})
+    if user:
+        api.ask("PUT", "/api/memory/consent", json={"appId": app_id, "userId": user, "consent": True})
+        api.ask("PUT", f"{path}/profile?userId={user}", json={"freeformNotes": word})
+    hook = api.ask("POST", f"{path}/webhooks", json={"url": "http://127.0.0.1:9/"})
+    token = api.ask("POST", f"{path}/tokens", json={"label": "spare"})
+    with api.loop.database.write() as session:
+        key = conversation_key(session, app_id, name)
+        conversation = session.get_one(Conversation, key)
+        keep(session, conversation, NewSummary(f"- keeps a {word}", "extractive", 0, 2), api.clock.now())
+        answer = give(session, conversation, Thought(f"Your {word}.", 3, "ollama:m"), True, api.clock.now())
+    summary = api.ask("POST", f"{path}/conversations/{name}/summaries")
+    with api.loop.database.write() as session:
+        place_events(session, 1000)
+    return {
+        "appId": app_id, "conversationId": name, "memoryId": str(memory["id"]), "userId": user or "",
+        "factId": str(fact.get("id") or fact["fact"]["id"]), "webhookId": str(hook.get("webhookId") or hook["id"]),
+        "tokenId": token["tokenId"], "answerId": answer.answer_id, "jobId": summary["jobId"],
+    }  # fmt: skip
+
+
+def test_no_answer_for_a_user_holds_text_of_another_or_of_another_app(api: Api, town: dict[str, str]) -> None:
+    exported = api.ask("GET", "/apps/chat/export?userId=ann")
+    refused: list[str] = []
+    for operation, case in CASES.items():
+        method, path = operation.split(" ")
+        if case.streams:
+            continue  # They last until the client goes; what they tell is what /events tells.
+        body = exported if case.body == "export" else case.body
+        body = json.loads(json.dumps(body).replace('"factId"', town["factId"])) if body is not None else None
+        answer = api.send(method, path.format(**town), params=case.query, json=body)
+        if answer.status_code >= 400:
+            refused.append(f"{operation}: {answer.status_code} {answer.text[:200]}")
+        forbidden = FORBIDDEN_TO_ANN if case.is_of_user else (ELSEWHERE,)
+        found = [word for word in forbidden if word in answer.text]
+        assert not found, f"{operation} holds {found}: {answer.text[:2000]}"
+    # Each must have been really answered, or its case shows nothing; these few are refused for what came before.
+    expected = {"POST /apps/{appId}/answers/{answerId}/reject", "POST /jobs/{jobId}/replay",
+                "POST /jobs/{jobId}/cancel", "POST /apps/{appId}/webhooks/{webhookId}/test",
+                "POST /apps/{appId}/facts/bulk", "DELETE /apps/{appId}/facts/{factId}"}  # fmt: skip
+    surprising = [one for one in refused if one.split(":")[0] not in expected]
+    assert not surprising, surprising
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_names_nobody_reaches_a_user_only_where_the_app_shares_it(
+    api: Api, town: dict[str, str], shared: bool
+) -> None:
+    api.ask("PATCH", "/apps/chat", json={"sharedMemory": shared})
+    asked = {"message": "What do I keep? A plant?", "contextWindow": 8192}
+    anns = api.send("POST", "/apps/chat/context", json=asked | {"userId": "ann"}).text
+    assert ANNS in anns and BOBS not in anns and ELSEWHERE not in anns
+    assert (NOBODYS in anns) is shared
+    nobodys = api.send("POST", "/apps/chat/context", json=asked).text
+    assert NOBODYS in nobodys and ANNS not in nobodys and BOBS not in nobodys
+
+
+def test_ids_of_another_users_things_do_not_lead_into_a_users_context(api: Api, town: dict[str, str]) -> None:
+    """A conversation belongs to its user, whoever is named beside it."""
+    asked = {"conversationId": "bob-1", "userId": "ann", "message": "plant?"}
+    answer = api.send("POST", "/apps/chat/context", json=asked)
+    assert ANNS not in answer.text or BOBS not in answer.text, "two users' words stand in one context"
