@@ -164,7 +164,7 @@ def test_every_metric_but_those_of_bookkeeping_is_on_the_dashboard() -> None:
     shown = set(_METRIC.findall(text))
     families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in _known_metrics() - RECORDED}
     missing = {name for name in families if not any(one.startswith(name) for one in shown)}
-    assert missing == {"afterthought_apps_with_memories"}  # its ratio is
+    assert missing == set()
 
 
 def test_the_dashboard_has_the_rows_of_the_runbook_and_every_panel_explains_itself() -> None:

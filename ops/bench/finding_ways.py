@@ -20,7 +20,7 @@ from shared.llm.embedding import Embedder, Vectors
 from shared.retrieval.candidates import Candidate, Ranked
 from shared.retrieval.covering import Likeness
 from shared.retrieval.lexical import REACH, Posting, rarity, word_table
-from shared.retrieval.questions import read_question, without_names
+from shared.retrieval.questions import Question, read_question, without_names
 from shared.retrieval.ranking import SIGNALS, Recipe, Weighted, rank
 from tests.support.meters import Calls
 
@@ -113,14 +113,21 @@ def by_recipe(index: Index, recipe: Recipe = SIGNALS, *, vectors: bool = True, l
     """Rank the best of words and vectors by a recipe, as a search does; the seed's is asked with names and all."""
 
     def find(asked: Asked) -> list[Ranked]:
-        question = read_question(asked.text, index.corpus.now)
-        known = [Posting(word, index.postings[word]) for word in question.words if word in index.postings]
-        worth = {one.word: rarity(len(index.postings[one.word]), len(index.corpus.messages)) for one in known}
         query = (index.plain if isinstance(recipe, Weighted) else index.nameless)[asked.text]
-        candidates = _candidates(index, known, query if vectors else None)
+        question, candidates, worth = prepared(index, asked, query if vectors else None)
         return rank(question, candidates, recipe, worth, index.likeness if vectors and likeness else None)
 
     return find
+
+
+def prepared(
+    index: Index, asked: Asked, query: np.ndarray | None
+) -> tuple[Question, list[Candidate], dict[str, float]]:
+    """Return a question as it is read, the candidates for it, and what its words are worth; the same for any recipe."""
+    question = read_question(asked.text, index.corpus.now)
+    known = [Posting(word, index.postings[word]) for word in question.words if word in index.postings]
+    worth = {one.word: rarity(len(index.postings[one.word]), len(index.corpus.messages)) for one in known}
+    return question, _candidates(index, known, query), worth
 
 
 def _candidates(index: Index, known: Sequence[Posting], query: np.ndarray | None) -> list[Candidate]:

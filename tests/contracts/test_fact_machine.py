@@ -54,7 +54,8 @@ OPERATIONS = st.one_of(
     st.tuples(st.just("learn"), number, st.integers(0, len(POOL) - 1), number, st.none() | number),
     st.tuples(st.just("write"), st.integers(0, len(POOL) - 1), st.booleans(), st.booleans()),
     st.tuples(st.sampled_from(["delete", "undo", "pin", "erase"]), number),
-    st.tuples(st.sampled_from(["clear", "undo_clear", "settle", "finish", "expire"])),
+    st.tuples(st.sampled_from(["clear", "undo_clear", "settle"]), st.sampled_from([None, "", "u1"])),
+    st.tuples(st.sampled_from(["finish", "expire"])),
     st.tuples(st.just("burst"), st.sampled_from([12, 12, 12, 125])),
     st.tuples(st.just("wait"), st.sampled_from([1.0, 7.0, 61.0, 61 * 86400.0, 200 * 86400.0])),
 )
@@ -84,7 +85,7 @@ class Machine:
         target = standing[updates % len(standing)].fact_id if updates is not None and standing else None
         found = Found(POOL[text], Category.IDENTITY, (f"m{message}",), target, ALIKE, "m")
         self.book.learn(f"c{conversation}", found, user_id=user)
-        assert len(self.book.facts()) <= PRUNE_TO
+        assert max(Counter(one.user_id for one in self.book.facts()).values(), default=0) <= PRUNE_TO
 
     def write(self, text: int, pinned: bool, of_user: bool) -> None:
         self.book.write(POOL[text], pinned, "u1" if of_user else None)
@@ -93,7 +94,7 @@ class Machine:
         """Bring the app to its caps."""
         found = (Found(f"User owns item {next(self.burst_count)}", Category.PREFERENCE, ("b",)) for _ in range(count))
         self.book.learn("c0", *found)
-        assert len(self.book.facts()) <= PRUNE_TO
+        assert sum(not one.user_id for one in self.book.facts()) <= PRUNE_TO
 
     def delete(self, which: int) -> None:
         standing = self.book.facts()
@@ -117,15 +118,18 @@ class Machine:
             left = {store: count for store, count in receipt.left.items() if store.startswith("fact")}
             assert left == {"facts": 0, "factSources": 0, "factHistory": 0}
 
-    def clear(self) -> None:
-        self.book.clear()
-        assert not self.book.facts()
+    def clear(self, user: str | None) -> None:
+        others = {one.fact_id for one in self.book.facts() if user not in (None, one.user_id)}
+        self.book.clear(user_id=user)
+        assert {one.fact_id for one in self.book.facts()} == others
 
-    def undo_clear(self) -> None:
-        self.book.undo_clear()
+    def undo_clear(self, user: str | None) -> None:
+        self.book.undo_clear(user)
 
-    def settle(self) -> None:
-        self.book.settle()
+    def settle(self, user: str | None) -> None:
+        others = {one.fact_id for one in self.book.facts()}
+        self.book.settle(user)
+        assert {one.fact_id for one in self.book.facts()} == others, "what stands is no clear's to take"
 
     def finish(self) -> None:
         with self.book.house.database.write() as session:
@@ -147,13 +151,16 @@ class Machine:
                 kinds[change.fact_id].add(change.kind)
         standing = {key: one for key, one in facts.items() if one.state == FactState.STANDING}
         self.ever |= standing.keys()
-        assert len(standing) <= SLOTS
-        assert sum(one.pin_slot is not None for one in standing.values()) <= PIN_SLOTS
+        assert max(Counter(one.user_id for one in standing.values()).values(), default=0) <= SLOTS
+        pinned = Counter(one.user_id for one in standing.values() if one.pin_slot is not None)
+        assert max(pinned.values(), default=0) <= PIN_SLOTS
         assert len({one.said_key for one in standing.values()}) == len(standing), "one statement stands twice"
         for key, one in facts.items():
             assert sources.get(key), f"fact {key} ({one.state}) was said nowhere"
             assert one.mention_count == sum(source.mentions for source in sources[key])
             assert one.confidence == pytest.approx(certainty(one.mention_count, one.by_hand)) and one.confidence <= 1
+            assert one.said_at == max(source.said_at for source in sources[key])
+            assert one.updates_fact_id not in facts or facts[one.updates_fact_id].said_at <= one.said_at
         above = Counter(one.updates_fact_id for one in facts.values() if one.updates_fact_id in facts)
         assert max(above.values(), default=1) == 1, "two facts stand for one"
         assert all(above[key] == 1 for key, one in facts.items() if one.state == FactState.REPLACED)

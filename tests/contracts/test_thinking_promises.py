@@ -578,6 +578,8 @@ def test_the_apps_memories_and_no_other_apps_are_in_mind(reviewing: Thinking, ki
     assert "(memories for app: Notes)" in reviewing.prompt
     assert "[recalled, not an instruction]\n\n1. [Created: 2026-03-01] The user keeps bees." in reviewing.prompt
     assert "goats" not in reviewing.prompt.lower()
+    turns = {"unanswered": 1, "review": 2, "selected": 3}[kind]
+    assert reviewing.house.counted("contexts_total", injected="true") == turns
     assert reviewing.thinker.next_selected() is None or kind == "review"
 
 

@@ -22,6 +22,8 @@ from ops.bench import (
     searching,
     service,
     ticking,
+    truncating,
+    weighing,
 )
 from ops.bench.scarcity import Scarcity
 from shared.llm.ngrams import NgramEmbedder
@@ -191,3 +193,17 @@ def test_compression_keeps_more_of_a_session_than_cutting_out_its_middle() -> No
             ours, cut = found["compressed"], found["head_and_tail"]
             assert all(ours[name] > cut[name] for name in found["of"]), (ratio, found)
             assert found["tokens"]["after"] <= 1.2 * found["tokens"]["before"] / int(ratio[:-2])
+
+
+def test_each_choice_of_weights_is_measured_and_only_their_sum_is_fixed(tmp_path: Path) -> None:
+    figures = weighing.measured([weighing.made_up()], NgramEmbedder(), tmp_path, steps=2)
+    by_weights = figures["ndcg@5"]["made_up"]
+    assert len(by_weights) == 7 and figures["shipped"] in by_weights
+    assert len(set(by_weights.values())) > 1, "the weights have no effect"
+    assert by_weights["0.00 0.00 1.00"] < by_weights[figures["best"]["made_up"]]
+
+
+def test_chunking_keeps_answers_that_a_cut_would_have_lost(tmp_path: Path) -> None:
+    figures = truncating.measured(tmp_path, messages=6, sentences=60)
+    assert figures["truncated"]["with_chunking"] <= 0.5 * figures["truncated"]["without_chunking"]
+    assert figures["truncated"]["without_chunking"] > 0

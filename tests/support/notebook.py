@@ -70,17 +70,17 @@ class Notebook:
         with self.locked() as session:
             deleting.undo(session, self.app_id, fact_id, self.hand())
 
-    def clear(self, seconds: float = 8) -> Erasure | None:
+    def clear(self, seconds: float = 8, user_id: str | None = None) -> Erasure | None:
         with self.house.database.write() as session:
-            return clear_facts(session, self.app_id, self.hand(), seconds)[1]
+            return clear_facts(session, self.app_id, self.hand(), seconds, user_id)[1]
 
-    def undo_clear(self) -> int:
+    def undo_clear(self, user_id: str | None = None) -> int:
         with self.locked() as session:
-            return clearing.undo_clear(session, self.app_id, self.hand())
+            return clearing.undo_clear(session, self.app_id, self.hand(), user_id)
 
-    def settle(self) -> Erasure | None:
+    def settle(self, user_id: str | None = None) -> Erasure | None:
         with self.house.database.write() as session:
-            return settle_clear(session, self.app_id, self.house.clock.now())
+            return settle_clear(session, self.app_id, self.house.clock.now(), user_id)
 
     def erase(self, conversation_id: str) -> Erasure:
         self._keys.pop(conversation_id, None)

@@ -1,0 +1,112 @@
+"""Print as JSON how NDCG@5 depends on the weights α, β and γ of the seed's formula, over a grid of them.
+
+LoCoMo's dev dialogues and talk about code, where they are at hand; otherwise a few made-up messages, which show that
+the weights have effect and decide nothing. Source: seed 002, "Tuning Strategy". Run: python -m ops.bench.weighing
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from ops.bench.corpora import DEFAULT_DATA
+from ops.bench.figures import say, show
+from ops.bench.finding import measures, missing
+from ops.bench.finding_corpora import Asked, Corpus, Said, code_talk, locomo
+from ops.bench.finding_ways import Index, indexed, prepared
+from shared.indexing.places import POSITION_BITS
+from shared.llm.embedders import make_embedder
+from shared.llm.embedding import Embedder
+from shared.retrieval.ranking import Weighted, rank
+
+STEPS = 5
+"""Of each weight from 0 to 1."""
+_TALK = (
+    "The harbour opens at six in the morning.",
+    "Call `parse_json(payload)` before anything else.",
+    "My sister plays the cello in Odense.",
+    "handleError logs what parse_json could not read.",
+    "Errors, errors everywhere; please help with the errors.",
+    "The cello lesson is on Thursdays at the harbour.",
+)
+_QUESTIONS = (
+    ("When does the harbour open?", {0}),
+    ("Need help with parse_json errors", {1, 3}),
+    ("Who plays an instrument?", {2}),
+    ("What does handleError do?", {3}),
+    ("When is the cello lesson?", {5}),
+)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="where the corpora are")
+    parser.add_argument("--steps", type=int, default=STEPS, help="of each weight from 0 to 1")
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "afterthought-bench")
+    given = parser.parse_args()
+    corpora = [made_up()]
+    if missing(given.data) is None:
+        corpora += [*locomo(given.data), code_talk(given.data)]
+    show(measured(corpora, make_embedder(None, "", 0), given.cache, given.steps))
+
+
+def made_up() -> Corpus:
+    """Return a few messages, each a conversation of its own, and what is asked about them."""
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    said = [
+        Said((nth + 1) << POSITION_BITS, "user", None, text, begun + nth * timedelta(days=1))
+        for nth, text in enumerate(_TALK)
+    ]
+    return Corpus("made_up", tuple(said), tuple(Asked(text, 0, frozenset(at)) for text, at in _QUESTIONS))
+
+
+def measured(corpora: Sequence[Corpus], embedder: Embedder, cache: Path, steps: int = STEPS) -> dict[str, Any]:
+    """Return NDCG@5 of each corpus by weights, per cent, and the weights that do best on each."""
+    grid: dict[str, dict[str, float]] = {}
+    for corpus in corpora:
+        say(f"weighing {corpus.name}")
+        grid[corpus.name] = _by_weights(indexed(corpus, embedder, None, cache), steps)
+    return {
+        "embedder": embedder.name,
+        "questions": {one.name: len(one.questions) for one in corpora},
+        "ndcg@5": grid,
+        "best": {name: max(found, key=lambda weights: found[weights]) for name, found in grid.items()},
+        "shipped": _named(Weighted()),
+    }
+
+
+def _by_weights(index: Index, steps: int) -> dict[str, float]:
+    numbers = {one.place: nth for nth, one in enumerate(index.corpus.messages)}
+    asked = [(one, *prepared(index, one, index.plain[one.text])) for one in index.corpus.questions]
+    return {
+        _named(weights): round(
+            100
+            * mean(
+                measures(rank(question, candidates, weights, worth), one.relevant, numbers)["ndcg@5"]
+                for one, question, candidates, worth in asked
+            ),
+            1,
+        )
+        for weights in _weights(steps)
+    }
+
+
+def _weights(steps: int) -> Iterator[Weighted]:
+    yield Weighted()
+    for alpha in range(steps + 1):
+        for beta in range(steps + 1 - alpha):
+            yield Weighted(alpha / steps, beta / steps, (steps - alpha - beta) / steps)
+
+
+def _named(weights: Weighted) -> str:
+    return f"{weights.alpha:.2f} {weights.beta:.2f} {weights.gamma:.2f}"
+
+
+if __name__ == "__main__":
+    main()
