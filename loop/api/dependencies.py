@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -68,7 +67,6 @@ async def refuse_unknown_query(request: Request) -> None:
         raise Invalid(f"{unknown[0]}: this operation has no such query parameter; {takes}.")
 
 
-@functools.cache
 def _query_of(route: APIRoute) -> frozenset[str]:
     todo, known = [route.dependant], set()
     while todo:
