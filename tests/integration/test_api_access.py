@@ -10,7 +10,7 @@ from loop.api.guard import OPEN_PATHS
 from tests.support.api import ADMIN, Api
 
 _IDS = {"{appId}": "email", "{conversationId}": "c1", "{memoryId}": "1", "{jobId}": "job_1", "{tokenId}": "tok_1",
-        "{webhookId}": "wh_1", "{answerId}": "ans_1", "{factId}": "1",
+        "{webhookId}": "wh_1", "{answerId}": "ans_1", "{factId}": "1", "{userId}": "ann",
         "{projectId}": "p1", "{sessionId}": "s1", "{markerId}": "k1", "{versionId}": "v001",
         "{compositionId}": "comp1", "{linkId}": "lnk_1", "{semanticId}": "sem_1"}  # fmt: skip
 
