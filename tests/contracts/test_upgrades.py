@@ -18,6 +18,8 @@ from shared.conversations.queries import get_conversation, lock_conversation
 from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision
 from shared.erasure.erasing import erase_app
+from shared.facts import queries
+from shared.facts.normalising import said_key
 from shared.indexing import filling, word_index
 from shared.indexing.places import position_of
 from shared.indexing.words import words_of
@@ -264,5 +266,37 @@ def test_results_of_tools_from_before_payloads_stay_with_the_answer_before_them(
     with house.database.read() as session:
         places = session.execute(sa.text("SELECT call_position FROM messages ORDER BY position")).scalars()
         assert list(places) == [None, None, 1, None, None, 3]
+    house.database.dispose()
+    old.database.dispose()
+
+
+def test_facts_from_before_subjects_belong_to_their_users_and_so_does_the_history_of_those_that_are_gone(
+    empty_database_url: str,
+) -> None:
+    migrate(empty_database_url, "0005")
+    old = Installation(empty_database_url)
+    old.app("notes")
+    for key, user in ((1, "ann"), (2, None)):
+        old.conversation("notes", key)
+        with old.database.engine.begin() as connection:
+            named = sa.text("UPDATE conversations SET user_id = :user WHERE key = :key")
+            connection.execute(named, {"user": user, "key": key})
+    old.insert(
+        "facts", fact_id=1, app_id="notes", user_id="ann", state="standing", slot=1, statement="Likes jazz",
+        said_key=said_key("ann", "Likes jazz"), category="preference", confidence=0.75, mention_count=1, by_hand=False,
+        agent="extractive", version=1, first_seen=AT, last_seen=AT, updated_at=AT, was_pinned=False,
+    )  # fmt: skip
+    # Fact 2 was evicted: only its history tells whose it was. Fact 3 named nobody.
+    for change_id, fact_id, keys in ((1, 1, [1]), (2, 2, [1]), (3, 2, []), (4, 3, [2])):
+        old.insert(
+            "fact_history", change_id=change_id, fact_id=fact_id, app_id="notes", kind="learned", actor="extractive",
+            reason="said", after="Likes jazz", source_keys=keys, at=AT,
+        )  # fmt: skip
+    house = serve(empty_database_url, old)
+    [fact] = house.facts()
+    assert (fact.user_id, fact.said_at) == ("ann", AT)
+    with house.database.read() as session:
+        assert [one.user_id for one in queries.changes_of_app(session, "notes", 9)][::-1] == ["ann", "ann", "ann", ""]
+        assert [one.change_id for one in queries.changes_of_app(session, "notes", 9, user_id="ann")] == [3, 2, 1]
     house.database.dispose()
     old.database.dispose()
