@@ -76,8 +76,8 @@ _SMALL_TALK = _words(
     "salut "
     "multumesc mersi pa pershendetje faleminderit "
     # Turkish, Indonesian, Malay, Vietnamese, Filipino, Swahili
-    "merhaba selam gunaydin gunaydın tesekkurler tesekkur sagol evet hayir tamam halo hai selamat pagi siang malam sore "
-    "terima kasih "
+    "merhaba selam gunaydin gunaydın tesekkurler tesekkur sagol evet hayir tamam halo hai selamat pagi siang malam "
+    "sore terima kasih "
     "makasih iya tidak baik xin chao cam on chào cảm ơn kamusta salamat jambo habari asante "
     # Russian, Ukrainian, Bulgarian, Greek
     "привет здравствуйте здравствуй добрый доброе утро день вечер спасибо пасиб да нет хорошо ладно ок пока привіт "
