@@ -117,7 +117,7 @@ def _within(
 
 def _lacks_memories(whole: Composed, window: int, material: Material, bounds: Bounds, counting: Counting) -> bool:
     """Whether the length of the conversation keeps memories out that are promised a place in such a window."""
-    if window < WHOLE_FROM:
+    if window < WHOLE_FROM or len(whole.recalled.memory_ids) == len(material.memories):
         return False
     promised = recollect(material, bounds.beside(0), counting)
     return len(whole.recalled.memory_ids) < len(promised.memory_ids)

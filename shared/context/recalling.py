@@ -39,22 +39,21 @@ class Recollection:
 
 def recollect(material: Material, budgets: Budgets, scale: Scale) -> Recollection:
     """Write what fits into the budgets."""
-    facts = _facts(material, budgets, scale)
-    return _written(
-        _memories(material, min(budgets.memories, budgets.both - _tokens(facts, scale)), scale), facts, scale
-    )
+    wanted = _memories(material, budgets.memories, scale)
+    facts = _facts(material, wanted, budgets, scale)
+    left = budgets.both - _tokens(facts, scale)
+    return _written(wanted if wanted.tokens <= left else _memories(material, left, scale), facts, scale)
 
 
 def recollect_less(material: Material, budgets: Budgets, below_full: int, scale: Scale) -> Recollection:
     """Write what stays when the window is full; memories as far as it is not, with ``below_full`` tokens more."""
-    facts = reduced(_facts(material, budgets, scale))
+    facts = reduced(_facts(material, _memories(material, budgets.memories, scale), budgets, scale))
     left = min(budgets.both, below_full) - _tokens(facts, scale)
     return _written(_memories(material, min(budgets.memories, left), scale), facts, scale)
 
 
-def _facts(material: Material, budgets: Budgets, scale: Scale) -> tuple[KnownFact, ...]:
+def _facts(material: Material, memories: Block, budgets: Budgets, scale: Scale) -> tuple[KnownFact, ...]:
     """Return the facts that have a place: within their budget, and half of all at least where memories want more."""
-    memories = _memories(material, budgets.memories, scale)
     left = budgets.both - memories.tokens - (scale.tokens(_JOINT) if memories.text else 0)
     return packed(material.facts, min(budgets.facts, max(left, budgets.both // 2)), scale)
 
