@@ -223,7 +223,8 @@ def test_no_answer_for_a_user_holds_text_of_another_or_of_another_app(api: Api, 
     # Each must have been really answered, or its case shows nothing; these few are refused for what came before.
     expected = {"POST /apps/{appId}/answers/{answerId}/reject", "POST /jobs/{jobId}/replay",
                 "POST /jobs/{jobId}/cancel", "POST /apps/{appId}/webhooks/{webhookId}/test",
-                "POST /apps/{appId}/facts/bulk", "DELETE /apps/{appId}/facts/{factId}", "GET /health/ready"}  # fmt: skip
+                "POST /apps/{appId}/facts/bulk", "DELETE /apps/{appId}/facts/{factId}",
+                "GET /health/ready"}  # fmt: skip
     surprising = [one for one in refused if one.split(":")[0] not in expected]
     assert not surprising, "\n".join(surprising)
 
