@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.datastructures import State
 
 from loop.api.bodies import BodyGate
-from loop.api.dependencies import refuse_unknown_query
 from loop.api.errors import DOCUMENTED, install_handlers
 from loop.api.guard import OPEN_PATHS, Guard
 from loop.api.observing import Observing
@@ -93,7 +92,6 @@ def build_api(loop: Loop) -> FastAPI:
         generate_unique_id_function=_operation_id,
         separate_input_output_schemas=False,
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        dependencies=[Depends(refuse_unknown_query)],
     )
     install_handlers(app)
     for router in _ROUTERS:

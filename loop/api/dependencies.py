@@ -54,10 +54,11 @@ class Desk:
             raise Denied(f"Only an admin token may {what}.")
 
 
-async def refuse_unknown_query(request: Request) -> None:
+def _refuse_unknown_query(request: Request) -> None:
     """Raises: Invalid for a query parameter the operation does not have.
 
-    A misspelt ``userId`` would otherwise widen a listing, or an erasure, from one user to all.
+    A misspelt ``userId`` would otherwise widen a listing, or an erasure, from one user to all. Called by what every
+    route is handed, and so after a route's own look at who may ask.
     """
     route = request.scope["route"]
     known = _query_of(route)
@@ -84,6 +85,7 @@ async def _desk(
         Header(pattern=KEY_PATTERN, description="A write under a key that was used before is answered as before."),
     ] = None,
 ) -> Desk:
+    _refuse_unknown_query(request)
     key = idempotency_key if request.method != "GET" else None
     asked = Asked(request.state.caller.name, key, _digest(request) if key else "")
     return Desk(request.app.state.loop, request.state.caller, asked)
@@ -94,10 +96,12 @@ def _digest(request: Request) -> str:
 
 
 async def _reading_desk(request: Request) -> Desk:
+    _refuse_unknown_query(request)
     return Desk(request.app.state.loop, request.state.caller, Asked(request.state.caller.name))
 
 
 async def _loop(request: Request) -> Loop:
+    _refuse_unknown_query(request)
     loop: Loop = request.app.state.loop
     return loop
 
