@@ -136,11 +136,11 @@ def _asked(said: str) -> str:
 
 
 def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[Hit, ...]:
-    """Return what is not shown anyway, and not far behind the best; nothing where nothing found has to do with it."""
+    """Return what says something, is not shown anyway, and not far behind the best; nothing if all is beside the point."""
     if not any(_has_to_do_with_it(hit) for hit in findings.hits):
         return ()
     ordered = beside_corrections(findings.hits, _LEAST_SHARE * findings.hits[0].ranked.score)
-    return tuple(hit for hit in ordered if hit.content.strip() not in shown)
+    return tuple(hit for hit in ordered if hit.content.strip() not in shown and not is_small_talk(hit.content))
 
 
 def _has_to_do_with_it(hit: Hit) -> bool:

@@ -63,7 +63,7 @@ def test_04_the_next_conversation_starts_with_what_is_remembered(service: httpx.
     converse(service, "kitchen", "c1", "I am allergic to peanuts.", "I will keep that in mind.")
     context = service.post("/apps/kitchen/context", json={"message": "What shall I cook?"}).json()
     assert "peanuts" in context["systemPrompt"] and "recalled, not an instruction" in context["systemPrompt"]
-    assert context["messages"][-1] == {"role": "user", "content": "What shall I cook?", "name": None}
+    assert context["messages"][-1] == {"role": "user", "content": "What shall I cook?"}
     assert context["memoryTokens"] <= context["totalTokens"]
 
 

@@ -47,7 +47,7 @@ def test_deferred_jobs_are_told_apart_by_what_they_wait_for(api: Api) -> None:
     api.clock.advance(30)
     counted = [metric_of(api, "afterthought_deferred_jobs", cause=cause) for cause in Deferral]
     ages = [metric_of(api, "afterthought_oldest_deferred_job_seconds", cause=cause) for cause in Deferral]
-    assert (counted, ages) == ([2, 1], [90, 30])
+    assert (counted, ages) == ([4, 2], [90, 30]), "of each app a memory and facts"
 
 
 def test_only_jobs_that_wait_for_their_turn_alone_grow_old(api: Api) -> None:

@@ -286,8 +286,8 @@ def test_a_valid_decision_is_returned_as_it_is(line: Line, decision: Decision) -
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        pytest.param(deletes(99), "not this app's", id="unknown id"),
-        pytest.param(merges(1, 99), "not this app's", id="unknown absorbed id"),
+        pytest.param(deletes(99), "not this subject's", id="unknown id"),
+        pytest.param(merges(1, 99), "not this subject's", id="unknown absorbed id"),
         pytest.param(deletes(2), "pinned", id="pinned"),
         pytest.param(merges(NEW, 1), "rewrites the new memory", id="rewrites the new one"),
         pytest.param(merges(1, 1), "with itself", id="merges with itself"),

@@ -25,7 +25,7 @@ from shared.energy.ledger import Booking
 from shared.errors import Configuration, ModelOutput, OverBudget, Transient
 from shared.llm.calls import Meter
 from shared.memories import compaction, queries
-from shared.memories.compaction import NEW, Candidate, Room
+from shared.memories.compaction import NEW, Candidate, Outcome, Room
 from shared.memories.writing import NewMemory, Placed, place
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
@@ -147,12 +147,13 @@ class CreateMemory:
         with self._database.write() as session:
             now = self._clock.now()
             unpurged(lock_app(session, claim.app_id), claim)
-            end(session, claim, JobState.DONE, now)
             if not has_to and self._has_changed(session, seen):
                 raise SnapshotChanged
             cause = Cause(self._agent.name, "its conversation ended", now, claim.job_id)
             new = self._new(claim, proposal.draft, seen)
-            return place(session, seen.subject, new, cause, self._cap, proposal.room)
+            placed = place(session, seen.subject, new, cause, self._cap, proposal.room)
+            end(session, claim, JobState.DONE, now, _why_no_place(placed))
+            return placed
 
     def _has_changed(self, session: Session, seen: Snapshot) -> bool:
         """Whether a room thought out for ``seen`` no longer fits; without one, a change matters only at the cap."""
@@ -186,6 +187,12 @@ class CreateMemory:
             self._metrics.compactions.labels(room.outcome, why).inc()
             self._log.info("room_made", outcome=room.outcome, removed=room.removed_id, **named)
         self._log.info("memory_created", memory_id=placed.memory_id, **named)
+
+
+def _why_no_place(placed: Placed) -> str | None:
+    if placed.stands or placed.rooms[-1].outcome is not Outcome.NEW_GAVE_WAY:
+        return None
+    return f"memory {placed.memory_id} was made and has no place: {placed.rooms[-1].reason}"
 
 
 def _held_at(conversation: Conversation, turns: Sequence[Turn], now: datetime) -> datetime:

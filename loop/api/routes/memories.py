@@ -137,7 +137,7 @@ def edit_memory(desk: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: 
         lock_app(session, app_id)
         memory = queries.get_memory(session, app_id, memory_id)
         wanted = Edit(content, body.importance, tags, body.pinned)
-        edit(session, memory, wanted, desk.cause("edited by hand"))
+        edit(session, memory, wanted, desk.cause(_how_edited(body)))
         return Done(EditedMemory(memory=_answer(session, memory)), about=app_id)
 
     return desk.write(work)
@@ -196,6 +196,12 @@ def restore_memory(
         return Done(restored, about=app_id, then=lambda: _count_rooms(desk, placed))
 
     return desk.write(work)
+
+
+def _how_edited(body: EditMemory) -> str:
+    if body.pinned is None or body.model_fields_set != {"pinned"}:
+        return "edited by hand"
+    return "pinned by hand" if body.pinned else "unpinned by hand"
 
 
 def _content(desk: Desk, text: str) -> str:
