@@ -99,14 +99,14 @@ def merged(heard: Sequence[Heard], embedder: Embedder) -> tuple[list[Standing], 
 
 
 def _after(standing: list[Standing], judgement: New | Repeat | Replace, new: Standing) -> list[Standing]:
-    at = new.known.last_seen
+    at = new.known.said_at
     if isinstance(judgement, Repeat):
         return [
-            replace(old, known=replace(old.known, last_seen=at)) if old.known.fact_id == judgement.fact_id else old
+            replace(old, known=replace(old.known, said_at=at)) if old.known.fact_id == judgement.fact_id else old
             for old in standing
         ]
-    gone = judgement.fact_id if isinstance(judgement, Replace) else None
-    return [*(old for old in standing if old.known.fact_id != gone), new]
+    gone = judgement.fact_ids if isinstance(judgement, Replace) else ()
+    return [*(old for old in standing if old.known.fact_id not in gone), new]
 
 
 def alike(standing: Sequence[Standing], same_meaning: float) -> list[tuple[str, str]]:
@@ -146,7 +146,7 @@ def in_own_voice(question: str, users: Iterable[str]) -> str:
 
 
 def _shown(number: int, one: Standing) -> KnownFact:
-    return KnownFact(number, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.last_seen)
+    return KnownFact(number, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.said_at)
 
 
 def _block(facts: Sequence[KnownFact]) -> str:
