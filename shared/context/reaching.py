@@ -136,7 +136,7 @@ def _asked(said: str) -> str:
 
 
 def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[Hit, ...]:
-    """Return what says something, is not shown anyway, and not far behind the best; nothing if all is beside the point."""
+    """Return what says something, is not shown anyway, and not far behind the best; nothing if all is off the point."""
     if not any(_has_to_do_with_it(hit) for hit in findings.hits):
         return ()
     ordered = beside_corrections(findings.hits, _LEAST_SHARE * findings.hits[0].ranked.score)
