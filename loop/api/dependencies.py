@@ -12,7 +12,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
-from loop.api.schemas.wire import APP_ID_PATTERN
+from loop.api.schema import APP_ID_PATTERN
 from loop.api.writes import Asked, Work, carry_out
 from loop.wiring import Loop
 from shared.apps.models import Scope

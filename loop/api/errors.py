@@ -16,8 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import Field
 from starlette.exceptions import HTTPException
 
-from loop.api.schemas.conversations import MANY, ONE
-from loop.api.schemas.wire import Answer
+from loop.api.schema import MANY, ONE, ResponseModel
 from shared.errors import (
     AfterthoughtError,
     Conflict,
@@ -48,7 +47,7 @@ _MOST_FIELDS = 20
 _MOST_CHARACTERS = 200
 
 
-class ErrorBody(Answer):
+class ErrorBody(ResponseModel):
     """What went wrong and what to do about it."""
 
     code: str = Field(description="Never changes once published.", examples=["already_installed"])
@@ -56,7 +55,7 @@ class ErrorBody(Answer):
     details: dict[str, Any] = Field(default_factory=dict, description="Machine-readable particulars.")
 
 
-class ErrorAnswer(Answer):
+class ErrorAnswer(ResponseModel):
     """The shape of every answer that is not a success."""
 
     error: ErrorBody

@@ -6,9 +6,10 @@ back. Their age is a metric with an alert.
 
 from __future__ import annotations
 
+from pydantic import Field
 from sqlalchemy import text
 
-from loop.api.schemas.health import Dependency, Ready
+from loop.api.schema import ResponseModel
 from loop.mandate import Standing
 from loop.release import release
 from loop.ticker import LATE_SECONDS
@@ -18,6 +19,30 @@ from shared.errors import Transient
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import model_name
+
+
+class Live(ResponseModel):
+    """The process answers."""
+
+    status: str = "live"
+
+
+class Dependency(ResponseModel):
+    """Whether one thing the loop needs is there."""
+
+    ok: bool
+    needed: bool = Field(description="Whether readiness depends on it.")
+    detail: str = Field(description="What was found, and what to do where it is not well.")
+
+
+class Ready(ResponseModel):
+    """Whether the loop can serve, and why not."""
+
+    ready: bool
+    version: str
+    agent: str = Field(description="Who writes memories: extractive, or the model.")
+    dependencies: dict[str, Dependency]
+
 
 _OLLAMA_SECONDS = 2.0
 

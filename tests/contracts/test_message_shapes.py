@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loop.api.schemas.conversations import SaidMessage
+from loop.api.routes.conversations import SaidMessage
 from shared.apps.queries import get_app
 from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import NewConversation, end, say, start

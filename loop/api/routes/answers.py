@@ -2,32 +2,90 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
 from loop.api.errors import TOO_LARGE
-from loop.api.schemas.answers import AnswerAnswer, AnswerList, ApproveAnswer, RejectAnswer
+from loop.api.routes.conversations import Reason
+from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import Done
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app
 from shared.contracts.values import ID_PATTERN
-from shared.conversations import answers, queries
+from shared.conversations import answers, models, queries
 from shared.conversations.extraction import pace_of
 from shared.conversations.focus import refresh
 from shared.conversations.models import Answer, AnswerState, Conversation
 from shared.errors import Limit
 from shared.tuning.values import tuning_of
 
+
+class ApproveAnswer(RequestModel):
+    """Sends an answer, in other words where ``content`` is given."""
+
+    content: Annotated[str, Field(min_length=1)] | None = None
+
+
+class RejectAnswer(RequestModel):
+    """Refuses an answer; the loop is told the reason when it thinks again."""
+
+    reason: Reason | None = None
+
+
+class AnswerAnswer(ResponseModel):
+    """An answer the loop thought out."""
+
+    answer_id: str
+    app_id: str
+    conversation_id: str
+    state: AnswerState
+    content: str | None = Field(description="While it waits for approval; later its text stands in the message alone.")
+    answers_position: int = Field(description="Position of the message it answers.")
+    model: str
+    message_id: str | None = Field(description="The message it became.")
+    reason: str | None = Field(description="Why it was rejected.")
+    created_at: datetime
+    decided_at: datetime | None
+    decided_by: str | None
+
+    @classmethod
+    def of(cls, answer: models.Answer) -> AnswerAnswer:
+        """Return an answer as it goes over the wire."""
+        return cls(
+            answer_id=answer.answer_id,
+            app_id=answer.app_id,
+            conversation_id=answer.conversation_id,
+            state=AnswerState(answer.state),
+            content=answer.content,
+            answers_position=answer.answers_position,
+            model=answer.model,
+            message_id=answer.message_id,
+            reason=answer.reason,
+            created_at=answer.created_at,
+            decided_at=answer.decided_at,
+            decided_by=answer.decided_by,
+        )
+
+
+class AnswerList(ResponseModel):
+    """Answers, newest first."""
+
+    answers: list[AnswerAnswer]
+    cursor: str | None
+
+
 router = APIRouter(prefix="/apps/{appId}/answers", tags=["Answers"])
 _ANSWERS = "answers"
 AnswerInPath = Annotated[str, Path(alias="answerId", pattern=ID_PATTERN)]
 
 
-@router.get("", response_model=AnswerList, summary="List answers")
+@router.get("", summary="List answers")
 def list_answers(
     desk: Reads,
     app_id: AppInPath,

@@ -8,14 +8,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from loop.api.dependencies import AppInPath, Reads, UserInQuery
-from loop.api.schemas.memories import CompactionDays
+from loop.api.routes.memories import CompactionDays
 from shared.apps.queries import get_app
 from shared.memories.queries import compactions_since
 
 router = APIRouter(prefix="/apps/{appId}/compactions", tags=["Memories"])
 
 
-@router.get("", response_model=CompactionDays, summary="Count compactions by day")
+@router.get("", summary="Count compactions by day")
 def list_compactions(
     desk: Reads,
     app_id: AppInPath,

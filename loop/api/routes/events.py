@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from loop.api.dependencies import AppInPath, Desk, LimitInQuery, Reads
 from loop.api.errors import ErrorAnswer
 from loop.api.event_stream import LOOK_SECONDS, EventStream, Pace, Reading, follow
 from loop.api.observing import take_time
-from loop.api.schemas.events import EventList
+from loop.api.schema import ResponseModel
 from loop.energy_news import EnergyNews
 from loop.listening import Ear, Page
 from loop.streams import Listener
@@ -22,6 +23,23 @@ from shared.contracts.events import EventKind
 from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER
 from shared.errors import Invalid
 from shared.events.queries import EventFilter
+from shared.telling.tellings import Telling
+
+
+class GapAnswer(ResponseModel):
+    """Events that were asked for and are not kept any more."""
+
+    after: int
+    kept_after: int = Field(description="Only events after this position are kept; the listener goes on here.")
+
+
+class EventList(ResponseModel):
+    """Events by position."""
+
+    events: list[Telling]
+    cursor: int = Field(description="What to ask after next.")
+    gap: GapAnswer | None = Field(description="What was lost to age; null when nothing was.")
+
 
 router = APIRouter(tags=["Events"])
 LONGEST_WAIT_SECONDS = 60

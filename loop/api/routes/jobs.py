@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, Desk, JobInPath, LimitInQuery, Reads, Writes
-from loop.api.schemas.jobs import JobAnswer, JobList
-from loop.api.schemas.wire import APP_ID_PATTERN
+from loop.api.schema import APP_ID_PATTERN, ResponseModel
 from loop.api.writes import Done
 from shared.apps.models import Scope
 from shared.apps.queries import lock_app
@@ -18,14 +19,70 @@ from shared.contracts.jobs import JobKind
 from shared.errors import Denied, NotFound
 from shared.events.recording import record_end_of_job
 from shared.outbox import control, queries
-from shared.outbox.models import Job, JobState
+from shared.outbox.models import Deferral, Job, JobState
 from shared.outbox.queries import JobFilter
+
+
+class JobAnswer(ResponseModel):
+    """A job."""
+
+    job_id: str
+    kind: JobKind
+    app_id: str | None
+    conversation_id: str | None
+    state: JobState
+    attempts: int
+    max_attempts: int
+    reason: str | None = Field(description="Why it waits, was deferred, failed or was cancelled.")
+    created_at: datetime
+    due_at: datetime
+    deferral: Deferral | None = Field(description="What a deferred job waits for.")
+    deferred_since: datetime | None
+    expected_at: datetime | None = Field(description="When a deferred job may start, as far as can be told; else null.")
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, job: Job, expected_at: datetime | None = None) -> JobAnswer:
+        """Return a job as it goes over the wire."""
+        return cls(
+            job_id=job.job_id,
+            kind=JobKind(job.kind),
+            app_id=job.app_id,
+            conversation_id=job.conversation_id,
+            state=JobState(job.state),
+            attempts=job.attempts,
+            max_attempts=job.max_attempts,
+            reason=job.reason,
+            created_at=job.created_at,
+            due_at=job.due_at,
+            deferral=None if job.deferral is None else Deferral(job.deferral),
+            deferred_since=job.deferred_since,
+            expected_at=expected_at,
+            started_at=job.started_at,
+            finished_at=job.finished_at,
+        )
+
+
+class JobAsked(ResponseModel):
+    """The job of a conversation that was asked for."""
+
+    conversation_id: str
+    job: JobAnswer
+
+
+class JobList(ResponseModel):
+    """Jobs, newest first."""
+
+    jobs: list[JobAnswer]
+    cursor: str | None
+
 
 router = APIRouter(prefix="/jobs", tags=["Jobs"])
 _JOBS = "jobs"
 
 
-@router.get("", response_model=JobList, summary="List jobs")
+@router.get("", summary="List jobs")
 def list_jobs(
     desk: Reads,
     state: JobState | None = None,
@@ -51,7 +108,7 @@ def _may_list(desk: Desk, app_id: str | None) -> bool:
     return desk.caller.scope is Scope.ADMIN or (app_id is not None and desk.caller.may_touch(app_id))
 
 
-@router.get("/{jobId}", response_model=JobAnswer, summary="Show a job")
+@router.get("/{jobId}", summary="Show a job")
 def show_job(desk: Reads, job_id: JobInPath) -> JobAnswer:
     """Show one job."""
     with desk.read() as session:

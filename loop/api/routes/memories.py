@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
@@ -19,36 +21,205 @@ from loop.api.dependencies import (
     UserInQuery,
     Writes,
 )
-from loop.api.schemas.erasures import PurgedMemories
-from loop.api.schemas.memories import (
-    ChangeAnswer,
-    ChangeList,
-    DeletedMemory,
-    EditedMemory,
-    EditMemory,
-    MadeRoom,
-    MemoryAnswer,
-    MemoryList,
-    RestoredMemory,
-    RestoreMemory,
-    Source,
-    WriteMemory,
-    WrittenMemory,
-)
+from loop.api.erasures import PurgedMemories
+from loop.api.schema import Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import Done, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.causes import BY_HAND
+from shared.contracts.values import LARGEST_INTEGER, Importance, Tags, UserId
 from shared.erasure.erasing import erase_memory, purge_memories
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
-from shared.memories.compaction import Room, least_goes
-from shared.memories.models import Memory
+from shared.memories.compaction import Outcome, Room, least_goes
+from shared.memories.models import Change, ChangeKind, Memory
 from shared.memories.restoring import restore
 from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove
 from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionReason
 from shared.wording import clean
+
+Content = Annotated[str, Field(min_length=1, examples=["Prefers meetings after 2 pm."])]
+
+
+class WriteMemory(RequestModel):
+    """A memory written by hand."""
+
+    content: Content
+    importance: Importance = 5
+    tags: Tags = Field(default_factory=list)
+    pinned: Flag = False
+    user_id: UserId | None = Field(None, description="Whose it is; without it, nobody's in particular.")
+
+
+class EditMemory(RequestModel):
+    """Changes a memory; what is left out, or null, stays."""
+
+    content: Content | None = None
+    importance: Importance | None = None
+    tags: Tags | None = None
+    pinned: Flag | None = None
+
+
+class RestoreMemory(RequestModel):
+    """Takes back a change, the latest unless one is named."""
+
+    change_id: Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)] | None = None
+
+
+class Source(ResponseModel):
+    """A conversation whose words stand in a memory."""
+
+    conversation_id: str
+    message_ids: list[str]
+
+
+class MemoryAnswer(ResponseModel):
+    """A memory."""
+
+    id: int
+    user_id: str | None = Field(description="Whose it is; null where nobody was named.")
+    content: str
+    created_at: datetime = Field(description="When its conversation was held.")
+    updated_at: datetime = Field(description="When the newest of it was said, or a person last changed it.")
+    source_conversation_id: str | None
+    importance: int = Field(ge=0, le=10)
+    tags: list[str]
+    pinned: bool
+    agent: str = Field(description="Who wrote the present text: extractive, a model, admin or a token.")
+    version: int
+    sources: list[Source]
+
+    @classmethod
+    def of(cls, memory: Memory, conversation_id: str | None, sources: Sequence[Source]) -> MemoryAnswer:
+        """Return a memory as it goes over the wire."""
+        return cls(
+            id=memory.memory_id,
+            user_id=memory.subject.named,
+            content=memory.content,
+            created_at=memory.created_at,
+            updated_at=memory.updated_at,
+            source_conversation_id=conversation_id,
+            importance=memory.importance,
+            tags=memory.tags,
+            pinned=memory.pinned,
+            agent=memory.agent,
+            version=memory.version,
+            sources=list(sources),
+        )
+
+
+class MemoryList(ResponseModel):
+    """Memories, last updated first."""
+
+    memories: list[MemoryAnswer]
+    cursor: str | None = None
+
+
+class MadeRoom(ResponseModel):
+    """How room was made at the cap."""
+
+    memory_id: int
+    outcome: Outcome
+    reason: str
+
+    @classmethod
+    def of(cls, room: Room) -> MadeRoom:
+        """Return how room was made, as it goes over the wire."""
+        return cls(memory_id=room.removed_id, outcome=room.outcome, reason=room.reason)
+
+
+class WrittenMemory(MemoryAnswer):
+    """A memory, and what went for it."""
+
+    made_room: list[MadeRoom]
+
+
+class EditedMemory(Success):
+    """A memory after a change."""
+
+    memory: MemoryAnswer
+
+
+class DeletedMemory(Success):
+    """A memory is gone."""
+
+    note: str | None = Field(None, description="What is left to do after an erasure, where something is.")
+
+
+class RestoredMemory(Success):
+    """A memory after a change was taken back, and what went for it."""
+
+    memory: MemoryAnswer
+    made_room: list[MadeRoom]
+
+
+class ChangeAnswer(ResponseModel):
+    """One thing that happened to a memory."""
+
+    change_id: int
+    memory_id: int
+    kind: ChangeKind
+    actor: str
+    reason: str
+    before: str | None
+    after: str | None
+    related_memory_id: int | None
+    job_id: str | None
+    at: datetime
+
+    @classmethod
+    def of(cls, change: Change) -> ChangeAnswer:
+        """Return a change as it goes over the wire."""
+        return cls(
+            change_id=change.change_id,
+            memory_id=change.memory_id,
+            kind=ChangeKind(change.kind),
+            actor=change.actor,
+            reason=change.reason,
+            before=change.before,
+            after=change.after,
+            related_memory_id=change.related_memory_id,
+            job_id=change.job_id,
+            at=change.at,
+        )
+
+
+class ChangeList(ResponseModel):
+    """Changes: of one memory oldest first, of an app newest first."""
+
+    changes: list[ChangeAnswer]
+    cursor: str | None = None
+
+
+class CompactionDay(ResponseModel):
+    """How room was made on a day, by outcome."""
+
+    day: date = Field(description="UTC.")
+    compactions: int
+    outcomes: dict[Outcome, int]
+
+
+class CompactionDays(ResponseModel):
+    """How room was made, day by day, the oldest first; days on which none was made too."""
+
+    app_id: str
+    user_id: str | None = Field(description="Null: of all of the app's memories.")
+    compactions: int
+    days: list[CompactionDay]
+
+    @classmethod
+    def of(
+        cls, app_id: str, user_id: str | None, days: Sequence[date], counted: Mapping[tuple[date, Outcome], int]
+    ) -> CompactionDays:
+        """Return the counts of some days as they go over the wire."""
+        each = [{outcome: counted.get((day, outcome), 0) for outcome in Outcome} for day in days]
+        told = [
+            CompactionDay(day=day, compactions=sum(outcomes.values()), outcomes=outcomes)
+            for day, outcomes in zip(days, each, strict=True)
+        ]
+        return cls(app_id=app_id, user_id=user_id, compactions=sum(one.compactions for one in told), days=told)
+
 
 router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"])
 _CHANGES, _MEMORIES = "changes", "memories"
@@ -103,7 +274,7 @@ def purge(desk: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Respo
     return desk.write(work)
 
 
-@router.get("/changes", response_model=ChangeList, summary="List what happened to an app's memories")
+@router.get("/changes", summary="List what happened to an app's memories")
 def list_changes(
     desk: Reads,
     app_id: AppInPath,
@@ -120,7 +291,7 @@ def list_changes(
         return ChangeList(changes=[ChangeAnswer.of(change) for change in rows], cursor=following)
 
 
-@router.get("/{memoryId}", response_model=MemoryAnswer, summary="Show a memory")
+@router.get("/{memoryId}", summary="Show a memory")
 def show_memory(desk: Reads, app_id: AppInPath, memory_id: MemoryInPath) -> MemoryAnswer:
     """Show one memory."""
     with desk.read() as session:
@@ -169,7 +340,7 @@ def _erased_for_good(desk: Desk, erasure: Erasure) -> DeletedMemory:
     return DeletedMemory(note=erasures.note_on(erasures.complete(desk, erasure)))
 
 
-@router.get("/{memoryId}/history", response_model=ChangeList, summary="Show a memory's history")
+@router.get("/{memoryId}/history", summary="Show a memory's history")
 def show_history(
     desk: Reads, app_id: AppInPath, memory_id: MemoryInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
 ) -> ChangeList:

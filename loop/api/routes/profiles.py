@@ -2,33 +2,132 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
-from loop.api.schemas.erasures import Erased, Receipt
-from loop.api.schemas.profiles import (
-    AuditLine,
-    AuditList,
-    ChangeConsent,
-    ConsentAnswer,
-    ProfileAnswer,
-    ProfileItem,
-    WriteProfile,
-)
-from loop.api.schemas.wire import APP_ID_PATTERN
+from loop.api.erasures import Erased, Receipt
+from loop.api.schema import APP_ID_PATTERN, AppId, Flag, RequestModel, ResponseModel
 from loop.api.writes import Done
 from shared.apps.models import Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.erasure.erasing import erase_profile, withdraw_consent
 from shared.errors import Denied
 from shared.profiles import consent
+from shared.profiles.content import Content, Context, Preferences, content_of
 from shared.profiles.gate import agrees, profile_of
+from shared.profiles.models import AuditEntry, AuditKind, Consent, Profile
 from shared.profiles.queries import audit_of, consent_of
+
+UserId = Annotated[str, Field(max_length=200, description="A user of the app; empty for an app that names none.")]
+
+
+class ProfileItem(Content):
+    """What a user agreed to have kept."""
+
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, profile: Profile) -> ProfileItem:
+        """Return a profile as it goes over the wire."""
+        content = content_of(profile.fields, profile.notes)
+        return cls(
+            preferences=content.preferences,
+            context=content.context,
+            freeform_notes=content.freeform_notes,
+            version=profile.version,
+            created_at=profile.created_at,
+            updated_at=profile.updated_at,
+        )
+
+
+class ProfileAnswer(ResponseModel):
+    """A user's profile, if they agree to having one."""
+
+    app_id: str
+    user_id: str
+    consent: bool
+    profile: ProfileItem | None = Field(description="null without consent, and before anything was written.")
+
+
+class WriteProfile(RequestModel):
+    """What a profile is to say; it takes the place of all that it said."""
+
+    preferences: Preferences = Preferences()
+    context: Context = Context()
+    freeform_notes: str = Field("", max_length=10_000)
+
+    @property
+    def content(self) -> Content:
+        """The content to keep."""
+        return Content(preferences=self.preferences, context=self.context, freeform_notes=self.freeform_notes)
+
+
+class ChangeConsent(RequestModel):
+    """Whether a user agrees to having a profile."""
+
+    app_id: AppId
+    user_id: UserId = ""
+    consent: Flag
+
+
+class ConsentAnswer(ResponseModel):
+    """Whether a user agrees to having a profile."""
+
+    app_id: str
+    user_id: str
+    consent: bool
+    changed_at: datetime | None = Field(None, description="null where the user never said.")
+    changed_by: str | None = None
+    receipt: Receipt | None = Field(None, description="What was erased when the consent was taken back.")
+    note: str | None = Field(None, description="What is left to do, where something is.")
+
+    @classmethod
+    def of(cls, app_id: str, user_id: str, consent: Consent | None) -> ConsentAnswer:
+        """Return what a user said as it goes over the wire."""
+        if consent is None:
+            return cls(app_id=app_id, user_id=user_id, consent=False)
+        at, by = consent.changed_at, consent.changed_by
+        return cls(app_id=app_id, user_id=user_id, consent=consent.given, changed_at=at, changed_by=by)
+
+
+class AuditLine(ResponseModel):
+    """Something that happened at the gate; it holds no text of a profile."""
+
+    user_id: str
+    kind: AuditKind
+    actor: str
+    count: int = Field(description="How often; the same use by the same caller within an hour is one line.")
+    at: datetime
+    last_at: datetime
+
+    @classmethod
+    def of(cls, line: AuditEntry) -> AuditLine:
+        """Return a line as it goes over the wire."""
+        return cls(
+            user_id=line.user_id,
+            kind=AuditKind(line.kind),
+            actor=line.actor,
+            count=line.count,
+            at=line.at,
+            last_at=line.last_at,
+        )
+
+
+class AuditList(ResponseModel):
+    """Lines of the audit, newest first."""
+
+    audit: list[AuditLine]
+    cursor: str | None
+
 
 router = APIRouter(tags=["Profiles"])
 _AUDIT = "profile-audit"
@@ -56,7 +155,6 @@ def _named(body: bytes) -> object:
 
 @router.get(
     "/api/memory/consent",
-    response_model=ConsentAnswer,
     summary="Show a consent",
     dependencies=[Depends(_only_their_own)],
 )
@@ -103,7 +201,7 @@ def change_consent(desk: Writes, body: ChangeConsent) -> Response:
     return desk.write(give if body.consent else take_back)
 
 
-@router.get("/apps/{appId}/profile", response_model=ProfileAnswer, summary="Show a profile")
+@router.get("/apps/{appId}/profile", summary="Show a profile")
 def show_profile(desk: Reads, app_id: AppInPath, user_id: UserInQuery = "") -> ProfileAnswer:
     """Show a user's profile; without their consent there is none."""
     with desk.read() as session:
@@ -134,7 +232,7 @@ def erase_one_profile(desk: Writes, app_id: AppInPath, user_id: UserInQuery = ""
     return desk.write(work)
 
 
-@router.get("/apps/{appId}/profile/audit", response_model=AuditList, summary="Show what became of profiles")
+@router.get("/apps/{appId}/profile/audit", summary="Show what became of profiles")
 def list_audit(
     desk: Reads,
     app_id: AppInPath,

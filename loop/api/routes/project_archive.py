@@ -16,7 +16,7 @@ from loop.api import uploads
 from loop.api.bodies import ARCHIVE_TYPE, is_streamed
 from loop.api.dependencies import AppAsked, Desk, ProjectInPath, Reads, Writes
 from loop.api.routes.projects import shown
-from loop.api.schemas.project_archive import ImportedProject
+from loop.api.schema import ResponseModel
 from loop.api.writes import Done
 from shared.apps.models import Scope
 from shared.apps.queries import get_app
@@ -24,9 +24,35 @@ from shared.causes import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Invalid
 from shared.sessions.archive.checking import Checked, checked
+from shared.sessions.archive.document import ProjectArchive
 from shared.sessions.archive.packing import packed
 from shared.sessions.archive.unpacking import Destination, Work, take_in
+from shared.sessions.models import Project
 from shared.sessions.store import chunks_of
+
+
+class ImportedProject(ResponseModel):
+    """A project that was imported, and how much of each it held."""
+
+    project_id: str
+    display_name: str
+    sessions: int
+    versions: int
+    compositions: int
+    semantic_memories: int
+
+    @classmethod
+    def of(cls, project: Project, archive: ProjectArchive) -> ImportedProject:
+        """Return what was taken in as it goes over the wire."""
+        return cls(
+            project_id=project.project_id,
+            display_name=project.display_name,
+            sessions=len(archive.sessions),
+            versions=sum(len(one.versions) for one in archive.sessions),
+            compositions=len(archive.compositions),
+            semantic_memories=len(archive.semantic_memories),
+        )
+
 
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
 _MB = 2**20

@@ -2,13 +2,168 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Annotated, Any
+
 from fastapi import APIRouter, Response
+from pydantic import Field, StrictInt
 
 from loop.api.dependencies import AppInPath, Reads
-from loop.api.schemas.search import AskSearch, SearchAnswer
+from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import answer
-from shared.retrieval.finding import Wanted
+from shared.contracts.values import Id, Moment, Words
+from shared.conversations.lifecycle import Role
+from shared.retrieval.filters import Filters, HitKind
+from shared.retrieval.finding import Findings, Wanted
+from shared.retrieval.gathering import Hit
 from shared.retrieval.models import Asker
+
+MOST_QUERY_CHARS = 4_000
+_Name = Annotated[Words, Field(min_length=1, max_length=200)]
+_Tag = Annotated[Words, Field(min_length=1, max_length=200)]
+
+
+class SearchFilters(RequestModel):
+    """Narrows a search; what is left out narrows nothing, and a list that is given must name something."""
+
+    roles: Annotated[list[Role], Field(min_length=1, max_length=4)] | None = Field(
+        None, description="Of user and assistant: what systems and tools said is never a result."
+    )
+    names: Annotated[list[_Name], Field(min_length=1, max_length=50)] | None = Field(
+        None, description="Speakers, as your app named them."
+    )
+    since: Moment | None = Field(None, description="Results were said at this time or later.")
+    until: Moment | None = Field(None, description="Results were said before this time.")
+    conversation_ids: Annotated[list[Id], Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Only these conversations; an id that is not known finds nothing."
+    )
+    kinds: Annotated[list[HitKind], Field(min_length=1, max_length=3)] | None = Field(
+        None, description="Whole messages, or passages of long ones: prose, code."
+    )
+    tags: Annotated[list[_Tag], Field(min_length=1, max_length=20)] | None = Field(
+        None, description="Tags under metadata.tags of the conversation; it must have all of them."
+    )
+
+    def as_filters(self) -> Filters:
+        """Return them as the domain takes them."""
+        return Filters(
+            roles=frozenset(role.value for role in self.roles or ()),
+            names=frozenset(self.names or ()),
+            since=self.since,
+            until=self.until,
+            conversation_ids=frozenset(self.conversation_ids or ()),
+            tags=frozenset(self.tags or ()),
+            kinds=frozenset(self.kinds or ()),
+        )
+
+
+class AskSearch(RequestModel):
+    """Searches what was said in an app's conversations."""
+
+    query: Annotated[Words, Field(min_length=1, max_length=MOST_QUERY_CHARS, examples=["When did we choose SQLite?"])]
+    conversation_id: Id | None = Field(
+        None,
+        description="Looked in first, and its user's others, or those that name nobody if it does, only where it has "
+        "fewer than three results.",
+    )
+    user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
+        None,
+        description="Only this user's conversations, and those that name nobody where the app shares these; without "
+        "it and without a conversation, all of the app's.",
+    )
+    limit: Annotated[StrictInt, Field(ge=1, le=200, description="Most results.")] = 10
+    filters: SearchFilters = Field(default_factory=SearchFilters)
+    explain: Flag = Field(False, description="Whether each result says how its score came about.")
+
+
+class SearchResult(ResponseModel):
+    """A message, or a passage of one."""
+
+    message_id: str
+    conversation_id: str
+    user_id: str | None = Field(description="Whose conversation it is; null where it names nobody.")
+    role: Role
+    name: str | None
+    content: str
+    created_at: datetime
+    score: float
+    kind: HitKind
+    part: int = Field(description="Which passage of the message; 0 is the whole.")
+    language: str | None = Field(description="Of code, where its fence names it.")
+    times: int = Field(description="How often the same was said by the same speaker; this is the one that fits best.")
+    last_at: datetime = Field(description="When it was said last.")
+    explanation: dict[str, float] | None = Field(None, description="What each signal added to the score.")
+
+    @classmethod
+    def of(cls, hit: Hit, explain: bool) -> SearchResult:
+        """Return a result as it goes over the wire."""
+        one = hit.ranked.candidate
+        parts = hit.ranked.parts if explain else {}
+        return cls(
+            message_id=hit.message_id,
+            conversation_id=hit.conversation_id,
+            user_id=hit.user_id,
+            role=Role(one.role),
+            name=one.name,
+            content=hit.content,
+            created_at=one.created_at,
+            score=round(hit.ranked.score, 6),
+            kind=hit.kind,
+            part=one.part,
+            language=hit.language,
+            times=hit.times,
+            last_at=hit.last_at,
+            explanation={name: round(value, 6) + 0.0 for name, value in parts.items()} if explain else None,
+        )
+
+
+class SearchAnswer(ResponseModel):
+    """What was found, best first."""
+
+    results: list[SearchResult]
+    widened: bool = Field(description="Whether other conversations than the one named were looked in.")
+    degraded: list[str] = Field(
+        description="Parts that had to be done without: words, vectors (none are made yet), embedding (of the query)."
+    )
+
+    @classmethod
+    def of(cls, findings: Findings, explain: bool) -> SearchAnswer:
+        """Return what was found as it goes over the wire."""
+        return cls(
+            results=[SearchResult.of(hit, explain) for hit in findings.hits],
+            widened=findings.widened,
+            degraded=list(findings.degraded),
+        )
+
+
+class DebugResult(ResponseModel):
+    """One result with where it came from."""
+
+    content: str
+    score: float
+    source: str = Field(
+        description=(
+            "dense, fts or both; neighbour: found by what stands next to it. Of a summary dense or recency, "
+            "of a profile consent."
+        )
+    )
+    type: str = Field(description="message, chunk, summary or profile.")
+    message_id: str | None
+    conversation_id: str | None
+    explanation: dict[str, float]
+
+
+class DebugAnswer(ResponseModel):
+    """A retrieval taken apart."""
+
+    query: str
+    results: list[DebugResult]
+    metrics: dict[str, float] = Field(description="Durations: totalMs, embedMs, ftsMs, denseMs, rerankMs.")
+    top_similarities: list[float] = Field(description="Cosines of the three results most like the question.")
+    sources: dict[str, int]
+    flags: dict[str, Any]
+    degraded: list[str]
+
 
 router = APIRouter(prefix="/apps/{appId}", tags=["Search"])
 

@@ -2,30 +2,108 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import AppAsked, CursorInQuery, LimitInQuery, ProjectInPath, Reads, Writes
-from loop.api.schemas.jobs import JobAnswer
-from loop.api.schemas.semantic import JudgeMemory, LearningAsked, SemanticItem, SemanticList
-from loop.api.schemas.wire import Success
+from loop.api.routes.jobs import JobAnswer
+from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import Done
 from shared.apps.queries import lock_app
-from shared.contracts.values import ID_PATTERN
+from shared.contracts.values import ID_PATTERN, Words
 from shared.sessions.queries import get_project, lock_project
 from shared.sessions.semantic import judging, learning, queries
-from shared.sessions.semantic.models import LearntKind, Verdict
+from shared.sessions.semantic.material import LONGEST
+from shared.sessions.semantic.models import LearntKind, SemanticMemory, SemanticSource, Verdict
 from shared.sessions.semantic.queries import MemoryFilter
+
+
+class SemanticSourceItem(ResponseModel):
+    """Where it was found."""
+
+    session_id: str
+    message_uuid: str
+    excerpt: str
+
+
+class SemanticItem(ResponseModel):
+    """What sessions of a project have in common, or one of them laid down."""
+
+    id: str
+    type: LearntKind
+    content: str
+    confidence: float = Field(description="0..1; rises with the sessions that bear it.")
+    verdict: Verdict
+    validated_by_user: bool = Field(description="Whether a person confirmed it.")
+    decided_by: str | None
+    decided_at: datetime | None
+    agent: str
+    sources: list[SemanticSourceItem]
+    extracted_at: datetime
+
+    @classmethod
+    def of(cls, one: SemanticMemory, sources: Sequence[tuple[SemanticSource, str]]) -> SemanticItem:
+        """Return a memory as it goes over the wire; ``sources`` may hold those of others."""
+        return cls(
+            id=one.memory_id,
+            type=LearntKind(one.kind),
+            content=one.content,
+            confidence=one.confidence,
+            verdict=Verdict(one.verdict),
+            validated_by_user=one.verdict == Verdict.CONFIRMED,
+            decided_by=one.decided_by,
+            decided_at=one.decided_at,
+            agent=one.agent,
+            sources=[
+                SemanticSourceItem(session_id=session_id, message_uuid=source.message_uuid, excerpt=source.excerpt)
+                for source, session_id in sources
+                if source.memory_key == one.key
+            ],
+            extracted_at=one.extracted_at,
+        )
+
+
+class SemanticList(ResponseModel):
+    """A project's semantic memories, newest first."""
+
+    memories: list[SemanticItem]
+    sessions_learnt: int = Field(description="Sessions that were learnt from as they are now.")
+    sessions: int
+    cursor: str | None
+
+
+class JudgeMemory(RequestModel):
+    """What a person says of it."""
+
+    verdict: Verdict | None = None
+    content: Annotated[Words, Field(min_length=1, max_length=LONGEST)] | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> JudgeMemory:
+        if self.verdict is None and self.content is None:
+            raise ValueError("give verdict, content, or both")
+        return self
+
+
+class LearningAsked(ResponseModel):
+    """The job that learns."""
+
+    project_id: str
+    job: JobAnswer
+
 
 router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"])
 _SEMANTIC = "semantic"
 SemanticInPath = Annotated[str, Path(alias="semanticId", pattern=ID_PATTERN)]
 
 
-@router.get("/projects/{projectId}/semantic", response_model=SemanticList, summary="List semantic memories")
+@router.get("/projects/{projectId}/semantic", summary="List semantic memories")
 def list_semantic(
     desk: Reads,
     app_id: AppAsked,
@@ -68,7 +146,7 @@ def learn_from_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath
     return desk.write(work)
 
 
-@router.get("/semantic/{semanticId}", response_model=SemanticItem, summary="Show a semantic memory")
+@router.get("/semantic/{semanticId}", summary="Show a semantic memory")
 def show_semantic(desk: Reads, app_id: AppAsked, memory_id: SemanticInPath) -> SemanticItem:
     """Show one semantic memory with where it was found."""
     with desk.read() as session:

@@ -2,35 +2,267 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
+from pydantic import Field, StrictInt, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import AppAsked, CursorInQuery, LimitInQuery, ProjectInPath, Reads, Writes
-from loop.api.schemas.session_search import (
-    AskSessions,
-    AskSuggestions,
-    FoundSession,
-    FoundSessions,
-    LinkItem,
-    LinkList,
-    MakeLink,
-    SuggestedSession,
-    Suggestions,
-)
-from loop.api.schemas.wire import Success
+from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import Done, answer
 from shared.apps.queries import get_app
-from shared.contracts.values import ID_PATTERN
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Moment, Words
+from shared.sessions.compositions.asking import LEAST_BUDGET, MOST_BUDGET, ComponentAsked
+from shared.sessions.compositions.selecting import Candidate, Instead
+from shared.sessions.compressions.asking import CompressionSettings, Mode, aggressiveness_of
 from shared.sessions.queries import get_project
 from shared.sessions.searching import linking
-from shared.sessions.searching.finding import find
+from shared.sessions.searching.finding import Hit, find
 from shared.sessions.searching.linking import Linked
 from shared.sessions.searching.pasts import pasts_of
 from shared.sessions.searching.queries import links_of
-from shared.sessions.searching.suggesting import suggest
+from shared.sessions.searching.suggesting import Situation, Suggestion, suggest
+from shared.sessions.searching.wanted import Kind, Wanted
+from shared.sessions.version_ids import version_id
+
+_Path = Annotated[Words, Field(min_length=1, max_length=500)]
+_Topic = Annotated[Words, Field(min_length=1, max_length=100)]
+_Text = Annotated[Words, Field(min_length=1, max_length=4_000)]
+_FileId = Annotated[str, Field(pattern=FILE_ID_PATTERN)]
+_Weight = Annotated[float, Field(ge=0, le=1)]
+
+
+class DateRange(RequestModel):
+    """When sessions took place, in part at least."""
+
+    start: Moment | None = None
+    end: Moment | None = None
+
+
+class WeightRange(RequestModel):
+    """Weights in force, of which a session has at least one."""
+
+    min: _Weight = 0.0
+    max: _Weight = 1.0
+
+
+class AskSessions(RequestModel):
+    """Searches recorded sessions; every condition that is given must hold, and one must be given."""
+
+    text: _Text | None = Field(None, examples=["retry of the uploader"])
+    files: Annotated[list[_Path], Field(min_length=1, max_length=50)] | None = Field(
+        None, description="Files it touched, whole paths or the ends of such."
+    )
+    topics: Annotated[list[_Topic], Field(min_length=1, max_length=50)] | None = None
+    date_range: DateRange | None = None
+    keepit_weight: WeightRange | None = None
+    kinds: Annotated[list[Kind], Field(min_length=1, max_length=2)] | None = Field(
+        None, description="Originals, versions, or both; with a text."
+    )
+    limit: Annotated[StrictInt, Field(ge=1, le=200)] = 20
+    cursor: Annotated[str, Field(max_length=400)] | None = None
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> AskSessions:
+        conditions = (self.text, self.files, self.topics, self.date_range, self.keepit_weight)
+        if all(one is None for one in conditions):
+            raise ValueError("give at least one of text, files, topics, dateRange, keepitWeight")
+        return self
+
+    def as_wanted(self, offset: int) -> Wanted:
+        """Return it as the domain takes it."""
+        dates, weight = self.date_range or DateRange(), self.keepit_weight
+        return Wanted(
+            text=self.text or "",
+            files=tuple(self.files or ()),
+            topics=tuple(self.topics or ()),
+            since=dates.start,
+            until=dates.end,
+            least_weight=None if weight is None else round(weight.min * 100),
+            most_weight=None if weight is None else round(weight.max * 100),
+            kinds=frozenset(self.kinds or Kind),
+            limit=self.limit,
+            offset=offset,
+        )
+
+
+class SessionSnippet(ResponseModel):
+    """Why it was found."""
+
+    text: str
+    marks: list[tuple[int, int]] = Field(description="Where found words begin and end in the text, characters.")
+    kind: str = Field(description="What it is part of: human, assistant, tool_use, keepit, ...")
+    message_uuid: str | None
+    said_at: datetime | None
+
+
+class FoundSession(ResponseModel):
+    """A session, or a version of one, that was found."""
+
+    session_id: str
+    project_id: str
+    version_id: str | None = Field(description="None: the original.")
+    score: float
+    snippet: SessionSnippet | None
+    matched_files: list[str]
+    matched_topics: list[str]
+    topics: list[str]
+    first_timestamp: datetime | None
+    last_timestamp: datetime | None
+    is_linked: bool = Field(description="Whether it belongs to another project than the one searched.")
+
+    @classmethod
+    def of(cls, hit: Hit) -> FoundSession:
+        """Return a hit as it goes over the wire."""
+        return cls(
+            session_id=hit.facts.session_id,
+            project_id=hit.facts.project_id,
+            version_id=None if hit.number is None else version_id(hit.number),
+            score=round(hit.score, 6),
+            snippet=_snippet(hit),
+            matched_files=list(hit.files),
+            matched_topics=list(hit.topics),
+            topics=hit.facts.topics,
+            first_timestamp=hit.facts.first,
+            last_timestamp=hit.facts.last,
+            is_linked=hit.facts.is_linked,
+        )
+
+
+def _snippet(hit: Hit) -> SessionSnippet | None:
+    if hit.snippet is None or hit.passage is None:
+        return None
+    return SessionSnippet(
+        text=hit.snippet.text,
+        marks=list(hit.snippet.marks),
+        kind=hit.passage.kind,
+        message_uuid=hit.passage.message_uuid,
+        said_at=hit.passage.said_at,
+    )
+
+
+class FoundSessions(ResponseModel):
+    """What was found: with a text the best first, else the latest first."""
+
+    results: list[FoundSession]
+    cursor: str | None
+
+
+class AskSuggestions(RequestModel):
+    """Where somebody works and what on; what is left out does not count."""
+
+    working_dir: _Path | None = None
+    files: Annotated[list[_Path], Field(max_length=200)] = Field(default_factory=list)
+    topics: Annotated[list[_Topic], Field(max_length=50)] = Field(default_factory=list)
+    text: _Text | None = None
+    token_budget: Annotated[StrictInt, Field(ge=LEAST_BUDGET, le=MOST_BUDGET)] = 16_000
+
+    def as_situation(self) -> Situation:
+        """Return it as the domain takes it."""
+        return Situation(
+            self.token_budget, self.working_dir, tuple(self.files), tuple(self.topics), (self.text or "").strip()
+        )
+
+
+class SuggestedSession(ResponseModel):
+    """A session that may help, in the form that fits."""
+
+    session_id: str
+    project_id: str
+    version_id: str | None = Field(description="A version, `original`, or None: one would have to be made.")
+    relevance_score: float
+    parts: dict[str, float] = Field(description="What each part adds to the relevance.")
+    matched_topics: list[str]
+    matched_files: list[str]
+    suggested_tokens: int
+    component: ComponentAsked = Field(description="As POST …/compositions takes it among its components.")
+
+    @classmethod
+    def of(cls, one: Suggestion) -> SuggestedSession:
+        """Return a suggestion as it goes over the wire."""
+        version = _version(one)
+        component = ComponentAsked(
+            session_id=one.past.facts.session_id,
+            version_id=version or "auto",
+            recompress_settings=_settings(one),
+        )
+        return cls(
+            session_id=one.past.facts.session_id,
+            project_id=one.past.facts.project_id,
+            version_id=version,
+            relevance_score=round(one.relevance, 6),
+            parts={name: round(value, 6) for name, value in one.parts.items()},
+            matched_topics=list(one.topics),
+            matched_files=list(one.files),
+            suggested_tokens=one.tokens,
+            component=component,
+        )
+
+
+def _version(one: Suggestion) -> str | None:
+    if isinstance(one.choice, Candidate):
+        return version_id(one.choice.number)
+    return "original" if one.choice is Instead.ORIGINAL else None
+
+
+def _settings(one: Suggestion) -> CompressionSettings | None:
+    if one.ratio is None:
+        return None
+    return CompressionSettings(
+        mode=Mode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=aggressiveness_of(one.ratio)
+    )
+
+
+class Suggestions(ResponseModel):
+    """What may help, the most relevant first; together they never take more than the budget."""
+
+    suggestions: list[SuggestedSession]
+    suggested_tokens: int
+    token_budget: int
+
+
+class MakeLink(RequestModel):
+    """Links a session of another project of the same app."""
+
+    source_project: _FileId
+    source_session: _FileId
+    reason: Annotated[Words, Field(min_length=1, max_length=300, examples=["shared library"])]
+
+
+class LinkItem(ResponseModel):
+    """A session that another project may find, be suggested and compose."""
+
+    link_id: str
+    source_project: str
+    source_session: str
+    target_project: str
+    reason: str
+    linked_by: str
+    linked_at: datetime
+
+    @classmethod
+    def of(cls, one: Linked) -> LinkItem:
+        """Return a link as it goes over the wire."""
+        return cls(
+            link_id=one.link.link_id,
+            source_project=one.source_project,
+            source_session=one.source_session,
+            target_project=one.target_project,
+            reason=one.link.reason,
+            linked_by=one.link.linked_by,
+            linked_at=one.link.linked_at,
+        )
+
+
+class LinkList(ResponseModel):
+    """A project's links, the oldest first."""
+
+    links: list[LinkItem]
+    cursor: str | None
+
 
 router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"])
 _FOUND, _LINKS = "found-sessions", "links"
@@ -68,7 +300,7 @@ def suggest_sessions(desk: Reads, app_id: AppAsked, project_id: ProjectInPath, b
     )
 
 
-@router.get("/projects/{projectId}/links", response_model=LinkList, summary="List a project's links")
+@router.get("/projects/{projectId}/links", summary="List a project's links")
 def list_links(
     desk: Reads, app_id: AppAsked, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> LinkList:

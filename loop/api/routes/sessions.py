@@ -25,8 +25,7 @@ from loop.api.dependencies import (
     SessionInPath,
     Writes,
 )
-from loop.api.routes.projects import shown
-from loop.api.schemas.projects import (
+from loop.api.routes.projects import (
     DeletedSession,
     DeletedSessions,
     DeleteSessions,
@@ -37,6 +36,7 @@ from loop.api.schemas.projects import (
     Synced,
     TouchedFileItem,
     Unregistered,
+    shown,
 )
 from loop.api.writes import Done
 from shared.apps.queries import get_app
@@ -68,7 +68,7 @@ _REGISTERED_FROM: dict[str, Any] = {
 _SYNCED_FROM: dict[str, Any] = {"requestBody": {"required": False, "content": {STREAMED_TYPES[0]: _TRANSCRIPT}}}
 
 
-@router.get("/projects/{projectId}/sessions", response_model=SessionList, summary="List a project's sessions")
+@router.get("/projects/{projectId}/sessions", summary="List a project's sessions")
 def list_project_sessions(
     desk: Reads, app_id: AppAsked, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> SessionList:
@@ -78,7 +78,7 @@ def list_project_sessions(
         return _page(session, app_id, SessionFilter(project_id), limit, cursor)
 
 
-@router.get("/sessions", response_model=SessionList, summary="List sessions")
+@router.get("/sessions", summary="List sessions")
 def list_sessions(
     desk: Reads,
     app_id: AppAsked,
@@ -96,7 +96,7 @@ def list_sessions(
         return _page(session, app_id, SessionFilter(project_id, file, since, until, marked), limit, cursor)
 
 
-@router.get("/sessions/{sessionId}", response_model=SessionDetail, summary="Show a session")
+@router.get("/sessions/{sessionId}", summary="Show a session")
 def show_session(desk: Reads, app_id: AppAsked, session_id: SessionInPath) -> SessionDetail:
     """Show a session, with the files it touched most."""
     with desk.read() as session:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from fastapi import APIRouter, Response
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import AppInPath, ConversationInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
-from loop.api.schemas.jobs import JobAnswer, JobAsked
-from loop.api.schemas.summaries import SummaryItem, SummaryList
+from loop.api.routes.jobs import JobAnswer, JobAsked
+from loop.api.schema import ResponseModel
 from loop.api.writes import Done
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
@@ -18,13 +21,52 @@ from shared.conversations.queries import get_conversation, lock_conversation
 from shared.errors import Conflict
 from shared.outbox.models import Job
 from shared.outbox.queries import get_open
+from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
+
+
+class SummaryItem(ResponseModel):
+    """Bullets over a part of a conversation."""
+
+    summary_id: str
+    content: str = Field(examples=["- We use SQLite\n- Backups are still open"])
+    tokens: int
+    agent: str = Field(description="Who wrote it: `extractive`, or the model.")
+    from_position: int = Field(description="The first message it covers, counted from 0.")
+    to_position: int = Field(description="The last message it covers.")
+    embedded: bool = Field(description="Whether it has its vector yet.")
+    created_at: datetime
+
+    @classmethod
+    def of(cls, summary: Summary) -> SummaryItem:
+        """Return a summary as it goes over the wire."""
+        return cls(
+            summary_id=summary.summary_id,
+            content=summary.content,
+            tokens=summary.tokens,
+            agent=summary.agent,
+            from_position=summary.from_position,
+            to_position=summary.to_position,
+            embedded=summary.vector is not None,
+            created_at=summary.created_at,
+        )
+
+
+class SummaryList(ResponseModel):
+    """A conversation's summaries, newest first."""
+
+    conversation_id: str
+    summaries: list[SummaryItem]
+    summarised: int = Field(description="How many messages from the beginning they cover.")
+    turns_since_summary: int = Field(description="Messages of the assistant since the last one.")
+    cursor: str | None
+
 
 router = APIRouter(prefix="/apps/{appId}/conversations/{conversationId}/summaries", tags=["Summaries"])
 _SUMMARIES = "summaries"
 
 
-@router.get("", response_model=SummaryList, summary="List summaries")
+@router.get("", summary="List summaries")
 def list_summaries(
     desk: Reads,
     app_id: AppInPath,

@@ -3,22 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import Field
 
 from loop.api.dependencies import LoopNow, Reads
-from loop.api.health import look
-from loop.api.schemas.energy import EnergyAnswer
-from loop.api.schemas.health import Live, Ready
+from loop.api.health import Live, Ready, look
+from loop.api.schema import ResponseModel
 from loop.api.writes import answer
 from loop.gauges import StateGauges
+from shared.energy.budget import BudgetStatus, Status
 from shared.telemetry.exposition import gathered, scrape
+
+
+class EnergyAnswer(ResponseModel):
+    """The energy of the installation."""
+
+    level: float = Field(description="0..100, with a floor of -50.")
+    percentage: float
+    status: Status
+    replenish_per_second: float
+    gate_percent: float = Field(description="Memory work starts only above this.")
+    reserved: float = Field(description="Set aside for model calls under way.")
+    deferred_jobs: int
+    memory_share: float | None = Field(description="Share of memory work in 24 hours, 0..1; null when nothing was.")
+    seconds_until_open: float | None = Field(description="Until memory work may start; null: never.")
+
+
+class AppEnergy(ResponseModel):
+    """What an app has spent."""
+
+    app_id: str
+    total: float
+    last24h: float = Field(alias="last24h")
+    last1h: float = Field(alias="last1h")
+    last1min: float = Field(alias="last1min")
+    by_kind: dict[str, float]
+    hourly_budget: float | None
+    hourly_status: BudgetStatus | None
+    daily_budget: float | None
+    daily_status: BudgetStatus | None
+    held_until: datetime | None = Field(description="Until when a budget holds the app's work back; null: it does not.")
+
 
 router = APIRouter()
 
 
-@router.get("/energy", response_model=EnergyAnswer, tags=["Energy"], summary="Show the energy")
+@router.get("/energy", tags=["Energy"], summary="Show the energy")
 def show_energy(desk: Reads) -> EnergyAnswer:
     """Show the energy level and what it holds back."""
     with desk.read() as session:

@@ -2,23 +2,96 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Generic, TypeVar
+
 from fastapi import APIRouter, Response
+from pydantic import Field, StrictInt
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, Desk, Reads, Writes
-from loop.api.schemas.tuning import TuneAll, TuneApp, TuningAnswer
+from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import Done
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.tuning import changing
 from shared.tuning.models import EVERYWHERE
 from shared.tuning.queries import standing
-from shared.tuning.values import Tuning, tuning_of
+from shared.tuning.values import NAMES, Formula, InForce, Source, Tuning, tuning_of
+
+_Value = TypeVar("_Value")
+_Whole = Annotated[StrictInt, Field(ge=-(10**9), le=10**9)]
+_Weight = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+_BACK = "null takes the change back."
+
+
+class Valued(ResponseModel, Generic[_Value]):
+    """A value in force."""
+
+    value: _Value
+    source: Source = Field(description="What it comes from: the settings, a change for all apps, or one for this app.")
+
+
+class TuningAnswer(ResponseModel):
+    """How retrieval and summaries work."""
+
+    hybrid: Valued[bool]
+    chunking: Valued[bool]
+    token_budget: Valued[int]
+    summary_frequency: Valued[int]
+    formula: Valued[Formula]
+    alpha: Valued[float]
+    beta: Valued[float]
+    gamma: Valued[float]
+    metrics_days: Valued[int]
+    clamped: list[str] = Field([], description="What was brought within its bounds by this change.")
+    note: str | None = Field(None, description="What this change changed beside what was given.")
+
+    @classmethod
+    def of(cls, in_force: InForce, clamped: tuple[str, ...] = (), note: str | None = None) -> TuningAnswer:
+        """Return the values in force as they go over the wire."""
+        values = {name: {"value": getattr(in_force.tuning, name), "source": in_force.sources[name]} for name in NAMES}
+        names = [cls.model_fields[name].alias or name for name in clamped]
+        return cls.model_validate({**values, "clamped": names, "note": note})
+
+
+class TuneApp(RequestModel):
+    """What to change for one app. What is left out stays as it is; null takes a change back."""
+
+    hybrid: Flag | None = Field(None, description=f"Search words beside vectors. {_BACK}")
+    chunking: Flag | None = Field(None, description=f"Hand long messages out in passages. {_BACK}")
+    token_budget: _Whole | None = Field(None, description=f"Most tokens of retrieved messages, 100..5000. {_BACK}")
+    summary_frequency: _Whole | None = Field(
+        None, description=f"Messages of the assistant after which a summary is made, 0..100; 0 is never. {_BACK}"
+    )
+    formula: Formula | None = Field(None, description=f"How results are ranked. {_BACK}")
+    alpha: _Weight | None = Field(
+        None,
+        description=(
+            "Weight of the vectors; the three add up to 1. A weight that is given selects the formula weighted, "
+            f"unless a formula is given too. {_BACK}"
+        ),
+    )
+    beta: _Weight | None = Field(None, description=f"Weight of the words. {_BACK}")
+    gamma: _Weight | None = Field(None, description=f"Weight of code identifiers. {_BACK}")
+
+    @property
+    def wanted(self) -> dict[str, object]:
+        """What was given, null too."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class TuneAll(TuneApp):
+    """What to change for all apps. What is left out stays as it is; null takes a change back."""
+
+    metrics_days: _Whole | None = Field(
+        None, description=f"Days that figures of single retrievals are kept, 1..365. {_BACK}"
+    )
+
 
 router = APIRouter(tags=["Retrieval settings"])
 _BY_WEIGHTS = "The formula is weighted now, so that the weights have effect; set formula to signals to go back."
 
 
-@router.get("/api/memory/settings", response_model=TuningAnswer, summary="Show the retrieval settings of all apps")
+@router.get("/api/memory/settings", summary="Show the retrieval settings of all apps")
 def show_tuning(desk: Reads) -> TuningAnswer:
     """Show what is in force for apps that have nothing of their own."""
     with desk.read() as session:
@@ -31,7 +104,7 @@ def tune(desk: Writes, body: TuneAll) -> Response:
     return desk.write(lambda session: _change(desk, session, EVERYWHERE, body))
 
 
-@router.get("/apps/{appId}/retrieval-settings", response_model=TuningAnswer, summary="Show an app's retrieval settings")
+@router.get("/apps/{appId}/retrieval-settings", summary="Show an app's retrieval settings")
 def show_app_tuning(desk: Reads, app_id: AppInPath) -> TuningAnswer:
     """Show what is in force for an app, and where each value comes from."""
     with desk.read() as session:

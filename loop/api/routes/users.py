@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, UserInPath, Writes
-from loop.api.schemas.erasures import Erased
-from loop.api.schemas.wire import Answer
+from loop.api.erasures import Erased
+from loop.api.schema import ResponseModel
 from loop.api.writes import Done
 from shared.apps.queries import get_app
 from shared.erasure.erasing import erase_user
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/apps/{appId}/users", tags=["Users"])
 _USERS = "users"
 
 
-class UserAnswer(Answer):
+class UserAnswer(ResponseModel):
     """A user of an app, and how much there is of them."""
 
     user_id: str | None = Field(description="How the app calls them; null stands for what names nobody.")
@@ -34,14 +34,14 @@ class UserAnswer(Answer):
     last_active_at: datetime | None = Field(description="When something happened last in a conversation of theirs.")
 
 
-class UserList(Answer):
+class UserList(ResponseModel):
     """Users by id; what names nobody comes first."""
 
     users: list[UserAnswer]
     cursor: str | None
 
 
-@router.get("", response_model=UserList, summary="List users")
+@router.get("", summary="List users")
 def list_users(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> UserList:
     """List everybody an app holds something of, with how much."""
     after = cursors.decode_id(_USERS, cursor)

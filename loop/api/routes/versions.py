@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import FileResponse
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
@@ -19,22 +21,12 @@ from loop.api.dependencies import (
     SessionInPath,
     Writes,
 )
-from loop.api.schemas.jobs import JobAnswer
-from loop.api.schemas.versions import (
-    VERSION_ID_PATTERN,
-    MakeVersion,
-    SessionJobAnswer,
-    SessionJobList,
-    VersionAnswer,
-    VersionContent,
-    VersionForeseen,
-    VersionList,
-    VersionMade,
-    VersionRemoved,
-)
+from loop.api.routes.jobs import JobAnswer
+from loop.api.schema import Flag, ResponseModel, Success
 from loop.api.writes import Done, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.causes import BY_HAND
+from shared.contracts.values import Words
 from shared.errors import Conflict
 from shared.llm.calls import EXTRACTIVE
 from shared.outbox.queries import get_job
@@ -42,12 +34,201 @@ from shared.sessions import manifest
 from shared.sessions.compressions import finishing, queries
 from shared.sessions.compressions.asking import CompressionSettings
 from shared.sessions.compressions.making import Made, Making
+from shared.sessions.compressions.queries import SessionJob
 from shared.sessions.compressions.requesting import ask, check_model
 from shared.sessions.compressions.sources import Origin, read_task, version_file
 from shared.sessions.models import Compression
+from shared.sessions.models import Making as MakingState
 from shared.sessions.queries import get_session, lock_project_by_key, lock_session, markers_of, project_by_key
 from shared.sessions.registry.changes import ChangeKind
 from shared.sessions.registry.projects import ProjectSettings
+from shared.sessions.version_ids import version_id
+
+VERSION_ID_PATTERN = r"^v\d{3,9}$"
+
+
+class MakeVersion(CompressionSettings):
+    """Asks for a version; what is left out is as the project says."""
+
+    source_version: Annotated[str, Field(pattern=VERSION_ID_PATTERN)] | None = Field(
+        None, description="The version to make it from; the original unless said."
+    )
+    reason: Words = Field("", max_length=300, description="Kept with the version.")
+    dry_run: Flag = Field(False, description="Only say what would come of it.")
+
+    def as_settings(self) -> CompressionSettings:
+        """Return how it is to be made."""
+        own = self.model_dump(exclude={"source_version", "reason", "dry_run"}, exclude_unset=True)
+        return CompressionSettings.model_validate(own)
+
+
+class KeepitStats(ResponseModel):
+    """What became of marked parts."""
+
+    preserved: int
+    summarized: int
+    weights: dict[str, int] = Field(description="How many there were of each weight.")
+
+
+class Progress(ResponseModel):
+    """How far a job has come, in parts; both are 0 while it is not known how many there are."""
+
+    done: int
+    total: int
+
+
+class VersionAnswer(ResponseModel):
+    """A version of a session."""
+
+    session_id: str
+    version_id: str = Field(examples=["v001"])
+    state: MakingState
+    file: str | None = Field(description="Name of its files, without `.md` and `.jsonl`.")
+    created_at: datetime
+    finished_at: datetime | None
+    settings: dict[str, Any]
+    source_version: str | None = Field(description="The version it was made from; null for the original.")
+    source_bytes: int = Field(description="How much of the original it covers.")
+    input_tokens: int
+    output_tokens: int
+    output_messages: int
+    compression_ratio: float
+    keepit_stats: KeepitStats | None
+    statistics: dict[str, Any]
+    agent: str | None
+    asked_by: str
+    reason: str
+    uses: int
+    last_used: datetime | None
+
+    @classmethod
+    def of(cls, version: Compression, session_id: str) -> VersionAnswer:
+        """Return a version as it goes over the wire."""
+        return cls(
+            session_id=session_id,
+            version_id=version.version_id,
+            state=MakingState(version.state),
+            file=version.file,
+            created_at=version.created_at,
+            finished_at=version.finished_at,
+            settings=version.settings,
+            source_version=None if version.source_number is None else version_id(version.source_number),
+            source_bytes=version.source_bytes,
+            input_tokens=version.input_tokens,
+            output_tokens=version.output_tokens,
+            output_messages=version.output_messages,
+            compression_ratio=round(version.ratio, 2),
+            keepit_stats=KeepitStats.model_validate(version.keepit_stats) if version.keepit_stats else None,
+            statistics=version.statistics,
+            agent=version.agent,
+            asked_by=version.asked_by,
+            reason=version.reason,
+            uses=version.uses,
+            last_used=version.last_used,
+        )
+
+
+class VersionContent(ResponseModel):
+    """A version and what it says."""
+
+    version: VersionAnswer
+    content: str = Field(description="As Markdown.")
+
+
+class VersionList(ResponseModel):
+    """Versions of a session that are whole, newest first."""
+
+    session_id: str
+    versions: list[VersionAnswer]
+    working: VersionAnswer | None = Field(description="The one that is being made.")
+    cursor: str | None
+
+
+class MarkerForeseen(ResponseModel):
+    """What would become of a marked part."""
+
+    marker_id: str
+    weight: float
+    survives: bool
+
+
+class VersionForeseen(ResponseModel):
+    """What would come of a compression, by the built-in agent."""
+
+    input_tokens: int
+    output_tokens: int
+    output_messages: int
+    compression_ratio: float
+    markers: list[MarkerForeseen]
+    note: str | None = Field(description="Why the ratio would not be near the one asked for.")
+
+    @classmethod
+    def of(cls, made: Made) -> VersionForeseen:
+        """Return what was foreseen as it goes over the wire."""
+        return cls(
+            input_tokens=made.plan.input_tokens,
+            output_tokens=made.output_tokens,
+            output_messages=made.messages,
+            compression_ratio=round(made.ratio, 2),
+            markers=[
+                MarkerForeseen(marker_id=fate.marker_id, weight=fate.weight / 100, survives=fate.survived)
+                for fate in made.fates
+            ],
+            note=made.told.note(made.plan, made.ratio),
+        )
+
+
+class VersionMade(ResponseModel):
+    """A version was asked for; its job says when it is there. Of a dry run only ``foreseen`` is given."""
+
+    version_id: str | None = None
+    job: JobAnswer | None = None
+    foreseen: VersionForeseen | None = None
+
+
+class VersionRemoved(Success):
+    """A version was removed; its id is not given again."""
+
+    version_id: str
+
+
+class SessionJobAnswer(JobAnswer):
+    """A job about recorded sessions."""
+
+    session_id: str | None = None
+    version_id: str | None = None
+    composition_id: str | None = None
+    progress: Progress
+
+    @classmethod
+    def about(cls, found: SessionJob, expected_at: datetime | None) -> SessionJobAnswer:
+        """Return a job with what it makes as it goes over the wire."""
+        version, composition = found.compression, found.composition
+        return cls(
+            **JobAnswer.of(found.job, expected_at).model_dump(),
+            session_id=found.session_id,
+            version_id=None if version is None else version.version_id,
+            composition_id=None if composition is None else composition.composition_id,
+            progress=_progress(found),
+        )
+
+
+def _progress(found: SessionJob) -> Progress:
+    if found.learnt is not None:
+        return Progress(done=found.learnt[0], total=found.learnt[1])
+    version = found.compression
+    if version is None:
+        return Progress(done=0, total=0)
+    is_whole = version.state == MakingState.READY
+    return Progress(done=version.parts_total if is_whole else version.parts_done, total=version.parts_total)
+
+
+class SessionJobList(ResponseModel):
+    """Jobs about recorded sessions, newest first."""
+
+    jobs: list[SessionJobAnswer]
+    cursor: str | None
+
 
 router = APIRouter(prefix="/api/memory", tags=["Versions"])
 _VERSIONS, _JOBS = "versions", "session-jobs"
@@ -62,7 +243,7 @@ Format = Annotated[
 ]
 
 
-@router.get("/sessions/{sessionId}/versions", response_model=VersionList, summary="List versions")
+@router.get("/sessions/{sessionId}/versions", summary="List versions")
 def list_versions(
     desk: Reads, app_id: AppAsked, session_id: SessionInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> VersionList:
@@ -161,7 +342,7 @@ def remove_version(desk: Writes, app_id: AppAsked, session_id: SessionInPath, ve
     return desk.write(work)
 
 
-@router.get("/jobs", response_model=SessionJobList, summary="List jobs about sessions")
+@router.get("/jobs", summary="List jobs about sessions")
 def list_session_jobs(
     desk: Reads, app_id: AppAsked, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> SessionJobList:
@@ -176,7 +357,7 @@ def list_session_jobs(
         )
 
 
-@router.get("/jobs/{jobId}", response_model=SessionJobAnswer, summary="Show a job about sessions")
+@router.get("/jobs/{jobId}", summary="Show a job about sessions")
 def show_session_job(desk: Reads, app_id: AppAsked, job_id: JobInPath) -> SessionJobAnswer:
     """Show how far a compression or a composition has come."""
     with desk.read() as session:

@@ -2,25 +2,97 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
-from loop.api.schemas.jobs import JobAnswer
-from loop.api.schemas.webhooks import AddedWebhook, AddWebhook, ChangeWebhook, WebhookAnswer, WebhookList
-from loop.api.schemas.wire import Success
+from loop.api.routes.jobs import JobAnswer
+from loop.api.schema import Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import Done
 from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.contracts.events import DeliveryOutcome, EventKind
 from shared.contracts.jobs import JobKind, Track
 from shared.contracts.values import ID_PATTERN
 from shared.errors import Conflict, Invalid, Transient
 from shared.events import queries, webhooks
 from shared.events.addresses import guard_of, parse
+from shared.events.models import Webhook
 from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
+
+Url = Annotated[str, Field(min_length=8, max_length=2000, examples=["https://example.org/hooks/afterthought"])]
+Kinds = Annotated[list[EventKind], Field(max_length=len(EventKind), description="Kinds of events; empty means all.")]
+Secret = Annotated[
+    str, Field(max_length=100, description="whsec_ and 24 to 64 bytes in base64; when left out, one is made.")
+]
+
+
+class AddWebhook(RequestModel):
+    """Adds a webhook."""
+
+    url: Url
+    kinds: Kinds = Field(default_factory=list)
+    secret: Secret | None = None
+
+
+class ChangeWebhook(RequestModel):
+    """Changes a webhook; what is left out stays."""
+
+    url: Url | None = None
+    kinds: Kinds | None = None
+    enabled: Flag | None = None
+
+
+class WebhookAnswer(ResponseModel):
+    """A webhook, without its secret."""
+
+    webhook_id: str
+    app_id: str
+    url: str
+    kinds: list[str]
+    enabled: bool
+    disabled_at: datetime | None
+    disabled_why: str | None
+    created_at: datetime
+    tried_at: datetime | None = Field(description="When something was last sent there.")
+    outcome: DeliveryOutcome | None = Field(description="How that went.")
+    status: int | None = Field(description="The HTTP status it answered, if it answered.")
+
+    @classmethod
+    def of(cls, webhook: Webhook) -> WebhookAnswer:
+        """Return a webhook as it goes over the wire."""
+        return cls(
+            webhook_id=webhook.webhook_id,
+            app_id=webhook.app_id,
+            url=webhook.url,
+            kinds=webhook.kinds,
+            enabled=webhook.disabled_at is None,
+            disabled_at=webhook.disabled_at,
+            disabled_why=webhook.disabled_why,
+            created_at=webhook.created_at,
+            tried_at=webhook.tried_at,
+            outcome=None if webhook.outcome is None else DeliveryOutcome(webhook.outcome),
+            status=webhook.status,
+        )
+
+
+class AddedWebhook(WebhookAnswer):
+    """A new webhook; its secret is shown this once."""
+
+    secret: str | None = Field(description="Signs what is sent; null when this answer is a repetition.")
+
+
+class WebhookList(ResponseModel):
+    """An app's webhooks, oldest first."""
+
+    webhooks: list[WebhookAnswer]
+    cursor: str | None
+
 
 router = APIRouter(prefix="/apps/{appId}/webhooks", tags=["Webhooks"])
 _WEBHOOKS = "webhooks"
@@ -45,7 +117,7 @@ def add_webhook(desk: Writes, app_id: AppInPath, body: AddWebhook) -> Response:
     return desk.write(work)
 
 
-@router.get("", response_model=WebhookList, summary="List webhooks")
+@router.get("", summary="List webhooks")
 def list_webhooks(
     desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> WebhookList:
@@ -56,7 +128,7 @@ def list_webhooks(
         return WebhookList(webhooks=[WebhookAnswer.of(one) for one in rows], cursor=following)
 
 
-@router.get("/{webhookId}", response_model=WebhookAnswer, summary="Show a webhook")
+@router.get("/{webhookId}", summary="Show a webhook")
 def show_webhook(desk: Reads, app_id: AppInPath, webhook_id: WebhookInPath) -> WebhookAnswer:
     """Show a webhook and how telling it last went."""
     with desk.read() as session:

@@ -2,30 +2,163 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from fastapi import APIRouter, Response
+from pydantic import Field, StrictInt
 from sqlalchemy.orm import Session
 
 from loop.api import erasures
 from loop.api.dependencies import AppInPath, Desk, Reads, UserInQuery, Writes
-from loop.api.schemas.apps import units_or_none
-from loop.api.schemas.archive import ImportedAnswer
-from loop.api.schemas.context import AskContext, ContextAnswer
-from loop.api.schemas.energy import AppEnergy
-from loop.api.schemas.erasures import Erased
+from loop.api.erasures import Erased
+from loop.api.routes.apps import units_or_none
+from loop.api.routes.conversations import SentMessage
+from loop.api.routes.system import AppEnergy
+from loop.api.schema import MOST_TOKENS, RequestModel, ResponseModel, Success, Tokens
 from loop.api.writes import Done, answer
 from shared.apps.models import App, Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.apps.registry import install
 from shared.archive.document import Archive
 from shared.archive.exporting import export_app
-from shared.archive.importing import Bounds, import_archive
-from shared.context.opening import Wanted, open_context
+from shared.archive.importing import Bounds, Imported, import_archive
+from shared.context.budgets import DEFAULT_RESERVE
+from shared.context.composing import Stage
+from shared.context.counting import TokenSource
+from shared.context.opening import Opening, Wanted, open_context
+from shared.context.window import Utterance
 from shared.contracts.jobs import Track
+from shared.contracts.values import Id, Words
+from shared.conversations.chat_message import ChatMessage, role_of, text_of
 from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.erasure.erasing import erase_app
 from shared.errors import NotFound
 from shared.outbox.lanes import held
+
+
+class Arrived(ResponseModel):
+    """How many were added, and how many were there already."""
+
+    imported: int
+    skipped: int
+
+
+class ImportedAnswer(Success):
+    """What an import added."""
+
+    conversations: Arrived
+    messages: int
+    memories: Arrived
+    history: Arrived
+    facts: Arrived
+    fact_history: Arrived
+    summaries: int
+    profiles: Arrived
+
+    @classmethod
+    def of(cls, done: Imported) -> ImportedAnswer:
+        """Return what an import did, as it goes over the wire."""
+        return cls(
+            conversations=Arrived(imported=done.conversations, skipped=done.conversations_skipped),
+            messages=done.messages,
+            memories=Arrived(imported=done.memories, skipped=done.memories_skipped),
+            history=Arrived(imported=done.changes, skipped=done.changes_skipped),
+            facts=Arrived(imported=done.facts, skipped=done.facts_skipped),
+            fact_history=Arrived(imported=done.fact_changes, skipped=done.fact_changes_skipped),
+            summaries=done.summaries,
+            profiles=Arrived(imported=done.profiles, skipped=done.profiles_skipped),
+        )
+
+
+class ContextMessage(ChatMessage):
+    """A message of the conversation so far, as OpenAI's or Anthropic's chat programs have it."""
+
+    tokens: Tokens | None = Field(None, alias="tokens", description="Its length as your model's provider counted it.")
+
+    def as_said(self) -> Utterance:
+        """Return it as the domain takes it."""
+        sent = self.sent
+        return Utterance(role_of(sent), text_of(sent), self.name or None, self.tokens, self.payload)
+
+
+class AskContext(RequestModel):
+    """Asks for the context of a conversation. ``messages`` stand for those stored under ``conversationId``."""
+
+    conversation_id: Id | None = None
+    user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
+        None,
+        description="Who speaks, where no conversation is named: that is its own user's, and no other may be named.",
+    )
+    message: str | None = Field(None, description="What the user says now; comes last.")
+    messages: Annotated[list[ContextMessage], Field(max_length=10_000)] | None = None
+    model: Annotated[str, Field(max_length=200)] | None = Field(
+        None, description="The model whose tokens are meant, as ollama:NAME or NAME; lengths are reckoned as it counts."
+    )
+    context_window: Annotated[StrictInt, Field(ge=1, le=MOST_TOKENS)] | None = Field(
+        None, description="The model's window, tokens; the context is compacted so that it fits."
+    )
+    reserve: Tokens | None = Field(
+        None, description=f"Tokens of the window to leave for the answer; {DEFAULT_RESERVE} when not given."
+    )
+    token_budget: Tokens | None = Field(None, description="Most tokens for what is recalled.")
+
+
+class Included(ResponseModel):
+    """What was recalled, by id."""
+
+    memories: list[int]
+    facts: list[int]
+    summary: str | None = Field(description="The newest summary that is in it; null where all it covers is shown.")
+    profile: bool = Field(description="Whether the user's profile is in it; never without their consent.")
+    retrieved: list[str] = Field(description="Ids of earlier messages, the most to the point first.")
+
+
+class ContextAnswer(ResponseModel):
+    """The messages to send, the recalled text first as a system message, and what they amount to."""
+
+    messages: list[SentMessage]
+    system_prompt: str = Field(description="The recalled text alone; already the first of messages, unless empty.")
+    memory_tokens: int
+    total_tokens: int
+    percent_used: float | None = Field(description="Of contextWindow, per cent; null when none was given.")
+    stage: Stage = Field(description="How far it was compacted.")
+    included: Included
+    missing: list[str] = Field(description="Parts that could not be had at the moment.")
+    degraded: list[str] = Field(
+        description="What the search for earlier messages had to do without: words, vectors, embedding."
+    )
+    trimmed: int = Field(description="Messages left out to fit the window.")
+    cut: bool = Field(description="Whether a message was shortened, because it alone exceeds the window.")
+    token_source: TokenSource = Field(
+        description="The least certain figure used: the provider's, one calibrated for the model, or an estimate."
+    )
+
+    @classmethod
+    def of(cls, opening: Opening) -> ContextAnswer:
+        """Return a context as it goes over the wire."""
+        included = Included(
+            memories=list(opening.memory_ids),
+            facts=list(opening.fact_ids),
+            summary=opening.summary_id,
+            profile=opening.profile,
+            retrieved=list(opening.retrieved_ids),
+        )
+        return cls(
+            messages=[said.sent for said in opening.messages],
+            system_prompt=opening.system_prompt,
+            memory_tokens=opening.memory_tokens,
+            total_tokens=opening.total_tokens,
+            percent_used=opening.percent_used,
+            stage=opening.stage,
+            included=included,
+            missing=list(opening.missing),
+            degraded=list(opening.degraded),
+            trimmed=opening.trimmed,
+            cut=opening.cut,
+            token_source=opening.token_source,
+        )
+
 
 router = APIRouter(prefix="/apps/{appId}")
 
@@ -58,7 +191,7 @@ def _wanted(desk: Desk, body: AskContext) -> Wanted:
     )
 
 
-@router.get("/energy", response_model=AppEnergy, tags=["Energy"], summary="Show what an app has spent")
+@router.get("/energy", tags=["Energy"], summary="Show what an app has spent")
 def show_app_energy(desk: Reads, app_id: AppInPath) -> AppEnergy:
     """Show what an app has spent in all and lately, and its budgets."""
     with desk.read() as session:

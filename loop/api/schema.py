@@ -10,15 +10,17 @@ from pydantic.alias_generators import to_camel
 APP_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,99}$"
 _MAX_UNITS = 1e12
 MOST_TOKENS = 10_000_000
+ONE, MANY = "one message", "several messages"
+"""Tags of the two shapes in which messages are sent; an error does not name them as a place."""
 
 
-class Answer(BaseModel):
+class ResponseModel(BaseModel):
     """What the server says."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
 
-class Body(BaseModel):
+class RequestModel(BaseModel):
     """What a client sends; a field we do not know is refused, so that a misspelt one is seen."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
@@ -31,7 +33,7 @@ Tokens = Annotated[StrictInt, Field(ge=0, le=MOST_TOKENS)]
 Flag = Annotated[bool, Field(strict=True)]
 
 
-class Success(Answer):
+class Success(ResponseModel):
     """It was done."""
 
     success: bool = True

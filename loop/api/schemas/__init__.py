@@ -1,1 +1,0 @@
-"""What goes over the wire, one noun a file; camelCase there, snake_case here."""
