@@ -13,7 +13,7 @@ from shared.context.composing import Stage
 from shared.context.counting import TokenSource
 from shared.context.opening import Opening
 from shared.context.window import Utterance
-from shared.contracts.values import Id, Words
+from shared.contracts.values import Id, UserId
 from shared.conversations.chat_message import ChatMessage, role_of, text_of
 
 
@@ -32,7 +32,7 @@ class AskContext(Body):
     """Asks for the context of a conversation. ``messages`` stand for those stored under ``conversationId``."""
 
     conversation_id: Id | None = None
-    user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
+    user_id: UserId | None = Field(
         None,
         description="Who speaks, where no conversation is named: that is its own user's, and no other may be named.",
     )

@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, StrictInt, Tag, WithJsonSchema
 from loop.api.schemas.apps import units_or_none
 from loop.api.schemas.jobs import JobAnswer
 from loop.api.schemas.wire import Answer, Body, Tokens, Units
-from shared.contracts.values import Id, JsonObject, Moment
+from shared.contracts.values import Id, JsonObject, Moment, UserId
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, text_of
 from shared.conversations.lifecycle import SNOOZE_MINUTES, NewMessage, Role
 from shared.conversations.models import Conversation, Message
@@ -30,7 +30,7 @@ class StartConversation(Body):
     """Opens a conversation."""
 
     conversation_id: Id | None = None
-    user_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    user_id: UserId | None = None
     energy_budget: Units | None = None
     metadata: JsonObject = Field(default_factory=dict)
 

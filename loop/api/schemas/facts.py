@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from loop.api.schemas.erasures import Receipt
 from loop.api.schemas.wire import Answer, Body, Flag, Success
-from shared.contracts.values import LARGEST_INTEGER, Words
+from shared.contracts.values import LARGEST_INTEGER, UserId
 from shared.facts.categories import Category
 from shared.facts.editing import MAX_CHARS
 from shared.facts.eviction import PRUNE_TO, DryRun
@@ -27,7 +27,7 @@ class WriteFact(Body):
     fact: Statement
     category: Category | None = Field(None, description="Left out: found by its words.")
     pinned: Flag = False
-    user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = None
+    user_id: UserId | None = None
 
 
 class EditFact(Body):

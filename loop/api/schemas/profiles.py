@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from loop.api.schemas.erasures import Receipt
 from loop.api.schemas.wire import Answer, AppId, Body, Flag
+from shared.contracts.values import UserId
 from shared.profiles.content import Content, Context, Preferences, content_of
 from shared.profiles.models import AuditEntry, AuditKind, Consent, Profile
 
-UserId = Annotated[str, Field(max_length=200, description="A user of the app; empty for an app that names none.")]
+ProfileOwner = Annotated[
+    UserId | Literal[""], Field(description="A user of the app; empty for an app that names none.")
+]
 
 
 class ProfileItem(Content):
@@ -62,7 +65,7 @@ class ChangeConsent(Body):
     """Whether a user agrees to having a profile."""
 
     app_id: AppId
-    user_id: UserId = ""
+    user_id: ProfileOwner = ""
     consent: Flag
 
 
