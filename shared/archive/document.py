@@ -5,13 +5,13 @@ Writing one is in ``exporting``, putting one into an app in ``importing``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags
+from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags, UserId
 from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import Role
 from shared.facts.categories import Category
@@ -20,6 +20,7 @@ from shared.memories.models import ChangeKind
 from shared.profiles.content import Content
 
 _Archived = TypeVar("_Archived", bound=BaseModel)
+_Owned = TypeVar("_Owned", "ArchivedMemory", "ArchivedFact", "ArchivedOrigin")
 
 _OwnId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]
 _Label = Annotated[str, Field(min_length=1, max_length=200)]
@@ -71,7 +72,7 @@ class ArchivedConversation(_Part):
     """A conversation with its messages."""
 
     conversation_id: Id
-    user_id: _Label | None = None
+    user_id: UserId | None = None
     energy_budget_micro: _Micro | None = None
     metadata: JsonObject = {}
     created_at: Moment
@@ -111,7 +112,7 @@ class ArchivedMemory(_Part):
     """A memory that stands."""
 
     memory_id: _OwnId
-    user_id: _Label | None = None
+    user_id: UserId | None = None
     content: Annotated[str, Field(min_length=1)]
     importance: Importance = 5
     tags: Tags = []
@@ -127,7 +128,7 @@ class ArchivedOrigin(_Part):
     """The making of a memory, whether it still stands or not."""
 
     memory_id: _OwnId
-    user_id: _Label | None = None
+    user_id: UserId | None = None
     conversation_id: Id | None = None
     agent: _Label
     created_at: Moment
@@ -167,7 +168,7 @@ class ArchivedFact(_Part):
     """A fact that stands, or one beneath the fact that replaced it."""
 
     fact_id: _OwnId
-    user_id: _Label | None = None
+    user_id: UserId | None = None
     statement: _Statement
     category: Category
     confidence: Annotated[float, Field(ge=0, le=1)]
@@ -234,6 +235,30 @@ class Archive(_Part):
         _once(self, "factId", [one.fact_id for one in self.facts])
         _once(self, "updatesFactId", [one.updates_fact_id for one in self.facts if one.updates_fact_id is not None])
         return _once(self, "memoryId", [one.memory_id for one in self.memories])
+
+    @model_validator(mode="after")
+    def _keeps_users_apart(self) -> Self:
+        users: dict[str | None, str | None] = {one.conversation_id: one.user_id for one in self.conversations}
+        self.memories[:] = [_of_its_user(one, _conversations(one), users) for one in self.memories]
+        self.facts[:] = [_of_its_user(one, _conversations(one), users) for one in self.facts]
+        self.origins[:] = [_of_its_user(one, [one.conversation_id], users) for one in self.origins]
+        return self
+
+
+def _conversations(part: ArchivedMemory | ArchivedFact) -> list[str | None]:
+    return [source.conversation_id for source in part.sources]
+
+
+def _of_its_user(
+    part: _Owned, conversation_ids: Sequence[str | None], users: Mapping[str | None, str | None]
+) -> _Owned:
+    """Return a part that names its user; where it names none, as before there were users, its conversations do."""
+    said_by = {users[one] for one in conversation_ids if one in users}
+    if "user_id" not in part.model_fields_set and len(said_by) == 1:
+        return part.model_copy(update={"user_id": said_by.pop()})
+    if part.user_id is not None and said_by - {part.user_id}:
+        raise ValueError(f"gives user {part.user_id} what was said in a conversation of another user")
+    return part
 
 
 def _once(part: _Archived, what: str, ids: Sequence[object]) -> _Archived:

@@ -130,6 +130,12 @@ class _Arrival:
     def _take_conversation(self, archived: ArchivedConversation) -> None:
         present = find_conversation(self.session, self.app.app_id, archived.conversation_id)
         if present is not None:
+            if (present.user_id or NOBODY) != (archived.user_id or NOBODY):
+                raise Conflict(
+                    f"App {self.app.app_id} has a conversation {archived.conversation_id} of another user than the "
+                    "archive; import into another app.",
+                    code="another_users",
+                )
             self.keys[archived.conversation_id] = present.key
             self.done.conversations_skipped += 1
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -65,6 +66,15 @@ def _storable(value: str) -> str:
     return value
 
 
+def _nameable(value: str) -> str:
+    if any(unicodedata.category(letter) == "Cc" for letter in value):
+        raise ValueError("holds a control character, for example a line break")
+    # Clients fold such parts of an address: to erase the user ".." would erase the app.
+    if {".", ".."} & set(value.split("/")):
+        raise ValueError('may not be "." or "..", nor have one of these between slashes: addresses cannot name it')
+    return value
+
+
 JsonObject = Annotated[dict[str, Any], AfterValidator(bounded)]
 """A free-form object of the app's own, bounded in depth and size."""
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_range)]
@@ -75,5 +85,5 @@ Id = Annotated[str, Field(pattern=ID_PATTERN)]
 """An id an app chose."""
 Importance = Annotated[int, Field(strict=True, ge=0, le=10)]
 Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)]
-UserId = Annotated[Words, Field(min_length=1, max_length=200, examples=["ada"])]
-"""How an app calls one of its users."""
+UserId = Annotated[Words, AfterValidator(_nameable), Field(min_length=1, max_length=200, examples=["ada"])]
+"""How an app calls one of its users, as addresses can name it."""

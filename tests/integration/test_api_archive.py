@@ -144,3 +144,39 @@ def test_an_archive_may_be_larger_than_other_bodies(sqlite_api: Api) -> None:
     archive["app"]["config"] = {str(i): "x" * 90_000 for i in range(100)}
     assert sqlite_api.ask("POST", "/apps/copy/import", json=archive)["success"]
     sqlite_api.refused(413, "PATCH", path, json={"config": archive["app"]["config"]})
+
+
+def _of_ann(api: Api) -> Any:
+    """Return the export of an app in which a user said something that is remembered."""
+    path = api.install()
+    api.ask("POST", f"{path}/conversations", json={"conversationId": "c1", "userId": "ann"})
+    api.ask("POST", f"{path}/conversations/c1/messages", json={"role": "user", "content": "I like tea."})
+    api.remember_conversation("chat", "c1", "Likes tea.")
+    return api.ask("GET", f"{path}/export")
+
+
+def test_memories_of_an_archive_without_users_are_their_conversations(api: Api) -> None:
+    taken = _of_ann(api)
+    for part in (*taken["memories"], *taken["origins"]):
+        del part["userId"]
+    api.ask("POST", "/apps/copy/import", json=taken)
+    [memory] = api.ask("GET", "/apps/copy/memories")["memories"]
+    assert memory["userId"] == "ann"
+    recalled = api.ask("POST", "/apps/copy/context", json={"message": "What do I drink?"})
+    assert "tea" not in str(recalled["messages"][:-1])
+
+
+def test_an_archive_that_gives_one_user_the_words_of_another_is_refused(api: Api) -> None:
+    taken = _of_ann(api)
+    for part in (*taken["memories"], *taken["origins"]):
+        part["userId"] = "bob"
+    error = api.refused(422, "POST", "/apps/copy/import", json=taken)
+    assert "bob" in error["message"] and "another user" in error["message"]
+
+
+def test_an_archive_is_not_tied_to_another_users_conversation_of_the_same_id(api: Api) -> None:
+    taken = _of_ann(api)
+    api.install("copy")
+    api.ask("POST", "/apps/copy/conversations", json={"conversationId": "c1", "userId": "bob"})
+    error = api.refused(409, "POST", "/apps/copy/import", json=taken)
+    assert (error["code"], api.ask("GET", "/apps/copy/memories")["memories"]) == ("another_users", [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 from tests.support.api import Api
@@ -46,6 +48,27 @@ def test_a_listing_of_all_memories_goes_on_where_a_page_ended(api: Api) -> None:
     assert seen == [f"{user} {i}" for user in ("carl", "bob", "ann") for i in (3, 2, 1, 0)]
     for bad in ("nonsense", "bWVtb3JpZXN8MjAyNiAx"):
         assert "cursor" in api.refused(422, "GET", f"{path}/memories?cursor={bad}")["message"]
+
+
+@pytest.mark.parametrize("user", [".", "..", "a/../b", "./a", "a\nb", "\n", "a\x7f"])
+@pytest.mark.parametrize("where", ["conversations", "memories", "facts", "context"])
+def test_a_user_whom_no_address_can_name_is_refused(sqlite_api: Api, user: str, where: str) -> None:
+    path = sqlite_api.install()
+    bodies = {"memories": {"content": "Likes tea."}, "facts": {"fact": "Likes tea."}, "context": {"message": "Hi."}}
+    error = sqlite_api.refused(422, "POST", f"{path}/{where}", json=bodies.get(where, {}) | {"userId": user})
+    assert error["message"].startswith("userId: ")
+
+
+@pytest.mark.parametrize("user", ["a/b", "...", ".a", "a..b", "ann smith", "дядя", "?x=1", "#"])
+def test_a_user_of_any_other_name_is_erased_by_the_address_that_is_printed(sqlite_api: Api, user: str) -> None:
+    path = sqlite_api.install()
+    sqlite_api.remember(path, "Likes tea.", userId=user)
+    sqlite_api.remember(path, "Likes jazz.", userId="ann")
+    purged = sqlite_api.ask("DELETE", f"{path}/memories", params={"userId": user})
+    assert purged["deletedCount"] == 1
+    sqlite_api.remember(path, "Likes tea.", userId=user)
+    sqlite_api.ask("DELETE", f"{path}/users/{quote(user, safe='')}/data")
+    assert [one["userId"] for one in sqlite_api.ask("GET", f"{path}/memories")["memories"]] == ["ann"]
 
 
 def test_each_user_has_ten_places(api: Api) -> None:

@@ -28,7 +28,7 @@ from shared.memories import compaction, queries
 from shared.memories.compaction import NEW, Candidate, Outcome, Room
 from shared.memories.writing import NewMemory, Placed, place
 from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim
+from shared.outbox.ownership import Claim, confirm
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
@@ -147,6 +147,8 @@ class CreateMemory:
         with self._database.write() as session:
             now = self._clock.now()
             unpurged(lock_app(session, claim.app_id), claim)
+            # Before the rest: an erased conversation would be missed by the memory's foreign key first.
+            confirm(session, claim)
             if not has_to and self._has_changed(session, seen):
                 raise SnapshotChanged
             cause = Cause(self._agent.name, "its conversation ended", now, claim.job_id)

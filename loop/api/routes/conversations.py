@@ -19,7 +19,7 @@ from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Unit
 from loop.api.writes import Done
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.contracts.values import Id, JsonObject, Moment
+from shared.contracts.values import Id, JsonObject, Moment, UserId
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
 from shared.conversations.extraction import pace_of
@@ -46,7 +46,7 @@ class StartConversation(RequestModel):
     """Opens a conversation."""
 
     conversation_id: Id | None = None
-    user_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    user_id: UserId | None = None
     energy_budget: Units | None = None
     metadata: JsonObject = Field(default_factory=dict)
 

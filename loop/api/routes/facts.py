@@ -17,7 +17,7 @@ from loop.api.erasures import Receipt
 from loop.api.schema import Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import Done, Work, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.contracts.values import LARGEST_INTEGER, Words
+from shared.contracts.values import LARGEST_INTEGER, UserId
 from shared.erasure.erasing import clear_facts
 from shared.errors import Invalid
 from shared.facts import clearing, deleting, editing, queries
@@ -40,7 +40,7 @@ class WriteFact(RequestModel):
     fact: Statement
     category: Category | None = Field(None, description="Left out: found by its words.")
     pinned: Flag = False
-    user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = None
+    user_id: UserId | None = None
 
 
 class EditFact(RequestModel):

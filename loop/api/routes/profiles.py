@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import orjson
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -17,6 +17,7 @@ from loop.api.schema import APP_ID_PATTERN, AppId, Flag, RequestModel, ResponseM
 from loop.api.writes import Done
 from shared.apps.models import Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.contracts.values import UserId
 from shared.erasure.erasing import erase_profile, withdraw_consent
 from shared.errors import Denied
 from shared.profiles import consent
@@ -25,7 +26,9 @@ from shared.profiles.gate import agrees, profile_of
 from shared.profiles.models import AuditEntry, AuditKind, Consent, Profile
 from shared.profiles.queries import audit_of, consent_of
 
-UserId = Annotated[str, Field(max_length=200, description="A user of the app; empty for an app that names none.")]
+ProfileOwner = Annotated[
+    UserId | Literal[""], Field(description="A user of the app; empty for an app that names none.")
+]
 
 
 class ProfileItem(Content):
@@ -75,7 +78,7 @@ class ChangeConsent(RequestModel):
     """Whether a user agrees to having a profile."""
 
     app_id: AppId
-    user_id: UserId = ""
+    user_id: ProfileOwner = ""
     consent: Flag
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, StrictInt
 from loop.api.dependencies import AppInPath, Reads
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import answer
-from shared.contracts.values import Id, Moment, Words
+from shared.contracts.values import Id, Moment, UserId, Words
 from shared.conversations.lifecycle import Role
 from shared.retrieval.filters import Filters, HitKind
 from shared.retrieval.finding import Findings, Wanted
@@ -66,7 +66,7 @@ class AskSearch(RequestModel):
         description="Looked in first, and its user's others, or those that name nobody if it does, only where it has "
         "fewer than three results.",
     )
-    user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
+    user_id: UserId | None = Field(
         None,
         description="Only this user's conversations, and those that name nobody where the app shares these; without "
         "it and without a conversation, all of the app's.",

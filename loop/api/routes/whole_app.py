@@ -28,7 +28,7 @@ from shared.context.counting import TokenSource
 from shared.context.opening import Opening, Wanted, open_context
 from shared.context.window import Utterance
 from shared.contracts.jobs import Track
-from shared.contracts.values import Id, Words
+from shared.contracts.values import Id, UserId
 from shared.conversations.chat_message import ChatMessage, role_of, text_of
 from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
@@ -86,7 +86,7 @@ class AskContext(RequestModel):
     """Asks for the context of a conversation. ``messages`` stand for those stored under ``conversationId``."""
 
     conversation_id: Id | None = None
-    user_id: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
+    user_id: UserId | None = Field(
         None,
         description="Who speaks, where no conversation is named: that is its own user's, and no other may be named.",
     )
