@@ -20,6 +20,7 @@ from loop.api.routes import (
     compositions,
     conversations,
     events,
+    fact_eviction,
     facts,
     jobs,
     keepits,
@@ -53,6 +54,8 @@ _ROUTERS = (
     answers.router,
     memories.router,
     compactions.router,
+    # Before the facts, whose last part of an address is taken for an id.
+    fact_eviction.router,
     facts.router,
     whole_app.router,
     users.router,

@@ -45,20 +45,6 @@ class Receipt(ResponseModel):
         examples=[{"memories": 0, "memoryHistory": 0, "databaseLog": 0, "queuedText": 0}],
     )
 
-    @classmethod
-    def of(cls, erasure: Erasure) -> Receipt:
-        """Return a receipt as it goes over the wire."""
-        return cls(
-            receipt_id=erasure.erasure_id,
-            app_id=erasure.app_id,
-            scope=erasure.scope,
-            user_id=erasure.user_id,
-            actor=erasure.actor,
-            at=erasure.at,
-            erased=erasure.erased,
-            left=erasure.left,
-        )
-
 
 class Erased(Success):
     """What a purge or an erasure did."""
@@ -183,7 +169,7 @@ def note_on(erasure: Erasure) -> str | None:
 def _answer(erasure: Erasure) -> Erased:
     counted = ("memories",) if erasure.scope == "memories" else _COUNTED
     deleted = sum(erasure.erased.get(store, 0) for store in counted)
-    return Erased(deleted_count=deleted, receipt=Receipt.of(erasure), note=note_on(erasure))
+    return Erased(deleted_count=deleted, receipt=Receipt.model_validate(erasure), note=note_on(erasure))
 
 
 def _clear_files(loop: Loop, app_id: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
 
 APP_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,99}$"
@@ -17,7 +17,7 @@ ONE, MANY = "one message", "several messages"
 class ResponseModel(BaseModel):
     """What the server says."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, frozen=True)
 
 
 class RequestModel(BaseModel):
@@ -31,6 +31,8 @@ Units = Annotated[float, Field(strict=True, ge=0, le=_MAX_UNITS, allow_inf_nan=F
 AppId = Annotated[str, Field(pattern=APP_ID_PATTERN, examples=["chat"])]
 Tokens = Annotated[StrictInt, Field(ge=0, le=MOST_TOKENS)]
 Flag = Annotated[bool, Field(strict=True)]
+NamedUser = Annotated[str | None, BeforeValidator(lambda user_id: user_id or None)]
+"""Whose something is, out of a row in which nobody is an empty id."""
 
 
 class Success(ResponseModel):

@@ -90,6 +90,11 @@ class Erasure(Base):
     left: Mapped[dict[str, Any]] = mapped_column(JSON)
     at: Mapped[datetime] = mapped_column(UtcDateTime)
 
+    @property
+    def receipt_id(self) -> str:
+        """Its id as it goes over the wire."""
+        return self.erasure_id
+
 
 NO_DIGEST = ""
 """Stands in a key whose answer was erased."""

@@ -18,7 +18,7 @@ from loop.api.writes import Done
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app
 from shared.contracts.values import ID_PATTERN
-from shared.conversations import answers, models, queries
+from shared.conversations import answers, queries
 from shared.conversations.extraction import pace_of
 from shared.conversations.focus import refresh
 from shared.conversations.models import Answer, AnswerState, Conversation
@@ -54,24 +54,6 @@ class AnswerAnswer(ResponseModel):
     decided_at: datetime | None
     decided_by: str | None
 
-    @classmethod
-    def of(cls, answer: models.Answer) -> AnswerAnswer:
-        """Return an answer as it goes over the wire."""
-        return cls(
-            answer_id=answer.answer_id,
-            app_id=answer.app_id,
-            conversation_id=answer.conversation_id,
-            state=AnswerState(answer.state),
-            content=answer.content,
-            answers_position=answer.answers_position,
-            model=answer.model,
-            message_id=answer.message_id,
-            reason=answer.reason,
-            created_at=answer.created_at,
-            decided_at=answer.decided_at,
-            decided_by=answer.decided_by,
-        )
-
 
 class AnswerList(ResponseModel):
     """Answers, newest first."""
@@ -99,7 +81,7 @@ def list_answers(
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_answers(session, app_id, state, limit + 1, before), limit)
         return AnswerList(
-            answers=[AnswerAnswer.of(one) for one in rows],
+            answers=[AnswerAnswer.model_validate(one) for one in rows],
             cursor=cursors.encode(_ANSWERS, rows[-1].key) if more else None,
         )
 
@@ -133,7 +115,7 @@ def approve_answer(
                 desk.loop.metrics.answers.labels(AnswerState.SENT).inc()
                 desk.loop.metrics.answer_delay.observe(max(0.0, waited.total_seconds()))
 
-        return Done(AnswerAnswer.of(answer), about=app_id, then=count)
+        return Done(AnswerAnswer.model_validate(answer), about=app_id, then=count)
 
     return desk.write(work)
 
@@ -156,7 +138,7 @@ def reject_answer(
             if was_pending:
                 desk.loop.metrics.answers.labels(AnswerState.REJECTED).inc()
 
-        return Done(AnswerAnswer.of(answer), about=app_id, then=count)
+        return Done(AnswerAnswer.model_validate(answer), about=app_id, then=count)
 
     return desk.write(work)
 

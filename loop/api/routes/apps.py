@@ -280,7 +280,7 @@ def _without_memories(erasure: Erasure) -> Uninstalled:
         app_id=erasure.app_id,
         memories_kept=0,
         deleted_count=erasure.erased["memories"],
-        receipt=Receipt.of(erasure),
+        receipt=Receipt.model_validate(erasure),
         note=erasures.note_on(erasure),
     )
 
@@ -328,4 +328,4 @@ def list_receipts(
     with desk.read() as session:
         queries.get_app(session, app_id)
         rows, following = cursors.slice_of(_RECEIPTS, queries.list_erasures(session, app_id), limit, cursor)
-        return ReceiptList(erasures=[Receipt.of(erasure) for erasure in rows], cursor=following)
+        return ReceiptList(erasures=[Receipt.model_validate(erasure) for erasure in rows], cursor=following)

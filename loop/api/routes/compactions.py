@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from loop.api.dependencies import AppInPath, Reads, UserInQuery
-from loop.api.routes.memories import CompactionDays
+from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
+from shared.memories.compaction import Outcome
 from shared.memories.queries import compactions_since
 
 router = APIRouter(prefix="/apps/{appId}/compactions", tags=["Memories"])
+
+
+class CompactionDay(ResponseModel):
+    """How room was made on a day, by outcome."""
+
+    day: date = Field(description="UTC.")
+    compactions: int
+    outcomes: dict[Outcome, int]
+
+
+class CompactionDays(ResponseModel):
+    """How room was made, day by day, the oldest first; days on which none was made too."""
+
+    app_id: str
+    user_id: str | None = Field(description="Null: of all of the app's memories.")
+    compactions: int
+    days: list[CompactionDay]
 
 
 @router.get("", summary="Count compactions by day")
@@ -28,4 +47,13 @@ def list_compactions(
     with desk.read() as session:
         get_app(session, app_id)
         counted = compactions_since(session, app_id, datetime.combine(shown[0], time(), UTC), user_id)
-    return CompactionDays.of(app_id, user_id, shown, counted)
+    of_days = [{outcome: counted.get((day, outcome), 0) for outcome in Outcome} for day in shown]
+    return CompactionDays(
+        app_id=app_id,
+        user_id=user_id,
+        compactions=sum(counted.values()),
+        days=[
+            CompactionDay(day=day, compactions=sum(outcomes.values()), outcomes=outcomes)
+            for day, outcomes in zip(shown, of_days, strict=True)
+        ],
+    )

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Path, Query, Response
-from pydantic import Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, UserInQuery, Writes
 from loop.api.erasures import Receipt
-from loop.api.schema import Flag, RequestModel, ResponseModel, Success
+from loop.api.schema import Flag, NamedUser, RequestModel, ResponseModel, Success
 from loop.api.writes import Done, Work, answer
+from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import LARGEST_INTEGER, UserId
 from shared.erasure.erasing import clear_facts
@@ -23,8 +24,7 @@ from shared.errors import Invalid
 from shared.facts import clearing, deleting, editing, queries
 from shared.facts.categories import Category
 from shared.facts.editing import MAX_CHARS, Edit, Outcome, Written
-from shared.facts.eviction import PRUNE_TO, DryRun, dry_run
-from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState
+from shared.facts.models import SLOTS, Fact, FactChangeKind, FactSource, FactState
 from shared.facts.queries import FactFilter
 from shared.subjects import NOBODY
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
@@ -81,26 +81,12 @@ class FactSourceAnswer(ResponseModel):
 
     conversation_id: str | None = Field(description="Null: by a person's hand.")
     message_ids: list[str]
-    fact: str = Field(description="As it was understood there.")
+    fact: str = Field(validation_alias=AliasChoices("fact", "statement"), description="As it was understood there.")
     agent: str
     mentions: int
     said_at: datetime = Field(description="When it was last said there.")
     first_seen: datetime
     last_seen: datetime
-
-    @classmethod
-    def of(cls, source: FactSource) -> FactSourceAnswer:
-        """Return a source as it goes over the wire."""
-        return cls(
-            conversation_id=source.conversation_id,
-            message_ids=source.message_ids,
-            fact=source.statement,
-            agent=source.agent,
-            mentions=source.mentions,
-            said_at=source.said_at,
-            first_seen=source.first_seen,
-            last_seen=source.last_seen,
-        )
 
 
 class FactAnswer(ResponseModel):
@@ -150,7 +136,7 @@ class FactAnswer(ResponseModel):
             version=fact.version,
             updated_at=fact.updated_at,
             undo_until=fact.undo_until,
-            sources=[FactSourceAnswer.of(one) for one in sources],
+            sources=[FactSourceAnswer.model_validate(one) for one in sources],
         )
 
 
@@ -211,65 +197,12 @@ class ChangedFacts(Success):
 
     results: list[FactOutcome]
 
-
-class ScoredFact(ResponseModel):
-    """A fact with its score; of each user the highest goes first."""
-
-    id: int
-    user_id: str | None
-    fact: str
-    category: Category
-    confidence: float
-    last_seen: datetime
-    score: float
-    goes: bool
-    expires_at: datetime
-
-
-class EvictionAnswer(ResponseModel):
-    """What would go of each user's facts. Pinned facts never do, and are not named."""
-
-    standing: int
-    remain: int = Field(PRUNE_TO, description="Facts of a user that remain after an eviction.")
-    limit: int = Field(SLOTS, description="Facts of a user at the very most.")
-    more: int = Field(description="As if each user had so many new ones.")
-    facts: list[ScoredFact]
-    expiring: list[int] = Field(description="The same facts, the one that expires next first.")
-
-    @classmethod
-    def of(cls, runs: Sequence[DryRun], facts: Mapping[int, Fact], more: int) -> EvictionAnswer:
-        """Return the dry runs of users as they go over the wire."""
-        expiring = sorted((one for run in runs for one in run.expiring), key=lambda one: (one.at, one.fact.fact_id))
-        at = {one.fact.fact_id: one.at for one in expiring}
-        going = {fact_id for run in runs for fact_id in run.going}
-        scores = sorted((one for run in runs for one in run.scores), key=lambda one: -one.score)
-        return cls(
-            standing=len(facts),
-            more=more,
-            facts=[
-                ScoredFact(
-                    id=one.fact.fact_id,
-                    user_id=facts[one.fact.fact_id].user_id or None,
-                    fact=facts[one.fact.fact_id].statement,
-                    category=one.fact.category,
-                    confidence=one.fact.confidence,
-                    last_seen=one.fact.last_seen,
-                    score=one.score,
-                    goes=one.fact.fact_id in going,
-                    expires_at=at[one.fact.fact_id],
-                )
-                for one in scores
-            ],
-            expiring=[one.fact.fact_id for one in expiring],
-        )
-
-
 class FactChangeAnswer(ResponseModel):
     """One thing that happened to a fact."""
 
     change_id: int
     fact_id: int
-    user_id: str | None = Field(description="Whose fact it is, or was.")
+    user_id: NamedUser = Field(description="Whose fact it is, or was.")
     kind: FactChangeKind
     actor: str
     reason: str
@@ -278,23 +211,6 @@ class FactChangeAnswer(ResponseModel):
     related_fact_id: int | None
     job_id: str | None
     at: datetime
-
-    @classmethod
-    def of(cls, change: FactChange) -> FactChangeAnswer:
-        """Return a change as it goes over the wire."""
-        return cls(
-            change_id=change.change_id,
-            fact_id=change.fact_id,
-            user_id=change.user_id or None,
-            kind=FactChangeKind(change.kind),
-            actor=change.actor,
-            reason=change.reason,
-            before=change.before,
-            after=change.after,
-            related_fact_id=change.related_fact_id,
-            job_id=change.job_id,
-            at=change.at,
-        )
 
 
 class FactChangeList(ResponseModel):
@@ -370,8 +286,11 @@ def clear(desk: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Respo
         if former is None:
             return Done(cleared)
         erasures.open_receipt(session, former)
-        then = cleared.model_copy(update={"receipt": Receipt.of(former)})
-        return Done(then, then=lambda: then.model_copy(update={"receipt": Receipt.of(erasures.complete(desk, former))}))
+
+        def receipted(erasure: Erasure) -> ClearedFacts:
+            return cleared.model_copy(update={"receipt": Receipt.model_validate(erasure)})
+
+        return Done(receipted(former), then=lambda: receipted(erasures.complete(desk, former)))
 
     return desk.write(work)
 
@@ -421,24 +340,6 @@ def _change(desk: Desk, session: Session, fact: Fact, body: ChangeFacts) -> date
     return None
 
 
-@router.get("/eviction", summary="Show which facts would go")
-def show_eviction(
-    desk: Reads,
-    app_id: AppInPath,
-    user_id: UserInQuery = None,
-    more: Annotated[int, Query(ge=0, le=SLOTS, description="As if so many new facts of each user came.")] = 0,
-) -> EvictionAnswer:
-    """Show which facts would go if more came, with their scores, and which expire next. Nothing is changed."""
-    with desk.read() as session:
-        get_app(session, app_id)
-        facts = queries.facts_in(session, app_id, (FactState.STANDING,), user_id)
-        of_users: dict[str, list[Fact]] = {}
-        for fact in facts:
-            of_users.setdefault(fact.user_id, []).append(fact)
-        runs = [dry_run(queries.held(own), desk.now(), more) for own in of_users.values()]
-        return EvictionAnswer.of(runs, {fact.fact_id: fact for fact in facts}, more)
-
-
 @router.get("/changes", summary="List what happened to an app's facts")
 def list_fact_changes(
     desk: Reads,
@@ -453,7 +354,7 @@ def list_fact_changes(
         get_app(session, app_id)
         rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before, user_id), limit)
         following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
-        return FactChangeList(changes=[FactChangeAnswer.of(change) for change in rows], cursor=following)
+        return FactChangeList(changes=[FactChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 
 @router.get("/{factId}", summary="Show a fact")
@@ -518,7 +419,7 @@ def show_fact_history(
     with desk.read() as session:
         history = queries.history_in_app(session, app_id, fact_id)
         rows, following = cursors.slice_of(_HISTORY, history, limit, cursor)
-        return FactChangeList(changes=[FactChangeAnswer.of(change) for change in rows], cursor=following)
+        return FactChangeList(changes=[FactChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 
 def _changing(app_id: str, fact_id: int, change: Changing) -> Work:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -32,7 +32,7 @@ from shared.erasure.erasing import erase_memory, purge_memories
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
 from shared.memories.compaction import Outcome, Room, least_goes
-from shared.memories.models import Change, ChangeKind, Memory
+from shared.memories.models import ChangeKind, Memory
 from shared.memories.restoring import restore
 from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove
 from shared.subjects import subject_of
@@ -123,11 +123,6 @@ class MadeRoom(ResponseModel):
     outcome: Outcome
     reason: str
 
-    @classmethod
-    def of(cls, room: Room) -> MadeRoom:
-        """Return how room was made, as it goes over the wire."""
-        return cls(memory_id=room.removed_id, outcome=room.outcome, reason=room.reason)
-
 
 class WrittenMemory(MemoryAnswer):
     """A memory, and what went for it."""
@@ -168,57 +163,12 @@ class ChangeAnswer(ResponseModel):
     job_id: str | None
     at: datetime
 
-    @classmethod
-    def of(cls, change: Change) -> ChangeAnswer:
-        """Return a change as it goes over the wire."""
-        return cls(
-            change_id=change.change_id,
-            memory_id=change.memory_id,
-            kind=ChangeKind(change.kind),
-            actor=change.actor,
-            reason=change.reason,
-            before=change.before,
-            after=change.after,
-            related_memory_id=change.related_memory_id,
-            job_id=change.job_id,
-            at=change.at,
-        )
-
 
 class ChangeList(ResponseModel):
     """Changes: of one memory oldest first, of an app newest first."""
 
     changes: list[ChangeAnswer]
     cursor: str | None = None
-
-
-class CompactionDay(ResponseModel):
-    """How room was made on a day, by outcome."""
-
-    day: date = Field(description="UTC.")
-    compactions: int
-    outcomes: dict[Outcome, int]
-
-
-class CompactionDays(ResponseModel):
-    """How room was made, day by day, the oldest first; days on which none was made too."""
-
-    app_id: str
-    user_id: str | None = Field(description="Null: of all of the app's memories.")
-    compactions: int
-    days: list[CompactionDay]
-
-    @classmethod
-    def of(
-        cls, app_id: str, user_id: str | None, days: Sequence[date], counted: Mapping[tuple[date, Outcome], int]
-    ) -> CompactionDays:
-        """Return the counts of some days as they go over the wire."""
-        each = [{outcome: counted.get((day, outcome), 0) for outcome in Outcome} for day in days]
-        told = [
-            CompactionDay(day=day, compactions=sum(outcomes.values()), outcomes=outcomes)
-            for day, outcomes in zip(days, each, strict=True)
-        ]
-        return cls(app_id=app_id, user_id=user_id, compactions=sum(one.compactions for one in told), days=told)
 
 
 router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"])
@@ -288,7 +238,7 @@ def list_changes(
         get_app(session, app_id)
         rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before, user_id), limit)
         following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
-        return ChangeList(changes=[ChangeAnswer.of(change) for change in rows], cursor=following)
+        return ChangeList(changes=[ChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 
 @router.get("/{memoryId}", summary="Show a memory")
@@ -348,7 +298,7 @@ def show_history(
     with desk.read() as session:
         queries.get_origin(session, app_id, memory_id)
         rows, following = cursors.slice_of("history", queries.history_of(session, memory_id), limit, cursor)
-        return ChangeList(changes=[ChangeAnswer.of(change) for change in rows], cursor=following)
+        return ChangeList(changes=[ChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 
 @router.post("/{memoryId}/restore", response_model=RestoredMemory, summary="Take back a change")
@@ -395,7 +345,7 @@ def _placed_memory(session: Session, app_id: str, placed: Placed) -> Memory:
 
 
 def _made_room(rooms: Sequence[Room]) -> list[MadeRoom]:
-    return [MadeRoom.of(room) for room in rooms]
+    return [MadeRoom(memory_id=room.removed_id, outcome=room.outcome, reason=room.reason) for room in rooms]
 
 
 def _count_written(desk: Desk, placed: Placed) -> None:

@@ -23,7 +23,7 @@ from shared.errors import Denied
 from shared.profiles import consent
 from shared.profiles.content import Content, Context, Preferences, content_of
 from shared.profiles.gate import agrees, profile_of
-from shared.profiles.models import AuditEntry, AuditKind, Consent, Profile
+from shared.profiles.models import AuditKind, Consent, Profile
 from shared.profiles.queries import audit_of, consent_of
 
 ProfileOwner = Annotated[
@@ -112,18 +112,6 @@ class AuditLine(ResponseModel):
     at: datetime
     last_at: datetime
 
-    @classmethod
-    def of(cls, line: AuditEntry) -> AuditLine:
-        """Return a line as it goes over the wire."""
-        return cls(
-            user_id=line.user_id,
-            kind=AuditKind(line.kind),
-            actor=line.actor,
-            count=line.count,
-            at=line.at,
-            last_at=line.last_at,
-        )
-
 
 class AuditList(ResponseModel):
     """Lines of the audit, newest first."""
@@ -197,9 +185,9 @@ def change_consent(desk: Writes, body: ChangeConsent) -> Response:
 
         def completed() -> ConsentAnswer:
             done = erasures.complete(desk, erasure)
-            return said.model_copy(update={"receipt": Receipt.of(done), "note": erasures.note_on(done)})
+            return said.model_copy(update={"receipt": Receipt.model_validate(done), "note": erasures.note_on(done)})
 
-        return Done(said.model_copy(update={"receipt": Receipt.of(erasure)}), then=completed)
+        return Done(said.model_copy(update={"receipt": Receipt.model_validate(erasure)}), then=completed)
 
     return desk.write(give if body.consent else take_back)
 
@@ -249,7 +237,7 @@ def list_audit(
         get_app(session, app_id)
         rows, more = cursors.page(audit_of(session, app_id, user_id, limit + 1, before), limit)
         following = cursors.encode(_AUDIT, rows[-1].key) if more else None
-        return AuditList(audit=[AuditLine.of(one) for one in rows], cursor=following)
+        return AuditList(audit=[AuditLine.model_validate(one) for one in rows], cursor=following)
 
 
 def _shown(session: Session, app_id: str, user_id: str) -> ProfileAnswer:

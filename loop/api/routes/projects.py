@@ -17,7 +17,7 @@ from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.causes import BY_HAND
 from shared.sessions import manifest, queries
 from shared.sessions.compressions.asking import TierPreset
-from shared.sessions.models import Project, RecordedSession, SessionChange, SessionFile
+from shared.sessions.models import Project, RecordedSession, SessionChange
 from shared.sessions.registry import leaving, projects
 from shared.sessions.registry.projects import ProjectChange, ProjectSettings
 from shared.sessions.registry.scanning import Scan, Scanner
@@ -227,11 +227,6 @@ class TouchedFileItem(ResponseModel):
     path: str
     touches: int
     changed: bool = Field(description="Whether it was written, not only read.")
-
-    @classmethod
-    def of(cls, file: SessionFile) -> TouchedFileItem:
-        """Return a file as it goes over the wire."""
-        return cls(path=file.path, touches=file.touches, changed=file.changed)
 
 
 class SessionDetail(SessionItem):

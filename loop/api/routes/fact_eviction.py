@@ -1,0 +1,79 @@
+"""Which facts would go if more came, and which expire next: a dry run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from loop.api.dependencies import AppInPath, Reads, UserInQuery
+from loop.api.schema import ResponseModel
+from shared.apps.queries import get_app
+from shared.facts import queries
+from shared.facts.categories import Category
+from shared.facts.eviction import PRUNE_TO, dry_run
+from shared.facts.models import SLOTS, Fact, FactState
+
+router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])
+
+
+class ScoredFact(ResponseModel):
+    """A fact with its score; of each user the highest goes first."""
+
+    id: int
+    user_id: str | None
+    fact: str
+    category: Category
+    confidence: float
+    last_seen: datetime
+    score: float
+    goes: bool
+    expires_at: datetime
+
+
+class EvictionAnswer(ResponseModel):
+    """What would go of each user's facts. Pinned facts never do, and are not named."""
+
+    standing: int
+    remain: int = Field(PRUNE_TO, description="Facts of a user that remain after an eviction.")
+    limit: int = Field(SLOTS, description="Facts of a user at the very most.")
+    more: int = Field(description="As if each user had so many new ones.")
+    facts: list[ScoredFact]
+    expiring: list[int] = Field(description="The same facts, the one that expires next first.")
+
+
+@router.get("/eviction", summary="Show which facts would go")
+def show_eviction(
+    desk: Reads,
+    app_id: AppInPath,
+    user_id: UserInQuery = None,
+    more: Annotated[int, Query(ge=0, le=SLOTS, description="As if so many new facts of each user came.")] = 0,
+) -> EvictionAnswer:
+    """Show which facts would go if more came, with their scores, and which expire next. Nothing is changed."""
+    with desk.read() as session:
+        get_app(session, app_id)
+        facts = {one.fact_id: one for one in queries.facts_in(session, app_id, (FactState.STANDING,), user_id)}
+        of_users: dict[str, list[Fact]] = {}
+        for fact in facts.values():
+            of_users.setdefault(fact.user_id, []).append(fact)
+        runs = [dry_run(queries.held(own), desk.now(), more) for own in of_users.values()]
+        going = {fact_id for run in runs for fact_id in run.going}
+        expiring = {one.fact.fact_id: one.at for run in runs for one in run.expiring}
+        scored = [
+            ScoredFact(
+                id=one.fact.fact_id,
+                user_id=facts[one.fact.fact_id].user_id or None,
+                fact=facts[one.fact.fact_id].statement,
+                category=one.fact.category,
+                confidence=one.fact.confidence,
+                last_seen=one.fact.last_seen,
+                score=one.score,
+                goes=one.fact.fact_id in going,
+                expires_at=expiring[one.fact.fact_id],
+            )
+            for one in sorted((one for run in runs for one in run.scores), key=lambda one: -one.score)
+        ]
+    soonest = sorted(expiring, key=lambda fact_id: (expiring[fact_id], fact_id))
+    return EvictionAnswer(standing=len(facts), more=more, facts=scored, expiring=soonest)
