@@ -16,24 +16,14 @@ from loop.mandate import MandateKeeper
 from loop.notices import Notices
 from loop.regulator import Regulator, Rules
 from loop.searching import Searching, make_searching
-from loop.steps.age_sessions import AgeSessions
-from loop.steps.ask_for_facts import AskForFacts
-from loop.steps.ask_for_summaries import AskForSummaries
-from loop.steps.ask_for_vectors import AskForVectors
-from loop.steps.finish_erasures import FinishErasures
-from loop.steps.forget_retrievals import ForgetRetrievals
-from loop.steps.index_sessions import IndexSessions
-from loop.steps.mend_lanes import MendLanes
+from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
-from loop.steps.scan_sessions import ScanSessions
-from loop.steps.settle_energy import SettleEnergy
-from loop.steps.settle_facts import SettleFacts
+from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
+from loop.steps.settlement import SettleEnergy, SettleFacts
 from loop.steps.step import Step
-from loop.steps.tend_sessions import TendSessions
 from loop.steps.think import ChooseAndThink
-from loop.steps.upkeep import Upkeep
-from loop.steps.wake_snoozed import WakeSnoozed
+from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendLanes, Upkeep
 from loop.streams import Hub, is_of_events
 from loop.thinking.choosing import Chooser, Patience
 from loop.thinking.hands import Rules as HandRules

@@ -7,19 +7,90 @@ page and no more. A silent stream sends a heartbeat, which also moves the client
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
+from sqlalchemy.orm import Session
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from loop.energy_news import EnergyNews
-from loop.listening import PAGE, Ear, Page
 from loop.streams import Hub, Listener
+from loop.wiring import Loop
+from shared.apps.models import Scope
+from shared.apps.queries import get_app
+from shared.apps.tokens import Caller, is_in_force
+from shared.events.queries import EventFilter, events_after, extent
+from shared.telling.tellings import Telling, tell
+
+PAGE = 100
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Events a listener asked for that are not kept any more."""
+
+    after: int
+    kept_after: int
+    """The listener goes on after this position."""
+
+    def as_fields(self) -> dict[str, Any]:
+        """Return it as it goes over the wire."""
+        return {"after": self.after, "keptAfter": self.kept_after}
+
+
+@dataclass(frozen=True)
+class Page:
+    """The next events of a listener."""
+
+    events: Sequence[Telling]
+    cursor: int
+    """Everything up to here has been told, or is not for this listener."""
+    is_full: bool = False
+    """Whether there may be more at once."""
+    gap: Gap | None = None
+
+
+@dataclass(frozen=True)
+class EventSubscription:
+    """Who listens, and to what."""
+
+    loop: Loop
+    caller: Caller
+    wanted: EventFilter
+
+    def newest(self) -> int:
+        """Return the newest position."""
+        with self.loop.database.read() as session:
+            return extent(session).placed
+
+    def next_page(self, after: int, limit: int = PAGE) -> Page | None:
+        """Return what comes after a position; None when the listener may not listen any more."""
+        with self.loop.database.read() as session:
+            if not self._may_listen(session):
+                return None
+            there = extent(session)
+            gap = Gap(after, there.forgotten) if after < there.forgotten else None
+            # A position beyond the newest is another installation's, or was given out before a backup was put back.
+            gap = Gap(after, there.placed) if after > there.placed else gap
+            start = after if gap is None else gap.kept_after
+            found = events_after(session, self.wanted, start, there.placed, limit)
+            is_full = len(found) == limit
+            cursor = found[-1].position if is_full else there.placed
+            return Page(tell(session, found), cursor or 0, is_full, gap)
+
+    def _may_listen(self, session: Session) -> bool:
+        """Whether the caller's token is still in force, and the app still installed."""
+        app_id = self.wanted.app_id
+        if self.caller.scope is not Scope.ADMIN and not is_in_force(session, self.caller):
+            return False
+        return app_id is None or get_app(session, app_id).uninstalled_at is None
+
 
 LOOK_SECONDS = 5.0
 """A listener looks by itself this often, should news have been lost."""
@@ -51,7 +122,7 @@ class EventStream(StreamingResponse):
         super().__init__(body, headers=_HEADERS, media_type="text/event-stream")
         self._listener = listener
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -65,13 +136,13 @@ class Reading:
         self._energy = energy
         self._limiter = CapacityLimiter(_THREADS)
 
-    async def page(self, ear: Ear, after: int, limit: int = PAGE) -> Page | None:
+    async def page(self, subscription: EventSubscription, after: int, limit: int = PAGE) -> Page | None:
         """Return the next page of a listener."""
-        return await run_sync(ear.next_page, after, limit, limiter=self._limiter)
+        return await run_sync(subscription.next_page, after, limit, limiter=self._limiter)
 
-    async def newest(self, ear: Ear) -> int:
+    async def newest(self, subscription: EventSubscription) -> int:
         """Return the newest position."""
-        return await run_sync(ear.newest, limiter=self._limiter)
+        return await run_sync(subscription.newest, limiter=self._limiter)
 
     async def energy(self) -> dict[str, Any]:
         """Return the energy."""
@@ -79,12 +150,12 @@ class Reading:
 
 
 async def follow(
-    ear: Ear, reading: Reading, hub: Hub, listener: Listener, after: int, pace: Pace
+    subscription: EventSubscription, reading: Reading, hub: Hub, listener: Listener, after: int, pace: Pace
 ) -> AsyncIterator[bytes]:
     """Yield events after a position for as long as the listener stays and may listen."""
     yield b": listening\n" + _place(after)
     while not hub.is_closing:
-        page = await reading.page(ear, after)
+        page = await reading.page(subscription, after)
         if page is None:
             return
         after = page.cursor

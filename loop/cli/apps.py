@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from loop.cli.erasing import leave_if_incomplete, show_receipt
+from loop.cli.erasure import leave_if_incomplete, show_receipt
 from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, YesOption, command, confirm, route
 from loop.cli.output import Columns, at, card, moment, table
 

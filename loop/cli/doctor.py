@@ -14,7 +14,7 @@ from loop.cli.invocation import Invocation, command
 from loop.cli.output import plain, table
 
 if TYPE_CHECKING:
-    from loop.cli.checks.finding import Finding
+    from loop.cli.checks import Finding
 
 _MARKS = {"ok": "ok", "warn": "WARN", "fail": "FAIL"}
 
@@ -36,16 +36,19 @@ def doctor(call: Invocation) -> None:
 
 def _examine(call: Invocation) -> list[Finding]:
     # What examines brings the clients of everything there is, which --help does without.
-    from loop.cli.checks.machine import (
+    from loop.cli.checks import (  # as above
         check_clock,
+        check_database,
         check_disk,
+        check_embedding,
         check_home,
+        check_models,
         check_python,
+        check_redis,
+        check_service,  # as above
         check_sessions,
         read_or_find_wrong,
     )
-    from loop.cli.checks.running import check_service  # as above
-    from loop.cli.checks.stores import check_database, check_embedding, check_models, check_redis  # as above
     from shared.clock import SystemClock  # as above
 
     settings, findings = read_or_find_wrong()

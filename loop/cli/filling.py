@@ -13,8 +13,7 @@ from typing import Any
 
 import orjson
 
-from loop.cli.chats import BadLine, Said
-from loop.cli.grouping import MessageNames, Portion
+from loop.cli.chats import BadLine, MessageNames, Portion, Said
 from loop.cli.invocation import route
 from loop.cli.service import Refused, Service
 from shared.conversations.chat_message import as_sent

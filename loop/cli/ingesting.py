@@ -71,7 +71,7 @@ class _Run:
     """One file on its way into one app."""
 
     def __init__(self, call: Invocation, file: Path, app: str, per: str) -> None:
-        from loop.cli.grouping import Grouping, Per  # what reads files is not needed for --help
+        from loop.cli.chats import Grouping, Per  # what reads files is not needed for --help
 
         if per not in set(Per):
             raise typer.BadParameter(f"{per} is none of auto, day, file", param_hint="--conversation-per")

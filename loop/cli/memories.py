@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.erasing import purge
+from loop.cli.erasure import purge
 from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, UserOption, command, route
 from loop.cli.output import Columns, at, card, moment, plain, table
 

@@ -28,7 +28,7 @@ def add_to(program: typer.Typer) -> None:
 
 def up() -> None:
     """Start everything on this machine (Redis, loop, worker) and keep it running until Ctrl-C."""
-    from loop.cli.checks.machine import check_names, names_given  # brings the settings
+    from loop.cli.checks import check_names, names_given  # brings the settings
     from loop.supervisor import run_up  # brings the database's tools
 
     settings = Invocation().settings

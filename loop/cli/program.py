@@ -22,7 +22,8 @@ from loop.cli.archives import add_to as add_archives
 from loop.cli.conversations import group as conversations
 from loop.cli.doctor import add_to as add_doctor
 from loop.cli.energy import add_to as add_energy
-from loop.cli.erasing import add_to as add_erasing
+from loop.cli.erasure import add_to as add_erasing
+from loop.cli.erasure import users
 from loop.cli.events import group as events
 from loop.cli.facts import group as facts
 from loop.cli.ingesting import add_to as add_ingesting
@@ -36,7 +37,6 @@ from loop.cli.search import group as index
 from loop.cli.sessions import group as sessions
 from loop.cli.summaries import group as summaries
 from loop.cli.tuning import group as tuning
-from loop.cli.users import group as users
 from loop.cli.webhooks import group as webhooks
 from loop.release import release
 from shared.errors import AfterthoughtError, Configuration

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from loop.cli.following import follow
+from loop.cli.events import follow
 from loop.cli.invocation import AppArgument, Invocation, LimitOption, command
 from loop.cli.output import Columns, card, progress_terminal, table
 from loop.cli.sessions import NeededProject, group, memory

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.following import follow
+from loop.cli.events import follow
 from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, YesOption, command, confirm
 from loop.cli.output import Columns, at, card, plain, table
 from loop.cli.sessions import SessionArgument, group, memory

@@ -12,19 +12,26 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from shared.apps.models import IdempotencyKey
-from shared.apps.queries import has_keys_before
+from shared.apps.models import DATABASE_LOG, Erasure, IdempotencyKey
+from shared.apps.queries import erasures_with_files, has_keys_before, unscrubbed_erasures
 from shared.clock import Clock
 from shared.db.transactions import Transactions
 from shared.energy import ledger
+from shared.errors import Transient
 from shared.events.recording import record_end_of_job
-from shared.outbox import dispatch, ownership
+from shared.outbox import dispatch, lanes, ownership
 from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Swept
-from shared.outbox.queries import has_due_beyond, has_expired
+from shared.outbox.queries import has_due_beyond, has_expired, lanes_astray
 from shared.outbox.retry import RetryRule
+from shared.retrieval.models import Retrieval
+from shared.retrieval.queries import keys_before
+from shared.sessions.forgetting import SESSION_FILES, clear_files
+from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
+from shared.tuning.queries import in_force
+from shared.tuning.values import Tuning
 
 _LOOK_AHEAD_SECONDS = 30.0
 
@@ -97,3 +104,122 @@ class Upkeep:
     def _record(self, session: Session, job: Job) -> None:
         now = self._clock.now()
         record_end_of_job(session, job.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
+
+
+_PATIENCE_SECONDS = 0.05
+_PAUSE = 30
+"""After a scrub the next waits so many times longer than it took: nobody can write to SQLite meanwhile."""
+
+
+class FinishErasures:
+    """A tick step."""
+
+    name = "finish_erasures"
+    every_seconds = 5.0
+
+    def __init__(self, database: Transactions, store: Store) -> None:
+        self._database = database
+        self._store = store
+        self._log = get_logger()
+        self._not_before = 0.0
+
+    def run(self) -> bool:
+        """Scrub if any receipt asks for it, and complete those that stood before; remove files that are left."""
+        self._clear_files()
+        with self._database.read() as session:
+            waiting = [one.erasure_id for one in unscrubbed_erasures(session)]
+        began = time.monotonic()
+        if not waiting or began < self._not_before:
+            return False
+        try:
+            self._database.scrub(_PATIENCE_SECONDS)
+        except Transient as error:
+            self._log.info("scrub_put_off", receipts=len(waiting), why=error.message)
+            return False
+        finally:
+            self._not_before = time.monotonic() + _PAUSE * (time.monotonic() - began)
+        self._complete(waiting)
+        return False
+
+    def _clear_files(self) -> None:
+        with self._database.read() as session:
+            waiting = {one.erasure_id: one.app_id for one in erasures_with_files(session, SESSION_FILES)}
+        for erasure_id, app_id in waiting.items():
+            try:
+                left = clear_files(self._database, self._store, app_id)
+            except (Transient, OSError) as error:
+                self._log.warning("session_files_left", app_id=app_id, error=type(error).__name__)
+                continue
+            with self._database.write() as session:
+                erasure = session.get_one(Erasure, erasure_id)
+                erasure.left = erasure.left | {SESSION_FILES: left}
+
+    def _complete(self, waiting: list[str]) -> None:
+        with self._database.write() as session:
+            for one in unscrubbed_erasures(session):
+                if one.erasure_id in waiting:
+                    one.left = one.left | {DATABASE_LOG: 0}
+        self._log.info("erasures_finished", receipts=len(waiting))
+
+
+BATCH = 1000
+"""Rows removed in one transaction."""
+_BATCHES = 20
+"""In one tick; the rest goes with the next."""
+
+
+class ForgetRetrievals:
+    """A tick step."""
+
+    name = "forget_retrievals"
+    every_seconds = 60.0
+
+    def __init__(self, database: Transactions, clock: Clock, defaults: Tuning) -> None:
+        """``defaults``: the settings' values, in force where nothing was changed."""
+        self._database = database
+        self._clock = clock
+        self._defaults = defaults
+
+    def run(self) -> bool:
+        """Remove what is old, some at a time; nobody waits for it, so it never asks to be run again at once."""
+        forgotten = 0
+        for _ in range(_BATCHES):
+            keys = self._old()
+            if not keys:
+                break
+            with self._database.write() as session:
+                session.execute(delete(Retrieval).where(Retrieval.key.in_(keys)))
+            forgotten += len(keys)
+        if forgotten:
+            get_logger().info("retrievals_forgotten", count=forgotten)
+        return False
+
+    def _old(self) -> list[int]:
+        with self._database.read() as session:
+            return keys_before(session, self._since(in_force(session, self._defaults, None).metrics_days), BATCH)
+
+    def _since(self, days: int) -> datetime:
+        return self._clock.now() - timedelta(days=days)
+
+
+class MendLanes:
+    """A tick step."""
+
+    name = "mend_lanes"
+    every_seconds = 600.0
+
+    def __init__(self, database: Transactions, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._log = get_logger()
+
+    def run(self) -> bool:
+        """Mend what is astray; True when that lets a job be relayed."""
+        now = self._clock.now()
+        with self._database.read() as session:
+            if not lanes_astray(session, now):
+                return False
+        with self._database.write() as session:
+            mended = lanes.mend(session, now)
+        self._log.warning("lanes_mended", count=mended)
+        return mended > 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from loop.steps.age_sessions import AgeSessions
+from loop.steps.sessions import AgeSessions
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.errors import Conflict, NotFound

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from loop.regulator import Regulator, Rules
+from loop.steps.due_jobs import WakeSnoozed
 from loop.steps.upkeep import Upkeep
-from loop.steps.wake_snoozed import WakeSnoozed
 from shared.contracts.jobs import Track
 from shared.conversations.focus import put_off
 from shared.energy import ledger

@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from loop.steps.ask_for_facts import AskForFacts
+from loop.steps.due_jobs import AskForFacts
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
 from shared.contracts.jobs import JobKind, JobMessage

@@ -14,16 +14,11 @@ from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
 from loop.regulator import Regulator, Rules
-from loop.steps.age_sessions import AgeSessions
-from loop.steps.ask_for_facts import AskForFacts
-from loop.steps.ask_for_vectors import AskForVectors
-from loop.steps.index_sessions import IndexSessions
+from loop.steps.due_jobs import AskForFacts, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
-from loop.steps.scan_sessions import ScanSessions
-from loop.steps.settle_facts import SettleFacts
-from loop.steps.tend_sessions import TendSessions
+from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
+from loop.steps.settlement import SettleFacts
 from loop.steps.upkeep import Upkeep
-from loop.steps.wake_snoozed import WakeSnoozed
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
 from shared.energy.budget import Budgets

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from loop.mandate import MandateKeeper, Standing
 from loop.regulator import Regulator, Rules
-from loop.steps.settle_energy import SettleEnergy
+from loop.steps.settlement import SettleEnergy
 from loop.ticker import Ticker
 from shared.energy import ledger, mandate
 from shared.energy.queries import get_mandate

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from loop.steps.scan_sessions import ScanSessions
-from loop.steps.tend_sessions import TendSessions
+from loop.steps.sessions import ScanSessions, TendSessions
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.erasure.erasing import erase_app, purge_memories

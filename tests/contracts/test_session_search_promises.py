@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from loop.steps.index_sessions import IndexSessions
+from loop.steps.sessions import IndexSessions
 from shared.errors import Conflict, NotFound
 from shared.sessions.models import KeepitMarker, RecordedSession
 from shared.sessions.queries import get_project

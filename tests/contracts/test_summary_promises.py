@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from loop.steps.ask_for_summaries import AskForSummaries
+from loop.steps.due_jobs import AskForSummaries
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations import summarising

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from loop.steps.ask_for_facts import AskForFacts
+from loop.steps.due_jobs import AskForFacts
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, lock_app
 from shared.conversations.extraction import Pace

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy import delete, func, select
 
-from loop.steps.mend_lanes import MendLanes
-from loop.steps.upkeep import Upkeep
+from loop.steps.upkeep import MendLanes, Upkeep
 from shared.contracts.events import EventKind
 from shared.energy import ledger
 from shared.energy.ledger import Booking

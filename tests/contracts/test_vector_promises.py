@@ -179,7 +179,7 @@ def test_a_dead_job_can_be_replayed_although_it_is_of_no_conversation(house: Hou
 def test_apps_that_rest_do_not_keep_others_from_their_turn(
     house: House, embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loop.steps.ask_for_vectors._LIMIT", 1)
+    monkeypatch.setattr("loop.steps.due_jobs._LIMIT", 1)
     for app_id in ("app1", "app2", "app3"):
         house.install(app_id)
         tell(house, app_id, "c1", "a heron")

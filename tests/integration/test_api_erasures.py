@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from loop.embedded_redis import EmbeddedRedis
-from loop.steps.finish_erasures import FinishErasures
+from loop.steps.upkeep import FinishErasures
 from shared.broker import make_celery
 from shared.contracts.jobs import END_CONVERSATION_TASK, Queue
 from shared.db.base import Base

@@ -17,9 +17,8 @@ import httpx
 import pytest
 
 from loop.api.app import build_api
-from loop.api.event_stream import Pace, Reading, follow
+from loop.api.event_stream import PAGE, EventSubscription, Pace, Page, Reading, follow
 from loop.energy_news import EnergyNews
-from loop.listening import PAGE, Ear, Page
 from loop.steps.publish_events import PublishEvents
 from shared.apps.models import Scope
 from shared.apps.tokens import Caller
@@ -268,7 +267,7 @@ def test_news_of_others_does_not_keep_a_stream_silent(small_town: Town) -> None:
 
 
 @dataclass(frozen=True)
-class CountingEar(Ear):
+class CountingEar(EventSubscription):
     """Remembers after which positions it was asked for a page."""
 
     pages: list[int] = field(default_factory=list)

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from loop.steps.finish_erasures import FinishErasures
-from loop.steps.settle_facts import SettleFacts
+from loop.steps.settlement import SettleFacts
+from loop.steps.upkeep import FinishErasures
 from shared.apps.queries import lock_app
 from shared.causes import Cause
 from shared.conversations.queries import get_conversation

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loop.steps.index_sessions import IndexSessions
+from loop.steps.sessions import IndexSessions
 from tests.support.api import Api
 from tests.support.recordings import PROJECT, Shelf
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from loop.steps.finish_erasures import FinishErasures
-from loop.steps.tend_sessions import TendSessions
+from loop.steps.sessions import TendSessions
+from loop.steps.upkeep import FinishErasures
 from shared.sessions import forgetting
 from tests.support.api import Api, open_api
 from tests.support.recordings import Shelf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from loop.steps.settle_facts import SettleFacts
+from loop.steps.settlement import SettleFacts
 from shared.apps.models import Erasure
 from tests.support.api import Api
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from loop.steps.ask_for_summaries import AskForSummaries
-from loop.steps.forget_retrievals import BATCH, ForgetRetrievals
+from loop.steps.due_jobs import AskForSummaries
+from loop.steps.upkeep import BATCH, ForgetRetrievals
 from shared.apps.queries import lock_app
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.conversations.summarising import move_on

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer import Exit
 
-from loop.cli.erasing import leave_if_incomplete
+from loop.cli.erasure import leave_if_incomplete
 from loop.embedded_redis import free_port
 from loop.release import release
 from shared.contracts.jobs import JobKind, Track

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loop.steps.settle_facts import SettleFacts
+from loop.steps.settlement import SettleFacts
 from tests.support.command_line import Terminal
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loop.steps.index_sessions import IndexSessions
+from loop.steps.sessions import IndexSessions
 from shared.apps.queries import lock_budgets
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of

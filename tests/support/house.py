@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import redis
 from prometheus_client import CollectorRegistry
 
-from loop.steps.ask_for_vectors import AskForVectors
+from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App
 from shared.apps.queries import get_app, lock_budgets
 from shared.apps.registry import install

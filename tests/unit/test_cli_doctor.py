@@ -9,17 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from loop.cli.checks.finding import Finding, Health
-from loop.cli.checks.machine import (
+from loop.cli.checks import (
+    Finding,
+    Health,
     check_clock,
+    check_database,
     check_disk,
+    check_embedding,
     check_home,
+    check_models,
     check_names,
     check_python,
+    check_redis,
     check_sessions,
     names_given,
 )
-from loop.cli.checks.stores import check_database, check_embedding, check_models, check_redis
 from loop.embedded_redis import EmbeddedRedis, free_port
 from shared.db.engine import Database
 from shared.llm.minilm import is_installed

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from loop.cli.chats import BadLine, Chat, Said, Shape, Unusable, moment, read_chats
-from loop.cli.grouping import Grouping, MessageNames, Per, as_id
+from loop.cli.chats import BadLine, Chat, Grouping, MessageNames, Per, Said, Shape, Unusable, as_id, moment, read_chats
 from shared.conversations.lifecycle import Role
 
 HELLO = {"role": "user", "content": "Hello."}

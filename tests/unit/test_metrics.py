@@ -11,23 +11,13 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
-from loop.steps.age_sessions import AgeSessions
-from loop.steps.ask_for_facts import AskForFacts
-from loop.steps.ask_for_summaries import AskForSummaries
-from loop.steps.ask_for_vectors import AskForVectors
-from loop.steps.finish_erasures import FinishErasures
-from loop.steps.forget_retrievals import ForgetRetrievals
-from loop.steps.index_sessions import IndexSessions
-from loop.steps.mend_lanes import MendLanes
+from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
-from loop.steps.scan_sessions import ScanSessions
-from loop.steps.settle_energy import SettleEnergy
-from loop.steps.settle_facts import SettleFacts
-from loop.steps.tend_sessions import TendSessions
+from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
+from loop.steps.settlement import SettleEnergy, SettleFacts
 from loop.steps.think import ChooseAndThink
-from loop.steps.upkeep import Upkeep
-from loop.steps.wake_snoozed import WakeSnoozed
+from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendLanes, Upkeep
 from shared.llm.calls import EXTRACTIVE
 from shared.memories.compaction import Outcome
 from shared.outbox.models import FINISHED

@@ -11,9 +11,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from loop.regulator import Regulator, Rules
+from loop.steps.due_jobs import WakeSnoozed
 from loop.steps.relay_jobs import RelayJobs
-from loop.steps.settle_energy import SettleEnergy
-from loop.steps.wake_snoozed import WakeSnoozed
+from loop.steps.settlement import SettleEnergy
 from loop.ticker import LATE_SECONDS, Ticker, Unshared
 from shared.contracts.jobs import JobMessage, Queue
 from shared.conversations.lifecycle import NewConversation, snooze, start

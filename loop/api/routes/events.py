@@ -12,11 +12,10 @@ from starlette.concurrency import run_in_threadpool
 
 from loop.api.dependencies import AppInPath, Desk, LimitInQuery, Reads
 from loop.api.errors import ErrorAnswer
-from loop.api.event_stream import LOOK_SECONDS, EventStream, Pace, Reading, follow
+from loop.api.event_stream import LOOK_SECONDS, EventStream, EventSubscription, Pace, Page, Reading, follow
 from loop.api.observing import take_time
 from loop.api.schema import ResponseModel
 from loop.energy_news import EnergyNews
-from loop.listening import Ear, Page
 from loop.streams import Listener
 from shared.apps.queries import get_installed_app
 from shared.contracts.events import EventKind
@@ -126,11 +125,11 @@ async def poll_events(
 ) -> Response:
     """List an app's events after a position; when there are none, wait for one. Without `after`: from now on."""
     take_time(request)
-    ear = Ear(desk.loop, desk.caller, EventFilter(app_id, _kinds(kinds), conversation_id))
+    subscription = EventSubscription(desk.loop, desk.caller, EventFilter(app_id, _kinds(kinds), conversation_id))
     await run_in_threadpool(_refuse_uninstalled, desk, app_id)
     listener = desk.loop.hub.listen()
     try:
-        page = await _wait_for_page(ear, reading, listener, after, limit, wait)
+        page = await _wait_for_page(subscription, reading, listener, after, limit, wait)
     finally:
         listener.close()
     gap = None if page.gap is None else page.gap.as_fields()
@@ -139,16 +138,16 @@ async def poll_events(
 
 
 async def _wait_for_page(
-    ear: Ear, reading: Reading, listener: Listener, after: int | None, limit: int, wait: float
+    subscription: EventSubscription, reading: Reading, listener: Listener, after: int | None, limit: int, wait: float
 ) -> Page:
     until = time.monotonic() + wait
-    start = await reading.newest(ear) if after is None else after
+    start = await reading.newest(subscription) if after is None else after
     while True:
-        page = await reading.page(ear, start, limit)
+        page = await reading.page(subscription, start, limit)
         if page is None:
             return Page((), start)
         left = until - time.monotonic()
-        if page.events or page.gap is not None or left <= 0 or ear.loop.hub.is_closing:
+        if page.events or page.gap is not None or left <= 0 or subscription.loop.hub.is_closing:
             return page
         start = page.cursor
         await listener.wait(min(left, LOOK_SECONDS))
@@ -163,11 +162,11 @@ async def _stream(
     with_energy: bool = False,
 ) -> Response:
     take_time(request)
-    ear = Ear(desk.loop, desk.caller, wanted)
-    start = await reading.newest(ear) if after is None else after
+    subscription = EventSubscription(desk.loop, desk.caller, wanted)
+    start = await reading.newest(subscription) if after is None else after
     listener = desk.loop.hub.listen()
     pace = Pace(desk.loop.settings.stream_heartbeat_seconds, with_energy)
-    return EventStream(follow(ear, reading, desk.loop.hub, listener, start, pace), listener)
+    return EventStream(follow(subscription, reading, desk.loop.hub, listener, start, pace), listener)
 
 
 def _start(after: int | None, last_event_id: str | None) -> int | None:

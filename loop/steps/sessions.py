@@ -1,0 +1,247 @@
+"""Steps about recorded sessions: transcripts are found, indexed, aged, and their versions and compositions tended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from threading import Thread
+
+from shared.apps.queries import lock_app
+from shared.causes import Cause
+from shared.clock import Clock
+from shared.db.transactions import Transactions
+from shared.errors import AfterthoughtError, NotFound, Transient
+from shared.sessions import manifest
+from shared.sessions.ageing.decay_schedule import is_due
+from shared.sessions.ageing.queries import projects_that_age
+from shared.sessions.ageing.running import Done, rules_of, run
+from shared.sessions.compositions.requesting import Means
+from shared.sessions.models import Project
+from shared.sessions.queries import lock_project_by_key, projects_to_scan, projects_to_write
+from shared.sessions.registry.mending import JOB_ENDED, mend
+from shared.sessions.registry.registering import Registrar
+from shared.sessions.registry.scanning import Scan, Scanner
+from shared.sessions.searching.queries import next_unindexed, next_unindexed_version
+from shared.sessions.searching.writing import index_session, index_version
+from shared.sessions.store import Store
+from shared.sessions.sweeping import sweep
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+
+_MOST_FILES = 10
+"""Taken in by one look."""
+_MOST_PROJECTS = 20
+_FOUND = "it was found in the project's folder"
+
+
+class ScanSessions:
+    """A tick step."""
+
+    name = "scan_sessions"
+
+    def __init__(
+        self, database: Transactions, clock: Clock, store: Store, registrar: Registrar, seconds: float, metrics: Metrics
+    ) -> None:
+        """``seconds``: how long a folder is left alone once it was looked through."""
+        self._looking: Thread | None = None
+        self.every_seconds = min(seconds, 1.0)
+        self._database = database
+        self._clock = clock
+        self._store = store
+        self._scanner = Scanner(database, store, registrar)
+        self._pause = timedelta(seconds=seconds)
+        self._metrics = metrics
+
+    def run(self) -> bool:
+        """Begin to look through the folders that are due, unless that is being done."""
+        if self._looking is None or not self._looking.is_alive():
+            due = self._due()
+            if due:
+                self._looking = Thread(target=self.look, args=(due,), name="scan-sessions", daemon=True)
+                self._looking.start()
+        return False
+
+    def drain(self, seconds: float) -> None:
+        """Wait for a look that goes on; what is cut off leaves nothing that the next does not mend."""
+        if self._looking is not None:
+            self._looking.join(seconds)
+
+    def look(self, due: Sequence[Project]) -> None:
+        """Look through folders, one after the other; one that fails keeps no other waiting."""
+        room = _MOST_FILES
+        for project in due:
+            try:
+                room -= self._scan(project, room) if room > 0 else 0
+            except (AfterthoughtError, OSError) as error:
+                get_logger().warning("scan_failed", error=type(error).__name__, why=str(error))
+
+    def _due(self) -> Sequence[Project]:
+        with self._database.read() as session:
+            return projects_to_scan(session, self._clock.now() - self._pause, _MOST_PROJECTS)
+
+    def _scan(self, project: Project, room: int) -> int:
+        """Look through one folder; return how many files were taken in."""
+        cause = Cause("rule:auto_register", _FOUND, self._clock.now())
+        try:
+            scan = self._scanner.scan(project.app_id, project.project_id, cause, room)
+        except NotFound:
+            # Removed since the list was made.
+            return 0
+        taken = len(scan.registered) + len(scan.synced)
+        if taken:
+            manifest.write(self._database, self._store, project.app_id, project.project_id)
+        self._count(scan, project)
+        return taken
+
+    def _count(self, scan: Scan, project: Project) -> None:
+        self._metrics.sessions_registered.labels("scan").inc(len(scan.registered))
+        new = set(scan.refused) - set(project.refused_files)
+        self._metrics.session_files_refused.inc(len(new))
+        if scan.registered or scan.synced or new:
+            counted = {"registered": len(scan.registered), "synced": len(scan.synced), "refused": len(new)}
+            get_logger().info("sessions_scanned", app_id=project.app_id, project_id=project.project_id, **counted)
+
+
+_LONGEST_SECONDS = 1.0
+
+
+class IndexSessions:
+    """A tick step."""
+
+    name = "index_sessions"
+    every_seconds = 0.5
+
+    def __init__(self, database: Transactions, store: Store) -> None:
+        self._database = database
+        self._store = store
+        self._log = get_logger()
+
+    def run(self) -> bool:
+        """Index what lacks it until the moment is over; True when there may be more."""
+        until = time.monotonic() + _LONGEST_SECONDS
+        while self._index_next():
+            if time.monotonic() > until:
+                return True
+        return False
+
+    def _index_next(self) -> bool:
+        """Index one session and one version; False when there are none."""
+        with self._database.read() as session:
+            recorded, version = next_unindexed(session), next_unindexed_version(session)
+        if recorded is not None:
+            self._index_session(*recorded)
+        if version is not None:
+            passages = index_version(self._database, self._store, *version)
+            self._log.info("version_indexed", app_id=version[0], passages=passages)
+        return recorded is not None or version is not None
+
+    def _index_session(self, app_id: str, session_id: str) -> None:
+        try:
+            passages = index_session(self._database, self._store, app_id, session_id)
+        except NotFound:
+            return  # It was unregistered meanwhile.
+        self._log.info("session_indexed", app_id=app_id, session_id=session_id, passages=passages)
+
+
+ACTOR, REASON = "rule:ageing", "as scheduled"
+_LIMIT = 50
+"""Projects looked at in one run; the others in the next."""
+
+
+class AgeSessions:
+    """A tick step."""
+
+    name = "age_sessions"
+    every_seconds = 60.0
+
+    def __init__(self, database: Transactions, clock: Clock, store: Store, metrics: Metrics, means: Means) -> None:
+        self._database = database
+        self._clock = clock
+        self._store = store
+        self._metrics = metrics
+        self._means = means
+        self._after = 0
+        self._log = get_logger()
+
+    def run(self) -> bool:
+        """Age what is due, some projects at a time, each in a transaction of its own; True while there are more."""
+        found = self._next()
+        for project in found:
+            self._age(project)
+        self._after = found[-1].key if len(found) == _LIMIT else 0
+        return bool(self._after)
+
+    def _next(self) -> Sequence[Project]:
+        with self._database.read() as session:
+            return projects_that_age(session, self._after, _LIMIT)
+
+    def _age(self, project: Project) -> None:
+        now = self._clock.now()
+        if not is_due(rules_of(project).schedule, project.tended_at, project.last_accessed, now):
+            return
+        with self._database.write() as session:
+            app = lock_app(session, project.app_id)
+            if app.uninstalled_at is not None:
+                return
+            locked = lock_project_by_key(session, project.key)
+            done = run(session, app, locked, Cause(ACTOR, REASON, now), self._means)
+        self._tell(project, done)
+
+    def _tell(self, project: Project, done: Done) -> None:
+        for what_for, count in done.removed.items():
+            self._metrics.versions_removed.labels(what_for).inc(count)
+        if done.removed:
+            done.clear_away(self._store, project.app_id, project.project_id)
+            manifest.write(self._database, self._store, project.app_id, project.project_id)
+        if not done.plan.is_empty:
+            counts = done.plan.shown()["counts"]
+            self._log.info(
+                "sessions_aged", app_id=project.app_id, project_id=project.project_id, dry=done.is_dry, **counts
+            )
+
+
+_MOST_MANIFESTS = 20
+_ORPHAN_AFTER = timedelta(hours=1)
+_SWEEP_EVERY = timedelta(minutes=10)
+
+
+class TendSessions:
+    """A tick step."""
+
+    name = "tend_sessions"
+    every_seconds = 5.0
+
+    def __init__(self, database: Transactions, clock: Clock, store: Store, metrics: Metrics) -> None:
+        self._database = database
+        self._clock = clock
+        self._store = store
+        self._metrics = metrics
+        self._swept_at: datetime | None = None
+
+    def run(self) -> bool:
+        """Do what there is to do; nobody waits for it."""
+        now = self._clock.now()
+        mend(self._database, Cause("rule:job_ended", JOB_ENDED, now))
+        self._write_manifests()
+        if self._swept_at is None or now - self._swept_at >= _SWEEP_EVERY:
+            self._swept_at = now
+            self._sweep(now - _ORPHAN_AFTER)
+        return False
+
+    def _write_manifests(self) -> None:
+        with self._database.read() as session:
+            stale = [(one.app_id, one.project_id) for one in projects_to_write(session, _MOST_MANIFESTS)]
+        for app_id, project_id in stale:
+            manifest.write(self._database, self._store, app_id, project_id)
+
+    def _sweep(self, before: datetime) -> None:
+        for app_id in self._store.apps():
+            try:
+                removed = sweep(self._database, self._store, app_id, before.timestamp())
+            except (OSError, Transient) as error:
+                get_logger().warning("sessions_not_swept", app_id=app_id, error=type(error).__name__)
+                continue
+            if removed:
+                self._metrics.session_files_swept.inc(removed)
+                get_logger().info("session_files_swept", app_id=app_id, count=removed)
