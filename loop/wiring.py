@@ -56,13 +56,13 @@ from shared.llm.embedders import embedder_name
 from shared.llm.providers import make_tool_chat
 from shared.outbox.retry import RetryRule
 from shared.presence import my_name
+from shared.search.tuning import tuning_of
 from shared.sessions.compositions.requesting import Means
 from shared.sessions.registry.intake import Bounds
 from shared.sessions.registry.registering import Registrar
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
-from shared.tuning.values import tuning_of
 
 Drain = Callable[[float], object]
 """Finishes or lets go of what was begun, within so many seconds."""

@@ -15,9 +15,8 @@ from shared.conversations.models import Conversation
 from shared.conversations.queries import lock_some, summaries_due
 from shared.db.transactions import Transactions
 from shared.outbox.models import Job
+from shared.search.tuning import Tuning, in_force
 from shared.telemetry.logging import get_logger
-from shared.tuning.queries import in_force
-from shared.tuning.values import Tuning
 
 _LIMIT = 200
 

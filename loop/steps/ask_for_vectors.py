@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import lock_app
 from shared.clock import Clock
 from shared.db.transactions import Transactions
-from shared.indexing.asking import ask_for_vectors, may_ask_for_vectors
-from shared.indexing.queries import apps_unembedded, apps_with_sets_to_see_to
+from shared.search.index import enqueue_embedding, may_enqueue_embedding
+from shared.search.index_queries import apps_unembedded, apps_with_sets_to_see_to
 from shared.telemetry.logging import get_logger
 
 _LIMIT = 200
@@ -21,7 +21,7 @@ _LOOK_AT_SETS_SECONDS = 5.0
 class AskForVectors:
     """A tick step. ``model``: what the embedder in force calls itself."""
 
-    name = "ask_for_vectors"
+    name = "enqueue_embedding"
     every_seconds = 0.5
 
     def __init__(self, database: Transactions, clock: Clock, model: str, max_attempts: int) -> None:
@@ -39,7 +39,7 @@ class AskForVectors:
         with self._database.read() as session:
             now = self._clock.now()
             found = self._find(session)
-            ready = [one for one in found if may_ask_for_vectors(session, one, now)]
+            ready = [one for one in found if may_enqueue_embedding(session, one, now)]
         self._after = found[-1] if len(found) == _LIMIT else ""
         asked = sum(map(self._ask, ready))
         if asked:
@@ -57,4 +57,4 @@ class AskForVectors:
     def _ask(self, app_id: str) -> bool:
         with self._database.write() as session:
             epoch, now = lock_app(session, app_id).purge_epoch, self._clock.now()
-            return ask_for_vectors(session, app_id, epoch, now, self._max_attempts) is not None
+            return enqueue_embedding(session, app_id, epoch, now, self._max_attempts) is not None

@@ -8,11 +8,10 @@ from sqlalchemy import delete
 
 from shared.clock import Clock
 from shared.db.transactions import Transactions
-from shared.retrieval.models import Retrieval
-from shared.retrieval.queries import keys_before
+from shared.search.models import Retrieval
+from shared.search.search_queries import keys_before
+from shared.search.tuning import Tuning, in_force
 from shared.telemetry.logging import get_logger
-from shared.tuning.queries import in_force
-from shared.tuning.values import Tuning
 
 BATCH = 1000
 """Rows removed in one transaction."""

@@ -15,13 +15,13 @@ from typing import Any
 
 from ops.bench.figures import say, show
 from ops.bench.made_up import Chatter
-from shared.context.opening import Wanted, open_context
+from shared.context.opening import ContextRequest, open_context
 from shared.context.reaching import Reach
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.db.schema import migrate
 from shared.llm.ngrams import NgramEmbedder
+from shared.search.tuning import Tuning
 from shared.telemetry.logging import configure_logging
-from shared.tuning.values import Tuning
 from tests.support.house import House
 from tests.support.searching import Library
 
@@ -97,7 +97,7 @@ def planted(number: int, sentences: int) -> Planted:
 
 
 def _context(house: House, reach: Reach, question: str) -> str:
-    wanted = Wanted(Tuning().token_budget, said=(), now_said=question)
+    wanted = ContextRequest(Tuning().token_budget, said=(), now_said=question)
     return open_context(house.database, _APP, wanted, house.metrics, reach, "bench").system_prompt
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.indexing.places import conversation_of, position_of
-from shared.indexing.words import query_words
-from shared.retrieval.gathering import Hit
+from shared.search.candidates import SearchHit
+from shared.search.models import conversation_of, position_of
+from shared.search.words import query_words
 
 _USER = "user"
 _SOON = 6
@@ -48,7 +48,7 @@ _RENEWS = re.compile(
 class _Statement:
     """What a user said, as far as it is asked whether it corrects something."""
 
-    hit: Hit
+    hit: SearchHit
     place: int
     at: datetime
     alike: float
@@ -71,10 +71,10 @@ class _Statement:
         return min(self.alike, other.alike) >= least
 
 
-def beside_corrections(hits: Sequence[Hit], least: float) -> list[Hit]:
+def beside_corrections(hits: Sequence[SearchHit], least: float) -> list[SearchHit]:
     """Return the hits of at least so high a score in their order, each behind the newest that corrects it."""
     users = {_place(hit): _statement(hit) for hit in hits if hit.ranked.candidate.role == _USER}
-    ordered: dict[tuple[int, int], Hit] = {}
+    ordered: dict[tuple[int, int], SearchHit] = {}
     for nth, hit in enumerate(hits):
         if hit.ranked.score < least:
             break
@@ -96,7 +96,7 @@ def _newest(statements: Iterable[_Statement]) -> _Statement | None:
     return max(statements, key=lambda one: (one.at, one.place), default=None)
 
 
-def _statement(hit: Hit) -> _Statement:
+def _statement(hit: SearchHit) -> _Statement:
     one = hit.ranked.candidate
     return _Statement(
         hit=hit,
@@ -109,5 +109,5 @@ def _statement(hit: Hit) -> _Statement:
     )
 
 
-def _place(hit: Hit) -> tuple[int, int]:
+def _place(hit: SearchHit) -> tuple[int, int]:
     return hit.ranked.candidate.place, hit.ranked.candidate.part

@@ -10,14 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shared.context import excerpts
+from shared.context.assembly import AssemblyStyle, PriorText, assemble
 from shared.context.budgets import below_full
 from shared.context.composing import Bounds, Composed
 from shared.context.counting import Scale
 from shared.context.marks import END
-from shared.retrieval.assembling import Style, assemble
-from shared.retrieval.gathering import Hit
-from shared.retrieval.ranking import Ranked
-from shared.retrieval.repeats import Said
+from shared.search.candidates import SearchHit
+from shared.search.ranking import RankedCandidate
 
 MOST_HITS = 40
 """So many earlier messages are looked for; few of them fit."""
@@ -33,7 +32,7 @@ class Extra:
     profile: str = ""
     summary_id: str | None = None
     summary: str = ""
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[SearchHit, ...] = ()
     about_code: bool = False
 
 
@@ -45,7 +44,7 @@ class Extension:
     tokens: int = 0
     profile: bool = False
     summary_id: str | None = None
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[SearchHit, ...] = ()
     retrieved_tokens: int = 0
 
 
@@ -71,7 +70,7 @@ def extend(recalled: str, extra: Extra, room: int, scale: Scale) -> Extension:
 
     result = _with_lines(extra, room, needed)
     blocks = [result.text] if result.text else []
-    found = _assembled(extra, Said(recalled, *blocks), room, lambda text: needed([*blocks, text]))
+    found = _assembled(extra, PriorText(recalled, *blocks), room, lambda text: needed([*blocks, text]))
     if found.text:
         blocks.append(found.text)
     tokens = needed(blocks) if blocks else 0
@@ -103,8 +102,8 @@ def _with_lines(extra: Extra, room: int, needed: Callable[[Sequence[str]], int])
     )
 
 
-def _assembled(extra: Extra, said: Said, room: int, count: Callable[[str], int]) -> Extension:
-    style = Style(excerpts.opening(excerpts.EARLIER).rstrip("\n"), END, "> ")
+def _assembled(extra: Extra, said: PriorText, room: int, count: Callable[[str], int]) -> Extension:
+    style = AssemblyStyle(excerpts.opening(excerpts.EARLIER).rstrip("\n"), END, "> ")
     by_candidate = {(hit.ranked.candidate.place, hit.ranked.candidate.part): hit for hit in extra.hits}
     quoted = []
     for hit in extra.hits:
@@ -119,7 +118,7 @@ def _assembled(extra: Extra, said: Said, room: int, count: Callable[[str], int])
     )
 
 
-def _quoted(hit: Hit, text: str) -> Ranked:
+def _quoted(hit: SearchHit, text: str) -> RankedCandidate:
     one = hit.ranked.candidate
     content = excerpts.quoted(text)
     if hit.times > 1:

@@ -41,7 +41,7 @@ ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ContextRequest:
     """What is asked for; sizes in tokens."""
 
     token_budget: int
@@ -137,7 +137,7 @@ class Parts:
 def open_context(
     transactions: Transactions,
     app_id: str,
-    wanted: Wanted,
+    wanted: ContextRequest,
     metrics: Metrics,
     reach: Reach | None = None,
     actor: str = "",
@@ -161,7 +161,7 @@ def open_context(
     return opening
 
 
-def _said(session: Session, app_id: str, wanted: Wanted) -> _Said:
+def _said(session: Session, app_id: str, wanted: ContextRequest) -> _Said:
     app = get_app(session, app_id)
     counting = Counting(None if wanted.model is None else rate_of(session, wanted.model))
     user_id, conversation = wanted.user_id, None
@@ -206,7 +206,7 @@ def _overfills(session: Session, conversation: Conversation, counting: Counting,
 
 
 def _extended(
-    opening: Opening, composed: Composed, app_id: str, wanted: Wanted, said: _Said, reach: Reach, actor: str
+    opening: Opening, composed: Composed, app_id: str, wanted: ContextRequest, said: _Said, reach: Reach, actor: str
 ) -> Opening:
     room = room_for_more(composed, wanted.bounds, reach.budget(app_id), wanted.is_capped)
     if room <= 0:
@@ -234,7 +234,7 @@ def _extended(
     )
 
 
-def _now(composed: Composed, app_id: str, wanted: Wanted, said: _Said) -> Now:
+def _now(composed: Composed, app_id: str, wanted: ContextRequest, said: _Said) -> Now:
     users = [one.content for one in said.messages if one.role == _USER]
     return Now(
         app_id=app_id,
@@ -251,7 +251,7 @@ def _percent(tokens: int, window: int | None) -> float | None:
     return None if window is None else round(100 * tokens / window, 2)
 
 
-def _opening(composed: Composed, wanted: Wanted, counting: Counting, missing: tuple[str, ...]) -> Opening:
+def _opening(composed: Composed, wanted: ContextRequest, counting: Counting, missing: tuple[str, ...]) -> Opening:
     recalled = composed.recalled
     first = (Utterance("system", recalled.text),) if recalled.text else ()
     return Opening(
@@ -276,7 +276,7 @@ def note_recalled(metrics: Metrics, app_id: str, conversation_id: str | None, me
     get_logger().info("memories_recalled", app_id=app_id, conversation_id=conversation_id, count=len(memory_ids))
 
 
-def _count(metrics: Metrics, opening: Opening, wanted: Wanted) -> None:
+def _count(metrics: Metrics, opening: Opening, wanted: ContextRequest) -> None:
     metrics.context_stages.labels(opening.stage).inc()
     if wanted.context_window is not None:
         metrics.context_used.observe(opening.total_tokens / wanted.context_window)

@@ -17,11 +17,11 @@ from shared.context.extending import MOST_HITS, Extension, Extra
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.profiles import gate
-from shared.retrieval.embedders import Embedded
-from shared.retrieval.finding import Finder, Findings, Wanted
-from shared.retrieval.gathering import Hit
-from shared.retrieval.models import Asker
-from shared.retrieval.small_talk import is_small_talk
+from shared.search.candidates import SearchHit
+from shared.search.models import Asker
+from shared.search.search import Findings, MessageSearch, SearchRequest
+from shared.search.small_talk import is_small_talk
+from shared.search.view import QueryVector
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
 from shared.telemetry.logging import get_logger
@@ -57,7 +57,7 @@ class Now:
 class Reach:
     """Reaches for what else there is; for any number of threads."""
 
-    def __init__(self, database: Database, finder: Finder, clock: Clock, metrics: Metrics) -> None:
+    def __init__(self, database: Database, finder: MessageSearch, clock: Clock, metrics: Metrics) -> None:
         self._database = database
         self._finder = finder
         self._clock = clock
@@ -88,14 +88,14 @@ class Reach:
     def note(self, app_id: str, findings: Findings, added: Extension) -> None:
         """Have it written down how the retrieval for a context went, and what was handed out beside."""
         beside = {"summaries": int(added.summary_id is not None), "profile": int(added.profile)}
-        self._finder.note(app_id, findings, Asker.CONTEXT, added.retrieved_tokens, beside)
+        self._finder.record(app_id, findings, Asker.CONTEXT, added.retrieved_tokens, beside)
 
     def _found(self, now: Now) -> Findings | None:
         if is_small_talk(now.said or ""):
             return None
         return self._finder.find(
             now.app_id,
-            Wanted(
+            SearchRequest(
                 text=_asked(now.said or ""),
                 limit=MOST_HITS,
                 conversation_id=now.conversation_id,
@@ -113,7 +113,7 @@ class Reach:
         shown = gate.ask_for(self._database, now.app_id, now.user_id, actor, self._clock.now(), self._metrics)
         return "" if shown.profile is None else gate.text_of(shown.profile)
 
-    def _summaries(self, now: Now, query: Embedded | None) -> tuple[Summary, ...]:
+    def _summaries(self, now: Now, query: QueryVector | None) -> tuple[Summary, ...]:
         if now.conversation_key is None or now.is_whole:
             return ()
         with self._database.read() as session:
@@ -135,7 +135,7 @@ def _asked(said: str) -> str:
     return said if len(said) <= MOST_CHARS else f"{said[: MOST_CHARS // 2]}\n{said[-MOST_CHARS // 2 :]}"
 
 
-def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[Hit, ...]:
+def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[SearchHit, ...]:
     """Return what says something, is not shown anyway, and not far behind the best; nothing if all is off the point."""
     if not any(_has_to_do_with_it(hit) for hit in findings.hits):
         return ()
@@ -143,11 +143,11 @@ def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[Hit, ...
     return tuple(hit for hit in ordered if hit.content.strip() not in shown and not is_small_talk(hit.content))
 
 
-def _has_to_do_with_it(hit: Hit) -> bool:
+def _has_to_do_with_it(hit: SearchHit) -> bool:
     return (hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY) and not is_small_talk(hit.content)
 
 
-def _most_alike(summaries: Collection[Summary], query: Embedded | None) -> tuple[Summary, ...]:
+def _most_alike(summaries: Collection[Summary], query: QueryVector | None) -> tuple[Summary, ...]:
     """Return the summary most like what is said, if one is."""
     if query is None:
         return ()

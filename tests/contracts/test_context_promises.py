@@ -17,7 +17,7 @@ from shared.apps.models import App
 from shared.context import queries
 from shared.context.composing import Bounds, Stage, compose
 from shared.context.counting import Counting, TokenSource
-from shared.context.opening import Opening, Wanted, open_context
+from shared.context.opening import ContextRequest, Opening, open_context
 from shared.context.reaching import Reach
 from shared.context.recalling import Material
 from shared.context.selection import in_order
@@ -72,7 +72,7 @@ def converse(house: House, conversation_id: str, said: Sequence[Utterance], user
 
 
 def opened(house: House, **wanted: object) -> Opening:
-    return open_context(house.database, "notes", replace(Wanted(1000), **wanted), house.metrics)  # type: ignore[arg-type]
+    return open_context(house.database, "notes", replace(ContextRequest(1000), **wanted), house.metrics)  # type: ignore[arg-type]
 
 
 def made_up(chance: random.Random) -> list[Utterance]:

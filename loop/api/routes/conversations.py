@@ -40,9 +40,9 @@ from shared.energy.budget import to_micro
 from shared.energy.ledger import spent_by_conversation
 from shared.erasure.erasing import erase_conversation
 from shared.errors import Conflict, Limit
-from shared.indexing.writing import without_words
 from shared.outbox.queries import jobs_of_conversation
-from shared.tuning.values import tuning_of
+from shared.search.index import without_words
+from shared.search.tuning import tuning_of
 
 router = APIRouter(prefix="/apps/{appId}/conversations", tags=["Conversations"])
 _CONVERSATIONS, _MESSAGES = "conversations", "messages"

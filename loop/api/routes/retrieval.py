@@ -24,14 +24,14 @@ from loop.api.schemas.wire import APP_ID_PATTERN
 from loop.api.writes import Done, answer
 from shared.apps.queries import get_app, lock_app
 from shared.contracts.values import ID_PATTERN, Words
-from shared.indexing import filling
 from shared.profiles import gate
-from shared.retrieval import queries
-from shared.retrieval.embedders import Embedded
-from shared.retrieval.figures import judge, reckon
-from shared.retrieval.finding import Findings, Wanted, flags_of
-from shared.retrieval.gathering import Hit
-from shared.retrieval.models import Asker
+from shared.search.candidates import SearchHit
+from shared.search.index import index_status, recreate_word_index, request_backfill
+from shared.search.models import Asker
+from shared.search.search import Findings, SearchRequest, flags_of
+from shared.search.search_queries import count_stock, retrievals_since, summaries_since
+from shared.search.statistics import judge_release, retrieval_statistics
+from shared.search.view import QueryVector
 from shared.summaries.queries import of_conversation
 
 router = APIRouter(tags=["Retrieval"])
@@ -53,9 +53,9 @@ def show_retrieval_metrics(
     with desk.read() as session:
         if app_id is not None:
             get_app(session, app_id)
-        rows = queries.retrievals_since(session, since, app_id)
-        asked, made = queries.summaries_since(session, since, app_id)
-    return answer(RetrievalMetrics.of(app_id, since, reckon(rows), judge(rows, asked, made)))
+        rows = retrievals_since(session, since, app_id)
+        asked, made = summaries_since(session, since, app_id)
+    return answer(RetrievalMetrics.of(app_id, since, retrieval_statistics(rows), judge_release(rows, asked, made)))
 
 
 @router.get("/api/memory/debug/retrieval", response_model=DebugAnswer, summary="Take a retrieval apart")
@@ -69,10 +69,10 @@ def debug_retrieval(
 ) -> Response:
     """Search as a context would, and say of each result where it came from and how its score came about."""
     desk.require_admin("take retrievals apart")
-    wanted = Wanted(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
+    wanted = SearchRequest(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
     finder = desk.loop.searching.finder
     findings = finder.find(app_id, wanted)
-    finder.note(app_id, findings, Asker.SEARCH)
+    finder.record(app_id, findings, Asker.SEARCH)
     summaries = _summaries(desk, findings)
     profile = _profile(desk, app_id, findings.user_id)
     return answer(
@@ -95,7 +95,7 @@ def show_retrieval_stats(desk: Reads, app_id: _AppInQuery = None, user_id: _User
     with desk.read() as session:
         if app_id is not None:
             get_app(session, app_id)
-        stock = queries.stock(session, app_id)
+        stock = count_stock(session, app_id)
         consent = None if app_id is None else gate.agrees(session, app_id, user_id)
     return answer(
         RetrievalStats(
@@ -117,7 +117,7 @@ def rebuild_word_index(desk: Writes) -> Response:
     desk.require_admin("make the word index anew")
 
     def work(session: Session) -> Done:
-        apps = filling.rebuild(session, desk.now(), desk.loop.settings.job_max_attempts)
+        apps = recreate_word_index(session, desk.now(), desk.loop.settings.job_max_attempts)
         return Done(Rebuilt(apps=apps), 202, then=desk.loop.ticker.wake)
 
     return desk.write(work)
@@ -128,7 +128,7 @@ def show_indexes(desk: Reads, app_id: AppInPath) -> IndexAnswer:
     """Show how many of an app's messages are in its indexes, and how far what is under way has come."""
     with desk.read() as session:
         get_app(session, app_id)
-        return IndexAnswer.of(app_id, filling.status(session, app_id))
+        return IndexAnswer.of(app_id, index_status(session, app_id))
 
 
 @router.post(
@@ -139,13 +139,13 @@ def backfill(desk: Writes, app_id: AppInPath) -> Response:
 
     def work(session: Session) -> Done:
         app = lock_app(session, app_id)
-        job = filling.ask(session, app_id, app.purge_epoch, desk.now(), desk.loop.settings.job_max_attempts)
+        job = request_backfill(session, app_id, app.purge_epoch, desk.now(), desk.loop.settings.job_max_attempts)
         return Done(JobAnswer.of(job), 202, about=app_id, then=desk.loop.ticker.wake)
 
     return desk.write(work)
 
 
-def _taken_apart(hit: Hit) -> DebugResult:
+def _taken_apart(hit: SearchHit) -> DebugResult:
     one = hit.ranked.candidate
     brought = {(True, True): "both", (True, False): "fts", (False, True): "dense", (False, False): "neighbour"}
     return DebugResult(
@@ -194,5 +194,5 @@ def _profile(desk: Desk, app_id: str, user_id: str | None) -> list[DebugResult]:
     ]  # fmt: skip
 
 
-def _likeness(vector: bytes | None, model: str | None, query: Embedded | None) -> float:
+def _likeness(vector: bytes | None, model: str | None, query: QueryVector | None) -> float:
     return 0.0 if query is None else query.likeness(vector, model) or 0.0

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Response
 from loop.api.dependencies import AppInPath, Reads
 from loop.api.schemas.search import AskSearch, SearchAnswer
 from loop.api.writes import answer
-from shared.retrieval.finding import Wanted
-from shared.retrieval.models import Asker
+from shared.search.models import Asker
+from shared.search.search import SearchRequest
 
 router = APIRouter(prefix="/apps/{appId}", tags=["Search"])
 
@@ -19,7 +19,7 @@ def search_messages(desk: Reads, app_id: AppInPath, body: AskSearch) -> Response
 
     Where neither a user nor a conversation is named, all of the app's are searched, and each result says whose it is.
     """
-    wanted = Wanted(
+    wanted = SearchRequest(
         text=body.query,
         limit=body.limit,
         conversation_id=body.conversation_id,
@@ -29,5 +29,5 @@ def search_messages(desk: Reads, app_id: AppInPath, body: AskSearch) -> Response
     )
     finder = desk.loop.searching.finder
     findings = finder.find(app_id, wanted)
-    finder.note(app_id, findings, Asker.SEARCH)
+    finder.record(app_id, findings, Asker.SEARCH)
     return answer(SearchAnswer.of(findings, body.explain))

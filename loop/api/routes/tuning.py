@@ -9,10 +9,8 @@ from loop.api.dependencies import AppInPath, Desk, Reads, Writes
 from loop.api.schemas.tuning import TuneAll, TuneApp, TuningAnswer
 from loop.api.writes import Done
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.tuning import changing
-from shared.tuning.models import EVERYWHERE
-from shared.tuning.queries import standing
-from shared.tuning.values import Tuning, tuning_of
+from shared.search.models import EVERYWHERE
+from shared.search.tuning import Tuning, change_tuning, tuning_in_force, tuning_of
 
 router = APIRouter(tags=["Retrieval settings"])
 _BY_WEIGHTS = "The formula is weighted now, so that the weights have effect; set formula to signals to go back."
@@ -22,7 +20,7 @@ _BY_WEIGHTS = "The formula is weighted now, so that the weights have effect; set
 def show_tuning(desk: Reads) -> TuningAnswer:
     """Show what is in force for apps that have nothing of their own."""
     with desk.read() as session:
-        return TuningAnswer.of(standing(session, _defaults(desk), None))
+        return TuningAnswer.of(tuning_in_force(session, _defaults(desk), None))
 
 
 @router.patch("/api/memory/settings", response_model=TuningAnswer, summary="Change the retrieval settings of all apps")
@@ -36,7 +34,7 @@ def show_app_tuning(desk: Reads, app_id: AppInPath) -> TuningAnswer:
     """Show what is in force for an app, and where each value comes from."""
     with desk.read() as session:
         get_app(session, app_id)
-        return TuningAnswer.of(standing(session, _defaults(desk), app_id))
+        return TuningAnswer.of(tuning_in_force(session, _defaults(desk), app_id))
 
 
 @router.patch(
@@ -54,7 +52,7 @@ def tune_app(desk: Writes, app_id: AppInPath, body: TuneApp) -> Response:
 
 
 def _change(desk: Desk, session: Session, scope: str, body: TuneApp) -> Done:
-    done = changing.change(session, _defaults(desk), scope, body.wanted, desk.caller.name, desk.now())
+    done = change_tuning(session, _defaults(desk), scope, body.wanted, desk.caller.name, desk.now())
     return Done(TuningAnswer.of(done.in_force, done.clamped, _BY_WEIGHTS if done.selects_weighted else None))
 
 

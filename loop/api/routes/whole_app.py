@@ -19,7 +19,7 @@ from shared.apps.registry import install
 from shared.archive.document import Archive
 from shared.archive.exporting import export_app
 from shared.archive.importing import Bounds, import_archive
-from shared.context.opening import Wanted, open_context
+from shared.context.opening import ContextRequest, open_context
 from shared.contracts.jobs import Track
 from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
@@ -42,10 +42,10 @@ def compose_context(desk: Reads, app_id: AppInPath, body: AskContext | None = No
     return answer(ContextAnswer.of(opening))
 
 
-def _wanted(desk: Desk, body: AskContext) -> Wanted:
+def _wanted(desk: Desk, body: AskContext) -> ContextRequest:
     budget = desk.loop.settings.context_token_budget if body.token_budget is None else body.token_budget
     said = None if body.messages is None else [message.as_said() for message in body.messages]
-    return Wanted(
+    return ContextRequest(
         token_budget=budget,
         is_capped=body.token_budget is not None,
         said=said,

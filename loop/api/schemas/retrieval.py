@@ -8,9 +8,9 @@ from datetime import datetime
 from pydantic import Field
 
 from loop.api.schemas.wire import Answer
-from shared.indexing.filling import IndexStatus, Progress
-from shared.indexing.models import SetState
-from shared.retrieval.figures import Figures, Gate, Took, Verdict, Way
+from shared.search.index import FillProgress, IndexStatus
+from shared.search.models import SetState
+from shared.search.statistics import DurationStatistics, GateVerdict, ReleaseGate, RetrievalStatistics, SearchMode
 
 _STAGES = {"words": "fts", "rank": "rerank"}
 _SOURCES = {"appDense": "globalDense", "words": "ftsLexical"}
@@ -38,7 +38,7 @@ class Durations(Answer):
     p99: float
 
     @classmethod
-    def of(cls, took: Took) -> Durations:
+    def of(cls, took: DurationStatistics) -> Durations:
         """Return durations as they go over the wire."""
         figures = {name: round(getattr(took, name), 3) for name in ("mean", "p50", "p95", "p99")}
         return cls(count=took.count, **figures)
@@ -47,7 +47,7 @@ class Durations(Answer):
 class WayAtGate(Answer):
     """One way of searching at the release gate."""
 
-    state: Verdict
+    state: GateVerdict
     why: str
     durations: Durations | None
 
@@ -56,23 +56,23 @@ class GateAnswer(Answer):
     """Whether a release may go out by what was measured: each way with at least 20 queries fast enough."""
 
     passes: bool
-    state: Verdict = Field(description="fails when anything does; not_enough_queries when no way has 20 queries.")
-    ways: dict[Way, WayAtGate]
+    state: GateVerdict = Field(description="fails when anything does; not_enough_queries when no way has 20 queries.")
+    ways: dict[SearchMode, WayAtGate]
     summaries_asked: int
     summaries_made: int
-    summaries_state: Verdict = Field(description="not_enough_queries when none was asked for.")
+    summaries_state: GateVerdict = Field(description="not_enough_queries when none was asked for.")
 
     @classmethod
-    def of(cls, gate: Gate) -> GateAnswer:
+    def of(cls, gate: ReleaseGate) -> GateAnswer:
         """Return the gate's judgement as it goes over the wire."""
         ways = {
             way: WayAtGate(
                 state=one.verdict, why=one.why, durations=None if one.took is None else Durations.of(one.took)
             )
-            for way, one in gate.ways.items()
+            for way, one in gate.modes.items()
         }
         return cls(
-            passes=gate.verdict is Verdict.PASSES,
+            passes=gate.verdict is GateVerdict.PASSES,
             state=gate.verdict,
             ways=ways,
             summaries_asked=gate.summaries_asked,
@@ -105,7 +105,9 @@ class RetrievalMetrics(Answer):
     gate: GateAnswer
 
     @classmethod
-    def of(cls, app_id: str | None, since: datetime, figures: Figures, gate: Gate) -> RetrievalMetrics:
+    def of(
+        cls, app_id: str | None, since: datetime, figures: RetrievalStatistics, gate: ReleaseGate
+    ) -> RetrievalMetrics:
         """Return the figures as they go over the wire."""
         return cls(
             app_id=app_id,
@@ -151,7 +153,7 @@ class ProgressAnswer(Answer):
     total: int
 
     @classmethod
-    def of(cls, progress: Progress | None) -> ProgressAnswer | None:
+    def of(cls, progress: FillProgress | None) -> ProgressAnswer | None:
         """Return progress as it goes over the wire."""
         return None if progress is None else cls(done=progress.done, total=progress.total)
 

@@ -10,9 +10,8 @@ from pydantic import Field, StrictInt
 from loop.api.schemas.wire import Answer, Body, Flag
 from shared.contracts.values import Id, Moment, Words
 from shared.conversations.lifecycle import Role
-from shared.retrieval.filters import Filters, HitKind
-from shared.retrieval.finding import Findings
-from shared.retrieval.gathering import Hit
+from shared.search.candidates import HitKind, MessageFilters, SearchHit
+from shared.search.search import Findings
 
 MOST_QUERY_CHARS = 4_000
 _Name = Annotated[Words, Field(min_length=1, max_length=200)]
@@ -40,9 +39,9 @@ class SearchFilters(Body):
         None, description="Tags under metadata.tags of the conversation; it must have all of them."
     )
 
-    def as_filters(self) -> Filters:
+    def as_filters(self) -> MessageFilters:
         """Return them as the domain takes them."""
-        return Filters(
+        return MessageFilters(
             roles=frozenset(role.value for role in self.roles or ()),
             names=frozenset(self.names or ()),
             since=self.since,
@@ -91,7 +90,7 @@ class SearchResult(Answer):
     explanation: dict[str, float] | None = Field(None, description="What each signal added to the score.")
 
     @classmethod
-    def of(cls, hit: Hit, explain: bool) -> SearchResult:
+    def of(cls, hit: SearchHit, explain: bool) -> SearchResult:
         """Return a result as it goes over the wire."""
         one = hit.ranked.candidate
         parts = hit.ranked.parts if explain else {}

@@ -7,7 +7,7 @@ from typing import Annotated, Generic, TypeVar
 from pydantic import Field, StrictInt
 
 from loop.api.schemas.wire import Answer, Body, Flag
-from shared.tuning.values import NAMES, Formula, InForce, Source
+from shared.search.tuning import NAMES, RankingFormula, TuningInForce, TuningSource
 
 _Value = TypeVar("_Value")
 _Whole = Annotated[StrictInt, Field(ge=-(10**9), le=10**9)]
@@ -19,7 +19,9 @@ class Valued(Answer, Generic[_Value]):
     """A value in force."""
 
     value: _Value
-    source: Source = Field(description="What it comes from: the settings, a change for all apps, or one for this app.")
+    source: TuningSource = Field(
+        description="What it comes from: the settings, a change for all apps, or one for this app."
+    )
 
 
 class TuningAnswer(Answer):
@@ -29,7 +31,7 @@ class TuningAnswer(Answer):
     chunking: Valued[bool]
     token_budget: Valued[int]
     summary_frequency: Valued[int]
-    formula: Valued[Formula]
+    formula: Valued[RankingFormula]
     alpha: Valued[float]
     beta: Valued[float]
     gamma: Valued[float]
@@ -38,7 +40,7 @@ class TuningAnswer(Answer):
     note: str | None = Field(None, description="What this change changed beside what was given.")
 
     @classmethod
-    def of(cls, in_force: InForce, clamped: tuple[str, ...] = (), note: str | None = None) -> TuningAnswer:
+    def of(cls, in_force: TuningInForce, clamped: tuple[str, ...] = (), note: str | None = None) -> TuningAnswer:
         """Return the values in force as they go over the wire."""
         values = {name: {"value": getattr(in_force.tuning, name), "source": in_force.sources[name]} for name in NAMES}
         names = [cls.model_fields[name].alias or name for name in clamped]
@@ -54,7 +56,7 @@ class TuneApp(Body):
     summary_frequency: _Whole | None = Field(
         None, description=f"Messages of the assistant after which a summary is made, 0..100; 0 is never. {_BACK}"
     )
-    formula: Formula | None = Field(None, description=f"How results are ranked. {_BACK}")
+    formula: RankingFormula | None = Field(None, description=f"How results are ranked. {_BACK}")
     alpha: _Weight | None = Field(
         None,
         description=(

@@ -1,17 +1,17 @@
-"""What is kept beside the messages so that they can be found: their words, their passages, their vectors.
+"""Rows of the search: the index beside the messages, how searches went, and values that were changed.
 
 The words themselves lie in ``message_words``, a table of each database's own kind that only ``word_index`` touches.
-Vectors belong to a set: those of one app by one model. A place (see ``places``) has no foreign key, because checking
-one would take an index as large as the vectors' own; who writes a vector holds the app's lock and looks whether its
-message still stands.
+Vectors belong to a set: those of one app by one model. A place has no foreign key, because checking one would take an
+index as large as the vectors' own; who writes a vector holds the app's lock and looks whether its message still stands.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, String, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, LargeBinary, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
@@ -141,3 +141,81 @@ class Unembedded(Base):
 
     place: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=False)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+
+
+POSITION_BITS = 20
+LAST_POSITION = (1 << POSITION_BITS) - 1
+"""Messages beyond it are kept but not indexed."""
+LAST_CONVERSATION = (1 << (63 - POSITION_BITS)) - 1
+
+
+def place_of(conversation_key: int, position: int) -> int | None:
+    """Return a message's place; None for one that lies too far in to be indexed."""
+    if position > LAST_POSITION or conversation_key > LAST_CONVERSATION:
+        return None
+    return conversation_key << POSITION_BITS | position
+
+
+def conversation_of(place: int) -> int:
+    """Return the key of the conversation a place lies in."""
+    return place >> POSITION_BITS
+
+
+def position_of(place: int) -> int:
+    """Return where in its conversation a place lies, from 0."""
+    return place & LAST_POSITION
+
+
+def places_of(conversation_key: int) -> tuple[int, int]:
+    """Return the first and the last place of a conversation."""
+    first = conversation_key << POSITION_BITS
+    return first, first | LAST_POSITION
+
+
+class Asker(StrEnum):
+    """What a retrieval was for; a closed set, so it can label a metric."""
+
+    SEARCH = "search"
+    CONTEXT = "context"
+
+
+class Retrieval(Base):
+    """One retrieval; durations in milliseconds."""
+
+    __tablename__ = "retrievals"
+    __table_args__ = (Index("ix_retrievals_app_id_at", "app_id", "at"), {"sqlite_autoincrement": True})
+
+    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
+    conversation_key: Mapped[int | None] = mapped_column(BigInteger)
+    """Not a foreign key: the conversation may be erased, and the figures stay."""
+    asker: Mapped[str] = mapped_column(String(10))
+    at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    results: Mapped[int]
+    top_score: Mapped[float | None]
+    top_similarities: Mapped[list[float]] = mapped_column(JSON, default=list, server_default="[]")
+    """Of the three results most like the question, the best first: cosines, where there were vectors."""
+    sources: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """How many results each way of finding brought: conversationDense, appDense, words, summaries, profile."""
+    durations: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """By stage: total, words, embed, dense, rank."""
+    flags: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """The tuning in force, and what was degraded."""
+    tokens_used: Mapped[int | None]
+    token_budget: Mapped[int | None]
+
+
+EVERYWHERE = "*"
+"""The scope of all apps; no app can be called so."""
+
+
+class TuningOverride(Base):
+    """What was changed for one app, or for all of them, in place of the settings."""
+
+    __tablename__ = "tuning_overrides"
+
+    scope: Mapped[str] = mapped_column(String(100), primary_key=True)
+    """An app's id, or ``EVERYWHERE``."""
+    chosen: Mapped[dict[str, Any]] = mapped_column("values", JSON)
+    changed_by: Mapped[str] = mapped_column(String(200))
+    changed_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -1,8 +1,9 @@
-"""What the indexes know of an app's places, seen within the scope of one search."""
+"""What the indexes know of an app's places, seen within the scope of one search; and the vector of its query."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,10 +11,51 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from shared.retrieval.covering import Likeness
-from shared.retrieval.lexical import REACH, Posting, WordTable, word_table
-from shared.retrieval.matrix import Matrix, exact
-from shared.retrieval.scope import Places, Scope
+from shared.llm.embedding import Embedder, from_bytes
+from shared.search.lexical import REACH, Posting, WordLikeness, WordTable, word_table
+from shared.search.models import POSITION_BITS
+from shared.search.vectors import VectorMatrix, exact
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SearchScope:
+    """A part of one app's places; ``conversations`` ascend."""
+
+    within: int | None = None
+    """Only this conversation."""
+    beyond: int | None = None
+    """Not this conversation."""
+    conversations: Places | None = None
+    """Only these conversations; None for all of the app's."""
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing of the app is left out."""
+        return self.within is None and self.beyond is None and self.conversations is None
+
+    def holds(self, places: Places) -> NDArray[np.bool_]:
+        """Return for each place whether it lies within."""
+        inside = np.ones(len(places), np.bool_)
+        if self.is_everything:
+            return inside
+        conversations = places >> POSITION_BITS
+        if self.within is not None:
+            inside &= conversations == self.within
+        if self.beyond is not None:
+            inside &= conversations != self.beyond
+        if self.conversations is not None:
+            inside &= _among(conversations, self.conversations)
+        return inside
+
+
+def _among(values: Places, ascending: Places) -> NDArray[np.bool_]:
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    found: NDArray[np.bool_] = ascending[np.searchsorted(ascending, values).clip(max=len(ascending) - 1)] == values
+    return found
+
 
 BEYOND = np.float32(-2)
 """Stands for the likeness of what lies outside the scope; no cosine is as low."""
@@ -21,7 +63,7 @@ Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Sources:
+class IndexSources:
     """What the indexes brought for a question."""
 
     postings: Sequence[Posting]
@@ -30,17 +72,17 @@ class Sources:
     """What each word of the question is worth in the app, whether it is looked for or not; see ``lexical.rarity``."""
     messages: int
     """How many the app has."""
-    matrix: Matrix | None
+    matrix: VectorMatrix | None
     vector: Vector | None
     """Of the query; None where vectors are not searched."""
-    likeness: Likeness | None = None
+    likeness: WordLikeness | None = None
     """Which words mean nearly the same; None where that is not known."""
 
 
-class View:
+class ScopedView:
     """The indexes as seen within a scope, for one search."""
 
-    def __init__(self, session: Session, sources: Sources, scope: Scope) -> None:
+    def __init__(self, session: Session, sources: IndexSources, scope: SearchScope) -> None:
         self._session = session
         self._sources = sources
         self._scope = scope
@@ -160,3 +202,33 @@ def _share(values: Vector) -> Vector:
     """Return values as shares of the highest."""
     most = values.max(initial=0.0)
     return values / most if most > 0 else values
+
+
+@dataclass(frozen=True)
+class QueryVector:
+    """The vector of a query, of unit length, and the model it was made by."""
+
+    model: str
+    vector: NDArray[np.float32]
+
+    def likeness(self, stored: bytes | None, model: str | None) -> float | None:
+        """Return the cosine with a stored vector of unit length; None where there is none that can be compared."""
+        if stored is None or model != self.model or len(stored) != self.vector.nbytes:
+            return None
+        return float(np.dot(from_bytes(stored), self.vector))
+
+
+class QueryEmbedders:
+    """The embedders of queries, each made when it is first needed; for any number of threads."""
+
+    def __init__(self, make: Callable[[str], Embedder | None]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: dict[str, Embedder | None] = {}
+
+    def of(self, model: str) -> Embedder | None:
+        """Return the embedder of a model, by its name; None where it cannot be had."""
+        with self._lock:
+            if model not in self._made:
+                self._made[model] = self._make(model)
+            return self._made[model]

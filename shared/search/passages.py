@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.indexing.models import PassageKind
 from shared.llm.tokens import LAST_RESORT, estimate_tokens
+from shared.search.models import PassageKind
 
 MOST_TOKENS = 500
 """Of a passage of prose. Source: seed 002."""

@@ -14,9 +14,17 @@ from sqlalchemy.orm import Session
 from shared.contracts.jobs import JobKind
 from shared.contracts.values import LARGEST_INTEGER
 from shared.db.counting import count
-from shared.indexing.models import AppIndex, MessageVector, Passage, SetState, Unembedded, VectorSet
-from shared.indexing.places import LAST_CONVERSATION, LAST_POSITION
 from shared.outbox.queries import is_open_in_lane
+from shared.search.models import (
+    LAST_CONVERSATION,
+    LAST_POSITION,
+    AppIndex,
+    MessageVector,
+    Passage,
+    SetState,
+    Unembedded,
+    VectorSet,
+)
 
 _SAID = table(
     "messages",
@@ -37,7 +45,7 @@ _AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
-class SaidMessage:
+class StoredMessage:
     """A message as the indexes see it."""
 
     key: int
@@ -108,16 +116,16 @@ def count_messages(session: Session, app_id: str, after: int, until: int) -> int
     return count(session, query.where(_SAID.c.app_id == app_id, _SAID.c.key > after, _SAID.c.key <= until))
 
 
-def messages_between(session: Session, app_id: str, after: int, until: int, limit: int) -> list[SaidMessage]:
+def messages_between(session: Session, app_id: str, after: int, until: int, limit: int) -> list[StoredMessage]:
     """Return an app's messages by key, whoever said them."""
     query = _said().where(_SAID.c.app_id == app_id, _SAID.c.key > after, _SAID.c.key <= until)
-    return [SaidMessage(*row) for row in session.execute(query.order_by(_SAID.c.key).limit(limit))]
+    return [StoredMessage(*row) for row in session.execute(query.order_by(_SAID.c.key).limit(limit))]
 
 
-def messages_of_conversation(session: Session, key: int, after: int, limit: int) -> list[SaidMessage]:
+def messages_of_conversation(session: Session, key: int, after: int, limit: int) -> list[StoredMessage]:
     """Return a conversation's messages by position, those after position ``after``."""
     query = _said().where(_SAID.c.conversation_key == key, _SAID.c.position > after)
-    return [SaidMessage(*row) for row in session.execute(query.order_by(_SAID.c.position).limit(limit))]
+    return [StoredMessage(*row) for row in session.execute(query.order_by(_SAID.c.position).limit(limit))]
 
 
 def _said() -> Select[int, int, int, str, str]:
@@ -129,7 +137,7 @@ def standing_messages(session: Session, keys: Collection[int]) -> set[int]:
     return set(session.scalars(select(_SAID.c.key).where(_SAID.c.key.in_(keys))))
 
 
-def unembedded(session: Session, app_id: str, limit: int) -> dict[int, SaidMessage | None]:
+def unembedded(session: Session, app_id: str, limit: int) -> dict[int, StoredMessage | None]:
     """Return places of an app whose vectors are to be made, with what was said there; the newest conversations first.
 
     None for one whose message is gone.
@@ -141,7 +149,7 @@ def unembedded(session: Session, app_id: str, limit: int) -> dict[int, SaidMessa
     first = select(Unembedded.place).where(Unembedded.app_id == app_id).order_by(Unembedded.place.desc()).limit(limit)
     query = _said().add_columns(Unembedded.place).select_from(Unembedded).outerjoin(_SAID, of_place)
     rows = session.execute(query.where(Unembedded.place.in_(first)).order_by(Unembedded.place.desc()))
-    return {place: None if said[0] is None else SaidMessage(*said) for *said, place in rows}
+    return {place: None if said[0] is None else StoredMessage(*said) for *said, place in rows}
 
 
 def still_unembedded(session: Session, places: Collection[int]) -> set[int]:
