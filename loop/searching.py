@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loop.records import Records
 from shared.apps.queries import lock_budgets
 from shared.clock import Clock
-from shared.context.reaching import Reach
+from shared.context.sources import RecallSources
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of
@@ -34,7 +34,7 @@ class Searching:
     """What searches, and what writes that down."""
 
     finder: MessageSearch
-    reach: Reach
+    reach: RecallSources
     records: Records
     matrices: VectorMatrices
 
@@ -60,5 +60,5 @@ def make_searching(settings: Settings, database: Database, clock: Clock, metrics
         metrics,
         WordVectors() if is_installed() and settings.embedding != NGRAMS else None,
     )
-    reach = Reach(database, finder, clock, metrics)
+    reach = RecallSources(database, finder, clock, metrics)
     return Searching(finder, reach, Records(recorder, database, accountant), matrices)

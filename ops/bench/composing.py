@@ -19,7 +19,7 @@ from sqlalchemy import insert, text
 
 from ops.bench.figures import say, show, spread, timed
 from ops.bench.population import app_id, populate
-from shared.context.opening import ContextRequest, Opening, open_context
+from shared.context.context import ContextRequest, ConversationContext, open_context
 from shared.context.window import Utterance
 from shared.conversations.models import Conversation, Message
 from shared.db.engine import Database
@@ -73,7 +73,7 @@ def measure(folder: Path, messages: int, contexts: int, database_url: str | None
 
 
 def _measured(database: Database, wanted: ContextRequest, contexts: int, metrics: Metrics) -> dict[str, Any]:
-    def compose() -> Opening:
+    def compose() -> ConversationContext:
         return open_context(database, app_id(0), wanted, metrics)
 
     opening = compose()

@@ -21,7 +21,7 @@ from ops.bench.figures import say, show
 from ops.bench.finding_corpora import Asked, Corpus, code_talk, locomo, madial
 from ops.bench.finding_service import by_service
 from ops.bench.finding_ways import Index, Way, by_fts, by_recipe, by_vectors, indexed
-from shared.context.assembly import assemble
+from shared.context.rendering import assemble
 from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder
 from shared.llm.minilm import is_installed

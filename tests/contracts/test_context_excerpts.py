@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.apps.queries import lock_app
-from shared.context.excerpts import EARLIER, PROFILE, SUMMARY
-from shared.context.opening import ContextRequest, Opening, open_context
-from shared.context.reaching import MOST_CHARS, Reach
+from shared.context.context import ContextRequest, ConversationContext, open_context
+from shared.context.rendering import EARLIER, PROFILE, SUMMARY
+from shared.context.sources import MOST_CHARS, RecallSources
 from shared.context.window import Utterance
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import withdraw_consent
@@ -38,10 +38,12 @@ def library(house: House) -> Library:
     return library
 
 
-def compose(library: Library, finder: MessageSearch | None = None, actor: str = "token:1", **wanted: object) -> Opening:
+def compose(
+    library: Library, finder: MessageSearch | None = None, actor: str = "token:1", **wanted: object
+) -> ConversationContext:
     house = library.house
     house.embed()
-    reach = Reach(house.database, finder or library.finder, house.clock, house.metrics)
+    reach = RecallSources(house.database, finder or library.finder, house.clock, house.metrics)
     asked = ContextRequest(**{"token_budget": 1000} | wanted)  # type: ignore[arg-type]
     return open_context(house.database, "notes", asked, house.metrics, reach, actor)
 

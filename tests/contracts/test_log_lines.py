@@ -7,7 +7,7 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from shared.context.opening import ContextRequest, open_context
+from shared.context.context import ContextRequest, open_context
 from shared.contracts.jobs import JobMessage
 from shared.errors import ModelOutput
 from shared.outbox.dispatch import take_due

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.context.assembly import AssemblyStyle, assemble
+from shared.context.rendering import AssemblyStyle, assemble
 from shared.llm.tokens import estimate_tokens, most_tokens
 from shared.search.models import PassageKind
 from shared.search.ranking import Candidate, RankedCandidate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.context.assembly import PriorText
+from shared.context.rendering import PriorText
 from shared.search.candidates import gist
 from shared.search.small_talk import is_small_talk
 

@@ -19,7 +19,7 @@ from shared.apps.registry import install
 from shared.archive.document import Archive
 from shared.archive.exporting import export_app
 from shared.archive.importing import Bounds, import_archive
-from shared.context.opening import ContextRequest, open_context
+from shared.context.context import ContextRequest, open_context
 from shared.contracts.jobs import Track
 from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window

@@ -8,10 +8,9 @@ from pydantic import Field, StrictInt
 
 from loop.api.schemas.conversations import SentMessage
 from loop.api.schemas.wire import MOST_TOKENS, Answer, Body, Tokens
-from shared.context.budgets import DEFAULT_RESERVE
-from shared.context.composing import Stage
-from shared.context.counting import TokenSource
-from shared.context.opening import Opening
+from shared.context.budgets import DEFAULT_RESERVE, TokenSource
+from shared.context.context import ConversationContext
+from shared.context.recall import CompactionStage
 from shared.context.window import Utterance
 from shared.contracts.values import Id, Words
 from shared.conversations.chat_message import ChatMessage, role_of, text_of
@@ -68,7 +67,7 @@ class ContextAnswer(Answer):
     memory_tokens: int
     total_tokens: int
     percent_used: float | None = Field(description="Of contextWindow, per cent; null when none was given.")
-    stage: Stage = Field(description="How far it was compacted.")
+    stage: CompactionStage = Field(description="How far it was compacted.")
     included: Included
     missing: list[str] = Field(description="Parts that could not be had at the moment.")
     degraded: list[str] = Field(
@@ -81,7 +80,7 @@ class ContextAnswer(Answer):
     )
 
     @classmethod
-    def of(cls, opening: Opening) -> ContextAnswer:
+    def of(cls, opening: ConversationContext) -> ContextAnswer:
         """Return a context as it goes over the wire."""
         included = Included(
             memories=list(opening.memory_ids),

@@ -1,22 +1,101 @@
-"""Whether a message speaks of persons or places, which is when it matters who the user is.
+"""Which facts a context needs, in which order, and which of them give way when the window is full.
 
-Personal pronouns of the languages most written in, words for places, and the names of countries and large cities, which
-count only with a capital: china and turkey are also things. Source: seed 000, "Context Injection Strategy".
+Pure rules over values. Identity matters when a message speaks of persons or places. How many facts fit is decided where
+they are written down. Source: seed 000, "Memory Organization" and "Context Compaction"; seed 001, task 1.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+from shared.facts.categories import Category
+
+SURE = 0.8
+"""A preference has to be surer than this to stay in a full window."""
+_WORD = re.compile(r"[^\W_]{3,}")
+_SAYING_NOTHING = """
+the and for are was were has have had not but can could would should will shall did does done this that these those
+with from into onto over under about what when where which who whom whose why how all any some more most than then
+there here its our ours your yours her hers his him she they them their theirs you get got let use uses user used
+please help need want like just also very much many make makes give tell show
+"""
+_EMPTY_WORDS = frozenset(_SAYING_NOTHING.split())
+_ORDER = {category: place for place, category in enumerate(Category)}
 
 
-def _words(listed: str) -> frozenset[str]:
+@dataclass(frozen=True, slots=True)
+class KnownFact:
+    """A fact as far as choosing and showing it needs it."""
+
+    fact_id: int
+    statement: str
+    category: Category
+    confidence: float
+    last_seen: datetime
+    pin: int | None = None
+    """Its place among the pinned ones."""
+
+
+def in_order(facts: Iterable[KnownFact], message: str | None) -> tuple[KnownFact, ...]:
+    """Return the facts a context with this message may show, the most needed first.
+
+    Pinned ones in the order of their places; then project, preference, identity, each by the words it shares with the
+    message, by confidence, by how lately it was heard. Identity only when the message speaks of persons or places.
+    """
+    candidates = list(facts)
+    if not _asks_who(message, candidates):
+        candidates = [fact for fact in candidates if fact.pin is not None or fact.category is not Category.IDENTITY]
+    words = keywords(message or "")
+    return tuple(sorted(candidates, key=lambda fact: _rank(fact, words)))
+
+
+def reduced(shown: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
+    """Return which of the facts shown stay in a full window.
+
+    Pinned ones and projects do, identity does not, and of the preferences the sure ones, at most half.
+    """
+    preferences = [fact for fact in shown if fact.category is Category.PREFERENCE and fact.pin is None]
+    sure = [fact for fact in preferences if fact.confidence > SURE][: len(preferences) // 2]
+    staying = {fact.fact_id for fact in sure}
+    return tuple(
+        fact for fact in shown if fact.pin is not None or fact.category is Category.PROJECT or fact.fact_id in staying
+    )
+
+
+def keywords(text: str) -> frozenset[str]:
+    """Return the words that say what a text is about, in singular and plural."""
+    words = {word.removesuffix("s") for word in words_of(text) - _EMPTY_WORDS}
+    return frozenset(words | {f"{word}s" for word in words})
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text that are not very short."""
+    return set(_WORD.findall(text.lower()))
+
+
+def _asks_who(message: str | None, facts: Sequence[KnownFact]) -> bool:
+    identity = [fact.statement for fact in facts if fact.category is Category.IDENTITY]
+    return bool(message) and bool(identity) and speaks_of_persons_or_places(message or "", identity)
+
+
+def _rank(fact: KnownFact, words: frozenset[str]) -> tuple[float, ...]:
+    if fact.pin is not None:
+        return (-1, fact.pin, fact.fact_id)
+    shared = len(words & words_of(fact.statement)) if words else 0
+    return (_ORDER[fact.category], -shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
+
+
+_NAME_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+
+
+def _listed_words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-_PRONOUNS = _words(
+_PRONOUNS = _listed_words(
     # English, with what apostrophes join to it cut off; "it" stands for things.
     "i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her "
     "hers herself they them their theirs themselves "
@@ -26,13 +105,13 @@ _PRONOUNS = _words(
     "tú tus usted ellos ellas mio mia miei mie noi nostro nostra lui lei loro eu meu minha meus minhas nós nosso "
     "nossa ele ela eles"
 )
-_PLACE_WORDS = _words(
+_PLACE_WORDS = _listed_words(
     "where here nearby near abroad home hometown homeland address street neighbourhood neighborhood city town "
     "village country district suburb downtown location located restaurant hotel airport weather timezone travel "
     "traveling travelling trip flight commute wo woher wohin stadt adresse où ville pays dónde ciudad país dove "
     "città onde cidade"
 )
-_NAMES = _words(
+_NAMES = _listed_words(
     # Countries and regions
     "Afghanistan Africa Albania Algeria America Andorra Angola Antarctica Argentina Armenia Asia Australia Austria "
     "Azerbaijan Bahamas Bahrain Bangladesh Barbados Belarus Belgium Belize Benin Bhutan Bolivia Bosnia Botswana "
@@ -78,7 +157,7 @@ def speaks_of_persons_or_places(message: str, names: Iterable[str] = ()) -> bool
     """
     if _TWO_WORDS.search(message) or _WRITTEN_WITHOUT_SPACES.search(message) or _ABBREVIATED.search(message):
         return True
-    words = set(_WORD.findall(message))
+    words = set(_NAME_WORD.findall(message))
     if not words.isdisjoint(_NAMES):
         return True
     lowered = {_stem(word) for word in words}
@@ -97,4 +176,4 @@ def _capitalised(words: Iterable[str]) -> set[str]:
 
 def _inner_names(statements: Iterable[str]) -> set[str]:
     """Return the words with a capital that do not only stand at a beginning."""
-    return {word for text in statements for word in _capitalised(_WORD.findall(text)[1:])}
+    return {word for text in statements for word in _capitalised(_NAME_WORD.findall(text)[1:])}

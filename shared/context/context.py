@@ -16,14 +16,21 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app
 from shared.context import queries
-from shared.context.budgets import DEFAULT_RESERVE
-from shared.context.composing import Bounds, Composed, Stage, compose, overfills, source_of
-from shared.context.counting import Counting, TokenSource
-from shared.context.excerpts import joined
-from shared.context.extending import extend, room_for_more
-from shared.context.reaching import Now, Reach
-from shared.context.recalling import Material
-from shared.context.selection import in_order
+from shared.context.budgets import DEFAULT_RESERVE, TokenCounting, TokenSource
+from shared.context.fact_selection import in_order
+from shared.context.recall import (
+    CompactionStage,
+    ContextDraft,
+    ContextLimits,
+    RecallMaterial,
+    budget_for_more,
+    compose,
+    extend,
+    overfills,
+    source_of,
+)
+from shared.context.rendering import join_blocks
+from shared.context.sources import CurrentTurn, RecallSources
 from shared.context.window import FEW, Utterance, counted, length_of, staying
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, user_asking
@@ -60,14 +67,14 @@ class ContextRequest:
     """None: the default where a window is given."""
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> ContextLimits:
         """The bounds that are meant."""
         reserve = DEFAULT_RESERVE if self.reserve is None else self.reserve
-        return Bounds(self.token_budget, self.context_window, reserve)
+        return ContextLimits(self.token_budget, self.context_window, reserve)
 
 
 @dataclass(frozen=True)
-class Opening:
+class ConversationContext:
     """A composed context; sizes in tokens."""
 
     messages: tuple[Utterance, ...]
@@ -77,7 +84,7 @@ class Opening:
     memory_tokens: int
     total_tokens: int
     percent_used: float | None
-    stage: Stage
+    stage: CompactionStage
     missing: tuple[str, ...]
     trimmed: int
     token_source: TokenSource
@@ -96,7 +103,7 @@ class _Said:
     app_name: str
     user_id: str | None
     recalled_for: tuple[str, ...]
-    counting: Counting
+    counting: TokenCounting
     messages: list[Utterance]
     conversation_key: int | None = None
     left_out: int = 0
@@ -108,7 +115,7 @@ class _Said:
         return last.content if last is not None and last.role == _USER else None
 
 
-class Parts:
+class ContextParts:
     """Reads the parts of a context; one that cannot be had is named in ``missing`` and counted."""
 
     def __init__(self, transactions: Transactions, app_id: str, metrics: Metrics) -> None:
@@ -117,11 +124,11 @@ class Parts:
         self._metrics = metrics
         self.missing: list[str] = []
 
-    def material(self, app_name: str, users: tuple[str, ...], message: str | None) -> Material:
+    def material(self, app_name: str, users: tuple[str, ...], message: str | None) -> RecallMaterial:
         """Read what there is to recall of users while this is said; see ``shared.subjects.recalled_for``."""
         memories = self._read("memories", lambda session: queries.memories_to_recall(session, self._app_id, users))
         facts = self._read("facts", lambda session: queries.facts_to_recall(session, self._app_id, users))
-        return Material(app_name, memories, in_order(facts, message))
+        return RecallMaterial(app_name, memories, in_order(facts, message))
 
     def _read(self, part: str, read: Callable[[Session], tuple[ItemT, ...]]) -> tuple[ItemT, ...]:
         try:
@@ -139,9 +146,9 @@ def open_context(
     app_id: str,
     wanted: ContextRequest,
     metrics: Metrics,
-    reach: Reach | None = None,
+    reach: RecallSources | None = None,
     actor: str = "",
-) -> Opening:
+) -> ConversationContext:
     """Compose the context of a conversation; with ``reach``, of more than memories and facts.
 
     Raises: NotFound for an app that is not there or a conversation it does not have; Conflict where that is another
@@ -149,7 +156,7 @@ def open_context(
     """
     with transactions.read() as session:
         said = _said(session, app_id, wanted)
-    parts = Parts(transactions, app_id, metrics)
+    parts = ContextParts(transactions, app_id, metrics)
     material = parts.material(said.app_name, said.recalled_for, said.now)
     messages = [counted(one, said.counting) for one in said.messages]
     composed = compose(messages, material, wanted.bounds, said.counting, said.left_out)
@@ -163,7 +170,7 @@ def open_context(
 
 def _said(session: Session, app_id: str, wanted: ContextRequest) -> _Said:
     app = get_app(session, app_id)
-    counting = Counting(None if wanted.model is None else rate_of(session, wanted.model))
+    counting = TokenCounting(None if wanted.model is None else rate_of(session, wanted.model))
     user_id, conversation = wanted.user_id, None
     if wanted.conversation_id is not None:
         conversation = get_conversation(session, app_id, wanted.conversation_id)
@@ -178,7 +185,7 @@ def _said(session: Session, app_id: str, wanted: ContextRequest) -> _Said:
     return _without_middle(replace(said, messages=said.messages + now), wanted.bounds)
 
 
-def _without_middle(said: _Said, bounds: Bounds) -> _Said:
+def _without_middle(said: _Said, bounds: ContextLimits) -> _Said:
     """Let go at once of what will not stay, because counting thousands of messages one by one takes long."""
     if said.left_out or not overfills(length_of(said.messages, said.counting), bounds):
         return said
@@ -186,7 +193,7 @@ def _without_middle(said: _Said, bounds: Bounds) -> _Said:
     return replace(said, messages=[said.messages[i] for i in places], left_out=len(said.messages) - len(places))
 
 
-def _stored(session: Session, conversation: Conversation, said: _Said, bounds: Bounds) -> _Said:
+def _stored(session: Session, conversation: Conversation, said: _Said, bounds: ContextLimits) -> _Said:
     """Read what was said; of a conversation that fills the window by itself only what stays when its middle goes."""
     if conversation.message_count > FEW and _overfills(session, conversation, said.counting, bounds):
         kept = queries.what_stays(session, conversation.key)
@@ -194,7 +201,7 @@ def _stored(session: Session, conversation: Conversation, said: _Said, bounds: B
     return replace(said, messages=queries.everything_said(session, conversation.key))
 
 
-def _overfills(session: Session, conversation: Conversation, counting: Counting, bounds: Bounds) -> bool:
+def _overfills(session: Session, conversation: Conversation, counting: TokenCounting, bounds: ContextLimits) -> bool:
     if bounds.window is None:
         return False
     lately = queries.tokens_said(session, conversation.key, counting.in_use, _PROBE)
@@ -206,16 +213,22 @@ def _overfills(session: Session, conversation: Conversation, counting: Counting,
 
 
 def _extended(
-    opening: Opening, composed: Composed, app_id: str, wanted: ContextRequest, said: _Said, reach: Reach, actor: str
-) -> Opening:
-    room = room_for_more(composed, wanted.bounds, reach.budget(app_id), wanted.is_capped)
+    opening: ConversationContext,
+    composed: ContextDraft,
+    app_id: str,
+    wanted: ContextRequest,
+    said: _Said,
+    reach: RecallSources,
+    actor: str,
+) -> ConversationContext:
+    room = budget_for_more(composed, wanted.bounds, reach.budget(app_id), wanted.is_capped)
     if room <= 0:
         return opening
     extra, findings, missing = reach.extra(_now(composed, app_id, wanted, said), actor)
     added = extend(opening.system_prompt, extra, room, said.counting)
     if findings is not None:
         reach.note(app_id, findings, added)
-    text = joined([opening.system_prompt, added.text])
+    text = join_blocks([opening.system_prompt, added.text])
     first = (Utterance("system", text),) if text else ()
     total = opening.total_tokens + added.tokens
     return replace(
@@ -234,9 +247,9 @@ def _extended(
     )
 
 
-def _now(composed: Composed, app_id: str, wanted: ContextRequest, said: _Said) -> Now:
+def _now(composed: ContextDraft, app_id: str, wanted: ContextRequest, said: _Said) -> CurrentTurn:
     users = [one.content for one in said.messages if one.role == _USER]
-    return Now(
+    return CurrentTurn(
         app_id=app_id,
         user_id=said.user_id,
         conversation_id=wanted.conversation_id,
@@ -251,10 +264,12 @@ def _percent(tokens: int, window: int | None) -> float | None:
     return None if window is None else round(100 * tokens / window, 2)
 
 
-def _opening(composed: Composed, wanted: ContextRequest, counting: Counting, missing: tuple[str, ...]) -> Opening:
+def _opening(
+    composed: ContextDraft, wanted: ContextRequest, counting: TokenCounting, missing: tuple[str, ...]
+) -> ConversationContext:
     recalled = composed.recalled
     first = (Utterance("system", recalled.text),) if recalled.text else ()
-    return Opening(
+    return ConversationContext(
         messages=first + tuple(message.said for message in composed.messages),
         system_prompt=recalled.text,
         memory_ids=recalled.memory_ids,
@@ -276,7 +291,7 @@ def note_recalled(metrics: Metrics, app_id: str, conversation_id: str | None, me
     get_logger().info("memories_recalled", app_id=app_id, conversation_id=conversation_id, count=len(memory_ids))
 
 
-def _count(metrics: Metrics, opening: Opening, wanted: ContextRequest) -> None:
+def _count(metrics: Metrics, opening: ConversationContext, wanted: ContextRequest) -> None:
     metrics.context_stages.labels(opening.stage).inc()
     if wanted.context_window is not None:
         metrics.context_used.observe(opening.total_tokens / wanted.context_window)
