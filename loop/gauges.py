@@ -29,11 +29,11 @@ from shared.events.queries import oldest_unplaced
 from shared.facts.categories import Category
 from shared.facts.models import FactState
 from shared.facts.queries import count_by_category
-from shared.indexing.queries import count_all_unembedded
-from shared.indexing.word_index import is_present
 from shared.memories.queries import count_all, count_remembering
 from shared.outbox.models import Deferral, JobState
 from shared.outbox.queries import count_apps_waiting, count_by_state, count_held, deferred_by_cause, oldest_waiting
+from shared.search.index_queries import count_all_unembedded
+from shared.search.word_index import is_present
 from shared.sessions.models import Making
 from shared.sessions.queries import count_all_sessions, count_all_versions
 

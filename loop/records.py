@@ -13,7 +13,7 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import AfterthoughtError
-from shared.retrieval.recording import Recorder, write
+from shared.search.statistics import Recorder, insert_retrievals
 from shared.telemetry.logging import get_logger
 
 _PAUSE_SECONDS = 1.0
@@ -46,7 +46,7 @@ class Records:
         try:
             if figures:
                 with self._database.write() as session:
-                    write(session, figures)
+                    insert_retrievals(session, figures)
         except (AfterthoughtError, SQLAlchemyError) as error:
             self._recorder.put_back(figures)
             get_logger().warning("retrievals_not_recorded", count=len(figures), error=type(error).__name__)

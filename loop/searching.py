@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loop.records import Records
 from shared.apps.queries import lock_budgets
 from shared.clock import Clock
-from shared.context.reaching import Reach
+from shared.context.sources import RecallSources
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of
@@ -16,13 +16,13 @@ from shared.llm.embedders import NGRAMS, make_embedder_by_name
 from shared.llm.embedding import Embedder
 from shared.llm.minilm import is_installed
 from shared.llm.word_vectors import WordVectors
-from shared.retrieval.embedders import Embedders
-from shared.retrieval.finding import Finder
-from shared.retrieval.matrix import Matrices
-from shared.retrieval.recording import Recorder
+from shared.search.search import MessageSearch
+from shared.search.statistics import Recorder
+from shared.search.tuning import tuning_of
+from shared.search.vectors import VectorMatrices
+from shared.search.view import QueryEmbedders
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
-from shared.tuning.values import tuning_of
 
 _MEGABYTE = 1_000_000
 _BOOKING_SECONDS = 10.0
@@ -33,26 +33,26 @@ _BOOKING_SECONDS = 10.0
 class Searching:
     """What searches, and what writes that down."""
 
-    finder: Finder
-    reach: Reach
+    finder: MessageSearch
+    reach: RecallSources
     records: Records
-    matrices: Matrices
+    matrices: VectorMatrices
 
 
 def make_searching(settings: Settings, database: Database, clock: Clock, metrics: Metrics) -> Searching:
     """Build it for an installation."""
     recorder = Recorder()
-    matrices = Matrices(settings.search_cache_mb * _MEGABYTE)
+    matrices = VectorMatrices(settings.search_cache_mb * _MEGABYTE)
     longest = settings.search_embed_seconds + _BOOKING_SECONDS
     accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
 
     def make(model: str) -> Embedder | None:
         return make_embedder_by_name(model, settings.ollama_host, settings.search_embed_seconds)
 
-    finder = Finder(
+    finder = MessageSearch(
         database,
         clock,
-        Embedders(make),
+        QueryEmbedders(make),
         matrices,
         recorder,
         lambda app_id: accountant.meter(Booking(app_id, None, None)),
@@ -60,5 +60,5 @@ def make_searching(settings: Settings, database: Database, clock: Clock, metrics
         metrics,
         WordVectors() if is_installed() and settings.embedding != NGRAMS else None,
     )
-    reach = Reach(database, finder, clock, metrics)
+    reach = RecallSources(database, finder, clock, metrics)
     return Searching(finder, reach, Records(recorder, database, accountant), matrices)

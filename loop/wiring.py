@@ -33,7 +33,7 @@ from loop.ticker import Ticker
 from shared.apps.queries import lock_budgets
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import CLOCK_DOUBT, Clock, SystemClock
-from shared.context.reaching import Reach
+from shared.context.sources import RecallSources
 from shared.contracts.jobs import JobMessage, Queue
 from shared.conversations.extraction import pace_of
 from shared.credentials import read_or_make_admin_token
@@ -46,13 +46,13 @@ from shared.llm.embedders import embedder_name
 from shared.llm.providers import make_tool_chat
 from shared.outbox.retry import RetryRule
 from shared.presence import my_name
+from shared.search.tuning import tuning_of
 from shared.sessions.compositions.requesting import Means
 from shared.sessions.registry.intake import Bounds
 from shared.sessions.registry.registering import Registrar
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
-from shared.tuning.values import tuning_of
 
 Drain = Callable[[float], object]
 """Finishes or lets go of what was begun, within so many seconds."""
@@ -272,7 +272,7 @@ def _notices(base: _Base, ticker: Ticker) -> Notices:
     return Notices(base.redis, hear)
 
 
-def _thinker(base: _Base, reach: Reach, on_free: Callable[[], None]) -> Thinker | None:
+def _thinker(base: _Base, reach: RecallSources, on_free: Callable[[], None]) -> Thinker | None:
     """Return what thinks about conversations; None without a model, or when thinking is switched off."""
     settings = base.settings
     if settings.model is None or not settings.thinking:

@@ -16,7 +16,7 @@ SOURCES = sorted(
     for path in (CHECKOUT / folder).rglob("*.py")
     if "migrations" not in path.parts
 )
-MAY_SELECT = {"queries.py", "ledger.py", "outbox.py", "search.py"}
+MAY_SELECT = {"queries.py", "ledger.py", "outbox.py", "index_queries.py", "search_queries.py", "tuning.py"}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 TOP_LEVEL = ["pyproject.toml", "docker-compose.yml", "worker", "loop", "shared", "tests", "ops", "README.md"]
 

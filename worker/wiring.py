@@ -26,11 +26,11 @@ from shared.llm.providers import make_chat
 from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
 from shared.presence import is_gone
+from shared.search.tuning import tuning_of
 from shared.sessions.compositions.requesting import Means
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
-from shared.tuning.values import tuning_of
 from worker.agent.extractive import ExtractiveAgent
 from worker.agent.facts.extractive import ExtractiveFactAgent
 from worker.agent.facts.model import ModelFactAgent

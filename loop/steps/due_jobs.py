@@ -18,12 +18,11 @@ from shared.conversations.lifecycle import wake
 from shared.conversations.models import Conversation
 from shared.conversations.queries import facts_due, has_hidden_until, lock_some, summaries_due
 from shared.db.transactions import Transactions
-from shared.indexing.asking import ask_for_vectors, may_ask_for_vectors
-from shared.indexing.queries import apps_unembedded, apps_with_sets_to_see_to
 from shared.outbox.models import Job
+from shared.search.index import enqueue_embedding, may_enqueue_embedding
+from shared.search.index_queries import apps_unembedded, apps_with_sets_to_see_to
+from shared.search.tuning import Tuning, in_force
 from shared.telemetry.logging import get_logger
-from shared.tuning.queries import in_force
-from shared.tuning.values import Tuning
 
 _LIMIT = 200
 _LOOK_AT_SETS_SECONDS = 5.0
@@ -120,7 +119,7 @@ class AskForVectors:
         with self.database.read() as session:
             now = self.clock.now()
             found = self._find(session)
-            ready = [one for one in found if may_ask_for_vectors(session, one, now)]
+            ready = [one for one in found if may_enqueue_embedding(session, one, now)]
         self._after = found[-1] if len(found) == _LIMIT else ""
         asked = sum(map(self._ask, ready))
         if asked:
@@ -138,7 +137,7 @@ class AskForVectors:
     def _ask(self, app_id: str) -> bool:
         with self.database.write() as session:
             epoch, now = lock_app(session, app_id).purge_epoch, self.clock.now()
-            return ask_for_vectors(session, app_id, epoch, now, self.max_attempts) is not None
+            return enqueue_embedding(session, app_id, epoch, now, self.max_attempts) is not None
 
 
 @dataclass

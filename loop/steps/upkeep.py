@@ -24,14 +24,13 @@ from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Swept
 from shared.outbox.queries import has_due_beyond, has_expired, lanes_astray
 from shared.outbox.retry import RetryRule
-from shared.retrieval.models import Retrieval
-from shared.retrieval.queries import keys_before
+from shared.search.models import Retrieval
+from shared.search.search_queries import keys_before
+from shared.search.tuning import Tuning, in_force
 from shared.sessions.forgetting import SESSION_FILES, clear_files
 from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from shared.tuning.queries import in_force
-from shared.tuning.values import Tuning
 
 _LOOK_AHEAD_SECONDS = 30.0
 

@@ -37,7 +37,7 @@ from shared.db.transactions import Transactions
 from shared.energy.budget import seconds_until_open
 from shared.errors import NotFound
 from shared.llm.chat import ToolCall
-from shared.tuning.values import Tuning
+from shared.search.tuning import Tuning
 
 NEVER_THERE = timedelta(minutes=10)
 """How long a conversation that awaits energy is left alone when energy never comes back by itself."""

@@ -16,8 +16,8 @@ from string import Template
 from loop.thinking.focus import FocusKind
 from loop.thinking.situation import Energy, Said, Seen, Situation
 from loop.thinking.tools import TOOLS
-from shared.context.counting import TokenSource
-from shared.context.window import Counted, Utterance, length, squeezed, staying
+from shared.context.budgets import TokenSource
+from shared.context.window import CountedMessage, Utterance, length, squeezed, staying
 from shared.energy.budget import to_units
 from shared.errors import Configuration
 from shared.llm.calls import WorkKind
@@ -166,11 +166,11 @@ def _left_out(mark: str, messages: int) -> str:
     return f"{mark} {messages} messages are left out"
 
 
-def _counted(said: Said, text: str, place: int) -> Counted:
+def _counted(said: Said, text: str, place: int) -> CountedMessage:
     tokens = most_tokens(text) + 1
     # What is cut is the text as it is shown, so of the message as it was sent only its calls and results matter.
     shown = Utterance(said.role, text, str(place), payload=said.payload)
-    return Counted(shown, tokens, TokenSource.ESTIMATED, Rate(len(text), tokens))
+    return CountedMessage(shown, tokens, TokenSource.ESTIMATED, Rate(len(text), tokens))
 
 
 def _within(text: str, room: int) -> str:

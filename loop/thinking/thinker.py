@@ -24,13 +24,11 @@ from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import Limits, Turn
 from shared.apps.queries import answered_by_loop, get_app, lock_app
 from shared.clock import Clock
-from shared.context.budgets import Budgets
-from shared.context.counting import AtMost
-from shared.context.excerpts import joined
-from shared.context.extending import extend
-from shared.context.opening import Parts, note_recalled
-from shared.context.reaching import Now, Reach
-from shared.context.recalling import recollect
+from shared.context.budgets import RecallBudgets, UpperBoundCounting
+from shared.context.context import ContextParts, note_recalled
+from shared.context.recall import extend, recollect
+from shared.context.rendering import join_blocks
+from shared.context.sources import CurrentTurn, RecallSources
 from shared.context.window import Utterance, staying
 from shared.conversations import queries
 from shared.conversations.focus import put_off, refresh_all
@@ -92,7 +90,7 @@ class Thinker:
         level: Callable[[Session], int],
         metrics: Metrics,
         on_free: Callable[[], None] = lambda: None,
-        reach: Reach | None = None,
+        reach: RecallSources | None = None,
     ) -> None:
         """``level`` reads the energy in micro-units; ``on_free`` is called when a turn is over.
 
@@ -208,9 +206,9 @@ class Thinker:
         """Return what is recalled of the app and the user; without what cannot be had at the moment."""
         window = self._mind.limits.context_tokens
         tokens = min(self._mind.memory_tokens, window // MEMORY_SHARE)
-        parts = Parts(self._transactions, situation.focus.app_id, self._metrics)
+        parts = ContextParts(self._transactions, situation.focus.app_id, self._metrics)
         material = parts.material(situation.app_name, situation.recalled_for, situation.said_now)
-        recollected = recollect(material, Budgets(tokens, tokens // 2, tokens), AtMost())
+        recollected = recollect(material, RecallBudgets(tokens, tokens // 2, tokens), UpperBoundCounting())
         note_recalled(self._metrics, situation.focus.app_id, situation.focus.conversation_id, recollected.memory_ids)
         recalled = recollected.text
         focused = situation.focused
@@ -218,10 +216,10 @@ class Thinker:
             return recalled
         room = min(self._reach.budget(situation.focus.app_id), window // EARLIER_SHARE)
         extra, findings, _ = self._reach.extra(_now(situation, focused, window), ACTOR)
-        added = extend(recalled, extra, room, AtMost())
+        added = extend(recalled, extra, room, UpperBoundCounting())
         if findings is not None:
             self._reach.note(situation.focus.app_id, findings, added)
-        return joined([recalled, added.text])
+        return join_blocks([recalled, added.text])
 
     def _prepare(self, situation: Situation) -> Turn:
         chat = self._chat(model_for(situation.energy.micro, self._mind.large, self._mind.small))
@@ -300,13 +298,13 @@ class Thinker:
         )
 
 
-def _now(situation: Situation, focused: Seen, window: int) -> Now:
+def _now(situation: Situation, focused: Seen, window: int) -> CurrentTurn:
     """Return what is said in the conversation in focus, and what of it is shown anyway."""
     is_whole = sum(most_tokens(one.content) for one in focused.messages) <= window // MEMORY_SHARE
     is_whole = is_whole and focused.message_count <= len(focused.messages)
     said = [Utterance(one.role, one.content, payload=one.payload) for one in focused.messages]
     places = staying(said, focused.message_count)
-    return Now(
+    return CurrentTurn(
         app_id=situation.focus.app_id,
         user_id=focused.user_id,
         conversation_id=focused.conversation_id,

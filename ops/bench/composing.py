@@ -19,7 +19,7 @@ from sqlalchemy import insert, text
 
 from ops.bench.figures import say, show, spread, timed
 from ops.bench.population import app_id, populate
-from shared.context.opening import Opening, Wanted, open_context
+from shared.context.context import ContextRequest, ConversationContext, open_context
 from shared.context.window import Utterance
 from shared.conversations.models import Conversation, Message
 from shared.db.engine import Database
@@ -60,20 +60,20 @@ def measure(folder: Path, messages: int, contexts: int, database_url: str | None
     _learn(database)
     metrics = Metrics(CollectorRegistry())
     said = [Utterance(*_message(number)) for number in range(messages)]
-    stored = Wanted(1000, conversation_id=_LONG, now_said=_ASKED)
+    stored = ContextRequest(1000, conversation_id=_LONG, now_said=_ASKED)
     kinds = {
-        "stored_and_compacted": Wanted(1000, conversation_id=_LONG, now_said=_ASKED, context_window=_WINDOW),
+        "stored_and_compacted": ContextRequest(1000, conversation_id=_LONG, now_said=_ASKED, context_window=_WINDOW),
         "stored_and_whole": stored,
-        "stored_and_fitting": Wanted(1000, conversation_id=_SHORT, now_said=_ASKED, context_window=_WINDOW),
-        "in_the_request_and_compacted": Wanted(1000, said=said, now_said=_ASKED, context_window=_WINDOW),
+        "stored_and_fitting": ContextRequest(1000, conversation_id=_SHORT, now_said=_ASKED, context_window=_WINDOW),
+        "in_the_request_and_compacted": ContextRequest(1000, said=said, now_said=_ASKED, context_window=_WINDOW),
     }
     figures = {name: _measured(database, wanted, contexts, metrics) for name, wanted in kinds.items()}
     database.dispose()
     return {"database": url.split(":")[0], "messages": messages, "facts": SLOTS, **figures}
 
 
-def _measured(database: Database, wanted: Wanted, contexts: int, metrics: Metrics) -> dict[str, Any]:
-    def compose() -> Opening:
+def _measured(database: Database, wanted: ContextRequest, contexts: int, metrics: Metrics) -> dict[str, Any]:
+    def compose() -> ConversationContext:
         return open_context(database, app_id(0), wanted, metrics)
 
     opening = compose()

@@ -25,9 +25,9 @@ import numpy as np
 from ops.bench.corpora import DEFAULT_DATA, Conversation, Subject, locomo, memorybank, missing
 from ops.bench.figures import say, show
 from ops.bench.keeping import answer_words, survives
-from shared.context.counting import Counting
-from shared.context.sections import facts_text, packed
-from shared.context.selection import KnownFact, in_order
+from shared.context.budgets import TokenCounting
+from shared.context.fact_selection import KnownFact, in_order
+from shared.context.rendering import facts_text, packed
 from shared.facts.merging import Known, New, Repeat, Replace, Stated, judge
 from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
@@ -150,12 +150,12 @@ def _shown(number: int, one: Standing) -> KnownFact:
 
 
 def _block(facts: Sequence[KnownFact]) -> str:
-    return facts_text(packed(facts, BUDGET, Counting()))
+    return facts_text(packed(facts, BUDGET, TokenCounting()))
 
 
 def _last_words(subject: Subject) -> str:
     said = " ".join(one.content for conversation in subject.conversations for one in conversation.messages)
-    return said[-Counting().holds(BUDGET) :]
+    return said[-TokenCounting().holds(BUDGET) :]
 
 
 def users_of(heard: Iterable[Heard]) -> dict[tuple[str, str], list[Heard]]:

@@ -21,15 +21,14 @@ from ops.bench.figures import say, show
 from ops.bench.finding_corpora import Asked, Corpus, code_talk, locomo, madial
 from ops.bench.finding_service import by_service
 from ops.bench.finding_ways import Index, Way, by_fts, by_recipe, by_vectors, indexed
+from shared.context.rendering import assemble
 from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder
 from shared.llm.minilm import is_installed
 from shared.llm.tokens import estimate_tokens
 from shared.llm.word_vectors import WordVectors
-from shared.retrieval.assembling import assemble
-from shared.retrieval.candidates import Ranked
-from shared.retrieval.covering import Likeness
-from shared.retrieval.ranking import Weighted
+from shared.search.lexical import WordLikeness
+from shared.search.ranking import RankedCandidate, WeightedRecipe
 
 BUDGET = 1000
 _ADVERSARIAL = 5
@@ -37,7 +36,7 @@ _DISCOUNTED = 5
 WAYS: dict[str, Callable[[Index], Way]] = {
     "bm25": by_fts,
     "dense": by_vectors,
-    "seed": lambda index: by_recipe(index, Weighted()),
+    "seed": lambda index: by_recipe(index, WeightedRecipe()),
     "ours": by_recipe,
     "ours_without_word_vectors": lambda index: by_recipe(index, likeness=False),
     "ours_without_model": lambda index: by_recipe(index, vectors=False),
@@ -73,7 +72,7 @@ def missing(data: Path) -> str | None:
 def measured(
     data: Path,
     embedder: Embedder,
-    likeness: Likeness | None,
+    likeness: WordLikeness | None,
     cache: Path,
     served: Path | None = None,
     *,
@@ -102,7 +101,7 @@ def _results(index: Index, way: Callable[[Index], Way]) -> list[Result]:
     return [(asked, measures(find(asked), asked.relevant, numbers)) for asked in index.corpus.questions]
 
 
-def measures(ranked: Sequence[Ranked], relevant: frozenset[int], numbers: dict[int, int]) -> dict[str, float]:
+def measures(ranked: Sequence[RankedCandidate], relevant: frozenset[int], numbers: dict[int, int]) -> dict[str, float]:
     """Return how well ``relevant`` was found; ``numbers`` of messages by place."""
     found = [numbers[one.candidate.place] for one in ranked]
     at = [nth for nth, number in enumerate(found) if number in relevant]

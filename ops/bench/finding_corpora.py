@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from shared.indexing.identifiers import identifiers_of
-from shared.indexing.places import POSITION_BITS
+from shared.search.models import POSITION_BITS
+from shared.search.query import identifiers_of
 
 _PACE = timedelta(seconds=30)
 _AFTER = timedelta(hours=1)

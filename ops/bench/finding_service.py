@@ -20,19 +20,17 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.models import Conversation
 from shared.db.engine import Database
 from shared.db.schema import migrate
-from shared.indexing.models import MessageVector, SetState, VectorSet
-from shared.indexing.places import conversation_of, place_of, position_of
-from shared.indexing.vectors import pack
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
-from shared.retrieval.candidates import Ranked
-from shared.retrieval.embedders import Embedders
-from shared.retrieval.finding import Finder, Wanted
-from shared.retrieval.matrix import Matrices
-from shared.retrieval.questions import without_names
-from shared.retrieval.recording import Recorder
+from shared.search.models import MessageVector, SetState, VectorSet, conversation_of, place_of, position_of
+from shared.search.query import without_names
+from shared.search.ranking import RankedCandidate
+from shared.search.search import MessageSearch, SearchRequest
+from shared.search.statistics import Recorder
+from shared.search.tuning import Tuning
+from shared.search.vectors import VectorMatrices, pack
+from shared.search.view import QueryEmbedders
 from shared.telemetry.metrics import Metrics
-from shared.tuning.values import Tuning
 from tests.support.meters import Calls
 
 MODEL = "bench"
@@ -72,13 +70,13 @@ def by_service(index: Index, folder: Path) -> Way:
     clock = At(index.corpus.now)
     places = _fill(database, index)
     metrics = Metrics(CollectorRegistry())
-    finder = Finder(
-        database, clock, Embedders(lambda _: Known(_vectors(index))), Matrices(10**8), Recorder(), lambda _: Calls(),
-        Tuning(), metrics, index.likeness,
+    finder = MessageSearch(
+        database, clock, QueryEmbedders(lambda _: Known(_vectors(index))), VectorMatrices(10**8), Recorder(),
+        lambda _: Calls(), Tuning(), metrics, index.likeness,
     )  # fmt: skip
 
-    def find(asked: Asked) -> list[Ranked]:
-        found = finder.find(_APP, Wanted(asked.text, LIMIT))
+    def find(asked: Asked) -> list[RankedCandidate]:
+        found = finder.find(_APP, SearchRequest(asked.text, LIMIT))
         return [_there(hit.ranked, places) for hit in found.hits if not hit.ranked.candidate.part]
 
     return find
@@ -89,10 +87,10 @@ def _vectors(index: Index) -> dict[str, np.ndarray]:
     return index.plain | {without_names(text, names): vector for text, vector in index.nameless.items()}
 
 
-def _there(ranked: Ranked, places: dict[int, int]) -> Ranked:
+def _there(ranked: RankedCandidate, places: dict[int, int]) -> RankedCandidate:
     """Return a result with the place it has in the corpus."""
     candidate = ranked.candidate
-    return Ranked(replace(candidate, place=places[candidate.place]), ranked.score, ranked.parts)
+    return RankedCandidate(replace(candidate, place=places[candidate.place]), ranked.score, ranked.parts)
 
 
 def _fill(database: Database, index: Index) -> dict[int, int]:

@@ -15,19 +15,17 @@ from pathlib import Path
 import numpy as np
 
 from ops.bench.finding_corpora import Asked, Corpus
-from shared.indexing.words import words_of
 from shared.llm.embedding import Embedder, Vectors
-from shared.retrieval.candidates import Candidate, Ranked
-from shared.retrieval.covering import Likeness
-from shared.retrieval.lexical import REACH, Posting, rarity, word_table
-from shared.retrieval.questions import Question, read_question, without_names
-from shared.retrieval.ranking import SIGNALS, Recipe, Weighted, rank
+from shared.search.lexical import REACH, Posting, WordLikeness, rarity, word_table
+from shared.search.query import Question, read_question, without_names
+from shared.search.ranking import SIGNALS, Candidate, RankedCandidate, Recipe, WeightedRecipe, rank
+from shared.search.words import words_of
 from tests.support.meters import Calls
 
 FIRST = 40
 """So many of the best by words, by the words around and by vectors are ranked."""
 _LISTED = 200
-Way = Callable[[Asked], list[Ranked]]
+Way = Callable[[Asked], list[RankedCandidate]]
 
 
 def embedded(texts: Sequence[str], embedder: Embedder, cache: Path) -> Vectors:
@@ -54,7 +52,7 @@ class Index:
     vectors: Vectors
     plain: dict[str, np.ndarray]
     nameless: dict[str, np.ndarray]
-    likeness: Likeness | None
+    likeness: WordLikeness | None
 
     @property
     def places(self) -> np.ndarray:
@@ -62,7 +60,7 @@ class Index:
         return np.array([one.place for one in self.corpus.messages], np.int64)
 
 
-def indexed(corpus: Corpus, embedder: Embedder, likeness: Likeness | None, cache: Path) -> Index:
+def indexed(corpus: Corpus, embedder: Embedder, likeness: WordLikeness | None, cache: Path) -> Index:
     """Index a corpus."""
     postings: dict[str, list[int]] = {}
     for one in corpus.messages:
@@ -88,12 +86,12 @@ def by_fts(index: Index) -> Way:
     bodies = [(nth, one.content) for nth, one in enumerate(index.corpus.messages)]
     database.executemany("INSERT INTO said (rowid, body) VALUES (?, ?)", bodies)
 
-    def find(asked: Asked) -> list[Ranked]:
+    def find(asked: Asked) -> list[RankedCandidate]:
         words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", asked.text))
         found = database.execute(
             "SELECT rowid, bm25(said) FROM said WHERE said MATCH ? ORDER BY bm25(said) LIMIT ?", (words, _LISTED)
         )
-        return [Ranked(_candidate(index, nth), -score, {}) for nth, score in found]
+        return [RankedCandidate(_candidate(index, nth), -score, {}) for nth, score in found]
 
     return find
 
@@ -101,10 +99,10 @@ def by_fts(index: Index) -> Way:
 def by_vectors(index: Index) -> Way:
     """Rank by the cosine with the question as it is."""
 
-    def find(asked: Asked) -> list[Ranked]:
+    def find(asked: Asked) -> list[RankedCandidate]:
         cosines = index.vectors @ index.plain[asked.text]
         best = np.argsort(-cosines, kind="stable")[:_LISTED].tolist()
-        return [Ranked(_candidate(index, nth), float(cosines[nth]), {}) for nth in best]
+        return [RankedCandidate(_candidate(index, nth), float(cosines[nth]), {}) for nth in best]
 
     return find
 
@@ -112,8 +110,8 @@ def by_vectors(index: Index) -> Way:
 def by_recipe(index: Index, recipe: Recipe = SIGNALS, *, vectors: bool = True, likeness: bool = True) -> Way:
     """Rank the best of words and vectors by a recipe, as a search does; the seed's is asked with names and all."""
 
-    def find(asked: Asked) -> list[Ranked]:
-        query = (index.plain if isinstance(recipe, Weighted) else index.nameless)[asked.text]
+    def find(asked: Asked) -> list[RankedCandidate]:
+        query = (index.plain if isinstance(recipe, WeightedRecipe) else index.nameless)[asked.text]
         question, candidates, worth = prepared(index, asked, query if vectors else None)
         return rank(question, candidates, recipe, worth, index.likeness if vectors and likeness else None)
 

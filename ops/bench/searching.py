@@ -36,18 +36,16 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import get_conversation
 from shared.db.engine import Database
 from shared.db.schema import migrate
-from shared.indexing import word_index
-from shared.indexing.models import MessageVector, SetState, VectorSet
-from shared.indexing.places import place_of
-from shared.indexing.vectors import pack
 from shared.llm.calls import Meter, ModelCall, Prospect
 from shared.llm.embedding import Vectors
-from shared.retrieval.embedders import Embedders
-from shared.retrieval.finding import Finder, Wanted
-from shared.retrieval.matrix import Matrices
-from shared.retrieval.recording import Recorder
+from shared.search import word_index
+from shared.search.models import MessageVector, SetState, VectorSet, place_of
+from shared.search.search import MessageSearch, SearchRequest
+from shared.search.statistics import Recorder
+from shared.search.tuning import Tuning
+from shared.search.vectors import VectorMatrices, pack
+from shared.search.view import QueryEmbedders
 from shared.telemetry.metrics import Metrics
-from shared.tuning.values import Tuning
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _PER_CONVERSATION = 100
@@ -112,7 +110,7 @@ def measure(url: str, messages: int, apps: int, queries: int, commits: int) -> d
     filled = perf_counter() - begun
     say(f"filled in {filled:.0f} s")
     before = _resident()
-    matrices = Matrices(1_000_000_000)
+    matrices = VectorMatrices(1_000_000_000)
     found = _search(_finder(database, chatter, matrices), chatter, apps, messages // apps, queries)
     figures = {
         "database": "sqlite" if database.is_sqlite else "postgresql",
@@ -158,9 +156,9 @@ def _ours(folder: Path, chatter: Chatter, texts: Sequence[str], questions: Seque
             row = {"set_key": 1, "place": place, "part": 0, "vector": pack(chatter.vector(text))}
             session.execute(sa.insert(MessageVector), [row])
     added = perf_counter() - begun
-    finder = _finder(database, chatter, Matrices(100_000_000))
-    finder.find("app0", Wanted(questions[0]))
-    taken = [_timed(lambda question=question: finder.find("app0", Wanted(question))) for question in questions]
+    finder = _finder(database, chatter, VectorMatrices(100_000_000))
+    finder.find("app0", SearchRequest(questions[0]))
+    taken = [_timed(lambda question=question: finder.find("app0", SearchRequest(question))) for question in questions]
     with database.engine.connect() as connection:
         size = connection.execute(sa.text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
         total = int(size.scalar() or 0)
@@ -172,13 +170,13 @@ def _ours(folder: Path, chatter: Chatter, texts: Sequence[str], questions: Seque
     }
 
 
-def _finder(database: Database, chatter: Chatter, matrices: Matrices) -> Finder:
+def _finder(database: Database, chatter: Chatter, matrices: VectorMatrices) -> MessageSearch:
     embedder = HandedIn(chatter.vector)
     metrics = Metrics(CollectorRegistry())
-    return Finder(
+    return MessageSearch(
         database,
         SystemClock(),
-        Embedders(lambda _: embedder),
+        QueryEmbedders(lambda _: embedder),
         matrices,
         Recorder(),
         lambda _: NoCalls(),
@@ -236,7 +234,7 @@ def _insert(
     ]  # fmt: skip
     session.execute(sa.insert(Message), rows)
     places = [place_of(*one) or 0 for one in where]
-    word_index.add(session, app_id, word_index.look(session, app_id), zip(places, texts, strict=True))
+    word_index.add(session, app_id, word_index.open_index(session, app_id), zip(places, texts, strict=True))
     vectors = [
         {"set_key": set_key, "place": place, "part": 0, "vector": pack(chatter.vector(text))}
         for place, text in zip(places, texts, strict=True)
@@ -244,16 +242,18 @@ def _insert(
     session.execute(sa.insert(MessageVector), vectors)
 
 
-def _search(finder: Finder, chatter: Chatter, apps: int, each: int, queries: int) -> dict[str, Any]:
+def _search(finder: MessageSearch, chatter: Chatter, apps: int, each: int, queries: int) -> dict[str, Any]:
     rng = np.random.default_rng(5)
     asked = [(int(rng.integers(apps)), int(rng.integers(each))) for _ in range(queries)]
-    first = {app: _timed(lambda app=app: finder.find(f"app{app}", Wanted("warm up"))) for app in {a for a, _ in asked}}
+    first = {
+        app: _timed(lambda app=app: finder.find(f"app{app}", SearchRequest("warm up"))) for app in {a for a, _ in asked}
+    }
     taken, stages, right = [], [], 0
     for app, number in asked:
         text = chatter.message(app * each + number)
         question = chatter.question(text)
         begun = perf_counter()
-        findings = finder.find(f"app{app}", Wanted(question))
+        findings = finder.find(f"app{app}", SearchRequest(question))
         taken.append(perf_counter() - begun)
         stages.append(findings.durations)
         right += any(hit.content == text for hit in findings.hits)

@@ -15,13 +15,13 @@ from typing import Any
 
 from ops.bench.figures import say, show
 from ops.bench.made_up import Chatter
-from shared.context.opening import Wanted, open_context
-from shared.context.reaching import Reach
+from shared.context.context import ContextRequest, open_context
+from shared.context.sources import RecallSources
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.db.schema import migrate
 from shared.llm.ngrams import NgramEmbedder
+from shared.search.tuning import Tuning
 from shared.telemetry.logging import configure_logging
-from shared.tuning.values import Tuning
 from tests.support.house import House
 from tests.support.searching import Library
 
@@ -68,7 +68,7 @@ def measured(folder: Path, messages: int = MESSAGES, sentences: int = SENTENCES)
     for chunking in (False, True):
         say(f"asking with chunking {'on' if chunking else 'off'}")
         finder = library.make_finder(replace(Tuning(), chunking=chunking))
-        reach = Reach(house.database, finder, house.clock, house.metrics)
+        reach = RecallSources(house.database, finder, house.clock, house.metrics)
         cut = [one.answer not in _context(house, reach, one.question) for one in all_planted]
         truncated["with_chunking" if chunking else "without_chunking"] = round(sum(cut) / len(cut), 3)
     house.database.dispose()
@@ -96,8 +96,8 @@ def planted(number: int, sentences: int) -> Planted:
     return Planted("\n\n".join([*talk[:at], answer, *talk[at:]]), f"What stands in Quokkaville{number}?", answer)
 
 
-def _context(house: House, reach: Reach, question: str) -> str:
-    wanted = Wanted(Tuning().token_budget, said=(), now_said=question)
+def _context(house: House, reach: RecallSources, question: str) -> str:
+    wanted = ContextRequest(Tuning().token_budget, said=(), now_said=question)
     return open_context(house.database, _APP, wanted, house.metrics, reach, "bench").system_prompt
 
 

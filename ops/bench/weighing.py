@@ -19,10 +19,10 @@ from ops.bench.figures import say, show
 from ops.bench.finding import measures, missing
 from ops.bench.finding_corpora import Asked, Corpus, Said, code_talk, locomo
 from ops.bench.finding_ways import Index, indexed, prepared
-from shared.indexing.places import POSITION_BITS
 from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder
-from shared.retrieval.ranking import Weighted, rank
+from shared.search.models import POSITION_BITS
+from shared.search.ranking import WeightedRecipe, rank
 
 STEPS = 5
 """Of each weight from 0 to 1."""
@@ -77,7 +77,7 @@ def measured(corpora: Sequence[Corpus], embedder: Embedder, cache: Path, steps: 
         "questions": {one.name: len(one.questions) for one in corpora},
         "ndcg@5": grid,
         "best": {name: max(found, key=lambda weights: found[weights]) for name, found in grid.items()},
-        "shipped": _named(Weighted()),
+        "shipped": _named(WeightedRecipe()),
     }
 
 
@@ -97,14 +97,14 @@ def _by_weights(index: Index, steps: int) -> dict[str, float]:
     }
 
 
-def _weights(steps: int) -> Iterator[Weighted]:
-    yield Weighted()
+def _weights(steps: int) -> Iterator[WeightedRecipe]:
+    yield WeightedRecipe()
     for alpha in range(steps + 1):
         for beta in range(steps + 1 - alpha):
-            yield Weighted(alpha / steps, beta / steps, (steps - alpha - beta) / steps)
+            yield WeightedRecipe(alpha / steps, beta / steps, (steps - alpha - beta) / steps)
 
 
-def _named(weights: Weighted) -> str:
+def _named(weights: WeightedRecipe) -> str:
     return f"{weights.alpha:.2f} {weights.beta:.2f} {weights.gamma:.2f}"
 
 

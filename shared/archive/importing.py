@@ -32,11 +32,11 @@ from shared.conversations.chat_message import chars_of, owners_of, role_of, size
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
 from shared.errors import Conflict, Limit
-from shared.indexing import writing
 from shared.memories import queries
 from shared.memories.history import Sources, Texts, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.writing import give_place
+from shared.search.index import index_messages
 from shared.subjects import NOBODY
 
 IMPORT = "import"
@@ -148,7 +148,7 @@ class _Arrival:
         messages = _in_messages(conversation, archived.messages)
         self.session.add_all(messages)
         self.session.flush()
-        writing.index(self.session, self.app.app_id, messages)
+        index_messages(self.session, self.app.app_id, messages)
         in_summaries(self.session, conversation, archived.summaries)
         self.done.summaries += len(archived.summaries)
         self.done.conversations += 1

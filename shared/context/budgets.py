@@ -1,11 +1,91 @@
-"""How many tokens of a window what is recalled may take, and when a window is so full that it must be compacted.
+"""How long a context's parts are in tokens, how well that is known, and how many of them may be recalled.
 
-Pure arithmetic of whole tokens. Source: seed 000, "Context Injection Strategy"; decisions, "Facts and context".
+The provider's own figure goes before the rate its model was seen to have, and that before the estimate of last resort.
+Learning rates is left to ``shared.energy.rates``. Source: seed 000, "Context Injection Strategy".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Protocol
+
+from shared.llm.tokens import LAST_RESORT, Rate, most_tokens
+
+
+class TokenSource(StrEnum):
+    """Where a figure comes from, the best first."""
+
+    PROVIDER = "provider"
+    CALIBRATED = "calibrated"
+    ESTIMATED = "estimated"
+
+
+def weakest(sources: Iterable[TokenSource]) -> TokenSource | None:
+    """Return the least certain of the sources; None where there is none."""
+    order = list(TokenSource)
+    return max(sources, key=order.index, default=None)
+
+
+class TokenScale(Protocol):
+    """Weighs texts so that the weights of pieces add up to no less than the whole's."""
+
+    def weigh(self, text: str) -> int:
+        """Return the weight of a piece of text."""
+
+    def holds(self, tokens: int) -> int:
+        """Return the most weight that is sure to fit in so many tokens."""
+
+    def tokens(self, text: str) -> int:
+        """Return the length of a text, in tokens."""
+
+
+@dataclass(frozen=True)
+class TokenCounting(TokenScale):
+    """Counts by a model's own rate, or by the estimate of last resort where none is known."""
+
+    rate: Rate | None = None
+
+    @property
+    def source(self) -> TokenSource:
+        """Where its figures come from."""
+        return TokenSource.ESTIMATED if self.rate is None else TokenSource.CALIBRATED
+
+    @cached_property
+    def in_use(self) -> Rate:
+        """The rate it counts by."""
+        return self.rate or LAST_RESORT
+
+    def weigh(self, text: str) -> int:
+        """Return the characters: those of pieces add up exactly, which tokens rounded up do not."""
+        return len(text)
+
+    def holds(self, tokens: int) -> int:
+        """Return the most characters that fit in so many tokens."""
+        return self.in_use.chars_in(max(tokens, 0))
+
+    def tokens(self, text: str) -> int:
+        """Return the length of a text, in tokens."""
+        return self.in_use.tokens_in(len(text))
+
+
+class UpperBoundCounting(TokenScale):
+    """Counts by the figure that a text hardly ever passes, for prompts that must fit whatever is in them."""
+
+    def weigh(self, text: str) -> int:
+        """Return the most tokens the text can have."""
+        return most_tokens(text)
+
+    def holds(self, tokens: int) -> int:
+        """Return the tokens themselves."""
+        return tokens
+
+    def tokens(self, text: str) -> int:
+        """Return the most tokens the text can have."""
+        return most_tokens(text)
+
 
 DEFAULT_RESERVE = 1000
 """Tokens left for the answer where a window is given and nothing else is said."""
@@ -19,7 +99,7 @@ _FULL = (4, 5)
 
 
 @dataclass(frozen=True)
-class Budgets:
+class RecallBudgets:
     """The most tokens that memories may take, that facts may, and that both may together."""
 
     memories: int
@@ -27,12 +107,12 @@ class Budgets:
     both: int
 
 
-def budgets_of(window: int | None, conversation: int, reserve: int, cap: int) -> Budgets:
+def budgets_of(window: int | None, conversation: int, reserve: int, cap: int) -> RecallBudgets:
     """Return what may be recalled beside a conversation of so many tokens; ``cap``: never more than this in all."""
     if window is None:
-        return Budgets(cap, min(_MOST, cap), cap)
+        return RecallBudgets(cap, min(_MOST, cap), cap)
     both = min(max(0, window - conversation - reserve), cap)
-    return Budgets(min(window // _SHARE, both), recall_budget(window, conversation, reserve, cap), both)
+    return RecallBudgets(min(window // _SHARE, both), recall_budget(window, conversation, reserve, cap), both)
 
 
 def recall_budget(window: int, conversation: int, reserve: int = DEFAULT_RESERVE, cap: int | None = None) -> int:

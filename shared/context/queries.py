@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, select, text
 from sqlalchemy.orm import Session
 
-from shared.context.block import Recalled
-from shared.context.selection import KnownFact
+from shared.context.fact_selection import KnownFact
+from shared.context.rendering import RecalledMemory
 from shared.context.window import TAIL, Utterance
 from shared.conversations.models import Message
 from shared.facts.categories import Category
@@ -56,9 +56,9 @@ _LATELY = _EACH.order_by(Message.position.desc()).limit(bindparam("newest")).sub
 _LENGTH = select(func.coalesce(func.sum(_LATELY.c.tokens), 0))
 
 
-def memories_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[Recalled, ...]:
+def memories_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[RecalledMemory, ...]:
     """Return the memories of users of an app, the last updated first."""
-    return tuple(Recalled(*row) for row in session.execute(_MEMORIES, {"app_id": app_id, "users": users}))
+    return tuple(RecalledMemory(*row) for row in session.execute(_MEMORIES, {"app_id": app_id, "users": users}))
 
 
 def facts_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[KnownFact, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from shared.context.counting import Counting, TokenSource
+from shared.context.budgets import TokenCounting, TokenSource
 from shared.conversations.chat_message import Sent, as_sent, chars_of, cut_text, owners_of, shortened, text_of
 from shared.llm.tokens import Rate
 
@@ -43,7 +43,7 @@ class Utterance:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedMessage:
     """A message with its length and the rate it would be cut by."""
 
     said: Utterance
@@ -61,19 +61,19 @@ class _Turn(IntEnum):
     SYSTEM = 3
 
 
-def counted(said: Utterance, counting: Counting) -> Counted:
+def counted(said: Utterance, counting: TokenCounting) -> CountedMessage:
     """Return a message with its length: its provider's figure where it has one."""
     if said.tokens is None:
-        return Counted(said, counting.in_use.tokens_in(said.chars), counting.source, counting.in_use)
-    return Counted(said, said.tokens, TokenSource.PROVIDER, Rate(max(said.chars, 1), said.tokens))
+        return CountedMessage(said, counting.in_use.tokens_in(said.chars), counting.source, counting.in_use)
+    return CountedMessage(said, said.tokens, TokenSource.PROVIDER, Rate(max(said.chars, 1), said.tokens))
 
 
-def length_of(said: Iterable[Utterance], counting: Counting) -> int:
+def length_of(said: Iterable[Utterance], counting: TokenCounting) -> int:
     """Return the length of messages, in tokens, as ``counted`` would."""
     return sum(counting.in_use.tokens_in(one.chars) if one.tokens is None else one.tokens for one in said)
 
 
-def length(messages: Iterable[Counted]) -> int:
+def length(messages: Iterable[CountedMessage]) -> int:
     """Return the length of messages, in tokens."""
     return sum(message.tokens for message in messages)
 
@@ -90,7 +90,7 @@ def staying(said: Sequence[Utterance], of: int) -> Sequence[int]:
     return [i for i, role in enumerate(roles) if role == _SYSTEM or owners[i] in kept]
 
 
-def squeezed(messages: Sequence[Counted], window: int, room: int) -> tuple[list[Counted], bool]:
+def squeezed(messages: Sequence[CountedMessage], window: int, room: int) -> tuple[list[CountedMessage], bool]:
     """Return what stays so that the messages take at most ``room`` tokens, and whether any of them was cut.
 
     The last message stays whole unless it alone exceeds the window, even where it exceeds ``room``. What belongs to it
@@ -140,13 +140,13 @@ def _in_turn(roles: Sequence[str], owners: Sequence[int]) -> list[int]:
     return sorted(set(owners) - {owners[-1]} if owners else (), key=turn)
 
 
-def _cut(kept: Sequence[Counted], window: int, room: int) -> tuple[list[Counted], bool]:
+def _cut(kept: Sequence[CountedMessage], window: int, room: int) -> tuple[list[CountedMessage], bool]:
     """Cut what is left: the last message where it alone exceeds the window, and what belongs to it to what remains."""
     *others, last = kept
     if last.tokens > window:
         last = _shortened(last, room or window)
     spare = max(0, room - last.tokens)
-    shorter: list[Counted] = []
+    shorter: list[CountedMessage] = []
     for number, one in enumerate(others):
         shorter.append(_shortened(one, spare // (len(others) - number)))
         spare -= shorter[-1].tokens
@@ -154,7 +154,7 @@ def _cut(kept: Sequence[Counted], window: int, room: int) -> tuple[list[Counted]
     return result, any(one is not other for one, other in zip(result, kept, strict=True))
 
 
-def _shortened(message: Counted, tokens: int) -> Counted:
+def _shortened(message: CountedMessage, tokens: int) -> CountedMessage:
     """Return a message cut so that it takes at most so much, in a shape that is still valid."""
     if message.tokens <= tokens:
         return message
@@ -166,4 +166,4 @@ def _shortened(message: Counted, tokens: int) -> Counted:
     else:
         payload = shortened(said.payload, chars)
         said = replace(said, content=text_of(payload), payload=payload, tokens=None)
-    return Counted(said, message.rate.tokens_in(said.chars), source, message.rate)
+    return CountedMessage(said, message.rate.tokens_in(said.chars), source, message.rate)

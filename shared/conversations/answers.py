@@ -19,8 +19,8 @@ from shared.conversations.models import Answer, AnswerState, Conversation, Messa
 from shared.errors import Conflict
 from shared.events.recording import record
 from shared.ids import new_id
-from shared.indexing import writing
-from shared.tuning.values import Tuning
+from shared.search.index import index_messages
+from shared.search.tuning import Tuning
 
 ASSISTANT = "assistant"
 
@@ -162,7 +162,7 @@ def _send(
     session.add(message)
     answer.state, answer.content, answer.message_id = AnswerState.SENT, None, answer.answer_id
     session.flush()
-    writing.index(session, message.app_id, [message])
+    index_messages(session, message.app_id, [message])
     conversation.message_count += 1
     conversation.updated_at = now
     conversation.unanswered_since = conversation.focus_since = conversation.woken_at = None

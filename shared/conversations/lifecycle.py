@@ -26,11 +26,11 @@ from shared.conversations.models import Conversation, Message
 from shared.errors import Conflict, Invalid
 from shared.events.recording import record
 from shared.ids import new_id
-from shared.indexing import writing
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
 from shared.outbox.queries import jobs_of_conversation
-from shared.tuning.values import Tuning
+from shared.search.index import index_messages
+from shared.search.tuning import Tuning
 
 SNOOZE_MINUTES = (1, 1440)
 WAKE_LIMIT = 500
@@ -136,7 +136,7 @@ def say(
     summarising.count(session, conversation, len(turns), tuning, now)
     _join_calls(session, conversation, new)
     session.flush()
-    writing.index(session, conversation.app_id, new)
+    index_messages(session, conversation.app_id, new)
     refresh(session, conversation, by_loop, now)
     return stored
 

@@ -18,8 +18,7 @@ from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
 from shared.outbox.queries import get_open
-from shared.tuning.queries import in_force
-from shared.tuning.values import Tuning
+from shared.search.tuning import Tuning, in_force
 
 
 def count(session: Session, conversation: Conversation, turns: int, defaults: Tuning | None, now: datetime) -> None:

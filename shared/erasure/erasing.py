@@ -35,7 +35,6 @@ from shared.facts import queries as fact_queries
 from shared.facts.deleting import RULE_UNDO_OVER
 from shared.facts.models import FactClear
 from shared.ids import new_id
-from shared.indexing import forgetting as index_forgetting
 from shared.memories import forgetting
 from shared.memories import queries as memory_queries
 from shared.memories.models import Memory, Origin
@@ -46,11 +45,17 @@ from shared.outbox.queries import jobs_of_conversation
 from shared.profiles import consent
 from shared.profiles.gate import agrees, note
 from shared.profiles.models import AuditKind
+from shared.search.index import (
+    left_in_index_of_app,
+    left_in_index_of_conversation,
+    remove_app_from_index,
+    remove_conversation_from_index,
+)
+from shared.search.tuning import forget_tuning
 from shared.sessions import forgetting as session_forgetting
 from shared.sessions import queries as session_queries
 from shared.subjects import Subject
 from shared.summaries import writing as summaries
-from shared.tuning.changing import forget as forget_tuning
 
 _MEMORY_WORK = (Track.THOUGHT,)
 """What a purge stops. Deliveries to webhooks go on: they carry what still stands when they are made."""
@@ -80,7 +85,7 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     erased |= consent.forget_all(session, app_id)
     forget_tuning(session, app_id)
     erased |= session_forgetting.forget_app(session, app_id)
-    erased |= index_forgetting.forget_app(session, app_id)
+    erased |= remove_app_from_index(session, app_id)
     erased["answers"] = rows_changed(session, delete(Answer).where(Answer.app_id == app_id))
     erased["messages"] = rows_changed(session, delete(Message).where(Message.app_id == app_id))
     erased["conversations"] = rows_changed(session, delete(Conversation).where(Conversation.app_id == app_id))
@@ -91,7 +96,7 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
         | fact_forgetting.left_of_app(session, app_id)
         | consent.left_of_app(session, app_id)
         | session_queries.left_of_app(session, app_id)
-        | index_forgetting.left_of_app(session, app_id)
+        | left_in_index_of_app(session, app_id)
     )
     left |= {"events": count_events(session, app_id), "webhooks": count_webhooks(session, app_id)}
     return _receipt(session, app, "data", actor, erased, left, now)
@@ -119,7 +124,7 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     forgetting.part_from(session, Origin.conversation_key.in_(mine))
     erased |= consent.forget_all(session, app_id, user_id)
     for key in keys:
-        _add(erased, index_forgetting.forget_conversation(session, app_id, key))
+        _add(erased, remove_conversation_from_index(session, app_id, key))
     erased["answers"] = rows_changed(session, delete(Answer).where(Answer.conversation_key.in_(mine)))
     erased["messages"] = rows_changed(session, delete(Message).where(Message.conversation_key.in_(mine)))
     erased["conversations"] = rows_changed(session, delete(Conversation).where(Conversation.key.in_(mine)))
@@ -127,7 +132,7 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     left |= consent.left_of_app(session, app_id, user_id) | queries.rows_of_app(session, app_id, user_id)
     left["events"] = count_events(session, app_id, names)
     for key in keys:
-        _add(left, index_forgetting.left_of_conversation(session, app_id, key))
+        _add(left, left_in_index_of_conversation(session, app_id, key))
     # What is kept of them holds no text; nor does it name them any more, but for the receipt.
     forgetting.part_from_user(session, subject)
     fact_forgetting.part_from_user(session, subject)
@@ -146,7 +151,7 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     erased = {"events": told, "drafts": drafts}
     erased |= forgetting.forget_conversation(session, app_id, conversation.key, cause)
     erased |= fact_forgetting.forget_conversation(session, app_id, conversation.key, cause)
-    erased |= index_forgetting.forget_conversation(session, app_id, conversation.key)
+    erased |= remove_conversation_from_index(session, app_id, conversation.key)
     erased |= summaries.forget_conversation(session, conversation.key)
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
     erased["answers"] = rows_changed(session, delete(Answer).where(Answer.conversation_key == conversation.key))
@@ -155,7 +160,7 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     session.flush()
     left = forgetting.left_of_conversation(session, app_id, conversation.key)
     left |= fact_forgetting.left_of_conversation(session, app_id, conversation.key)
-    left |= index_forgetting.left_of_conversation(session, app_id, conversation.key)
+    left |= left_in_index_of_conversation(session, app_id, conversation.key)
     left |= summaries.left_of_conversation(session, conversation.key)
     left |= queries.rows_of_conversations(session, app_id, [conversation.key])
     left["events"] = count_events(session, app_id, [conversation_id])

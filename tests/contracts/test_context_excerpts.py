@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.apps.queries import lock_app
-from shared.context.excerpts import EARLIER, PROFILE, SUMMARY
-from shared.context.opening import Opening, Wanted, open_context
-from shared.context.reaching import MOST_CHARS, Reach
+from shared.context.context import ContextRequest, ConversationContext, open_context
+from shared.context.rendering import EARLIER, PROFILE, SUMMARY
+from shared.context.sources import MOST_CHARS, RecallSources
 from shared.context.window import Utterance
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import withdraw_consent
@@ -22,9 +22,8 @@ from shared.profiles import consent
 from shared.profiles.content import Content
 from shared.profiles.models import AuditKind
 from shared.profiles.queries import audit_of
-from shared.retrieval.finding import Finder, Findings
-from shared.retrieval.finding import Wanted as Search
-from shared.retrieval.models import Asker
+from shared.search.models import Asker
+from shared.search.search import Findings, MessageSearch, SearchRequest
 from shared.summaries.models import Summary
 from tests.support.house import House
 from tests.support.searching import Library
@@ -39,11 +38,13 @@ def library(house: House) -> Library:
     return library
 
 
-def compose(library: Library, finder: Finder | None = None, actor: str = "token:1", **wanted: object) -> Opening:
+def compose(
+    library: Library, finder: MessageSearch | None = None, actor: str = "token:1", **wanted: object
+) -> ConversationContext:
     house = library.house
     house.embed()
-    reach = Reach(house.database, finder or library.finder, house.clock, house.metrics)
-    asked = Wanted(**{"token_budget": 1000} | wanted)  # type: ignore[arg-type]
+    reach = RecallSources(house.database, finder or library.finder, house.clock, house.metrics)
+    asked = ContextRequest(**{"token_budget": 1000} | wanted)  # type: ignore[arg-type]
     return open_context(house.database, "notes", asked, house.metrics, reach, actor)
 
 
@@ -179,8 +180,8 @@ def test_the_budget_of_earlier_messages_is_the_tuned_one(library: Library) -> No
     assert "old-2" not in opening.retrieved_ids
 
 
-class _Away(Finder):
-    def find(self, app_id: str, wanted: Search) -> Findings:
+class _Away(MessageSearch):
+    def find(self, app_id: str, wanted: SearchRequest) -> Findings:
         raise Transient("away")
 
 

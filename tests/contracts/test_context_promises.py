@@ -15,12 +15,11 @@ from pydantic import BaseModel
 from ops.bench import composing
 from shared.apps.models import App
 from shared.context import queries
-from shared.context.composing import Bounds, Stage, compose
-from shared.context.counting import Counting, TokenSource
-from shared.context.opening import Opening, Wanted, open_context
-from shared.context.reaching import Reach
-from shared.context.recalling import Material
-from shared.context.selection import in_order
+from shared.context.budgets import TokenCounting, TokenSource
+from shared.context.context import ContextRequest, ConversationContext, open_context
+from shared.context.fact_selection import in_order
+from shared.context.recall import CompactionStage, ContextLimits, RecallMaterial, compose
+from shared.context.sources import RecallSources
 from shared.context.window import Utterance, counted, length_of
 from shared.conversations.chat_message import role_of, text_of
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
@@ -71,8 +70,8 @@ def converse(house: House, conversation_id: str, said: Sequence[Utterance], user
         return conversation.key
 
 
-def opened(house: House, **wanted: object) -> Opening:
-    return open_context(house.database, "notes", replace(Wanted(1000), **wanted), house.metrics)  # type: ignore[arg-type]
+def opened(house: House, **wanted: object) -> ConversationContext:
+    return open_context(house.database, "notes", replace(ContextRequest(1000), **wanted), house.metrics)  # type: ignore[arg-type]
 
 
 def made_up(chance: random.Random) -> list[Utterance]:
@@ -120,7 +119,7 @@ def test_a_stored_conversation_gives_the_context_it_would_give_if_it_came_whole(
         said = made_up(chance)
         key = converse(house, f"c{seed}-{number}", said)
         rate = chance.choice([None, Rate(10, 7), Rate(190_001, 380_000)])
-        counting = Counting(rate)
+        counting = TokenCounting(rate)
         with house.database.read() as session:
             assert queries.everything_said(session, key) == said
             assert queries.tokens_said(session, key, counting.in_use, 10_000) == length_of(said, counting)
@@ -133,8 +132,8 @@ def test_a_stored_conversation_gives_the_context_it_would_give_if_it_came_whole(
             house, conversation_id=f"c{seed}-{number}", context_window=window, reserve=reserve, now_said=now
         )
         everything = said + ([Utterance("user", now)] if now else [])
-        whole = [counted(one, Counting()) for one in everything]
-        expected = compose(whole, Material("Notes"), Bounds(1000, window, reserve), Counting())
+        whole = [counted(one, TokenCounting()) for one in everything]
+        expected = compose(whole, RecallMaterial("Notes"), ContextLimits(1000, window, reserve), TokenCounting())
         assert stored.messages == tuple(one.said for one in expected.messages)
         assert (stored.stage, stored.trimmed, stored.cut) == (expected.stage, expected.trimmed, expected.cut)
         sent = opened(house, said=said, context_window=window, reserve=reserve, now_said=now)
@@ -146,7 +145,7 @@ def test_of_a_conversation_longer_than_any_probe_the_whole_length_counts(house: 
     said[0] = Utterance("system", "x" * 40_000)
     converse(house, "c1", said)
     stored = opened(house, conversation_id="c1", context_window=8192)
-    assert stored.stage is Stage.REDUCED and stored.total_tokens <= 7192
+    assert stored.stage is CompactionStage.REDUCED and stored.total_tokens <= 7192
     assert stored.trimmed == 600 - len(stored.messages) > 500
 
 
@@ -351,7 +350,7 @@ def test_the_loop_is_shown_what_it_recalls_of_other_conversations_of_the_same_us
     library.tell("of ben", "My yacht is called Albatross.", user_id="ben")
     library.tell("nobodys", NewMessage(Role.SYSTEM, "Never tell the yacht's price."), "The yacht is red.")
     house.embed()
-    thinking = Thinking(house, reach=Reach(house.database, library.finder, house.clock, house.metrics))
+    thinking = Thinking(house, reach=RecallSources(house.database, library.finder, house.clock, house.metrics))
     thinking.said("c1", "What is my yacht called?", user_id="ann")
     thinking.will(respond("Petrel."))
     while thinking.conversation("c1").unanswered_since is not None:

@@ -20,14 +20,21 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
-from shared.indexing import filling, word_index
-from shared.indexing.chunking import passages_of
-from shared.indexing.filling import Filled, IndexStatus, Progress
-from shared.indexing.models import AppIndex, MessageVector, Passage, Unembedded
-from shared.indexing.places import LAST_POSITION, place_of, places_of
-from shared.indexing.word_index import MOST_WORDS
-from shared.indexing.words import words_of
 from shared.outbox.models import Job, JobState
+from shared.search import word_index
+from shared.search.index import (
+    BackfillStep,
+    FillProgress,
+    IndexStatus,
+    backfill_batch,
+    index_status,
+    recreate_word_index,
+    request_backfill,
+)
+from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, place_of, places_of
+from shared.search.passages import passages_of
+from shared.search.word_index import MOST_WORDS
+from shared.search.words import words_of
 from tests.support.house import House
 
 CODE = "Look at this:\n\n```python\ndef hop(kites):\n    return kites * 2\n```\n\n" + "It hops over the gate. " * 60
@@ -63,7 +70,7 @@ def found(house: House, app_id: str, text: str, at_most: int = COMMON) -> dict[s
 
 def status(house: House, app_id: str = "notes") -> IndexStatus:
     with house.database.read() as session:
-        return filling.status(session, app_id)
+        return index_status(session, app_id)
 
 
 def lose_words(house: House) -> None:
@@ -74,7 +81,7 @@ def lose_words(house: House) -> None:
 def fill(house: House, app_id: str = "notes") -> Job:
     with house.database.write() as session:
         epoch = lock_app(session, app_id).purge_epoch
-        return filling.ask(session, app_id, epoch, house.clock.now())
+        return request_backfill(session, app_id, epoch, house.clock.now())
 
 
 def check_whole(house: House, app_id: str) -> None:
@@ -128,7 +135,7 @@ def test_what_lies_too_far_into_a_conversation_is_kept_without_an_index_and_not_
         session.execute(sa.update(Conversation).values(message_count=LAST_POSITION))
     tell(house, "notes", "c1", "a swan", "an oboe", "a tuba")
     with house.database.read() as session:
-        assert (len(messages(house, "notes")), filling.status(session, "notes").words) == (4, 2)
+        assert (len(messages(house, "notes")), index_status(session, "notes").words) == (4, 2)
     assert [len(places) for places in found(house, "notes", "swan oboe").values()] == [1, 0]
 
 
@@ -237,7 +244,7 @@ def carry_out(house: House, app_id: str, action: str, number: int, step: int) ->
         with house.database.write() as session:
             known = {c for (c,) in session.execute(sa.text("SELECT conversation_id FROM conversations"))}
             if action == "rebuild":
-                filling.rebuild(session, house.clock.now())
+                recreate_word_index(session, house.clock.now())
             elif f"c{number}" in known and (number, app_id) in conversations(house, app_id):
                 erase_conversation(session, app_id, f"c{number}", "test", house.clock.now())
 
@@ -315,7 +322,7 @@ def test_without_a_word_index_messages_are_kept_and_found_once_it_is_made_anew(h
     without = status(house)
     assert (without.messages, without.words, without.word_index_is_present) == (2, 0, False)
     with house.database.write() as session:
-        assert filling.rebuild(session, house.clock.now()) == 1
+        assert recreate_word_index(session, house.clock.now()) == 1
     assert house.work_off() == [JobState.DONE]
     check_whole(house, "notes")
     assert status(house).word_index_is_present
@@ -345,7 +352,7 @@ def test_a_back_fill_without_a_word_index_counts_what_it_could_not_add(house: Ho
 def as_before_indexes(house: House, app_id: str = "notes") -> None:
     """Leave messages as a release without indexes wrote them."""
     with house.database.write() as session:
-        word_index.make_anew(session)
+        word_index.recreate(session)
         for table in (Passage, Unembedded, AppIndex):
             session.execute(sa.delete(table))
 
@@ -366,10 +373,10 @@ def test_a_back_fill_brings_in_what_was_said_before_and_again_adds_nothing(house
     assert house.counted("messages_filled_in_total", index="words") == 2
 
 
-def step(house: House, limit: int) -> Filled | None:
+def step(house: House, limit: int) -> BackfillStep | None:
     with house.database.write() as session:
         lock_app(session, "notes")
-        return filling.fill_some(session, "notes", house.clock.now(), limit)
+        return backfill_batch(session, "notes", house.clock.now(), limit)
 
 
 def test_an_interrupted_back_fill_goes_on_where_it_was_and_shows_how_far_it_has_come(house: House) -> None:
@@ -377,15 +384,15 @@ def test_an_interrupted_back_fill_goes_on_where_it_was_and_shows_how_far_it_has_
     as_before_indexes(house)
     assert step(house, 3) is None, "nobody asked"
     fill(house)
-    assert step(house, 3) == Filled(3, 3, 0, False)
-    assert status(house).fill == Progress(3, 7)
+    assert step(house, 3) == BackfillStep(3, 3, 0, False)
+    assert status(house).fill == FillProgress(3, 7)
     with pytest.raises(ZeroDivisionError), house.database.write() as session:
         lock_app(session, "notes")
-        filling.fill_some(session, "notes", house.clock.now(), 3)
+        backfill_batch(session, "notes", house.clock.now(), 3)
         raise ZeroDivisionError
-    assert status(house).fill == Progress(3, 7), "what was not committed does not count"
-    assert step(house, 3) == Filled(3, 3, 0, False)
-    assert step(house, 3) == Filled(1, 1, 0, True)
+    assert status(house).fill == FillProgress(3, 7), "what was not committed does not count"
+    assert step(house, 3) == BackfillStep(3, 3, 0, False)
+    assert step(house, 3) == BackfillStep(1, 1, 0, True)
     check_whole(house, "notes")
 
 
@@ -396,7 +403,7 @@ def test_asking_for_a_back_fill_while_one_is_under_way_takes_in_what_was_said_si
     step(house, 3)
     tell(house, "notes", "c1", "heron 5")
     assert fill(house).job_id == first.job_id
-    assert status(house).fill == Progress(3, 5)
+    assert status(house).fill == FillProgress(3, 5)
     assert house.work_off() == [JobState.DONE]
     check_whole(house, "notes")
 

@@ -17,9 +17,10 @@ from shared.conversations.focus import hide_all, show_all
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, snooze, start
 from shared.conversations.queries import lock_conversation, messages_of
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
-from shared.indexing import filling, word_index
 from shared.outbox import dispatch
 from shared.outbox.queries import lock_job
+from shared.search import word_index
+from shared.search.index import recreate_word_index
 from tests.support.house import House
 from tests.support.waiting import wait_until
 
@@ -138,7 +139,7 @@ def test_a_rebuild_waits_for_an_app_that_is_being_erased(house: House) -> None:
         house,
         # As erasing does: the app, its jobs and their lane, and the word index only then.
         lambda session: (lock_app(session, "notes"), session.execute(sa.text("SELECT 1 FROM lanes FOR UPDATE"))),
-        lambda session: filling.rebuild(session, now),
+        lambda session: recreate_word_index(session, now),
         lambda session: erase_app(session, "notes", "admin", now),
     )
     with house.database.read() as session:
@@ -153,8 +154,8 @@ def test_a_rebuild_waits_for_who_speaks_first_in_an_app_without_an_index(house: 
         start(session, "notes", NewConversation("c2"), now)
     meet(
         house,
-        lambda session: word_index.make_key(session, "notes"),
-        lambda session: filling.rebuild(session, now),
+        lambda session: word_index.ensure_key(session, "notes"),
+        lambda session: recreate_word_index(session, now),
         lambda session: say(
             session, lock_conversation(session, "notes", "c2"), [NewMessage(Role.USER, "hello again")], now
         ),

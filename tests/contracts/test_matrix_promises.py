@@ -7,11 +7,10 @@ import pytest
 from sqlalchemy import select
 
 from shared.erasure.erasing import erase_app, erase_conversation
-from shared.indexing.models import MessageVector, VectorSet
-from shared.indexing.vectors import unpack
 from shared.llm.embedding import normalised
-from shared.retrieval.finding import Wanted
-from shared.retrieval.matrix import GONE, Matrices, Matrix, exact
+from shared.search.models import MessageVector, VectorSet
+from shared.search.search import SearchRequest
+from shared.search.vectors import GONE, VectorMatrices, VectorMatrix, exact, unpack
 from tests.contracts.test_index_promises import CODE, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
 from tests.support.house import House
@@ -25,12 +24,12 @@ def embedder(house: House) -> ScriptedEmbedder:
     return embedder
 
 
-def look(house: House, matrices: Matrices, app_id: str = "notes") -> Matrix | None:
+def look(house: House, matrices: VectorMatrices, app_id: str = "notes") -> VectorMatrix | None:
     with house.database.read() as session:
         return matrices.of(session, app_id)
 
 
-def check_matrix(house: House, matrix: Matrix | None, app_id: str = "notes") -> None:
+def check_matrix(house: House, matrix: VectorMatrix | None, app_id: str = "notes") -> None:
     """Assert that a matrix is what the database holds."""
     with house.database.read() as session:
         serving = session.scalars(
@@ -53,7 +52,7 @@ def check_matrix(house: House, matrix: Matrix | None, app_id: str = "notes") -> 
 
 
 def test_a_matrix_follows_what_is_said_erased_and_changed(house: House, embedder: ScriptedEmbedder) -> None:
-    matrices = Matrices(10**7)
+    matrices = VectorMatrices(10**7)
     assert look(house, matrices) is None
     tell(house, "notes", "c1", "a heron", CODE)
     tell(house, "notes", "c2", "a swan")
@@ -81,7 +80,7 @@ def test_a_matrix_follows_what_is_said_erased_and_changed(house: House, embedder
 
 
 def test_vectors_that_take_the_keys_of_erased_ones_are_seen(house: House, embedder: ScriptedEmbedder) -> None:
-    matrices = Matrices(10**7)
+    matrices = VectorMatrices(10**7)
     tell(house, "notes", "c1", "a heron")
     tell(house, "notes", "c2", "a swan")
     house.embed()
@@ -100,7 +99,7 @@ def test_a_row_that_was_erased_after_a_matrix_was_read_is_like_nothing(
     tell(house, "notes", "c1", "a heron")
     tell(house, "notes", "c2", "a swan")
     house.embed()
-    matrix = look(house, Matrices(10**7))
+    matrix = look(house, VectorMatrices(10**7))
     assert matrix is not None
     with house.database.write() as session:
         erase_conversation(session, "notes", "c1", "test", house.clock.now())
@@ -118,15 +117,15 @@ def test_matrices_stay_within_their_memory_and_the_one_asked_for_last_stays(
         house.install(app_id)
         tell(house, app_id, "c1", *[f"heron {n}" for n in range(10)])
     house.embed()
-    one = look(house, Matrices(10**7), "app1")
+    one = look(house, VectorMatrices(10**7), "app1")
     assert one is not None
-    matrices = Matrices(2 * one.bytes)
+    matrices = VectorMatrices(2 * one.bytes)
     for app_id in ("app1", "app2", "app1", "app3"):
         check_matrix(house, look(house, matrices, app_id), app_id)
         assert matrices.bytes <= 2 * one.bytes
     kept = look(house, matrices, "app1")
     assert look(house, matrices, "app1") is kept, "app2 was asked for least lately"
-    tiny = Matrices(1)
+    tiny = VectorMatrices(1)
     check_matrix(house, look(house, tiny, "app2"), "app2")
     check_matrix(house, look(house, tiny, "app3"), "app3")
     assert tiny.bytes == one.bytes, "one that is larger than the bound is kept alone"
@@ -137,5 +136,5 @@ def test_a_query_by_a_model_that_came_to_return_other_vectors_is_answered_by_wor
     library.tell("boats", "The yacht needs paint.")
     house.embed()
     library.embedder = ScriptedEmbedder(house, library.embedder.name, dimensions=96)
-    found = library.finder.find("notes", Wanted("paint"))
+    found = library.finder.find("notes", SearchRequest("paint"))
     assert ([hit.message_id for hit in found.hits], found.degraded, found.query) == (["boats-0"], ("embedding",), None)

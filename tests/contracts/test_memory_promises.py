@@ -13,7 +13,7 @@ from shared.apps.queries import get_app, lock_app
 from shared.archive.exporting import export_app
 from shared.archive.importing import Bounds, import_archive
 from shared.causes import Cause
-from shared.context.block import Recalled, memories_block
+from shared.context.rendering import RecalledMemory, memories_block
 from shared.contracts.jobs import JobMessage
 from shared.conversations.lifecycle import end
 from shared.conversations.queries import lock_conversation
@@ -329,7 +329,7 @@ def test_memories_come_newest_first_in_a_stable_order_after_a_restart(house: Hou
 
 
 def test_recalled_memories_are_not_shown_to_the_agent_again(house: House) -> None:
-    block = memories_block("Notes", [Recalled(1, "the user likes tea", datetime(2026, 1, 1, tzinfo=UTC))], 500)
+    block = memories_block("Notes", [RecalledMemory(1, "the user likes tea", datetime(2026, 1, 1, tzinfo=UTC))], 500)
     house.converse("notes", "c1", f"{block.text}\nI moved to Oslo.")
     house.work_off()
     assert house.scripted.seen[0].turns[0].content == "I moved to Oslo."

@@ -15,16 +15,10 @@ import shared.conversations.models
 import shared.energy.models
 import shared.events.models
 import shared.facts.models
-import shared.indexing.models
 import shared.memories.models
 import shared.outbox.models
 import shared.profiles.models
-import shared.retrieval.models
-import shared.sessions.models
-import shared.sessions.searching.models
-import shared.sessions.semantic.models
-import shared.summaries.models
-import shared.tuning.models  # noqa: F401  (fills the metadata)
+import shared.search.models  # noqa: F401  (fills the metadata)
 from shared.db.base import Base
 from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision

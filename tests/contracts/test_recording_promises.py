@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 from loop.records import Records
 from shared.energy.models import Spending
 from shared.llm.calls import EXTRACTIVE, CallOutcome, ModelCall, WorkKind
-from shared.retrieval.models import Asker, Retrieval
-from shared.retrieval.recording import MOST_WAITING, Figures, Recorder
+from shared.search.models import Asker, Retrieval
+from shared.search.statistics import MOST_WAITING, Recorder, RetrievalRecord
 from tests.support.house import House
 from tests.support.waiting import wait_until
 
@@ -33,9 +33,9 @@ def records(house: House, recorder: Recorder) -> Iterator[Records]:
     records.drain(10)
 
 
-def figures(house: House, results: int) -> Figures:
+def figures(house: House, results: int) -> RetrievalRecord:
     """Return figures that are told apart by how much was found."""
-    return Figures("notes", None, Asker.SEARCH, house.clock.now(), results, None, {}, {"total": 1.0}, {})
+    return RetrievalRecord("notes", None, Asker.SEARCH, house.clock.now(), results, None, {}, {"total": 1.0}, {})
 
 
 def kept(house: House) -> list[int]:
@@ -63,7 +63,7 @@ def without(house: House, name: str) -> Iterator[None]:
 
 def test_what_was_noted_is_written_once_and_in_order(house: House, recorder: Recorder, records: Records) -> None:
     for results in (3, 1, 2):
-        recorder.note(figures(house, results))
+        recorder.record(figures(house, results))
     records.flush()
     records.flush()
     assert kept(house) == [3, 1, 2]
@@ -87,12 +87,12 @@ def test_a_failure_among_the_queries_of_an_app_is_told_by_the_last(recorder: Rec
 def test_figures_that_cannot_be_written_come_before_later_ones_the_next_time(
     house: House, recorder: Recorder, records: Records
 ) -> None:
-    recorder.note(figures(house, 1))
+    recorder.record(figures(house, 1))
     recorder.book("notes", CALL)
     with without(house, "retrievals"):
         records.flush()
     assert recorder.waiting.is_set() and booked(house) == [("notes", 10)]
-    recorder.note(figures(house, 2))
+    recorder.record(figures(house, 2))
     records.flush()
     assert kept(house) == [1, 2] and booked(house) == [("notes", 10)]
 
@@ -100,7 +100,7 @@ def test_figures_that_cannot_be_written_come_before_later_ones_the_next_time(
 def test_queries_that_cannot_be_booked_are_booked_later_with_the_next_ones(
     house: House, recorder: Recorder, records: Records
 ) -> None:
-    recorder.note(figures(house, 1))
+    recorder.record(figures(house, 1))
     recorder.book("notes", CALL)
     with without(house, "energy_ledger"):
         records.flush()
@@ -112,11 +112,11 @@ def test_queries_that_cannot_be_booked_are_booked_later_with_the_next_ones(
 def test_while_nothing_can_be_written_the_oldest_figures_give_way(house: House, recorder: Recorder) -> None:
     one = figures(house, 0)
     for results in range(MOST_WAITING + 5):
-        recorder.note(replace(one, results=results))
+        recorder.record(replace(one, results=results))
     taken = recorder.take()[0]
     assert [each.results for each in taken[:2]] == [5, 6]
     for results in range(3):
-        recorder.note(replace(one, results=-results))
+        recorder.record(replace(one, results=-results))
     recorder.put_back(taken)
     left = [each.results for each in recorder.take()[0]]
     assert len(left) == MOST_WAITING
@@ -125,7 +125,7 @@ def test_while_nothing_can_be_written_the_oldest_figures_give_way(house: House, 
 
 def test_the_thread_writes_by_itself_what_is_noted(house: House, recorder: Recorder, records: Records) -> None:
     records.start()
-    recorder.note(figures(house, 7))
+    recorder.record(figures(house, 7))
     assert wait_until(lambda: kept(house), 20, "the figures to be written") == [7]
 
 
@@ -135,9 +135,9 @@ def test_at_the_end_what_was_noted_during_the_last_writing_is_written_too(sqlite
     records = Records(recorder, house.database, house.accountant)
     records.start()
     with house.database.write():
-        recorder.note(figures(house, 1))
+        recorder.record(figures(house, 1))
         wait_until(lambda: not recorder.waiting.is_set(), 20, "the figures to be taken")
-        recorder.note(figures(house, 2))
+        recorder.record(figures(house, 2))
         records.drain(0)
     records.drain(20)
     assert kept(house) == [1, 2]

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.conversations.queries import get_conversation
 from shared.errors import Conflict, NotFound
-from shared.indexing.places import place_of
-from shared.retrieval.filters import Filters, HitKind
-from shared.retrieval.finding import Wanted
-from shared.retrieval.search import keys_of, messages_at, names_at, passages_at
+from shared.search.candidates import HitKind, MessageFilters
+from shared.search.models import place_of
+from shared.search.search import SearchRequest
+from shared.search.search_queries import keys_of, messages_at, names_at, passages_at
 from tests.support.house import House
 from tests.support.searching import Library
 
@@ -20,7 +20,7 @@ _WORDS = ("paint", "yacht", "dog", "blue", "total_price", "parseJson", "Ann", "2
 _SAID = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=5).map(" ".join)
 _IDS = ("c0", "c1", "c2", "unknown")
 _FILTERS = st.builds(
-    Filters,
+    MessageFilters,
     roles=st.frozensets(st.sampled_from(("user", "assistant")), max_size=2),
     names=st.frozensets(st.sampled_from(("Ann", "Ben")), max_size=1),
     conversation_ids=st.frozensets(st.sampled_from(_IDS), max_size=2),
@@ -40,7 +40,7 @@ def test_no_search_of_an_app_brings_a_message_of_another(
     house: House,
     told: list[tuple[str, str, str]],
     text: str,
-    filters: Filters,
+    filters: MessageFilters,
     conversation_id: str | None,
     user_id: str | None,
 ) -> None:
@@ -50,7 +50,7 @@ def test_no_search_of_an_app_brings_a_message_of_another(
         library.tell(conversation, f"{name}: {said}", app_id=apps[APPS.index(name)])
     house.embed()
     for name, app_id in zip(APPS, apps, strict=True):
-        wanted = Wanted(text, 20, conversation_id, user_id=user_id, filters=filters)
+        wanted = SearchRequest(text, 20, conversation_id, user_id=user_id, filters=filters)
         try:
             hits = library.finder.find(app_id, wanted).hits
         except NotFound:

@@ -14,16 +14,14 @@ from shared.db.counting import count
 from shared.energy.models import Spending
 from shared.erasure.erasing import erase_app, erase_conversation
 from shared.errors import Configuration, NotFound, Transient
-from shared.indexing.queries import vectors_by_key
-from shared.retrieval.embedders import Embedders
-from shared.retrieval.figures import Way
-from shared.retrieval.filters import Filters, HitKind
-from shared.retrieval.finding import Wanted
-from shared.retrieval.models import Asker, Retrieval
-from shared.retrieval.queries import retrievals_since
-from shared.retrieval.recording import write
-from shared.retrieval.search import MOST_CHARS
-from shared.tuning.values import Formula, Tuning
+from shared.search.candidates import HitKind, MessageFilters
+from shared.search.index_queries import vectors_by_key
+from shared.search.models import Asker, Retrieval
+from shared.search.search import SearchRequest
+from shared.search.search_queries import MOST_CHARS, retrievals_since
+from shared.search.statistics import SearchMode, insert_retrievals
+from shared.search.tuning import RankingFormula, Tuning
+from shared.search.view import QueryEmbedders
 from tests.support.house import House
 from tests.support.searching import Library
 
@@ -90,7 +88,7 @@ def test_an_app_with_nothing_said_finds_nothing_and_lacks_nothing(library: Libra
 
 
 def test_before_vectors_are_made_words_serve_and_that_is_said(library: Library) -> None:
-    found = library.finder.find("notes", Wanted("paint"))
+    found = library.finder.find("notes", SearchRequest("paint"))
     assert (found.hits[0].message_id, found.degraded) == ("boats-0", ("vectors",))
 
 
@@ -98,15 +96,15 @@ def test_before_vectors_are_made_words_serve_and_that_is_said(library: Library) 
 def test_while_the_embedder_is_away_words_serve_and_that_is_said(library: Library, error: Exception) -> None:
     library.house.embed()
     library.embedder.fails = [error]
-    found = library.finder.find("notes", Wanted("paint"))
+    found = library.finder.find("notes", SearchRequest("paint"))
     assert (found.hits[0].message_id, found.degraded) == ("boats-0", ("embedding",))
     assert library.house.counted("searches_degraded_total", part="embedding") == 1
 
 
 def test_an_embedder_that_is_gone_is_done_without(library: Library) -> None:
     library.house.embed()
-    finder = library.make_finder(Tuning(), Embedders(lambda _: None))
-    assert finder.find("notes", Wanted("paint")).degraded == ("embedding",)
+    finder = library.make_finder(Tuning(), QueryEmbedders(lambda _: None))
+    assert finder.find("notes", SearchRequest("paint")).degraded == ("embedding",)
 
 
 def test_without_the_word_index_vectors_serve_and_that_is_said(library: Library) -> None:
@@ -125,7 +123,7 @@ def test_without_words_only_vectors_are_asked(library: Library) -> None:
 
 
 def test_the_weighted_formula_adds_up_to_the_score(library: Library) -> None:
-    library.finder = library.make_finder(replace(Tuning(), formula=Formula.WEIGHTED))
+    library.finder = library.make_finder(replace(Tuning(), formula=RankingFormula.WEIGHTED))
     best = library.find("What needs paint?").hits[0].ranked
     assert set(best.parts) == {"dense", "words", "identifier"}
     assert best.score == pytest.approx(sum(best.parts.values()))
@@ -135,13 +133,13 @@ def test_names_of_speakers_are_left_out_of_what_is_embedded(library: Library) ->
     library.tell("named", NewMessage(Role.USER, "I paint on Sundays.", "n-0", name="Ann"))
     library.house.embed()
     library.embedder.seen.clear()
-    library.finder.find("notes", Wanted("When does Ann paint?"))
+    library.finder.find("notes", SearchRequest("When does Ann paint?"))
     assert library.embedder.seen == ["When does paint?"]
 
 
 def test_a_long_message_is_found_by_the_passage_that_matters(library: Library) -> None:
     library.tell("code", "Please write it.", CODE)
-    best = library.find("total_price function", filters=Filters(kinds=frozenset({HitKind.CODE}))).hits[0]
+    best = library.find("total_price function", filters=MessageFilters(kinds=frozenset({HitKind.CODE}))).hits[0]
     assert (best.message_id, best.kind, best.language) == ("code-1", HitKind.CODE, "python")
     assert best.content.startswith("```python") and best.content.rstrip().endswith("```")
 
@@ -165,7 +163,7 @@ def test_a_message_longer_than_what_is_read_to_rank_it_is_handed_out_whole(libra
 def test_a_user_who_names_conversations_finds_nothing_in_those_of_others(library: Library) -> None:
     library.tell("ann", "My boat is green.", user_id="ann")
     library.tell("ben", "My boat is black.", user_id="ben")
-    both = Filters(conversation_ids=frozenset({"ann", "ben"}))
+    both = MessageFilters(conversation_ids=frozenset({"ann", "ben"}))
     assert library.ids("boat", user_id="ann", filters=both) == ["ann-0"]
 
 
@@ -185,7 +183,7 @@ def test_a_long_question_is_looked_for_by_its_rarest_words(library: Library) -> 
     library.tell("rare", "Zanzibar.")
     crowd = ("alpha bravo charlie delta foxtrot hotel india juliet kilo lima november oscar papa quebec",) * 2
     library.tell("crowd", *crowd)
-    found = library.finder.find("notes", Wanted(f"{crowd[0]} zanzibar"))
+    found = library.finder.find("notes", SearchRequest(f"{crowd[0]} zanzibar"))
     [best] = [hit for hit in found.hits if hit.message_id == "rare-0"]
     assert best.by_words
     two = {hit.message_id for hit in library.find("yacht barks").hits if hit.by_words}
@@ -201,17 +199,17 @@ def test_what_is_more_alike_elsewhere_does_not_keep_a_conversation_from_being_lo
 def test_code_is_found_although_much_prose_says_more_of_what_is_asked(library: Library) -> None:
     library.tell("code", "Please.", "Use it here:\n\n```python\npaint()\n```\n")
     library.tell("crowd", *[f"Paint the fence, number {n}." for n in range(120)])
-    code = Filters(kinds=frozenset({HitKind.CODE}))
+    code = MessageFilters(kinds=frozenset({HitKind.CODE}))
     assert library.ids("paint the fence", filters=code) == ["code-1"]
     library.finder = library.make_finder(replace(Tuning(), chunking=False))
     assert library.ids("paint the fence", filters=code) == []
-    assert library.ids("paint the fence", filters=Filters(kinds=frozenset({HitKind.MESSAGE})))
+    assert library.ids("paint the fence", filters=MessageFilters(kinds=frozenset({HitKind.MESSAGE})))
 
 
 def test_a_filter_is_not_content_with_the_first_that_passes(library: Library) -> None:
     zoe = [NewMessage(Role.USER, said, f"z-{n}", name="Zoe") for n, said in enumerate(("A blue car horn.", "Blue."))]
     library.tell("crowd", zoe[0], *[f"A blue car, number {n}." for n in range(400)], zoe[1])
-    assert set(library.ids("blue car horn", filters=Filters(names=frozenset({"Zoe"})))) == {"z-0", "z-1"}
+    assert set(library.ids("blue car horn", filters=MessageFilters(names=frozenset({"Zoe"})))) == {"z-0", "z-1"}
 
 
 def test_a_passage_is_as_like_the_question_as_what_it_says_itself(library: Library) -> None:
@@ -226,37 +224,37 @@ def test_few_passages_of_one_message_are_results(library: Library) -> None:
     assert library.ids("paint", limit=20).count("code-1") == 2
 
 
-FILTERED: list[tuple[Filters, set[str]]] = [
-    (Filters(roles=frozenset({"assistant"})), {"boats-3"}),
-    (Filters(conversation_ids=frozenset({"boats"})), {"boats-2", "boats-3"}),
-    (Filters(conversation_ids=frozenset({"unknown"})), set()),
-    (Filters(tags=frozenset({"home"})), {"home-0"}),
-    (Filters(tags=frozenset({"home", "garden"})), set()),
-    (Filters(names=frozenset({"ANN"})), {"home-0"}),
-    (Filters(kinds=frozenset({HitKind.CODE})), set()),
+FILTERED: list[tuple[MessageFilters, set[str]]] = [
+    (MessageFilters(roles=frozenset({"assistant"})), {"boats-3"}),
+    (MessageFilters(conversation_ids=frozenset({"boats"})), {"boats-2", "boats-3"}),
+    (MessageFilters(conversation_ids=frozenset({"unknown"})), set()),
+    (MessageFilters(tags=frozenset({"home"})), {"home-0"}),
+    (MessageFilters(tags=frozenset({"home", "garden"})), set()),
+    (MessageFilters(names=frozenset({"ANN"})), {"home-0"}),
+    (MessageFilters(kinds=frozenset({HitKind.CODE})), set()),
 ]
 
 
 @pytest.mark.parametrize(("filters", "found"), FILTERED, ids=[str(n) for n in range(len(FILTERED))])
-def test_a_search_is_narrowed_by_filters(library: Library, filters: Filters, found: set[str]) -> None:
+def test_a_search_is_narrowed_by_filters(library: Library, filters: MessageFilters, found: set[str]) -> None:
     library.tell("home", NewMessage(Role.USER, "The blue door.", "home-0", name="Ann"), tags=["home"])
-    library.finder = library.make_finder(replace(Tuning(), formula=Formula.WEIGHTED))
+    library.finder = library.make_finder(replace(Tuning(), formula=RankingFormula.WEIGHTED))
     assert {hit.message_id for hit in library.find("blue", filters=filters).hits if hit.by_words} == found
 
 
 def test_a_search_is_narrowed_to_a_time(library: Library) -> None:
     library.tell("late", "A blue car.")
     late = library.house.clock.now()
-    ids = [library.ids("blue", filters=one) for one in (Filters(since=late), Filters(until=late))]
+    ids = [library.ids("blue", filters=one) for one in (MessageFilters(since=late), MessageFilters(until=late))]
     assert ids[0] == ["late-0"]
     assert "late-0" not in ids[1] and ids[1]
-    assert library.ids("blue", filters=Filters(since=late + timedelta(seconds=1))) == []
+    assert library.ids("blue", filters=MessageFilters(since=late + timedelta(seconds=1))) == []
 
 
 def test_filters_that_turn_most_away_still_find_what_is_there(library: Library) -> None:
     library.tell("crowd", *[f"Blue thing number {n}." for n in range(400)])
     library.tell("rare", NewMessage(Role.USER, "Something blue of mine, said in passing.", "rare-0", name="Zoe"))
-    assert library.ids("blue", filters=Filters(names=frozenset({"Zoe"}))) == ["rare-0"]
+    assert library.ids("blue", filters=MessageFilters(names=frozenset({"Zoe"}))) == ["rare-0"]
 
 
 def test_a_user_sees_their_own_conversations_and_what_names_nobody_only_where_that_is_shared(library: Library) -> None:
@@ -292,15 +290,15 @@ def test_what_is_said_after_a_search_is_found_by_the_next(library: Library) -> N
 
 def test_a_retrieval_is_recorded_without_a_word_of_it(library: Library) -> None:
     findings = library.find("umbrella for the canary")
-    library.finder.note("notes", findings, Asker.SEARCH)
+    library.finder.record("notes", findings, Asker.SEARCH)
     figures, calls = library.recorder.take()
     with library.house.database.write() as session:
-        write(session, figures)
+        insert_retrievals(session, figures)
     with library.house.database.read() as session:
         [kept] = session.scalars(sa.select(Retrieval)).all()
         rows = retrievals_since(session, library.house.clock.now() - timedelta(hours=1), "notes")
     assert "canary" not in repr(vars(kept))
-    assert (rows[0].way, rows[0].results) == (Way.CHUNKED, len(findings.hits))
+    assert (rows[0].mode, rows[0].results) == (SearchMode.CHUNKED, len(findings.hits))
     assert {"total", "words", "embed", "dense", "rank"} == set(rows[0].durations)
     assert calls["notes"].prompt_tokens == 10
 
@@ -310,7 +308,7 @@ def test_the_built_in_embedder_is_booked_later_and_costs_no_row_a_search(library
     with library.house.database.read() as session:
         before = count(session, sa.select(sa.func.count()).select_from(Spending))
     for _ in range(3):
-        library.finder.find("notes", Wanted("paint"))
+        library.finder.find("notes", SearchRequest("paint"))
     with library.house.database.read() as session:
         assert count(session, sa.select(sa.func.count()).select_from(Spending)) == before
     assert library.recorder.take()[1]["notes"].prompt_tokens == 30
@@ -324,5 +322,5 @@ def test_a_search_may_look_at_more_vectors_than_a_statement_takes(library: Libra
 def test_passages_of_the_wanted_kind_are_not_hidden_by_the_others_of_their_message(library: Library) -> None:
     prose = "The paint dries slowly in this weather. " * 60
     library.tell("log", NewMessage(Role.USER, f"{prose * 20}\n```\nx = 1\n```", "log-0"))
-    found = library.find("paint", filters=Filters(kinds=frozenset({HitKind.CODE}))).hits
+    found = library.find("paint", filters=MessageFilters(kinds=frozenset({HitKind.CODE}))).hits
     assert [(hit.message_id, hit.content) for hit in found] == [("log-0", "```\nx = 1\n```")]

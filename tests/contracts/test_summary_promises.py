@@ -20,10 +20,10 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.outbox.dispatch import take_due
 from shared.outbox.models import Job
+from shared.search.models import EVERYWHERE
+from shared.search.tuning import change_tuning
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
-from shared.tuning import changing
-from shared.tuning.models import EVERYWHERE
 from tests.support.house import House
 from worker.agent.summaries.protocol import Digest
 from worker.pipelines.summarise import BATCH, NOTHING
@@ -80,7 +80,7 @@ def states(house: House) -> list[str]:
 def tune(house: House, scope: str, frequency: int) -> None:
     with house.database.write() as session:
         wanted = {"summary_frequency": frequency}
-        changing.change(session, house.tuning, scope, wanted, "admin", house.clock.now())
+        change_tuning(session, house.tuning, scope, wanted, "admin", house.clock.now())
 
 
 def deliver(house: House) -> None:

@@ -7,20 +7,26 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from shared.errors import Invalid
-from shared.tuning import changing
-from shared.tuning.changing import Changed
-from shared.tuning.models import EVERYWHERE
-from shared.tuning.queries import in_force, standing
-from shared.tuning.values import NAMES, Formula, Source, Tuning
+from shared.search.models import EVERYWHERE
+from shared.search.tuning import (
+    NAMES,
+    RankingFormula,
+    Tuning,
+    TuningChange,
+    TuningSource,
+    change_tuning,
+    in_force,
+    tuning_in_force,
+)
 from tests.support.house import House
 
 DEFAULTS = Tuning(token_budget=900)
 APP = "notes"
 
 
-def change(house: House, scope: str, **wanted: object) -> Changed:
+def change(house: House, scope: str, **wanted: object) -> TuningChange:
     with house.database.write() as session:
-        return changing.change(session, DEFAULTS, scope, wanted, "admin", house.clock.now())
+        return change_tuning(session, DEFAULTS, scope, wanted, "admin", house.clock.now())
 
 
 def tuning(house: House, app_id: str | None = APP) -> Tuning:
@@ -35,15 +41,15 @@ def test_the_nearest_value_is_in_force(house: House) -> None:
     assert (tuning(house).token_budget, tuning(house).hybrid) == (300, False)
     assert tuning(house, "email").token_budget == tuning(house, None).token_budget == 2000
     with house.database.read() as session:
-        sources = standing(session, DEFAULTS, APP).sources
-    assert (sources["token_budget"], sources["hybrid"], sources["alpha"]) == (Source.APP, "everywhere", "setting")
+        sources = tuning_in_force(session, DEFAULTS, APP).sources
+    assert (sources["token_budget"], sources["hybrid"], sources["alpha"]) == (TuningSource.APP, "everywhere", "setting")
 
 
 def test_null_takes_a_change_back_and_leaves_the_others(house: House) -> None:
     change(house, APP, token_budget=300, hybrid=False)
     done = change(house, APP, token_budget=None)
     assert (done.in_force.tuning.token_budget, done.in_force.tuning.hybrid) == (900, False)
-    assert done.in_force.sources["token_budget"] is Source.SETTING
+    assert done.in_force.sources["token_budget"] is TuningSource.SETTING
 
 
 def test_a_change_says_what_it_clamped(house: House) -> None:
@@ -116,12 +122,12 @@ def test_a_row_that_is_no_json_at_all_counts_for_nothing(house: House) -> None:
 
 def test_a_weight_that_is_given_has_effect_unless_the_formula_is_given_too(house: House) -> None:
     done = change(house, APP, alpha=0.0, beta=0.0, gamma=1.0)
-    assert (done.in_force.tuning.formula, done.selects_weighted) == (Formula.WEIGHTED, True)
+    assert (done.in_force.tuning.formula, done.selects_weighted) == (RankingFormula.WEIGHTED, True)
     assert not change(house, APP, alpha=0.2, gamma=0.8).selects_weighted, "it was selected before"
-    assert change(house, APP, formula="signals").in_force.tuning.formula is Formula.SIGNALS
+    assert change(house, APP, formula="signals").in_force.tuning.formula is RankingFormula.SIGNALS
     own = change(house, APP, alpha=0.1, beta=0.1, gamma=0.8, formula="signals")
-    assert (own.in_force.tuning.formula, own.selects_weighted) == (Formula.SIGNALS, False)
+    assert (own.in_force.tuning.formula, own.selects_weighted) == (RankingFormula.SIGNALS, False)
     change(house, APP, **dict.fromkeys(NAMES[:-1]))
-    assert tuning(house).formula is Formula.SIGNALS
+    assert tuning(house).formula is RankingFormula.SIGNALS
     change(house, EVERYWHERE, formula="weighted")
     assert not change(house, APP, alpha=0.5, beta=0.4).selects_weighted, "it is in force for all apps"

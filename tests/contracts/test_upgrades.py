@@ -20,11 +20,12 @@ from shared.db.schema import current_revision, migrate, newest_revision
 from shared.erasure.erasing import erase_app
 from shared.facts import queries
 from shared.facts.normalising import said_key
-from shared.indexing import filling, word_index
-from shared.indexing.places import position_of
-from shared.indexing.words import words_of
 from shared.outbox.lanes import mend
 from shared.outbox.models import JobState
+from shared.search import word_index
+from shared.search.index import index_status, request_backfill
+from shared.search.models import position_of
+from shared.search.words import words_of
 from shared.summaries.writing import NewSummary, keep
 from tests.support.house import House
 from tests.support.recordings import Shelf
@@ -168,12 +169,12 @@ def test_messages_from_before_the_indexes_are_found_once_they_are_filled_in(
         say(session, conversation, [NewMessage(Role.USER, "Kites over Lyon")], house.clock.now())
     assert places_of(house, "lyon") == [6], "what is said from now on is indexed"
     with house.database.write() as session:
-        filling.ask(session, "notes", lock_app(session, "notes").purge_epoch, house.clock.now())
+        request_backfill(session, "notes", lock_app(session, "notes").purge_epoch, house.clock.now())
     house.work_off()
     house.embed()
     assert places_of(house, "lyon") == [0, 6]
     with house.database.read() as session:
-        status = filling.status(session, "notes")
+        status = index_status(session, "notes")
     assert (status.messages, status.words, status.unembedded) == (7, 7, 0)
     assert [one.vectors for one in status.sets] == [7]
     house.database.dispose()
@@ -188,7 +189,7 @@ def test_what_the_release_before_writes_beside_this_one_is_filled_in_too(empty_d
     old.conversation("notes", 1)
     assert places_of(house, "lyon") == []
     with house.database.write() as session:
-        filling.ask(session, "notes", lock_app(session, "notes").purge_epoch, house.clock.now())
+        request_backfill(session, "notes", lock_app(session, "notes").purge_epoch, house.clock.now())
     house.work_off()
     assert places_of(house, "lyon") == [0]
     house.database.dispose()

@@ -12,18 +12,15 @@ from sqlalchemy.orm import Session
 
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.errors import Configuration, LeaseLost, Transient
-from shared.indexing import filling, vector_sets
-from shared.indexing.chunking import passages_of
-from shared.indexing.filling import Progress, SetStatus
-from shared.indexing.models import MessageVector, SetState, Unembedded
-from shared.indexing.places import conversation_of
-from shared.indexing.vectors import unpack
 from shared.llm.embedding import normalised
 from shared.outbox.control import abandon_all, replay
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.outbox.queries import get_job
-from shared.retrieval.matrix import Matrices
+from shared.search.index import FillProgress, VectorSetStatus, index_status
+from shared.search.models import MessageVector, SetState, Unembedded, conversation_of
+from shared.search.passages import passages_of
+from shared.search.vectors import VectorMatrices, arrange_sets, live_sets, unpack
 from tests.contracts.test_index_promises import CODE, fill, messages, tell
 from tests.support.embedding import ScriptedEmbedder, change_model
 from tests.support.house import House
@@ -38,9 +35,9 @@ def embedder(house: House) -> ScriptedEmbedder:
     return embedder
 
 
-def sets(house: House, app_id: str = "notes") -> dict[str, SetStatus]:
+def sets(house: House, app_id: str = "notes") -> dict[str, VectorSetStatus]:
     with house.database.read() as session:
-        return {one.model: one for one in filling.status(session, app_id).sets}
+        return {one.model: one for one in index_status(session, app_id).sets}
 
 
 def check_vectors(house: House, *models: str, app_id: str = "notes") -> None:
@@ -53,8 +50,8 @@ def check_vectors(house: House, *models: str, app_id: str = "notes") -> None:
         wanted |= {(place, part): text for part, text in enumerate(texts)}
     with house.database.read() as session:
         assert session.scalars(select(Unembedded.place).where(Unembedded.app_id == app_id)).all() == []
-        assert {one.model for one in vector_sets.live_sets(session, app_id)} == set(models)
-        for one in vector_sets.live_sets(session, app_id):
+        assert {one.model for one in live_sets(session, app_id)} == set(models)
+        for one in live_sets(session, app_id):
             rows = session.scalars(select(MessageVector).where(MessageVector.set_key == one.key)).all()
             kept = {(row.place, row.part): row.vector for row in rows}
             assert len(kept) == len(rows)
@@ -248,7 +245,7 @@ def test_another_model_takes_over_once_it_has_seen_everything(house: House, embe
     tell(house, "notes", "c1", *[f"heron {n}" for n in range(20)], CODE)
     house.embed()
     second = change_model(house, "ollama:second", embedder, dimensions=96)
-    seen: list[tuple[SetState, SetState, Progress | None]] = []
+    seen: list[tuple[SetState, SetState, FillProgress | None]] = []
 
     def look() -> None:
         now = sets(house)
@@ -268,7 +265,7 @@ def test_another_model_takes_over_once_it_has_seen_everything(house: House, embe
 def check_serving(house: House, model: str, messages_at_least: int) -> None:
     """Assert that searches are served by a model, without a gap."""
     with house.database.read() as session:
-        matrix = Matrices(10**7).of(session, "notes")
+        matrix = VectorMatrices(10**7).of(session, "notes")
     assert matrix is not None
     assert matrix.model == model
     assert len(set(matrix.places.tolist())) >= messages_at_least
@@ -329,7 +326,7 @@ def test_a_fill_that_was_interrupted_goes_on_where_it_was(house: House, embedder
     house.embed()
     second = change_model(house, "ollama:second", embedder)
     interrupted(house, second, after=8)
-    assert sets(house)["ollama:second"].fill == Progress(8, 20)
+    assert sets(house)["ollama:second"].fill == FillProgress(8, 20)
     cancel_jobs(house)
     second.seen.clear()
     house.embed()
@@ -361,7 +358,7 @@ def test_what_was_given_up_is_filled_again_when_it_comes_back(house: House, embe
     interrupted(house, second, after=8)
     cancel_jobs(house)
     with house.database.write() as session:
-        vector_sets.arrange(session, "notes", "ollama:first", house.clock.now())
+        arrange_sets(session, "notes", "ollama:first", house.clock.now())
     assert sets(house)["ollama:second"].state is SetState.RETIRED
     second.seen.clear()
     house.embed()

@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import select
 
 from shared.conversations.models import Message
-from shared.indexing.models import MessageVector, Unembedded, VectorSet
-from shared.indexing.places import conversation_of, place_of
 from shared.llm.minilm import MiniLmEmbedder, is_installed
 from shared.llm.ngrams import NgramEmbedder
+from shared.search.models import MessageVector, Unembedded, VectorSet, conversation_of, place_of
 from tests.faults.fleet import Fleet
 from tests.support.faultpoints import Deed, Point
 from tests.support.waiting import wait_until

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.context.marks import RECALLED
+from shared.context.rendering import RECALLED
 from tests.support.api import Api
 
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from shared.apps.models import App
-from shared.context.marks import RECALLED
+from shared.context.rendering import RECALLED
 from shared.facts.categories import Category
 from shared.llm.embedders import NGRAMS
 from shared.memories.models import Memory, Origin

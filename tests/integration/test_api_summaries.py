@@ -11,9 +11,9 @@ from loop.steps.upkeep import BATCH, ForgetRetrievals
 from shared.apps.queries import lock_app
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.conversations.summarising import move_on
-from shared.retrieval.models import Retrieval
+from shared.search.models import Retrieval
+from shared.search.tuning import tuning_of
 from shared.summaries.writing import NewSummary, keep
-from shared.tuning.values import tuning_of
 from tests.support.api import Api
 from tests.support.command_line import Terminal
 

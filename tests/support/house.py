@@ -38,8 +38,8 @@ from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Claim, Owner
 from shared.outbox.queries import JobFilter, get_job, list_jobs
 from shared.outbox.retry import RetryRule
+from shared.search.tuning import Tuning
 from shared.telemetry.metrics import Metrics
-from shared.tuning.values import Tuning
 from tests.support.clock import FrozenClock
 from worker.agent.facts.protocol import Extraction, Segment, Statement
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript, Turn

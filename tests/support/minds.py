@@ -19,7 +19,7 @@ from loop.thinking.thinker import Mind, Thinker
 from loop.thinking.turn import Limits
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import answered_by_loop, lock_budgets
-from shared.context.reaching import Reach
+from shared.context.sources import RecallSources
 from shared.conversations import lifecycle, queries
 from shared.conversations.answers import ASSISTANT
 from shared.conversations.focus import hide_all, show_all
@@ -63,7 +63,7 @@ class Thinking:
     transactions: Transactions | None = None
     make_chat: Callable[[str], Any] | None = None
     made: list[str] = field(default_factory=list)
-    reach: Reach | None = None
+    reach: RecallSources | None = None
 
     def __post_init__(self) -> None:
         house, database = self.house, self.transactions or self.house.database

@@ -14,12 +14,11 @@ from shared.energy.ledger import Booking
 from shared.errors import NotFound
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.embedding import Vectors, normalised
-from shared.retrieval.embedders import Embedders
-from shared.retrieval.filters import Filters
-from shared.retrieval.finding import Finder, Findings, Wanted
-from shared.retrieval.matrix import Matrices
-from shared.retrieval.recording import Recorder
-from shared.tuning.values import Tuning
+from shared.search.search import Findings, MessageSearch, SearchRequest
+from shared.search.statistics import Recorder
+from shared.search.tuning import Tuning
+from shared.search.vectors import VectorMatrices
+from shared.search.view import QueryEmbedders
 from tests.support.house import House
 
 DIMENSIONS = 64
@@ -61,15 +60,15 @@ class Library:
         self.embedder = TopicEmbedder(house, topics)
         house.embedder = self.embedder
         self.recorder = Recorder()
-        self.matrices = Matrices(10_000_000)
+        self.matrices = VectorMatrices(10_000_000)
         self.finder = self.make_finder(Tuning())
 
-    def make_finder(self, tuning: Tuning, knows: Embedders | None = None) -> Finder:
+    def make_finder(self, tuning: Tuning, knows: QueryEmbedders | None = None) -> MessageSearch:
         house = self.house
-        return Finder(
+        return MessageSearch(
             house.database,
             house.clock,
-            knows or Embedders(lambda name: self.embedder if name == self.embedder.name else None),
+            knows or QueryEmbedders(lambda name: self.embedder if name == self.embedder.name else None),
             self.matrices,
             self.recorder,
             lambda app_id: house.accountant.meter(Booking(app_id, None, None)),
@@ -107,11 +106,8 @@ class Library:
     def find(self, text: str, app_id: str = "notes", limit: int = 10, **wanted: object) -> Findings:
         """Search with all vectors made."""
         self.house.embed()
-        return self.finder.find(app_id, Wanted(text, limit, **wanted))  # type: ignore[arg-type]
+        return self.finder.find(app_id, SearchRequest(text, limit, **wanted))  # type: ignore[arg-type]
 
     def ids(self, text: str, app_id: str = "notes", limit: int = 10, **wanted: object) -> list[str]:
         """Return the ids of the messages that are found."""
         return [hit.message_id for hit in self.find(text, app_id, limit, **wanted).hits]
-
-
-__all__ = ["Filters", "Library", "TopicEmbedder"]

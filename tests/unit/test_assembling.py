@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.indexing.models import PassageKind
+from shared.context.rendering import AssemblyStyle, assemble
 from shared.llm.tokens import estimate_tokens, most_tokens
-from shared.retrieval.assembling import Style, assemble
-from shared.retrieval.ranking import Candidate, Ranked
+from shared.search.models import PassageKind
+from shared.search.ranking import Candidate, RankedCandidate
 
 DAY = datetime(2023, 5, 7, 12, tzinfo=UTC)
-STYLE = Style("<<", ">>", "> ")
+STYLE = AssemblyStyle("<<", ">>", "> ")
 
 
 def _found(
     content: str, nth: int = 0, *, name: str | None = "Mel", days: int = 0, kind: PassageKind | None = None
-) -> Ranked:
+) -> RankedCandidate:
     candidate = Candidate(
         1 << 20 | nth, 0, "user", name, content, DAY + timedelta(days=days, minutes=nth), 0.5, 0.5, 1.0, 1.0
     )
-    return Ranked(replace(candidate, kind=kind), 1 - nth / 100, {})
+    return RankedCandidate(replace(candidate, kind=kind), 1 - nth / 100, {})
 
 
 def test_each_stands_with_its_speaker_under_the_day_it_was_said() -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.indexing.chunking import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of
-from shared.indexing.models import PassageKind
 from shared.llm.tokens import estimate_tokens
+from shared.search.models import PassageKind
+from shared.search.passages import MOST_CODE_TOKENS, MOST_FENCES, MOST_TOKENS, chunks_of, passages_of
 
 CODE, PROSE = PassageKind.CODE, PassageKind.PROSE
 _SENTENCE = "The lighthouse keeper counted seven ships before noon. "

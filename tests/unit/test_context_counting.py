@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.context.counting import AtMost, Counting, TokenSource, weakest
+from shared.context.budgets import TokenCounting, TokenSource, UpperBoundCounting, weakest
 from shared.context.window import Utterance, counted
 from shared.energy.rates import HORIZON_CHARS, faded, is_telling
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
@@ -20,7 +20,7 @@ RATES = st.builds(Rate, st.integers(1, 200_000), st.integers(1, 400_000))
 
 def test_the_providers_figure_goes_before_the_rate_and_that_before_the_estimate() -> None:
     plain, given_one = Utterance("user", "x" * 100), Utterance("user", "x" * 100, tokens=7)
-    calibrated, estimated = Counting(Rate(200, 100)), Counting()
+    calibrated, estimated = TokenCounting(Rate(200, 100)), TokenCounting()
     figures = [counted(one, how) for one in (given_one, plain) for how in (calibrated, estimated)]
     assert [(one.tokens, one.source) for one in figures] == [
         (7, TokenSource.PROVIDER), (7, TokenSource.PROVIDER), (50, TokenSource.CALIBRATED), (25, TokenSource.ESTIMATED),
@@ -41,11 +41,11 @@ def test_the_characters_that_fit_are_the_most_that_do(rate: Rate, tokens: int) -
 
 @given(st.lists(st.text(max_size=30), max_size=8))
 def test_pieces_that_fit_by_weight_fit_as_one_text(pieces: list[str]) -> None:
-    for scale in (Counting(), Counting(Rate(10, 7)), AtMost()):
+    for scale in (TokenCounting(), TokenCounting(Rate(10, 7)), UpperBoundCounting()):
         weight = sum(map(scale.weigh, pieces))
         tokens = next(n for n in range(2000) if scale.holds(n) >= weight)
         assert scale.tokens("".join(pieces)) <= tokens
-    assert AtMost().tokens("a b") == most_tokens("a b")
+    assert UpperBoundCounting().tokens("a b") == most_tokens("a b")
 
 
 @pytest.mark.parametrize(
@@ -91,5 +91,5 @@ def test_a_rate_stays_between_the_rates_it_was_learnt_from(calls: list[tuple[int
 
 
 def test_without_a_rate_a_quarter_of_the_characters_is_counted_rounded_up() -> None:
-    assert [Counting().tokens("x" * n) for n in (0, 1, 4, 5)] == [0, 1, 1, 2]
-    assert Counting().in_use == LAST_RESORT
+    assert [TokenCounting().tokens("x" * n) for n in (0, 1, 4, 5)] == [0, 1, 1, 2]
+    assert TokenCounting().in_use == LAST_RESORT

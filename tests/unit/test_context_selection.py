@@ -8,14 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.context.block import Recalled
-from shared.context.budgets import Budgets
-from shared.context.counting import AtMost, Counting, Scale
-from shared.context.marks import END, RECALLED
-from shared.context.places import speaks_of_persons_or_places
-from shared.context.recalling import Material, recollect, recollect_less
-from shared.context.sections import facts_text, packed
-from shared.context.selection import KnownFact, in_order, reduced
+from shared.context.budgets import RecallBudgets, TokenCounting, TokenScale, UpperBoundCounting
+from shared.context.fact_selection import KnownFact, in_order, reduced, speaks_of_persons_or_places
+from shared.context.recall import RecallMaterial, recollect, recollect_less
+from shared.context.rendering import END, RECALLED, RecalledMemory, facts_text, packed
 from shared.facts.categories import Category
 from shared.llm.tokens import Rate
 
@@ -47,7 +43,12 @@ FACTS = st.lists(
     max_size=30,
     unique_by=lambda fact: fact.fact_id,
 )
-SCALES: list[Scale] = [Counting(), Counting(Rate(1000, 1700)), Counting(Rate(5, 1)), AtMost()]
+SCALES: list[TokenScale] = [
+    TokenCounting(),
+    TokenCounting(Rate(1000, 1700)),
+    TokenCounting(Rate(5, 1)),
+    UpperBoundCounting(),
+]
 
 
 def test_pinned_ones_come_first_then_project_preference_and_identity() -> None:
@@ -143,18 +144,18 @@ def test_the_block_has_its_sections_in_order_and_no_empty_ones() -> None:
 
 def test_a_fact_that_does_not_fit_is_skipped_and_the_next_one_is_tried() -> None:
     facts = [known(1, PROJECT, says="a" * 40), known(2, PROJECT, says="b" * 2000), known(3, PROJECT, says="c" * 40)]
-    assert ids(packed(facts, 300, Counting())) == [1, 3]
+    assert ids(packed(facts, 300, TokenCounting())) == [1, 3]
 
 
 def test_nothing_more_is_looked_for_within_fifty_tokens_of_the_budget() -> None:
     facts = [known(1, PROJECT, says="a" * 400), known(2, PROJECT, says="b")]
-    whole = Counting().tokens(facts_text(facts[:1]))
-    assert ids(packed(facts, whole + 50, Counting())) == [1]
-    assert ids(packed(facts, whole + 52, Counting())) == [1, 2]
+    whole = TokenCounting().tokens(facts_text(facts[:1]))
+    assert ids(packed(facts, whole + 50, TokenCounting())) == [1]
+    assert ids(packed(facts, whole + 52, TokenCounting())) == [1, 2]
 
 
 @given(FACTS, st.integers(-10, 700), st.sampled_from(SCALES))
-def test_facts_that_were_packed_fit_in_their_order(facts: list[KnownFact], budget: int, scale: Scale) -> None:
+def test_facts_that_were_packed_fit_in_their_order(facts: list[KnownFact], budget: int, scale: TokenScale) -> None:
     taken = packed(facts, budget, scale)
     assert scale.tokens(facts_text(taken)) <= max(0, budget)
     assert [fact for fact in facts if fact in taken] == list(taken)
@@ -176,11 +177,11 @@ def test_pins_keep_the_order_of_their_places_whatever_is_said(facts: list[KnownF
     st.sampled_from(SCALES),
 )
 def test_what_is_recalled_never_takes_more_than_its_budget(
-    facts: list[KnownFact], contents: list[str], budget: int, own: int, scale: Scale
+    facts: list[KnownFact], contents: list[str], budget: int, own: int, scale: TokenScale
 ) -> None:
-    memories = tuple(Recalled(number, content, NOON) for number, content in enumerate(contents))
-    material = Material("Notes", memories, in_order(facts, ABOUT_ME))
-    budgets = Budgets(min(budget, own), min(budget, 500), budget)
+    memories = tuple(RecalledMemory(number, content, NOON) for number, content in enumerate(contents))
+    material = RecallMaterial("Notes", memories, in_order(facts, ABOUT_ME))
+    budgets = RecallBudgets(min(budget, own), min(budget, 500), budget)
     whole = recollect(material, budgets, scale)
     less = recollect_less(material, budgets, budget // 2, scale)
     assert whole.tokens == scale.tokens(whole.text) <= budget
@@ -188,17 +189,17 @@ def test_what_is_recalled_never_takes_more_than_its_budget(
     assert set(less.fact_ids) <= set(whole.fact_ids)
 
 
-def both(budget: int) -> Budgets:
-    return Budgets(budget, budget, budget)
+def both(budget: int) -> RecallBudgets:
+    return RecallBudgets(budget, budget, budget)
 
 
 def test_where_there_is_too_little_each_has_half_and_what_one_leaves_goes_to_the_other() -> None:
-    memories = tuple(Recalled(number, "m" * 150, NOON) for number in range(10))
+    memories = tuple(RecalledMemory(number, "m" * 150, NOON) for number in range(10))
     facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 70) for number in range(30))
-    shared = recollect(Material("Notes", memories, facts), both(500), Counting())
-    only_memories = recollect(Material("Notes", memories), both(500), Counting())
-    only_facts = recollect(Material("Notes", (), facts), both(500), Counting())
-    few_facts = recollect(Material("Notes", memories, facts[:2]), both(500), Counting())
+    shared = recollect(RecallMaterial("Notes", memories, facts), both(500), TokenCounting())
+    only_memories = recollect(RecallMaterial("Notes", memories), both(500), TokenCounting())
+    only_facts = recollect(RecallMaterial("Notes", (), facts), both(500), TokenCounting())
+    few_facts = recollect(RecallMaterial("Notes", memories, facts[:2]), both(500), TokenCounting())
     assert 2 <= len(shared.memory_ids) < len(few_facts.memory_ids) <= len(only_memories.memory_ids)
     assert 5 <= len(shared.fact_ids) < len(only_facts.fact_ids)
     assert shared.text.startswith("(memories for app: Notes)") and shared.text.endswith(END)
@@ -206,19 +207,19 @@ def test_where_there_is_too_little_each_has_half_and_what_one_leaves_goes_to_the
 
 @pytest.mark.parametrize("budget", [500, 1000])
 def test_a_fact_that_is_promised_a_place_has_it(budget: int) -> None:
-    memories = tuple(Recalled(number, "m" * 190, NOON) for number in range(10))
+    memories = tuple(RecalledMemory(number, "m" * 190, NOON) for number in range(10))
     facts = [known(1, PROJECT, pin=1, says="p" * 300), known(2, PROJECT, says="f" * 290)]
     facts += [known(3, PROJECT, says="Is allergic to penicillin")]
-    alone = packed(facts, budget // 2, Counting())
+    alone = packed(facts, budget // 2, TokenCounting())
     assert ids(alone) == [1, 2, 3]
-    beside = recollect(Material("Notes", memories, alone), both(budget), Counting())
+    beside = recollect(RecallMaterial("Notes", memories, alone), both(budget), TokenCounting())
     assert beside.fact_ids == (1, 2, 3) and beside.memory_ids
 
 
 def test_memories_have_a_budget_of_their_own_and_facts_theirs() -> None:
-    memories = tuple(Recalled(number, "m" * 200, NOON) for number in range(10))
+    memories = tuple(RecalledMemory(number, "m" * 200, NOON) for number in range(10))
     facts = tuple(known(number, PROJECT, says=f"{number} " + "f" * 70) for number in range(30))
-    recalled = recollect(Material("Notes", memories, facts), Budgets(1024, 500, 2000), Counting())
+    recalled = recollect(RecallMaterial("Notes", memories, facts), RecallBudgets(1024, 500, 2000), TokenCounting())
     assert len(recalled.memory_ids) == 10
-    assert Counting().tokens(facts_text(packed(facts, 500, Counting()))) <= 500
-    assert recalled.fact_ids == tuple(ids(packed(facts, 500, Counting())))
+    assert TokenCounting().tokens(facts_text(packed(facts, 500, TokenCounting()))) <= 500
+    assert recalled.fact_ids == tuple(ids(packed(facts, 500, TokenCounting())))

@@ -12,12 +12,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shared.context.block import Recalled
-from shared.context.composing import Bounds, Composed, Stage, compose, overfills, source_of
-from shared.context.counting import Counting, TokenSource
-from shared.context.recalling import Material
-from shared.context.selection import KnownFact, in_order
-from shared.context.window import Counted, Utterance, counted, length, length_of, squeezed, staying
+from shared.context.budgets import TokenCounting, TokenSource
+from shared.context.fact_selection import KnownFact, in_order
+from shared.context.recall import (
+    CompactionStage,
+    ContextDraft,
+    ContextLimits,
+    RecallMaterial,
+    compose,
+    overfills,
+    source_of,
+)
+from shared.context.rendering import RecalledMemory
+from shared.context.window import CountedMessage, Utterance, counted, length, length_of, squeezed, staying
 from shared.conversations.chat_message import (
     ITEM_CHARS,
     calls_of,
@@ -41,19 +48,25 @@ def roles(letters: str) -> list[str]:
     return [LETTERS[letter] for letter in letters]
 
 
-def said(letters: str, tokens: int | Sequence[int] = 100, counting: Counting | None = None) -> list[Counted]:
+def said(
+    letters: str, tokens: int | Sequence[int] = 100, counting: TokenCounting | None = None
+) -> list[CountedMessage]:
     """Return messages of the roles, each known by its number and of so many tokens."""
     sizes = [tokens] * len(letters) if isinstance(tokens, int) else tokens
     texts = [f"{number:04d}" + "x" * (4 * size - 4) for number, size in enumerate(sizes)]
-    return [counted(Utterance(r, text), counting or Counting()) for r, text in zip(roles(letters), texts, strict=True)]
+    return [
+        counted(Utterance(r, text), counting or TokenCounting()) for r, text in zip(roles(letters), texts, strict=True)
+    ]
 
 
-def places(composed: Iterable[Counted]) -> list[int]:
+def places(composed: Iterable[CountedMessage]) -> list[int]:
     return [int(one.said.content[:4]) for one in composed]
 
 
-def composed(messages: Sequence[Counted], window: int, reserve: int = 0, material: Material | None = None) -> Composed:
-    return compose(messages, material or Material("Notes"), Bounds(1000, window, reserve), Counting())
+def composed(
+    messages: Sequence[CountedMessage], window: int, reserve: int = 0, material: RecallMaterial | None = None
+) -> ContextDraft:
+    return compose(messages, material or RecallMaterial("Notes"), ContextLimits(1000, window, reserve), TokenCounting())
 
 
 def spoken(letters: str) -> list[Utterance]:
@@ -208,25 +221,27 @@ def test_what_calls_give_and_what_images_take_is_counted() -> None:
     assert chars_of(SENT["text beside a call"]) == 5000 + len('{"at": 1}')
     assert chars_of(SENT["an image"]) == ITEM_CHARS
     assert chars_of(SENT["results and text"]) == 2 * 5000 + len("What does it say?")
-    assert counted(Utterance("user", "", payload=SENT["an image"]), Counting()).tokens == 1000
+    assert counted(Utterance("user", "", payload=SENT["an image"]), TokenCounting()).tokens == 1000
 
 
 @pytest.mark.parametrize(
     ("tokens", "stage"),
-    [(6553, Stage.NONE), (6554, Stage.TRIMMED), (7192, Stage.TRIMMED)],
+    [(6553, CompactionStage.NONE), (6554, CompactionStage.TRIMMED), (7192, CompactionStage.TRIMMED)],
     ids=["below four fifths", "exactly four fifths", "more"],
 )
-def test_a_conversation_is_compacted_from_exactly_four_fifths_of_the_window_on(tokens: int, stage: Stage) -> None:
+def test_a_conversation_is_compacted_from_exactly_four_fifths_of_the_window_on(
+    tokens: int, stage: CompactionStage
+) -> None:
     messages = said("uauauauaua", [100, 100, tokens - 900, *[100] * 7])
     result = composed(messages, WIDE, 1000)
     assert result.stage is stage
-    assert result.trimmed == (0 if stage is Stage.NONE else 2)
+    assert result.trimmed == (0 if stage is CompactionStage.NONE else 2)
 
 
 def test_a_reserve_that_would_be_touched_is_kept_free_before_the_window_is_full() -> None:
-    assert composed(said("uauauauaua", 400), WIDE, 4192).stage is Stage.NONE
+    assert composed(said("uauauauaua", 400), WIDE, 4192).stage is CompactionStage.NONE
     result = composed(said("uauauauaua", 400), WIDE, 4500)
-    assert (result.stage, result.tokens, result.trimmed) == (Stage.TRIMMED, 3200, 2)
+    assert (result.stage, result.tokens, result.trimmed) == (CompactionStage.TRIMMED, 3200, 2)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +265,7 @@ def test_what_is_still_too_long_goes_in_turn(room: int, left: list[int]) -> None
 
 def test_a_last_message_that_alone_exceeds_the_window_is_cut_and_the_result_says_so() -> None:
     result = composed(said("su", [50, 9000]), WIDE, 1000)
-    assert result.cut and result.stage is Stage.REDUCED and result.trimmed == 1
+    assert result.cut and result.stage is CompactionStage.REDUCED and result.trimmed == 1
     [last] = result.messages
     assert last.said.content.startswith("0001xxx") and last.said.content.endswith(" […]")
     assert result.tokens == WIDE - 1000
@@ -268,20 +283,22 @@ def test_what_belongs_to_the_last_message_stays_with_it_however_short_it_must_be
 
 
 def test_a_cut_message_is_cut_at_the_rate_its_provider_counted() -> None:
-    long = counted(Utterance("user", "x" * 1000, tokens=2000), Counting())
+    long = counted(Utterance("user", "x" * 1000, tokens=2000), TokenCounting())
     result = composed([long], 500)
     assert result.tokens == 500 and len(result.messages[0].said.content) == 250
     assert result.messages[0].source is TokenSource.CALIBRATED
 
 
 def test_the_least_certain_figure_is_the_one_that_is_named() -> None:
-    counting = Counting(Rate(100, 40))
+    counting = TokenCounting(Rate(100, 40))
     provided = counted(Utterance("user", "hello", tokens=3), counting)
-    bare, remembering = Material("Notes"), Material("Notes", (Recalled(1, "Likes tea", NOON),))
-    bounds = Bounds(1000)
+    bare, remembering = RecallMaterial("Notes"), RecallMaterial("Notes", (RecalledMemory(1, "Likes tea", NOON),))
+    bounds = ContextLimits(1000)
     assert source_of(compose([provided], bare, bounds, counting), counting) is TokenSource.PROVIDER
     assert source_of(compose([provided], remembering, bounds, counting), counting) is TokenSource.CALIBRATED
-    assert source_of(compose([provided], remembering, bounds, Counting()), Counting()) is TokenSource.ESTIMATED
+    assert (
+        source_of(compose([provided], remembering, bounds, TokenCounting()), TokenCounting()) is TokenSource.ESTIMATED
+    )
 
 
 ABOUT = "What do you know about me?"
@@ -296,12 +313,12 @@ def test_in_the_second_stage_identity_goes_and_projects_and_pins_stay() -> None:
         fact(1, Category.PROJECT), fact(2, Category.PREFERENCE), fact(3, Category.PREFERENCE, 0.7),
         fact(4, Category.IDENTITY), fact(5, Category.IDENTITY, pin=1),
     ]  # fmt: skip
-    material = Material("Notes", (Recalled(1, "m" * 100, NOON),), in_order(facts, ABOUT))
+    material = RecallMaterial("Notes", (RecalledMemory(1, "m" * 100, NOON),), in_order(facts, ABOUT))
     some = composed(said("uauaua", 1000), WIDE, 1000, material)
-    assert (some.stage, set(some.recalled.fact_ids)) == (Stage.NONE, {1, 2, 3, 4, 5})
+    assert (some.stage, set(some.recalled.fact_ids)) == (CompactionStage.NONE, {1, 2, 3, 4, 5})
     assert some.recalled.memory_ids == (1,)
     full = composed(said("uauaua", [1000, 1000, 1000, 1000, 1000, 1550]), WIDE, 0, material)
-    assert (full.stage, full.trimmed, full.cut) == (Stage.REDUCED, 0, False)
+    assert (full.stage, full.trimmed, full.cut) == (CompactionStage.REDUCED, 0, False)
     assert set(full.recalled.fact_ids) == {1, 2, 5}
     assert full.recalled.memory_ids == (), "memories give way as long as the window is full"
 
@@ -357,12 +374,12 @@ def test_for_any_messages_facts_window_and_reserve_the_result_fits(
     budget: int,
     rate: Rate | None,
 ) -> None:
-    counting = Counting(rate)
+    counting = TokenCounting(rate)
     named = [replace(one, name=str(place)) for place, one in enumerate(utterances)]
     given_ones = [counted(one, counting) for one in named]
-    memories = tuple(Recalled(number, content, NOON) for number, content in enumerate(contents))
-    material = Material("Notes", memories, in_order(facts, ABOUT))
-    bounds = Bounds(budget, window, reserve)
+    memories = tuple(RecalledMemory(number, content, NOON) for number, content in enumerate(contents))
+    material = RecallMaterial("Notes", memories, in_order(facts, ABOUT))
+    bounds = ContextLimits(budget, window, reserve)
     result = compose(given_ones, material, bounds, counting)
 
     assert result.tokens <= window
@@ -376,7 +393,9 @@ def test_for_any_messages_facts_window_and_reserve_the_result_fits(
     assert shown == [one for one in pinned if one in shown], "pins keep their order"
 
 
-def check_figures(given_ones: list[Counted], result: Composed, counting: Counting, bounds: Bounds) -> None:
+def check_figures(
+    given_ones: list[CountedMessage], result: ContextDraft, counting: TokenCounting, bounds: ContextLimits
+) -> None:
     assert result.recalled.tokens == counting.tokens(result.recalled.text) <= bounds.budget
     assert result.trimmed == len(given_ones) - len(result.messages)
     untouched = [one for one in result.messages if one in given_ones]
@@ -384,11 +403,11 @@ def check_figures(given_ones: list[Counted], result: Composed, counting: Countin
     for one in result.messages:
         if one.said.tokens is None and one.source is counting.source and one in given_ones:
             assert one.tokens == counting.in_use.tokens_in(one.said.chars)
-    if result.stage is Stage.NONE:
+    if result.stage is CompactionStage.NONE:
         assert list(result.messages) == given_ones and not overfills(result.tokens, bounds)
 
 
-def check_messages(given_ones: list[Counted], result: Composed, bounds: Bounds) -> None:
+def check_messages(given_ones: list[CountedMessage], result: ContextDraft, bounds: ContextLimits) -> None:
     """Check what stays: the last message, the order, tool pairs, and system messages before anything else."""
     where = [int(one.said.name or "") for one in result.messages]
     assert where == sorted(where)
@@ -406,5 +425,5 @@ def check_messages(given_ones: list[Counted], result: Composed, bounds: Bounds) 
 
 @given(MESSAGES, RATES)
 def test_a_length_is_the_sum_of_its_messages(utterances: list[Utterance], rate: Rate | None) -> None:
-    counting = Counting(rate)
+    counting = TokenCounting(rate)
     assert length_of(utterances, counting) == length(counted(one, counting) for one in utterances)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.retrieval.dates import Stretch, fit, stretches_of
+from shared.search.query import TimeSpan, fit_to_time_spans, time_spans_of
 
 NOW = datetime(2023, 10, 20, 15, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ NOW = datetime(2023, 10, 20, 15, tzinfo=UTC)
     ],
 )
 def test_date_words_are_read(text: str, expected: tuple[str, str]) -> None:
-    [stretch] = stretches_of(text, NOW)
+    [stretch] = time_spans_of(text, NOW)
     assert (f"{stretch.start:%Y-%m-%d}", f"{stretch.end:%Y-%m-%d}") == expected
 
 
@@ -41,7 +41,7 @@ def test_date_words_are_read(text: str, expected: tuple[str, str]) -> None:
     ["I may go", "May I come in?", "on 31 February", "2023-13-45", "march on", "15 people", "", "in 5 days' time"],
 )
 def test_what_is_no_date_is_none(text: str) -> None:
-    assert stretches_of(text, NOW) == ()
+    assert time_spans_of(text, NOW) == ()
 
 
 @pytest.mark.parametrize(
@@ -49,35 +49,37 @@ def test_what_is_no_date_is_none(text: str) -> None:
     [("two weeks ago", 14), ("3 days ago", 3), ("a year ago", 365), ("last week", 7), ("last month", 30)],
 )
 def test_a_relative_date_counts_from_now(text: str, days: int) -> None:
-    [stretch] = stretches_of(text, NOW)
+    [stretch] = time_spans_of(text, NOW)
     assert stretch.start <= NOW - timedelta(days=days) <= stretch.end
 
 
 def test_several_dates_are_all_read() -> None:
-    assert len(stretches_of("between 1 May 2023 and 3 May 2023", NOW)) == 2
+    assert len(time_spans_of("between 1 May 2023 and 3 May 2023", NOW)) == 2
 
 
 def test_a_moment_fits_less_the_further_away_it_is() -> None:
-    [may] = stretches_of("in May 2023", NOW)
-    fits = [fit(datetime(2023, *day, tzinfo=UTC), [may]) for day in ((5, 20), (6, 3), (6, 10), (7, 1))]
+    [may] = time_spans_of("in May 2023", NOW)
+    fits = [fit_to_time_spans(datetime(2023, *day, tzinfo=UTC), [may]) for day in ((5, 20), (6, 3), (6, 10), (7, 1))]
     assert fits[0] == 1 and fits == sorted(fits, reverse=True) and 0 < fits[2] < fits[1] < 1 and fits[3] == 0
 
 
 def test_what_happened_is_talked_about_after_rather_than_before() -> None:
-    [day] = stretches_of("on 7 May 2023", NOW)
-    assert fit(day.end + timedelta(days=5), [day]) > fit(day.start - timedelta(days=5), [day])
+    [day] = time_spans_of("on 7 May 2023", NOW)
+    assert fit_to_time_spans(day.end + timedelta(days=5), [day]) > fit_to_time_spans(
+        day.start - timedelta(days=5), [day]
+    )
 
 
 def test_without_a_date_nothing_fits() -> None:
-    assert fit(NOW, ()) == 0
+    assert fit_to_time_spans(NOW, ()) == 0
 
 
 @given(st.text(), st.integers(0, 40_000))
 def test_any_text_is_read(text: str, days: int) -> None:
     now = datetime(1990, 1, 1, tzinfo=UTC) + timedelta(days=days)
-    for one in stretches_of(text, now):
-        assert isinstance(one, Stretch) and one.start < one.end
-        assert 0 <= fit(now, [one]) <= 1
+    for one in time_spans_of(text, now):
+        assert isinstance(one, TimeSpan) and one.start < one.end
+        assert 0 <= fit_to_time_spans(now, [one]) <= 1
 
 
 @pytest.mark.parametrize(
@@ -85,4 +87,4 @@ def test_any_text_is_read(text: str, days: int) -> None:
     [("in ſpring", "in spring"), ("3 ſeptember", "3 september"), ("ſix days ago", "six days ago"), ("in wınter", "")],
 )
 def test_letters_that_pass_for_others_are_read_as_those_or_not_at_all(text: str, plainly: str) -> None:
-    assert stretches_of(text, NOW) == stretches_of(plainly, NOW)
+    assert time_spans_of(text, NOW) == time_spans_of(plainly, NOW)

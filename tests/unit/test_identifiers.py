@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.indexing.identifiers import identifiers_of
+from shared.search.query import identifiers_of
 
 _TALK = """Use `renderChart(data)` before updateUI. We also call parse_json(payload) and handleError(err).
 ```ts

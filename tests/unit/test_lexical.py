@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.indexing.places import place_of
-from shared.retrieval.lexical import Posting, rarity, word_table
+from shared.search.lexical import Posting, rarity, word_table
+from shared.search.models import place_of
 
 
 def _at(*turns: tuple[int, int]) -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.retrieval.questions import read_question, without_names
+from shared.search.query import read_question, without_names
 
 NOW = datetime(2023, 10, 20, tzinfo=UTC)
 

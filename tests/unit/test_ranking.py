@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shared.indexing.places import place_of
-from shared.retrieval.covering import LEAST_ALIKE, covered
-from shared.retrieval.questions import Question, read_question
-from shared.retrieval.ranking import SIGNALS, WORDS_ALONE, Candidate, Recipe, Weighted, is_found, rank
-from shared.retrieval.signals import scaled
+from shared.search.lexical import LEAST_ALIKE, coverage_of
+from shared.search.models import place_of
+from shared.search.query import Question, read_question
+from shared.search.ranking import SIGNALS, WORDS_ALONE, Candidate, Recipe, WeightedRecipe, is_found, rank, scaled
 
 NOW = datetime(2023, 10, 20, tzinfo=UTC)
 MAY = datetime(2023, 5, 8, tzinfo=UTC)
@@ -64,16 +63,16 @@ def test_by_identifiers_alone_the_message_that_has_the_one_asked_for_comes_first
         _candidate("It fails.", 20, dense=0.9, turn=3.0),
         _candidate("see parse_json(payload)", 40, dense=0.1),
     ]
-    first = rank(_asked("Need help with parse_json errors"), candidates, Weighted(0, 0, 1))[0]
+    first = rank(_asked("Need help with parse_json errors"), candidates, WeightedRecipe(0, 0, 1))[0]
     assert (first.candidate.content, first.score) == ("see parse_json(payload)", 1)
 
 
-@pytest.mark.parametrize("recipe", [SIGNALS, Weighted()], ids=["signals", "weighted"])
+@pytest.mark.parametrize("recipe", [SIGNALS, WeightedRecipe()], ids=["signals", "weighted"])
 def test_of_nothing_nothing_is_ranked(recipe: Recipe) -> None:
     assert rank(_asked("anything"), [], recipe) == []
 
 
-@pytest.mark.parametrize("recipe", [SIGNALS, Weighted()], ids=["signals", "weighted"])
+@pytest.mark.parametrize("recipe", [SIGNALS, WeightedRecipe()], ids=["signals", "weighted"])
 def test_a_missing_score_counts_as_none(recipe: Recipe) -> None:
     candidates = [
         _candidate("a", turn=None, window=None, dense=0.9),
@@ -84,7 +83,7 @@ def test_a_missing_score_counts_as_none(recipe: Recipe) -> None:
 
 def test_a_message_found_by_words_alone_can_come_first() -> None:
     candidates = [_candidate("Nothing to see", dense=0.4), _candidate("the lighthouse", 20, turn=5.0, window=5.0)]
-    assert _order("lighthouse", candidates, Weighted(0.4, 0.5, 0.1))[0] == "the lighthouse"
+    assert _order("lighthouse", candidates, WeightedRecipe(0.4, 0.5, 0.1))[0] == "the lighthouse"
     assert _order("lighthouse", candidates)[0] == "the lighthouse"
 
 
@@ -94,7 +93,7 @@ def test_the_weighted_sum_is_that_of_its_three_parts() -> None:
         _candidate("nothing", 20, dense=0.3),
         _candidate("else", 40, dense=0.1),
     ]
-    ranked = rank(_asked("`lighthouse`"), candidates, Weighted(0.6, 0.3, 0.1))
+    ranked = rank(_asked("`lighthouse`"), candidates, WeightedRecipe(0.6, 0.3, 0.1))
     assert [round(one.score, 6) for one in ranked] == [1.0, 0.3, 0.0]
     assert ranked[0].parts == pytest.approx({"dense": 0.6, "words": 0.3, "identifier": 0.1})
 
@@ -156,7 +155,7 @@ def test_how_far_a_like_word_counts_grows_from_the_least_likeness_to_the_same_me
     cosine: float, counts: float
 ) -> None:
     likeness = _Alike("photo", "picture", cosine)
-    shares = covered("which photo?", ["a picture of it", "of it"], {"photo": 1.0}, likeness).shares()
+    shares = coverage_of("which photo?", ["a picture of it", "of it"], {"photo": 1.0}, likeness).shares()
     assert shares == pytest.approx([counts, 0], abs=1e-6)
 
 
@@ -218,12 +217,12 @@ _scores = st.none() | st.floats(0, 50)
             _candidate, st.text(), st.integers(0, 9), dense=_cosines, around=_cosines, turn=_scores, window=_scores
         )
     ),
-    st.sampled_from([SIGNALS, Weighted()]),
+    st.sampled_from([SIGNALS, WeightedRecipe()]),
 )
 def test_any_candidates_are_ranked_and_explained(text: str, candidates: list[Candidate], recipe: Recipe) -> None:
     ranked = rank(_asked(text), candidates, recipe)
     assert sorted(id(one.candidate) for one in ranked) == sorted(map(id, candidates))
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
-    most = 1 if recipe == Weighted() else sum(map(abs, asdict(SIGNALS).values())) + 0.4
+    most = 1 if recipe == WeightedRecipe() else sum(map(abs, asdict(SIGNALS).values())) + 0.4
     for one in ranked:
         assert one.score == pytest.approx(sum(one.parts.values())) and -0.11 <= one.score <= most + 1e-6

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shared.retrieval.repeats import Said, gist
-from shared.retrieval.small_talk import is_small_talk
+from shared.context.rendering import PriorText
+from shared.search.candidates import gist
+from shared.search.small_talk import is_small_talk
 
 
 @pytest.mark.parametrize(
@@ -46,11 +47,11 @@ def test_texts_say_the_same_where_their_words_are_the_same(one: str, other: str,
     ],
 )  # fmt: skip
 def test_what_was_said_before_is_left_out_and_marked(text: str, left: str) -> None:
-    assert Said("1. The yacht is painted blue today", "The keel is laid in Oslo").left_of(text) == left
+    assert PriorText("1. The yacht is painted blue today", "The keel is laid in Oslo").left_of(text) == left
 
 
 def test_what_is_noted_is_said_from_then_on() -> None:
-    said = Said()
+    said = PriorText()
     assert said.left_of("The yacht is painted blue today.") == "The yacht is painted blue today."
     said.add("The yacht is painted blue today.")
     assert said.left_of("The yacht is painted blue today.") == ""

@@ -9,13 +9,21 @@ from typing import Any
 
 import pytest
 
-from shared.retrieval.figures import Row, Verdict, Way, judge, reckon, took
+from shared.search.models import Asker
+from shared.search.statistics import (
+    GateVerdict,
+    RetrievalRecord,
+    SearchMode,
+    duration_statistics,
+    judge_release,
+    retrieval_statistics,
+)
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
-FLAGS: dict[Way, dict[str, Any]] = {
-    Way.DENSE: {"hybrid": False, "chunking": True},
-    Way.HYBRID: {"hybrid": True, "chunking": False},
-    Way.CHUNKED: {"hybrid": True, "chunking": True},
+FLAGS: dict[SearchMode, dict[str, Any]] = {
+    SearchMode.DENSE: {"hybrid": False, "chunking": True},
+    SearchMode.HYBRID: {"hybrid": True, "chunking": False},
+    SearchMode.CHUNKED: {"hybrid": True, "chunking": True},
 }
 FAST = (100.0,) * 20
 
@@ -25,52 +33,63 @@ def row(
     *,
     results: int = 1,
     top: float | None = 0.5,
-    flags: Mapping[str, Any] = FLAGS[Way.CHUNKED],
+    flags: Mapping[str, Any] = FLAGS[SearchMode.CHUNKED],
     sources: Mapping[str, int] | None = None,
     used: int | None = None,
     budget: int | None = None,
     **stages: float,
-) -> Row:
-    return Row(AT, "search", results, top, sources or {}, {"total": total, **stages}, flags, used, budget)
+) -> RetrievalRecord:
+    return RetrievalRecord(
+        "notes", None, Asker.SEARCH, AT, results, top, sources or {}, {"total": total, **stages}, flags, used, budget
+    )
 
 
-def rows(**durations: Sequence[float]) -> list[Row]:
+def rows(**durations: Sequence[float]) -> list[RetrievalRecord]:
     """Return retrievals of each way, by their durations; ways that are not named are fast enough."""
-    wanted = {way: durations.get(way.value, FAST) for way in Way}
+    wanted = {way: durations.get(way.value, FAST) for way in SearchMode}
     return [row(total, flags=FLAGS[way]) for way, each in wanted.items() for total in each]
 
 
 @pytest.mark.parametrize(
     ("flags", "way"),
     [
-        pytest.param({}, Way.DENSE, id="nothing noted"),
-        pytest.param(FLAGS[Way.DENSE], Way.DENSE, id="passages by vectors alone"),
-        pytest.param(FLAGS[Way.HYBRID], Way.HYBRID, id="words and vectors"),
-        pytest.param(FLAGS[Way.CHUNKED], Way.CHUNKED, id="in passages too"),
+        pytest.param({}, SearchMode.DENSE, id="nothing noted"),
+        pytest.param(FLAGS[SearchMode.DENSE], SearchMode.DENSE, id="passages by vectors alone"),
+        pytest.param(FLAGS[SearchMode.HYBRID], SearchMode.HYBRID, id="words and vectors"),
+        pytest.param(FLAGS[SearchMode.CHUNKED], SearchMode.CHUNKED, id="in passages too"),
     ],
 )
-def test_the_flags_say_which_way_was_searched(flags: dict[str, Any], way: Way) -> None:
-    assert row(flags=flags).way is way
+def test_the_flags_say_which_way_was_searched(flags: dict[str, Any], way: SearchMode) -> None:
+    assert row(flags=flags).mode is way
 
 
 def test_durations_are_told_by_their_mean_and_how_long_most_took() -> None:
-    figures = took([float(one) for one in range(1, 102)])
+    figures = duration_statistics([float(one) for one in range(1, 102)])
     assert (figures.count, figures.mean) == (101, 51)
     assert (figures.p50, figures.p95, figures.p99) == (51, 96, 100)
 
 
 def test_figures_add_up_what_each_retrieval_noted() -> None:
-    figures = reckon(
+    figures = retrieval_statistics(
         [
             row(10, top=0.8, sources={"words": 2, "appDense": 1}, used=250, budget=1000, rank=4.0),
-            row(30, top=0.4, sources={"words": 1}, flags={**FLAGS[Way.HYBRID], "widened": True}, used=0, budget=500),
-            row(20, results=0, top=None, flags={**FLAGS[Way.DENSE], "degraded": ["vectors", "words"]}),
-            row(20, results=0, top=None, flags={**FLAGS[Way.DENSE], "degraded": ["vectors"]}),
+            row(
+                30,
+                top=0.4,
+                sources={"words": 1},
+                flags={**FLAGS[SearchMode.HYBRID], "widened": True},
+                used=0,
+                budget=500,
+            ),
+            row(20, results=0, top=None, flags={**FLAGS[SearchMode.DENSE], "degraded": ["vectors", "words"]}),
+            row(20, results=0, top=None, flags={**FLAGS[SearchMode.DENSE], "degraded": ["vectors"]}),
         ]
     )
     assert (figures.retrievals, figures.hit_rate) == (4, 0.5)
     assert figures.mean_top_score == pytest.approx(0.6)
-    assert figures.stages["total"] == took([10, 30, 20, 20]) and figures.stages["rank"] == took([4])
+    assert figures.stages["total"] == duration_statistics([10, 30, 20, 20]) and figures.stages[
+        "rank"
+    ] == duration_statistics([4])
     assert figures.sources == {"words": 3, "appDense": 1}
     assert figures.flags == {"hybrid": 0.5, "chunking": 0.75, "widened": 0.25}
     assert figures.degraded == {"vectors": 2, "words": 1}
@@ -79,35 +98,35 @@ def test_figures_add_up_what_each_retrieval_noted() -> None:
 
 
 def test_of_no_retrieval_nothing_is_reckoned() -> None:
-    figures = reckon([])
+    figures = retrieval_statistics([])
     assert (figures.retrievals, figures.hit_rate, figures.mean_top_score, figures.budget_used) == (0, None, None, None)
     assert figures.stages == figures.sources == figures.degraded == {}
     assert set(figures.flags.values()) == {0.0}
 
 
-@pytest.mark.parametrize("way", list(Way))
-def test_a_way_with_fewer_than_twenty_queries_is_not_judged_however_fast_they_are(way: Way) -> None:
-    gate = judge(rows(**{way.value: FAST[:19]}), 100, 100)
-    assert gate.ways[way].verdict is Verdict.NOT_ENOUGH_QUERIES and "at least 20" in gate.ways[way].why
-    assert all(gate.ways[other].verdict is Verdict.PASSES for other in Way if other is not way)
-    assert gate.verdict is judge(rows(), 100, 100).verdict is Verdict.PASSES
+@pytest.mark.parametrize("way", list(SearchMode))
+def test_a_way_with_fewer_than_twenty_queries_is_not_judged_however_fast_they_are(way: SearchMode) -> None:
+    gate = judge_release(rows(**{way.value: FAST[:19]}), 100, 100)
+    assert gate.modes[way].verdict is GateVerdict.NOT_ENOUGH_QUERIES and "at least 20" in gate.modes[way].why
+    assert all(gate.modes[other].verdict is GateVerdict.PASSES for other in SearchMode if other is not way)
+    assert gate.verdict is judge_release(rows(), 100, 100).verdict is GateVerdict.PASSES
 
 
 def test_an_installation_that_searches_in_one_way_and_makes_no_summaries_is_judged_by_that_way() -> None:
-    assert judge(rows(dense=(), hybrid=()), 0, 0).verdict is Verdict.PASSES
-    assert judge(rows(dense=(), hybrid=(), chunked=[1000.0] * 20), 0, 0).verdict is Verdict.FAILS
-    assert judge([], 0, 0).verdict is judge(rows(dense=(), hybrid=(), chunked=[1.0] * 19), 9, 9).verdict
-    assert judge([], 0, 0).verdict is Verdict.NOT_ENOUGH_QUERIES
+    assert judge_release(rows(dense=(), hybrid=()), 0, 0).verdict is GateVerdict.PASSES
+    assert judge_release(rows(dense=(), hybrid=(), chunked=[1000.0] * 20), 0, 0).verdict is GateVerdict.FAILS
+    assert judge_release([], 0, 0).verdict is judge_release(rows(dense=(), hybrid=(), chunked=[1.0] * 19), 9, 9).verdict
+    assert judge_release([], 0, 0).verdict is GateVerdict.NOT_ENOUGH_QUERIES
 
 
 def test_a_way_nobody_searched_is_judged_without_durations() -> None:
-    judged = judge(rows(dense=()), 100, 100).ways[Way.DENSE]
-    assert (judged.took, judged.verdict) == (None, Verdict.NOT_ENOUGH_QUERIES)
+    judged = judge_release(rows(dense=()), 100, 100).modes[SearchMode.DENSE]
+    assert (judged.took, judged.verdict) == (None, GateVerdict.NOT_ENOUGH_QUERIES)
 
 
 def test_the_three_best_similarities_are_added_up_place_by_place() -> None:
     noted = [replace(row(), top_similarities=alike) for alike in ([0.9, 0.5, 0.1], [0.7], [])]
-    assert reckon(noted).mean_top_similarities == pytest.approx([0.8, 0.5, 0.1])
+    assert retrieval_statistics(noted).mean_top_similarities == pytest.approx([0.8, 0.5, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -123,22 +142,22 @@ def test_the_three_best_similarities_are_added_up_place_by_place() -> None:
     ],
 )
 def test_a_way_passes_when_mean_p95_and_p99_are_within_their_limits(durations: list[float], slow: str) -> None:
-    gate = judge(rows(hybrid=durations), 100, 100)
-    assert gate.verdict is gate.ways[Way.HYBRID].verdict is (Verdict.FAILS if slow else Verdict.PASSES)
-    assert gate.ways[Way.HYBRID].why.startswith(slow or "fast enough")
+    gate = judge_release(rows(hybrid=durations), 100, 100)
+    assert gate.verdict is gate.modes[SearchMode.HYBRID].verdict is (GateVerdict.FAILS if slow else GateVerdict.PASSES)
+    assert gate.modes[SearchMode.HYBRID].why.startswith(slow or "fast enough")
 
 
 @pytest.mark.parametrize(
     ("asked", "made", "verdict"),
     [
-        pytest.param(100, 99, Verdict.PASSES, id="99 of 100"),
-        pytest.param(100, 98, Verdict.FAILS, id="98 of 100"),
-        pytest.param(1, 1, Verdict.PASSES, id="the only one"),
-        pytest.param(0, 0, Verdict.NOT_ENOUGH_QUERIES, id="none was asked for"),
+        pytest.param(100, 99, GateVerdict.PASSES, id="99 of 100"),
+        pytest.param(100, 98, GateVerdict.FAILS, id="98 of 100"),
+        pytest.param(1, 1, GateVerdict.PASSES, id="the only one"),
+        pytest.param(0, 0, GateVerdict.NOT_ENOUGH_QUERIES, id="none was asked for"),
     ],
 )
-def test_ninety_nine_of_a_hundred_summaries_must_have_been_made(asked: int, made: int, verdict: Verdict) -> None:
-    gate = judge(rows(), asked, made)
+def test_ninety_nine_of_a_hundred_summaries_must_have_been_made(asked: int, made: int, verdict: GateVerdict) -> None:
+    gate = judge_release(rows(), asked, made)
     assert gate.summaries is verdict
-    assert gate.verdict is (Verdict.FAILS if verdict is Verdict.FAILS else Verdict.PASSES)
+    assert gate.verdict is (GateVerdict.FAILS if verdict is GateVerdict.FAILS else GateVerdict.PASSES)
     assert (gate.summaries_asked, gate.summaries_made) == (asked, made)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.indexing.words import query_words
+from shared.search.words import query_words
 from shared.sessions.compositions.selecting import Candidate, Instead
 from shared.sessions.searching.passages import LONGEST, MOST_OF_A_SESSION, passages_of, pieces
 from shared.sessions.searching.queries import Facts

@@ -7,11 +7,11 @@ import math
 import pytest
 
 from shared.errors import Invalid
+from shared.search.models import EVERYWHERE
+from shared.search.tuning import NAMES, Tuning, TuningInForce, TuningSource, acceptable, overlay, tuning_of
 from shared.settings import Settings
-from shared.tuning.models import EVERYWHERE
-from shared.tuning.values import NAMES, InForce, Source, Tuning, acceptable, overlaid, tuning_of
 
-PLAIN = InForce(Tuning(), dict.fromkeys(NAMES, Source.SETTING))
+PLAIN = TuningInForce(Tuning(), dict.fromkeys(NAMES, TuningSource.SETTING))
 
 
 def test_the_settings_are_what_is_in_force_where_nothing_was_changed() -> None:
@@ -64,15 +64,15 @@ def test_what_makes_no_sense_is_refused(name: str, given: object) -> None:
 def test_weights_add_up_to_one_within_a_hundredth(weights: tuple[float, ...], balanced: bool) -> None:
     chosen = dict(zip(("alpha", "beta", "gamma"), weights, strict=True))
     if balanced:
-        assert overlaid(PLAIN, chosen, Source.APP).tuning.gamma == weights[2]
+        assert overlay(PLAIN, chosen, TuningSource.APP).tuning.gamma == weights[2]
     else:
         with pytest.raises(Invalid, match="add up"):
-            overlaid(PLAIN, chosen, Source.APP)
+            overlay(PLAIN, chosen, TuningSource.APP)
 
 
 def test_what_was_chosen_says_where_it_comes_from_and_what_is_unknown_counts_for_nothing() -> None:
-    there = overlaid(PLAIN, {"hybrid": False, "of_a_later_release": 1}, Source.EVERYWHERE)
-    here = overlaid(there, {"token_budget": 300}, Source.APP)
+    there = overlay(PLAIN, {"hybrid": False, "of_a_later_release": 1}, TuningSource.EVERYWHERE)
+    here = overlay(there, {"token_budget": 300}, TuningSource.APP)
     assert (here.tuning.hybrid, here.tuning.token_budget, here.tuning.chunking) == (False, 300, True)
     assert [here.sources[name] for name in ("hybrid", "token_budget", "chunking")] == ["everywhere", "app", "setting"]
     assert set(here.sources) == set(NAMES) and EVERYWHERE not in here.sources

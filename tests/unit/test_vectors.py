@@ -11,13 +11,22 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from shared.contracts.jobs import JobKind
-from shared.indexing.asking import may_ask
-from shared.indexing.models import SetState
-from shared.indexing.vector_sets import Change, change_for
-from shared.indexing.vectors import as_words, likeness_of, pack, signs, signs_of_stored, unpack, unpack_all
-from shared.indexing.word_index import WordKey
 from shared.llm.embedding import normalised
 from shared.outbox.models import Job, JobState
+from shared.search.index import may_enqueue
+from shared.search.models import SetState
+from shared.search.vectors import (
+    VectorSetChange,
+    as_words,
+    likeness_of,
+    pack,
+    set_change_for,
+    signs,
+    signs_of_stored,
+    unpack,
+    unpack_all,
+)
+from shared.search.word_index import WordKey
 
 DIMENSIONS = [3, 8, 63, 64, 65, 384, 512]
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -96,20 +105,25 @@ def test_the_same_word_has_another_token_under_another_key_or_salt() -> None:
 
 SERVING, FILLING, RETIRED = SetState.SERVING, SetState.FILLING, SetState.RETIRED
 CASES = [
-    ("the first model serves at once", "a", {}, Change(serve=True)),
-    ("the model in force serves", "a", {"a": SERVING}, Change()),
-    ("another is filled beside it", "b", {"a": SERVING}, Change(fill=True)),
-    ("the fill goes on", "b", {"a": SERVING, "b": FILLING}, Change()),
-    ("a third gives the second up", "c", {"a": SERVING, "b": FILLING}, Change(fill=True, retire=frozenset("b"))),
-    ("going back gives the fill up", "a", {"a": SERVING, "b": FILLING}, Change(retire=frozenset("b"))),
-    ("what was retired is filled again", "b", {"a": SERVING, "b": RETIRED}, Change(fill=True)),
-    ("what is retired is left to go", "a", {"a": SERVING, "b": RETIRED}, Change()),
+    ("the first model serves at once", "a", {}, VectorSetChange(serve=True)),
+    ("the model in force serves", "a", {"a": SERVING}, VectorSetChange()),
+    ("another is filled beside it", "b", {"a": SERVING}, VectorSetChange(fill=True)),
+    ("the fill goes on", "b", {"a": SERVING, "b": FILLING}, VectorSetChange()),
+    (
+        "a third gives the second up",
+        "c",
+        {"a": SERVING, "b": FILLING},
+        VectorSetChange(fill=True, retire=frozenset("b")),
+    ),
+    ("going back gives the fill up", "a", {"a": SERVING, "b": FILLING}, VectorSetChange(retire=frozenset("b"))),
+    ("what was retired is filled again", "b", {"a": SERVING, "b": RETIRED}, VectorSetChange(fill=True)),
+    ("what is retired is left to go", "a", {"a": SERVING, "b": RETIRED}, VectorSetChange()),
 ]
 
 
 @pytest.mark.parametrize(("model", "states", "change"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_which_set_is_made_or_given_up(model: str, states: dict[str, SetState], change: Change) -> None:
-    assert change_for(model, states) == change
+def test_which_set_is_made_or_given_up(model: str, states: dict[str, SetState], change: VectorSetChange) -> None:
+    assert set_change_for(model, states) == change
 
 
 def ended(state: JobState, attempts: int = 5, ago: float = 0) -> Job:
@@ -135,4 +149,4 @@ ASKING = [
 
 @pytest.mark.parametrize(("last", "may"), [case[1:] for case in ASKING], ids=[case[0] for case in ASKING])
 def test_when_another_job_may_be_asked_for(last: Job | None, may: bool) -> None:
-    assert may_ask(last, AT) is may
+    assert may_enqueue(last, AT) is may

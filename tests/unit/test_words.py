@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.indexing import words
-from shared.indexing.words import LONGEST, query_words, words_of
+from shared.search import words
+from shared.search.words import LONGEST, query_words, words_of
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
 from shared.clock import Clock
-from shared.context.block import without_recalled
+from shared.context.rendering import without_recalled
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import messages_of
 from shared.db.engine import Database

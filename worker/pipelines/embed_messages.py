@@ -20,15 +20,32 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import Configuration, Transient
-from shared.indexing import queries, vector_sets
-from shared.indexing.models import SetState, Unembedded, VectorSet
-from shared.indexing.queries import SaidMessage
-from shared.indexing.vector_sets import PartVectors
-from shared.indexing.writing import with_places
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
+from shared.search.index import with_places
+from shared.search.index_queries import (
+    StoredMessage,
+    messages_between,
+    parts_kept,
+    passages_of_messages,
+    sets_of,
+    standing_messages,
+    still_unembedded,
+    unembedded,
+)
+from shared.search.models import SetState, Unembedded, VectorSet
+from shared.search.vectors import (
+    PartVectors,
+    advance_fill,
+    arrange_sets,
+    clear_retired,
+    insert_vectors,
+    live_sets,
+    needed_set_change,
+    start_serving,
+)
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.ending import end
@@ -113,11 +130,11 @@ class EmbedMessages:
 
     def _arrange(self, claim: Claim) -> None:
         with self._database.read() as session:
-            change = vector_sets.wanted_change(session, claim.app_id, self._embedder.name)
+            change = needed_set_change(session, claim.app_id, self._embedder.name)
         if change:
             with self._database.write() as session:
                 self._lock(session, claim)
-                vector_sets.arrange(session, claim.app_id, self._embedder.name, self._clock.now())
+                arrange_sets(session, claim.app_id, self._embedder.name, self._clock.now())
 
     def _lock(self, session: Session, claim: Claim) -> None:
         """Raises: LeaseLost."""
@@ -127,21 +144,21 @@ class EmbedMessages:
     def _embed_new(self, claim: Claim, meter: Meter) -> bool:
         with self._database.read() as session:
             batch = self._next_batch(session, claim.app_id)
-            models = {one.model: one.key for one in vector_sets.live_sets(session, claim.app_id)}
+            models = {one.model: one.key for one in live_sets(session, claim.app_id)}
         if not batch.places:
             return False
         vectors = {key: self._vectors(model, batch.texts, meter) for model, key in models.items()}
         with self._database.write() as session:
             self._lock(session, claim)
-            waiting = queries.still_unembedded(session, batch.places)
-            for one in vector_sets.live_sets(session, claim.app_id):
-                vector_sets.keep(session, one, _of_places(vectors.get(one.key, {}), waiting))
+            waiting = still_unembedded(session, batch.places)
+            for one in live_sets(session, claim.app_id):
+                insert_vectors(session, one, _of_places(vectors.get(one.key, {}), waiting))
             session.execute(delete(Unembedded).where(Unembedded.place.in_(batch.places)))
         self._metrics.messages_embedded.inc(len(waiting))
         return True
 
     def _next_batch(self, session: Session, app_id: str) -> Batch:
-        waiting = queries.unembedded(session, app_id, self._batch)
+        waiting = unembedded(session, app_id, self._batch)
         said = [one for one in waiting.values() if one is not None]
         texts = _texts(session, said)
         taken: list[Text] = []
@@ -177,12 +194,12 @@ class EmbedMessages:
             filling = _filling(session, claim.app_id, self._embedder.name)
             if filling is None or (filling.key, filling.filled_to) != (batch.set_key, batch.filled_to):
                 return True
-            standing = queries.standing_messages(session, list(batch.keys.values()))
+            standing = standing_messages(session, list(batch.keys.values()))
             places = {place for place, key in batch.keys.items() if key in standing}
-            vector_sets.keep(session, filling, _of_places(vectors, places))
-            vector_sets.move_on(session, filling, batch.up_to, batch.messages)
+            insert_vectors(session, filling, _of_places(vectors, places))
+            advance_fill(session, filling, batch.up_to, batch.messages)
             if batch.is_last:
-                vector_sets.take_over(session, filling, self._clock.now())
+                start_serving(session, filling, self._clock.now())
         self._metrics.messages_filled_in.labels("vectors").inc(len(places))
         return True
 
@@ -191,9 +208,9 @@ class EmbedMessages:
         if filling is None:
             return None
         until = filling.fill_until or 0
-        found = queries.messages_between(session, app_id, filling.filled_to, until, self._batch)
+        found = messages_between(session, app_id, filling.filled_to, until, self._batch)
         texts = _texts(session, found)
-        kept = queries.parts_kept(session, filling.key, list(texts))
+        kept = parts_kept(session, filling.key, list(texts))
         lacking = {place: [one for one in all_ if one.part not in kept.get(place, ())] for place, all_ in texts.items()}
         return FillBatch(
             set_key=filling.key,
@@ -207,11 +224,11 @@ class EmbedMessages:
 
     def _clear(self, claim: Claim) -> bool:
         with self._database.read() as session:
-            if all(one.state != SetState.RETIRED for one in queries.sets_of(session, claim.app_id)):
+            if all(one.state != SetState.RETIRED for one in sets_of(session, claim.app_id)):
                 return False
         with self._database.write() as session:
             self._lock(session, claim)
-            return vector_sets.clear_some(session, claim.app_id)
+            return clear_retired(session, claim.app_id)
 
     def _end(self, claim: Claim, state: JobState) -> JobState:
         with self._database.write() as session:
@@ -221,13 +238,13 @@ class EmbedMessages:
 
 
 def _filling(session: Session, app_id: str, model: str) -> VectorSet | None:
-    sets = vector_sets.live_sets(session, app_id)
+    sets = live_sets(session, app_id)
     return next((one for one in sets if one.model == model and one.state == SetState.FILLING), None)
 
 
-def _texts(session: Session, said: Sequence[SaidMessage]) -> dict[int, list[Text]]:
+def _texts(session: Session, said: Sequence[StoredMessage]) -> dict[int, list[Text]]:
     """Return the texts of messages by place: each as a whole, then its passages. Blank ones have none."""
-    passages = queries.passages_of_messages(session, [one.key for one in said])
+    passages = passages_of_messages(session, [one.key for one in said])
     found: dict[int, list[Text]] = {}
     for place, one in with_places(said):
         parts = passages.get(one.key, ())

@@ -13,9 +13,9 @@ from shared.apps.queries import lock_app
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.errors import NotYet
-from shared.indexing.filling import Filled, fill_some
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
+from shared.search.index import BackfillStep, backfill_batch
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.ending import end
@@ -48,11 +48,11 @@ class IndexMessages:
             filled = self._step(claim)
         return self._end(claim, JobState.DONE)
 
-    def _step(self, claim: Claim) -> Filled | None:
+    def _step(self, claim: Claim) -> BackfillStep | None:
         with self._database.write() as session:
             lock_app(session, claim.app_id)
             confirm(session, claim)
-            filled = fill_some(session, claim.app_id, self._clock.now())
+            filled = backfill_batch(session, claim.app_id, self._clock.now())
         if filled is not None:
             self._metrics.messages_filled_in.labels("words").inc(filled.words)
             self._metrics.index_failures.inc(filled.without_words)

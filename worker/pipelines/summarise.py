@@ -25,13 +25,12 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
+from shared.search.tuning import Tuning, in_force
 from shared.summaries.bullets import written
 from shared.summaries.queries import newest
 from shared.summaries.writing import NewSummary, keep
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
-from shared.tuning.queries import in_force
-from shared.tuning.values import Tuning
 from worker.agent.summaries.protocol import Span, SummaryAgent
 from worker.pipelines import missing_vectors
 from worker.pipelines.ending import end, erased, unpurged

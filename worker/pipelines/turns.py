@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.context.block import without_recalled
+from shared.context.rendering import without_recalled
 from shared.conversations.models import Message
 from worker.agent.protocol import SPOKEN_ROLES, Turn
 

@@ -23,7 +23,7 @@ from shared.conversations.extraction import pace_of
 from shared.conversations.focus import refresh
 from shared.conversations.models import Answer, AnswerState, Conversation
 from shared.errors import Limit
-from shared.tuning.values import tuning_of
+from shared.search.tuning import tuning_of
 
 
 class ApproveAnswer(RequestModel):

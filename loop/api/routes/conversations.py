@@ -30,9 +30,9 @@ from shared.energy.budget import BudgetStatus, budget_status, to_micro, to_units
 from shared.energy.ledger import spent_by_conversation
 from shared.erasure.erasing import erase_conversation
 from shared.errors import Conflict, Limit
-from shared.indexing.writing import without_words
 from shared.outbox.queries import jobs_of_conversation
-from shared.tuning.values import tuning_of
+from shared.search.index import without_words
+from shared.search.tuning import tuning_of
 
 MOST_MESSAGES = 1000
 Reason = Annotated[str, Field(max_length=500)]

@@ -17,16 +17,22 @@ from loop.api.schema import APP_ID_PATTERN, ResponseModel
 from loop.api.writes import Done, answer
 from shared.apps.queries import get_app, lock_app
 from shared.contracts.values import ID_PATTERN, Words
-from shared.indexing import filling
-from shared.indexing.filling import IndexStatus, Progress
-from shared.indexing.models import SetState
 from shared.profiles import gate
-from shared.retrieval import queries
-from shared.retrieval.embedders import Embedded
-from shared.retrieval.figures import Figures, Gate, Took, Verdict, Way, judge, reckon
-from shared.retrieval.finding import Findings, Wanted, flags_of
-from shared.retrieval.gathering import Hit
-from shared.retrieval.models import Asker
+from shared.search.candidates import SearchHit
+from shared.search.index import FillProgress, IndexStatus, index_status, recreate_word_index, request_backfill
+from shared.search.models import Asker, SetState
+from shared.search.search import Findings, SearchRequest, flags_of
+from shared.search.search_queries import count_stock, retrievals_since, summaries_since
+from shared.search.statistics import (
+    DurationStatistics,
+    GateVerdict,
+    ReleaseGate,
+    RetrievalStatistics,
+    SearchMode,
+    judge_release,
+    retrieval_statistics,
+)
+from shared.search.view import QueryVector
 from shared.summaries.queries import of_conversation
 
 _STAGES = {"words": "fts", "rank": "rerank"}
@@ -55,7 +61,7 @@ class Durations(ResponseModel):
     p99: float
 
     @classmethod
-    def of(cls, took: Took) -> Durations:
+    def of(cls, took: DurationStatistics) -> Durations:
         """Return durations as they go over the wire."""
         figures = {name: round(getattr(took, name), 3) for name in ("mean", "p50", "p95", "p99")}
         return cls(count=took.count, **figures)
@@ -64,7 +70,7 @@ class Durations(ResponseModel):
 class WayAtGate(ResponseModel):
     """One way of searching at the release gate."""
 
-    state: Verdict
+    state: GateVerdict
     why: str
     durations: Durations | None
 
@@ -73,23 +79,23 @@ class GateAnswer(ResponseModel):
     """Whether a release may go out by what was measured: each way with at least 20 queries fast enough."""
 
     passes: bool
-    state: Verdict = Field(description="fails when anything does; not_enough_queries when no way has 20 queries.")
-    ways: dict[Way, WayAtGate]
+    state: GateVerdict = Field(description="fails when anything does; not_enough_queries when no way has 20 queries.")
+    ways: dict[SearchMode, WayAtGate]
     summaries_asked: int
     summaries_made: int
-    summaries_state: Verdict = Field(description="not_enough_queries when none was asked for.")
+    summaries_state: GateVerdict = Field(description="not_enough_queries when none was asked for.")
 
     @classmethod
-    def of(cls, gate: Gate) -> GateAnswer:
+    def of(cls, gate: ReleaseGate) -> GateAnswer:
         """Return the gate's judgement as it goes over the wire."""
         ways = {
             way: WayAtGate(
                 state=one.verdict, why=one.why, durations=None if one.took is None else Durations.of(one.took)
             )
-            for way, one in gate.ways.items()
+            for way, one in gate.modes.items()
         }
         return cls(
-            passes=gate.verdict is Verdict.PASSES,
+            passes=gate.verdict is GateVerdict.PASSES,
             state=gate.verdict,
             ways=ways,
             summaries_asked=gate.summaries_asked,
@@ -122,7 +128,9 @@ class RetrievalMetrics(ResponseModel):
     gate: GateAnswer
 
     @classmethod
-    def of(cls, app_id: str | None, since: datetime, figures: Figures, gate: Gate) -> RetrievalMetrics:
+    def of(
+        cls, app_id: str | None, since: datetime, figures: RetrievalStatistics, gate: ReleaseGate
+    ) -> RetrievalMetrics:
         """Return the figures as they go over the wire."""
         return cls(
             app_id=app_id,
@@ -168,7 +176,7 @@ class ProgressAnswer(ResponseModel):
     total: int
 
     @classmethod
-    def of(cls, progress: Progress | None) -> ProgressAnswer | None:
+    def of(cls, progress: FillProgress | None) -> ProgressAnswer | None:
         """Return progress as it goes over the wire."""
         return None if progress is None else cls(done=progress.done, total=progress.total)
 
@@ -241,9 +249,9 @@ def show_retrieval_metrics(
     with desk.read() as session:
         if app_id is not None:
             get_app(session, app_id)
-        rows = queries.retrievals_since(session, since, app_id)
-        asked, made = queries.summaries_since(session, since, app_id)
-    return answer(RetrievalMetrics.of(app_id, since, reckon(rows), judge(rows, asked, made)))
+        rows = retrievals_since(session, since, app_id)
+        asked, made = summaries_since(session, since, app_id)
+    return answer(RetrievalMetrics.of(app_id, since, retrieval_statistics(rows), judge_release(rows, asked, made)))
 
 
 @router.get("/api/memory/debug/retrieval", response_model=DebugAnswer, summary="Take a retrieval apart")
@@ -257,10 +265,10 @@ def debug_retrieval(
 ) -> Response:
     """Search as a context would, and say of each result where it came from and how its score came about."""
     desk.require_admin("take retrievals apart")
-    wanted = Wanted(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
+    wanted = SearchRequest(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
     finder = desk.loop.searching.finder
     findings = finder.find(app_id, wanted)
-    finder.note(app_id, findings, Asker.SEARCH)
+    finder.record(app_id, findings, Asker.SEARCH)
     summaries = _summaries(desk, findings)
     profile = _profile(desk, app_id, findings.user_id)
     return answer(
@@ -283,7 +291,7 @@ def show_retrieval_stats(desk: Reads, app_id: _AppInQuery = None, user_id: _User
     with desk.read() as session:
         if app_id is not None:
             get_app(session, app_id)
-        stock = queries.stock(session, app_id)
+        stock = count_stock(session, app_id)
         consent = None if app_id is None else gate.agrees(session, app_id, user_id)
     return answer(
         RetrievalStats(
@@ -305,7 +313,7 @@ def rebuild_word_index(desk: Writes) -> Response:
     desk.require_admin("make the word index anew")
 
     def work(session: Session) -> Done:
-        apps = filling.rebuild(session, desk.now(), desk.loop.settings.job_max_attempts)
+        apps = recreate_word_index(session, desk.now(), desk.loop.settings.job_max_attempts)
         return Done(Rebuilt(apps=apps), 202, then=desk.loop.ticker.wake)
 
     return desk.write(work)
@@ -316,7 +324,7 @@ def show_indexes(desk: Reads, app_id: AppInPath) -> IndexAnswer:
     """Show how many of an app's messages are in its indexes, and how far what is under way has come."""
     with desk.read() as session:
         get_app(session, app_id)
-        return IndexAnswer.of(app_id, filling.status(session, app_id))
+        return IndexAnswer.of(app_id, index_status(session, app_id))
 
 
 @router.post(
@@ -327,13 +335,13 @@ def backfill(desk: Writes, app_id: AppInPath) -> Response:
 
     def work(session: Session) -> Done:
         app = lock_app(session, app_id)
-        job = filling.ask(session, app_id, app.purge_epoch, desk.now(), desk.loop.settings.job_max_attempts)
+        job = request_backfill(session, app_id, app.purge_epoch, desk.now(), desk.loop.settings.job_max_attempts)
         return Done(JobAnswer.of(job), 202, about=app_id, then=desk.loop.ticker.wake)
 
     return desk.write(work)
 
 
-def _taken_apart(hit: Hit) -> DebugResult:
+def _taken_apart(hit: SearchHit) -> DebugResult:
     one = hit.ranked.candidate
     brought = {(True, True): "both", (True, False): "fts", (False, True): "dense", (False, False): "neighbour"}
     return DebugResult(
@@ -382,5 +390,5 @@ def _profile(desk: Desk, app_id: str, user_id: str | None) -> list[DebugResult]:
     ]  # fmt: skip
 
 
-def _likeness(vector: bytes | None, model: str | None, query: Embedded | None) -> float:
+def _likeness(vector: bytes | None, model: str | None, query: QueryVector | None) -> float:
     return 0.0 if query is None else query.likeness(vector, model) or 0.0

@@ -13,10 +13,9 @@ from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import answer
 from shared.contracts.values import Id, Moment, UserId, Words
 from shared.conversations.lifecycle import Role
-from shared.retrieval.filters import Filters, HitKind
-from shared.retrieval.finding import Findings, Wanted
-from shared.retrieval.gathering import Hit
-from shared.retrieval.models import Asker
+from shared.search.candidates import HitKind, MessageFilters, SearchHit
+from shared.search.models import Asker
+from shared.search.search import Findings, SearchRequest
 
 MOST_QUERY_CHARS = 4_000
 _Name = Annotated[Words, Field(min_length=1, max_length=200)]
@@ -44,9 +43,9 @@ class SearchFilters(RequestModel):
         None, description="Tags under metadata.tags of the conversation; it must have all of them."
     )
 
-    def as_filters(self) -> Filters:
+    def as_filters(self) -> MessageFilters:
         """Return them as the domain takes them."""
-        return Filters(
+        return MessageFilters(
             roles=frozenset(role.value for role in self.roles or ()),
             names=frozenset(self.names or ()),
             since=self.since,
@@ -95,7 +94,7 @@ class SearchResult(ResponseModel):
     explanation: dict[str, float] | None = Field(None, description="What each signal added to the score.")
 
     @classmethod
-    def of(cls, hit: Hit, explain: bool) -> SearchResult:
+    def of(cls, hit: SearchHit, explain: bool) -> SearchResult:
         """Return a result as it goes over the wire."""
         one = hit.ranked.candidate
         parts = hit.ranked.parts if explain else {}
@@ -174,7 +173,7 @@ def search_messages(desk: Reads, app_id: AppInPath, body: AskSearch) -> Response
 
     Where neither a user nor a conversation is named, all of the app's are searched, and each result says whose it is.
     """
-    wanted = Wanted(
+    wanted = SearchRequest(
         text=body.query,
         limit=body.limit,
         conversation_id=body.conversation_id,
@@ -184,5 +183,5 @@ def search_messages(desk: Reads, app_id: AppInPath, body: AskSearch) -> Response
     )
     finder = desk.loop.searching.finder
     findings = finder.find(app_id, wanted)
-    finder.note(app_id, findings, Asker.SEARCH)
+    finder.record(app_id, findings, Asker.SEARCH)
     return answer(SearchAnswer.of(findings, body.explain))

@@ -12,10 +12,17 @@ from loop.api.dependencies import AppInPath, Desk, Reads, Writes
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import Done
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.tuning import changing
-from shared.tuning.models import EVERYWHERE
-from shared.tuning.queries import standing
-from shared.tuning.values import NAMES, Formula, InForce, Source, Tuning, tuning_of
+from shared.search.models import EVERYWHERE
+from shared.search.tuning import (
+    NAMES,
+    RankingFormula,
+    Tuning,
+    TuningInForce,
+    TuningSource,
+    change_tuning,
+    tuning_in_force,
+    tuning_of,
+)
 
 _Value = TypeVar("_Value")
 _Whole = Annotated[StrictInt, Field(ge=-(10**9), le=10**9)]
@@ -27,7 +34,9 @@ class Valued(ResponseModel, Generic[_Value]):
     """A value in force."""
 
     value: _Value
-    source: Source = Field(description="What it comes from: the settings, a change for all apps, or one for this app.")
+    source: TuningSource = Field(
+        description="What it comes from: the settings, a change for all apps, or one for this app."
+    )
 
 
 class TuningAnswer(ResponseModel):
@@ -37,7 +46,7 @@ class TuningAnswer(ResponseModel):
     chunking: Valued[bool]
     token_budget: Valued[int]
     summary_frequency: Valued[int]
-    formula: Valued[Formula]
+    formula: Valued[RankingFormula]
     alpha: Valued[float]
     beta: Valued[float]
     gamma: Valued[float]
@@ -46,7 +55,7 @@ class TuningAnswer(ResponseModel):
     note: str | None = Field(None, description="What this change changed beside what was given.")
 
     @classmethod
-    def of(cls, in_force: InForce, clamped: tuple[str, ...] = (), note: str | None = None) -> TuningAnswer:
+    def of(cls, in_force: TuningInForce, clamped: tuple[str, ...] = (), note: str | None = None) -> TuningAnswer:
         """Return the values in force as they go over the wire."""
         values = {name: {"value": getattr(in_force.tuning, name), "source": in_force.sources[name]} for name in NAMES}
         names = [cls.model_fields[name].alias or name for name in clamped]
@@ -62,7 +71,7 @@ class TuneApp(RequestModel):
     summary_frequency: _Whole | None = Field(
         None, description=f"Messages of the assistant after which a summary is made, 0..100; 0 is never. {_BACK}"
     )
-    formula: Formula | None = Field(None, description=f"How results are ranked. {_BACK}")
+    formula: RankingFormula | None = Field(None, description=f"How results are ranked. {_BACK}")
     alpha: _Weight | None = Field(
         None,
         description=(
@@ -95,7 +104,7 @@ _BY_WEIGHTS = "The formula is weighted now, so that the weights have effect; set
 def show_tuning(desk: Reads) -> TuningAnswer:
     """Show what is in force for apps that have nothing of their own."""
     with desk.read() as session:
-        return TuningAnswer.of(standing(session, _defaults(desk), None))
+        return TuningAnswer.of(tuning_in_force(session, _defaults(desk), None))
 
 
 @router.patch("/api/memory/settings", response_model=TuningAnswer, summary="Change the retrieval settings of all apps")
@@ -109,7 +118,7 @@ def show_app_tuning(desk: Reads, app_id: AppInPath) -> TuningAnswer:
     """Show what is in force for an app, and where each value comes from."""
     with desk.read() as session:
         get_app(session, app_id)
-        return TuningAnswer.of(standing(session, _defaults(desk), app_id))
+        return TuningAnswer.of(tuning_in_force(session, _defaults(desk), app_id))
 
 
 @router.patch(
@@ -127,7 +136,7 @@ def tune_app(desk: Writes, app_id: AppInPath, body: TuneApp) -> Response:
 
 
 def _change(desk: Desk, session: Session, scope: str, body: TuneApp) -> Done:
-    done = changing.change(session, _defaults(desk), scope, body.wanted, desk.caller.name, desk.now())
+    done = change_tuning(session, _defaults(desk), scope, body.wanted, desk.caller.name, desk.now())
     return Done(TuningAnswer.of(done.in_force, done.clamped, _BY_WEIGHTS if done.selects_weighted else None))
 
 

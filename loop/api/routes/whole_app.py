@@ -22,10 +22,9 @@ from shared.apps.registry import install
 from shared.archive.document import Archive
 from shared.archive.exporting import export_app
 from shared.archive.importing import Bounds, Imported, import_archive
-from shared.context.budgets import DEFAULT_RESERVE
-from shared.context.composing import Stage
-from shared.context.counting import TokenSource
-from shared.context.opening import Opening, Wanted, open_context
+from shared.context.budgets import DEFAULT_RESERVE, TokenSource
+from shared.context.context import ContextRequest, ConversationContext, open_context
+from shared.context.recall import CompactionStage
 from shared.context.window import Utterance
 from shared.contracts.jobs import Track
 from shared.contracts.values import Id, UserId
@@ -122,7 +121,7 @@ class ContextAnswer(ResponseModel):
     memory_tokens: int
     total_tokens: int
     percent_used: float | None = Field(description="Of contextWindow, per cent; null when none was given.")
-    stage: Stage = Field(description="How far it was compacted.")
+    stage: CompactionStage = Field(description="How far it was compacted.")
     included: Included
     missing: list[str] = Field(description="Parts that could not be had at the moment.")
     degraded: list[str] = Field(
@@ -135,7 +134,7 @@ class ContextAnswer(ResponseModel):
     )
 
     @classmethod
-    def of(cls, opening: Opening) -> ContextAnswer:
+    def of(cls, opening: ConversationContext) -> ContextAnswer:
         """Return a context as it goes over the wire."""
         included = Included(
             memories=list(opening.memory_ids),
@@ -175,10 +174,10 @@ def compose_context(desk: Reads, app_id: AppInPath, body: AskContext | None = No
     return answer(ContextAnswer.of(opening))
 
 
-def _wanted(desk: Desk, body: AskContext) -> Wanted:
+def _wanted(desk: Desk, body: AskContext) -> ContextRequest:
     budget = desk.loop.settings.context_token_budget if body.token_budget is None else body.token_budget
     said = None if body.messages is None else [message.as_said() for message in body.messages]
-    return Wanted(
+    return ContextRequest(
         token_budget=budget,
         is_capped=body.token_budget is not None,
         said=said,

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.indexing.identifiers import identifiers_of
-from shared.indexing.words import query_words, words_of
+from shared.search.query import identifiers_of
+from shared.search.words import query_words, words_of
 from shared.sessions.models import Project
 from shared.sessions.searching import queries
 from shared.sessions.searching.models import SessionPassage

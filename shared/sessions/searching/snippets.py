@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from shared.indexing.words import words_of
+from shared.search.words import words_of
 
 LONGEST = 240
 _SPACE = re.compile(r"\s")

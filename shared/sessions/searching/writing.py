@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import lock_app
 from shared.db.transactions import Transactions
 from shared.errors import Invalid, NotFound
-from shared.indexing.words import words_of
+from shared.search.words import words_of
 from shared.sessions.compressions.rendering import segments_in
 from shared.sessions.models import Compression, RecordedSession
 from shared.sessions.queries import get_session, project_by_key

@@ -1,0 +1,179 @@
+"""Which facts a context needs, in which order, and which of them give way when the window is full.
+
+Pure rules over values. Identity matters when a message speaks of persons or places. How many facts fit is decided where
+they are written down. Source: seed 000, "Memory Organization" and "Context Compaction"; seed 001, task 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.facts.categories import Category
+
+SURE = 0.8
+"""A preference has to be surer than this to stay in a full window."""
+_WORD = re.compile(r"[^\W_]{3,}")
+_SAYING_NOTHING = """
+the and for are was were has have had not but can could would should will shall did does done this that these those
+with from into onto over under about what when where which who whom whose why how all any some more most than then
+there here its our ours your yours her hers his him she they them their theirs you get got let use uses user used
+please help need want like just also very much many make makes give tell show
+"""
+_EMPTY_WORDS = frozenset(_SAYING_NOTHING.split())
+_ORDER = {category: place for place, category in enumerate(Category)}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFact:
+    """A fact as far as choosing and showing it needs it."""
+
+    fact_id: int
+    statement: str
+    category: Category
+    confidence: float
+    last_seen: datetime
+    pin: int | None = None
+    """Its place among the pinned ones."""
+
+
+def in_order(facts: Iterable[KnownFact], message: str | None) -> tuple[KnownFact, ...]:
+    """Return the facts a context with this message may show, the most needed first.
+
+    Pinned ones in the order of their places; then project, preference, identity, each by the words it shares with the
+    message, by confidence, by how lately it was heard. Identity only when the message speaks of persons or places.
+    """
+    candidates = list(facts)
+    if not _asks_who(message, candidates):
+        candidates = [fact for fact in candidates if fact.pin is not None or fact.category is not Category.IDENTITY]
+    words = keywords(message or "")
+    return tuple(sorted(candidates, key=lambda fact: _rank(fact, words)))
+
+
+def reduced(shown: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
+    """Return which of the facts shown stay in a full window.
+
+    Pinned ones and projects do, identity does not, and of the preferences the sure ones, at most half.
+    """
+    preferences = [fact for fact in shown if fact.category is Category.PREFERENCE and fact.pin is None]
+    sure = [fact for fact in preferences if fact.confidence > SURE][: len(preferences) // 2]
+    staying = {fact.fact_id for fact in sure}
+    return tuple(
+        fact for fact in shown if fact.pin is not None or fact.category is Category.PROJECT or fact.fact_id in staying
+    )
+
+
+def keywords(text: str) -> frozenset[str]:
+    """Return the words that say what a text is about, in singular and plural."""
+    words = {word.removesuffix("s") for word in words_of(text) - _EMPTY_WORDS}
+    return frozenset(words | {f"{word}s" for word in words})
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text that are not very short."""
+    return set(_WORD.findall(text.lower()))
+
+
+def _asks_who(message: str | None, facts: Sequence[KnownFact]) -> bool:
+    identity = [fact.statement for fact in facts if fact.category is Category.IDENTITY]
+    return bool(message) and bool(identity) and speaks_of_persons_or_places(message or "", identity)
+
+
+def _rank(fact: KnownFact, words: frozenset[str]) -> tuple[float, ...]:
+    if fact.pin is not None:
+        return (-1, fact.pin, fact.fact_id)
+    shared = len(words & words_of(fact.statement)) if words else 0
+    return (_ORDER[fact.category], -shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
+
+
+_NAME_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+
+
+def _listed_words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_PRONOUNS = _listed_words(
+    # English, with what apostrophes join to it cut off; "it" stands for things.
+    "i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her "
+    "hers herself they them their theirs themselves "
+    # German, French, Spanish, Italian, Portuguese; words that mean something else in English are left out.
+    "ich mich mir mein meine meinen meinem meiner wir uns unser unsere dich dir dein deine ihr ihre je moi mon ma "
+    "nous notre nos vous votre vos toi tes elle elles ils leur leurs yo mí mi mis nosotros nosotras nuestro nuestra "
+    "tú tus usted ellos ellas mio mia miei mie noi nostro nostra lui lei loro eu meu minha meus minhas nós nosso "
+    "nossa ele ela eles"
+)
+_PLACE_WORDS = _listed_words(
+    "where here nearby near abroad home hometown homeland address street neighbourhood neighborhood city town "
+    "village country district suburb downtown location located restaurant hotel airport weather timezone travel "
+    "traveling travelling trip flight commute wo woher wohin stadt adresse où ville pays dónde ciudad país dove "
+    "città onde cidade"
+)
+_NAMES = _listed_words(
+    # Countries and regions
+    "Afghanistan Africa Albania Algeria America Andorra Angola Antarctica Argentina Armenia Asia Australia Austria "
+    "Azerbaijan Bahamas Bahrain Bangladesh Barbados Belarus Belgium Belize Benin Bhutan Bolivia Bosnia Botswana "
+    "Brazil Britain Brunei Bulgaria Burundi Cambodia Cameroon Canada Chile China Colombia Congo Croatia Cuba Cyprus "
+    "Czechia Denmark Djibouti Dominica Ecuador Egypt England Eritrea Estonia Eswatini Ethiopia Europe Fiji Finland "
+    "France Gabon Gambia Germany Ghana Greece Greenland Grenada Guatemala Guinea Guyana Haiti Honduras Hungary "
+    "Iceland India Indonesia Iran Iraq Ireland Israel Italy Jamaica Japan Kazakhstan Kenya Kosovo Kuwait Kyrgyzstan "
+    "Laos Latvia Lebanon Lesotho Liberia Libya Liechtenstein Lithuania Luxembourg Madagascar Malawi Malaysia "
+    "Maldives Mali Malta Mauritania Mauritius Mexico Moldova Monaco Mongolia Montenegro Morocco Mozambique Myanmar "
+    "Namibia Nepal Netherlands Nicaragua Niger Nigeria Norway Oman Pakistan Palestine Panama Paraguay Peru "
+    "Philippines Poland Portugal Qatar Romania Russia Rwanda Samoa Scandinavia Scotland Senegal Serbia Seychelles "
+    "Singapore Slovakia Slovenia Somalia Spain Sudan Suriname Sweden Switzerland Syria Taiwan Tajikistan Tanzania "
+    "Thailand Togo Tonga Tunisia Turkey Turkmenistan Uganda Ukraine Uruguay Uzbekistan Vanuatu Vatican Venezuela "
+    "Vietnam Wales Yemen Zambia Zimbabwe Alaska Arizona California Colorado Florida Hawaii Illinois Massachusetts "
+    "Michigan Minnesota Montana Nevada Ohio Oregon Pennsylvania Quebec Texas Utah Bavaria Catalonia Tuscany "
+    "Brittany Normandy Andalusia "
+    # Cities
+    "Accra Adelaide Amsterdam Ankara Antwerp Athens Atlanta Auckland Baghdad Bangalore Bangkok Barcelona Basel "
+    "Beijing Beirut Belfast Belgrade Berlin Bern Bogotá Bogota Bordeaux Boston Bratislava Brisbane Bristol Brussels "
+    "Bucharest Budapest Cairo Calgary Caracas Casablanca Chicago Cologne Copenhagen Dakar Dallas Damascus Delhi "
+    "Denver Detroit Dhaka Dubai Dublin Düsseldorf Edinburgh Florence Frankfurt Geneva Glasgow Göteborg Gothenburg "
+    "Hamburg Hanoi Havana Helsinki Houston Istanbul Jakarta Jerusalem Johannesburg Karachi Kathmandu Kiev Kyiv "
+    "Kyoto Lagos Lahore Leeds Leipzig Lima Lisbon Liverpool Ljubljana London Lyon Madrid Manchester Manhattan "
+    "Brooklyn Manila Marseille Melbourne Miami Milan Montreal Moscow Mumbai Munich Nairobi Naples Oslo Osaka Ottawa "
+    "Oxford Paris Philadelphia Porto Prague Reykjavik Riga Rome Rotterdam Santiago Seattle Seoul Seville Shanghai "
+    "Shenzhen Sofia Stockholm Stuttgart Sydney Tallinn Tampa Tehran Tokyo Toronto Toulouse Turin Valencia Vancouver "
+    "Venice Vienna Vilnius Warsaw Washington Zagreb Zurich Zürich"
+)
+_TWO_WORDS = re.compile(
+    r"\b(?:New (?:York|Zealand|Delhi|Orleans|Jersey|Mexico)|Los Angeles|San (?:Francisco|Diego|José|Jose|Antonio)"
+    r"|Las Vegas|Hong Kong|Tel Aviv|Buenos Aires|Rio de Janeiro|São Paulo|Sao Paulo|Cape Town|Costa Rica|El Salvador"
+    r"|Sri Lanka|Saudi Arabia|(?:North|South) (?:Korea|Africa|America|Carolina|Dakota)|United (?:Kingdom|States)"
+    r"|Kuala Lumpur|Saint Petersburg|St\. Petersburg|Puerto Rico|Abu Dhabi|Ho Chi Minh)\b"
+)
+_ABBREVIATED = re.compile(r"\b(?:U\.?S\.?A?|U\.?K|EU|UAE|NYC)\b")
+_WRITTEN_WITHOUT_SPACES = re.compile("[我你您他她们們]|私|僕|俺|あなた|彼|나는|저는|내가|제가|哪里|哪裡|どこ|어디")
+
+
+def speaks_of_persons_or_places(message: str, names: Iterable[str] = ()) -> bool:
+    """Whether a personal pronoun or a place is in the message; ``names``: statements whose names count as places too.
+
+    So that a small town counts where it is known that the user lives there.
+    """
+    if _TWO_WORDS.search(message) or _WRITTEN_WITHOUT_SPACES.search(message) or _ABBREVIATED.search(message):
+        return True
+    words = set(_NAME_WORD.findall(message))
+    if not words.isdisjoint(_NAMES):
+        return True
+    lowered = {_stem(word) for word in words}
+    if lowered & _PRONOUNS or lowered & _PLACE_WORDS:
+        return True
+    return not _capitalised(words).isdisjoint(_inner_names(names))
+
+
+def _stem(word: str) -> str:
+    return re.split("['’]", word.lower(), maxsplit=1)[0]
+
+
+def _capitalised(words: Iterable[str]) -> set[str]:
+    return {word for word in words if word[:1].isupper()}
+
+
+def _inner_names(statements: Iterable[str]) -> set[str]:
+    """Return the words with a capital that do not only stand at a beginning."""
+    return {word for text in statements for word in _capitalised(_NAME_WORD.findall(text)[1:])}

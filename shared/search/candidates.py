@@ -1,0 +1,354 @@
+"""Candidates of one search within a scope: taken from what words and vectors bring first, read, filtered and ranked.
+
+Where filters turn many away, or many say the same, more are taken, up to a bound. Long messages give way to their
+passages once it is known that they are among the best. What is said again is one result that says how often.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from shared.search import search_queries
+from shared.search.models import PassageKind
+from shared.search.query import Question
+from shared.search.ranking import LEAST_LIKENESS, Candidate, RankedCandidate, Recipe, is_beside, is_found, rank
+from shared.search.search_queries import MessageRow, PassageRow
+from shared.search.view import IndexSources, ScopedView, SearchScope
+from shared.search.word_index import open_index, postings_in
+from shared.search.words import words_of
+
+FIRST = 40
+"""So many of the best by words, by the words around and by vectors are read at first."""
+_READ = 120
+"""So many messages are read and ranked where few are wanted and none is turned away."""
+ROUNDS = 4
+_MORE = 5
+"""Each further round reads so many times more."""
+_LEAST = 40
+"""So many candidates are wanted at least: ranking weighs them against each other."""
+_OPENED = 40
+"""So many of the best messages are opened into their passages."""
+_LIKELIEST = 8
+"""Passages of one message that are ranked."""
+_PER_MESSAGE = 2
+"""Passages of one message among the results."""
+_COUNTED = 1_000
+"""Messages are looked through to count how often something was said; beyond that it counts where its words stand."""
+_LONGEST = 400
+"""Characters; a longer text says the same only where it is the same."""
+_COMMON = 20_000
+"""A word that stands in more messages of an app than this does not say where a text stands."""
+_WORD = re.compile(r"\w+")
+Gist = tuple[str, str | None, int, str]
+"""By whom, whether it is a part of something, and what."""
+
+
+class HitKind(StrEnum):
+    """What was found."""
+
+    MESSAGE = "message"
+    PROSE = "prose"
+    CODE = "code"
+
+
+@dataclass(frozen=True)
+class MessageFilters:
+    """What results must be; an empty set allows everything, and a named value that matches nothing, nothing."""
+
+    roles: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    """Speakers, as the app named them, whatever the case."""
+    since: datetime | None = None
+    """The earliest time a result was said at."""
+    until: datetime | None = None
+    """The time all results were said before."""
+    conversation_ids: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    """Tags of the conversation, all of which it must have."""
+    kinds: frozenset[HitKind] = frozenset()
+
+    @property
+    def looks_at_messages(self) -> bool:
+        """Whether a message has to be read to know if it passes."""
+        return any((self.roles, self.names, self.since, self.until, self.tags, self.kinds))
+
+    def passes(self, row: MessageRow, tags: Mapping[str, frozenset[str]]) -> bool:
+        """Whether a message may be a result; ``tags`` are those of each conversation, by its id."""
+        return (
+            (not self.roles or row.role in self.roles)
+            and (not self.names or (row.name or "").casefold() in {name.casefold() for name in self.names})
+            and (self.since is None or row.created_at >= self.since)
+            and (self.until is None or row.created_at < self.until)
+            and (not self.tags or self.tags <= tags.get(row.conversation_id, frozenset()))
+        )
+
+    def allows(self, kind: HitKind) -> bool:
+        """Whether a result may be of this kind."""
+        return not self.kinds or kind in self.kinds
+
+
+@dataclass(frozen=True)
+class CandidateRequest:
+    """What is wanted of the candidates."""
+
+    app_id: str
+    question: Question
+    recipe: Recipe
+    filters: MessageFilters
+    limit: int
+    in_passages: bool
+
+
+@dataclass(frozen=True)
+class SearchHit:
+    """A result; ``ranked.candidate.content`` may be cut, ``content`` is not."""
+
+    ranked: RankedCandidate
+    is_found: bool
+    """Whether it is one by itself, and not only by what stands next to it."""
+    message_id: str
+    conversation_id: str
+    user_id: str | None
+    """Whose conversation it is."""
+    content: str
+    kind: HitKind
+    language: str | None
+    times: int
+    """How often the same was said by the same speaker; this is the time that fits best."""
+    last_at: datetime
+    """When last."""
+
+    @property
+    def by_words(self) -> bool:
+        """Whether a word of the question stands in it."""
+        return (self.ranked.candidate.turn or 0) > 0
+
+    @property
+    def by_vector(self) -> bool:
+        """Whether its vector is like the question's."""
+        return (self.ranked.candidate.dense or 0) >= LEAST_LIKENESS
+
+
+def find_candidates(
+    session: Session, sources: IndexSources, request: CandidateRequest, scope: SearchScope
+) -> list[SearchHit]:
+    """Return what is found within a scope, the best first."""
+    view = ScopedView(session, sources, scope)
+    rows = _rows(session, view, request)
+    if not rows:
+        return []
+    messages = [_candidate(rows[place], view) for place in sorted(rows)]
+    ranked = _ranked(request, messages, sources)
+    passages = _passages(session, view, request, ranked, rows) if request.in_passages else {}
+    if passages:
+        whole = [one for one in messages if one.place not in passages]
+        ranked = _ranked(request, whole + [one for parts in passages.values() for _, one in parts], sources)
+    languages = {(one.place, one.part): one.language for parts in passages.values() for one, _ in parts}
+    return _hits(session, request, ranked, rows, languages, scope)
+
+
+def merge_hits(hits: Iterable[SearchHit]) -> list[SearchHit]:
+    """Return hits in their order, one for those of several scopes that say the same."""
+    found: dict[Gist, SearchHit] = {}
+    for hit in hits:
+        key = _gist_of(hit.ranked.candidate)
+        former = found.get(key)
+        if former is not None:
+            hit = replace(former, times=former.times + hit.times, last_at=max(former.last_at, hit.last_at))
+        found[key] = hit
+    return list(found.values())
+
+
+def gist(text: str) -> str:
+    """Return what texts have in common whose words are the same, whatever the case and the signs between them."""
+    if len(text) > _LONGEST:
+        return text
+    return " ".join(_WORD.findall(text.casefold())) or text.strip()
+
+
+def _ranked(request: CandidateRequest, candidates: Sequence[Candidate], sources: IndexSources) -> list[RankedCandidate]:
+    """Rank candidates against each other, and leave out what is no result at all."""
+    ranked = rank(request.question, candidates, request.recipe, sources.worth, sources.likeness)
+    return [one for one in ranked if is_found(request.question, one.candidate) or is_beside(one.candidate)]
+
+
+def _rows(session: Session, view: ScopedView, request: CandidateRequest) -> dict[int, MessageRow]:
+    """Read the best messages that pass the filters; what is found is looked at in ``view``."""
+    passing: dict[int, MessageRow] = {}
+    seen: set[int] = set()
+    wanted = max(_LEAST, 2 * request.limit)
+    for nth in range(ROUNDS):
+        best = view.best(max(FIRST, request.limit) * _MORE**nth)
+        if not request.filters.looks_at_messages:
+            best = view.likeliest(best, max(_READ, 6 * request.limit) * _MORE**nth)
+        new = [place for place in best.tolist() if place not in seen]
+        if not new:
+            break
+        seen.update(new)
+        passing |= _passing(session, request, search_queries.messages_at(session, request.app_id, new))
+        said = len({gist(row.content) for row in passing.values()})
+        if said >= wanted or (said == len(passing) and not request.filters.looks_at_messages):
+            break
+    view.look(np.array(sorted(passing), np.int64))
+    return passing
+
+
+def _passing(session: Session, request: CandidateRequest, rows: dict[int, MessageRow]) -> dict[int, MessageRow]:
+    filters = request.filters
+    conversations = {row.conversation_id for row in rows.values()} if filters.tags else set()
+    tags = search_queries.tags_of(session, conversations, request.app_id) if conversations else {}
+    passing = {place: row for place, row in rows.items() if filters.passes(row, tags)}
+    if not filters.kinds or not passing:
+        return passing
+    # A message that is of no wanted kind passes where a passage of it is.
+    passages = search_queries.passages_at(session, request.app_id, list(passing)) if request.in_passages else {}
+    kinds = {place: {HitKind(one.kind) for one in found} for place, found in passages.items()}
+    return {
+        place: row for place, row in passing.items() if any(map(filters.allows, kinds.get(place, (HitKind.MESSAGE,))))
+    }
+
+
+def _candidate(row: MessageRow, view: ScopedView) -> Candidate:
+    return Candidate(
+        place=row.place,
+        part=0,
+        role=row.role,
+        name=row.name,
+        content=row.content,
+        created_at=row.created_at,
+        dense=view.best_cosine(row.place),
+        around=view.around(row.place),
+        turn=view.turn(row.place),
+        window=view.window(row.place),
+    )
+
+
+def _passages(
+    session: Session,
+    view: ScopedView,
+    request: CandidateRequest,
+    ranked: Sequence[RankedCandidate],
+    rows: dict[int, MessageRow],
+) -> dict[int, list[tuple[PassageRow, Candidate]]]:
+    """Return the passages of the best messages that have any, a few of each: what says most of the question first."""
+    words = set(request.question.words)
+
+    def candidate(passage: PassageRow, whole: Candidate) -> Candidate:
+        cosine = view.cosine(passage.place, passage.part)
+        here = words.intersection(words_of(passage.content))
+        return replace(
+            whole,
+            part=passage.part,
+            content=passage.content,
+            kind=PassageKind(passage.kind),
+            dense=whole.dense if cosine is None else cosine,
+            turn=None if whole.turn is None else sum(view.worth.get(word, 0.0) for word in here),
+        )
+
+    places = [one.candidate.place for one in ranked[: max(_OPENED, 2 * request.limit)]]
+    opened = {}
+    for place, found in search_queries.passages_at(session, request.app_id, places).items():
+        whole = _candidate(rows[place], view)
+        parts = [(one, candidate(one, whole)) for one in found]
+        if len(parts) > _LIKELIEST:
+            parts = [one for one in parts if request.filters.allows(_kind(one[1]))] or parts
+            parts.sort(key=lambda one: (one[1].turn or 0.0, one[1].dense or 0.0), reverse=True)
+        opened[place] = parts[:_LIKELIEST]
+    return opened
+
+
+def _hits(
+    session: Session,
+    request: CandidateRequest,
+    ranked: Sequence[RankedCandidate],
+    rows: dict[int, MessageRow],
+    languages: dict[tuple[int, int], str | None],
+    scope: SearchScope,
+) -> list[SearchHit]:
+    chosen = _chosen(ranked, request)
+    messages = [rows[same[0].candidate.place] for same in chosen if not same[0].candidate.part]
+    cut = [row.key for row in messages if row.chars > search_queries.MOST_CHARS]
+    whole = search_queries.whole_contents(session, cut) if cut else {}
+    hits = []
+    for same in chosen:
+        candidate = same[0].candidate
+        row = rows[candidate.place]
+        times, last_at = _times_said(session, request, same, scope)
+        hits.append(
+            SearchHit(
+                ranked=same[0],
+                is_found=is_found(request.question, candidate),
+                message_id=row.message_id,
+                conversation_id=row.conversation_id,
+                user_id=row.user_id,
+                content=candidate.content if candidate.part else whole.get(row.key, row.content),
+                kind=_kind(candidate),
+                language=languages.get((candidate.place, candidate.part)),
+                times=times,
+                last_at=last_at,
+            )
+        )
+    return hits
+
+
+def _chosen(ranked: Iterable[RankedCandidate], request: CandidateRequest) -> list[list[RankedCandidate]]:
+    """Return so many of the best as are wanted, few of one message, each with those that say the same."""
+    times: dict[int, int] = {}
+    chosen: dict[Gist, list[RankedCandidate]] = {}
+    for one in ranked:
+        place, key = one.candidate.place, _gist_of(one.candidate)
+        if key in chosen:
+            chosen[key].append(one)
+            continue
+        is_wanted = request.filters.allows(_kind(one.candidate)) and times.get(place, 0) < _PER_MESSAGE
+        if is_wanted and len(chosen) < request.limit:
+            times[place] = times.get(place, 0) + 1
+            chosen[key] = [one]
+    return list(chosen.values())
+
+
+def _times_said(
+    session: Session, request: CandidateRequest, same: Sequence[RankedCandidate], scope: SearchScope
+) -> tuple[int, datetime]:
+    """Return how often was said what these candidates say alike, and when last.
+
+    Not all of them may have been read; where their words stand says where the others are.
+    """
+    first = same[0].candidate
+    times, last_at = len(same), max(one.candidate.created_at for one in same)
+    if times > 1 and not first.part:
+        places = _places_saying(session, request.app_id, first.content, scope)
+        rows = search_queries.messages_at(session, request.app_id, places[-_COUNTED:].tolist()).values()
+        alike = [
+            row
+            for row in rows
+            if request.filters.passes(row, {}) and (row.role, row.name, 0, gist(row.content)) == _gist_of(first)
+        ]
+        times = max(times, len(alike), len(places) if len(places) > _COUNTED else 0)
+        last_at = max([last_at, *(row.created_at for row in alike)])
+    return times, last_at
+
+
+def _places_saying(session: Session, app_id: str, text: str, scope: SearchScope) -> NDArray[np.int64]:
+    """Return where all words of a text stand in one message, within a scope; none where its words do not tell."""
+    found = postings_in(open_index(session, app_id), words_of(text), _COMMON)
+    known = [places for places in found.values() if places is not None]
+    places = reduce(np.intersect1d, known) if known else np.zeros(0, np.int64)
+    return places[scope.holds(places)]
+
+
+def _gist_of(candidate: Candidate) -> Gist:
+    return candidate.role, candidate.name, min(candidate.part, 1), gist(candidate.content)
+
+
+def _kind(candidate: Candidate) -> HitKind:
+    return HitKind.MESSAGE if candidate.kind is None else HitKind(candidate.kind.value)

@@ -1,0 +1,262 @@
+"""Reads of vectors, their sets and what waits for them, always within one app.
+
+Messages are read here through their table alone: the room of conversations lies above this one and calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import BigInteger, ColumnElement, Integer, Select, String, Text, and_, column, func, or_, select, table
+from sqlalchemy.orm import Session
+
+from shared.contracts.jobs import JobKind
+from shared.contracts.values import LARGEST_INTEGER
+from shared.db.counting import count
+from shared.outbox.queries import is_open_in_lane
+from shared.search.models import (
+    LAST_CONVERSATION,
+    LAST_POSITION,
+    AppIndex,
+    MessageVector,
+    Passage,
+    SetState,
+    Unembedded,
+    VectorSet,
+)
+
+_SAID = table(
+    "messages",
+    column("key", BigInteger),
+    column("app_id", String),
+    column("conversation_key", BigInteger),
+    column("position", BigInteger),
+    column("role", String),
+    column("content", Text),
+)
+_APPS = table("apps", column("app_id", String), column("purge_epoch", Integer))
+_FRESH = {"populate_existing": True}
+_POSITIONS = LAST_POSITION + 1
+"""Shifting bits is written otherwise on each database; multiplying is not."""
+_SPOKEN = ("user", "assistant")
+_AT_ONCE = 10_000
+"""Parameters of one statement; a search of long messages asks for more vectors than a database takes at once."""
+
+
+@dataclass(frozen=True)
+class StoredMessage:
+    """A message as the indexes see it."""
+
+    key: int
+    conversation_key: int
+    position: int
+    role: str
+    content: str
+
+
+StoredVector = tuple[int, int, int, bytes]
+"""Key, place, part and vector of a row: they are read by the ten thousand."""
+
+
+def app_index(session: Session, app_id: str) -> AppIndex | None:
+    """Return an app's index."""
+    return session.scalar(select(AppIndex).where(AppIndex.app_id == app_id), execution_options=_FRESH)
+
+
+def sets_of(session: Session, app_id: str) -> Sequence[VectorSet]:
+    """Return an app's sets, oldest first."""
+    query = select(VectorSet).where(VectorSet.app_id == app_id).order_by(VectorSet.key)
+    return session.scalars(query, execution_options=_FRESH).all()
+
+
+def serving_set(session: Session, app_id: str) -> VectorSet | None:
+    """Return the set that searches look in."""
+    query = select(VectorSet).where(VectorSet.app_id == app_id, VectorSet.state == SetState.SERVING)
+    return session.scalar(query, execution_options=_FRESH)
+
+
+def vectors_after(session: Session, set_key: int, after: int, limit: int) -> Sequence[StoredVector]:
+    """Return the vectors of a set by key, those after ``after``."""
+    one = MessageVector
+    query = select(one.key, one.place, one.part, one.vector).where(one.set_key == set_key, one.key > after)
+    return session.connection().execute(query.order_by(one.key).limit(limit)).all()
+
+
+def vectors_by_key(session: Session, set_key: int, keys: Sequence[int]) -> dict[int, bytes]:
+    """Return some vectors of a set by their keys; those that are gone are left out."""
+    one = MessageVector
+    found: dict[int, bytes] = {}
+    for at in range(0, len(keys), _AT_ONCE):
+        some = one.key.in_(keys[at : at + _AT_ONCE])
+        rows = session.execute(select(one.key, one.vector).where(some, one.set_key == set_key))
+        found |= {key: vector for key, vector in rows}  # noqa: C416
+    return found
+
+
+def count_vectors(session: Session, set_key: int) -> int:
+    """Return how many vectors a set has."""
+    return count(session, select(func.count()).select_from(MessageVector).where(MessageVector.set_key == set_key))
+
+
+def first_vectors(session: Session, set_key: int, limit: int) -> Sequence[int]:
+    """Return the keys of the oldest vectors of a set."""
+    query = select(MessageVector.key).where(MessageVector.set_key == set_key).order_by(MessageVector.key).limit(limit)
+    return session.scalars(query).all()
+
+
+def newest_message(session: Session, app_id: str) -> int:
+    """Return the key of an app's last message; 0 when it has none."""
+    return count(session, select(func.max(_SAID.c.key)).where(_SAID.c.app_id == app_id))
+
+
+def count_messages(session: Session, app_id: str, after: int, until: int) -> int:
+    """Return how many messages of an app have a key above ``after`` and up to ``until``."""
+    query = select(func.count()).select_from(_SAID)
+    return count(session, query.where(_SAID.c.app_id == app_id, _SAID.c.key > after, _SAID.c.key <= until))
+
+
+def messages_between(session: Session, app_id: str, after: int, until: int, limit: int) -> list[StoredMessage]:
+    """Return an app's messages by key, whoever said them."""
+    query = _said().where(_SAID.c.app_id == app_id, _SAID.c.key > after, _SAID.c.key <= until)
+    return [StoredMessage(*row) for row in session.execute(query.order_by(_SAID.c.key).limit(limit))]
+
+
+def messages_of_conversation(session: Session, key: int, after: int, limit: int) -> list[StoredMessage]:
+    """Return a conversation's messages by position, those after position ``after``."""
+    query = _said().where(_SAID.c.conversation_key == key, _SAID.c.position > after)
+    return [StoredMessage(*row) for row in session.execute(query.order_by(_SAID.c.position).limit(limit))]
+
+
+def _said() -> Select[int, int, int, str, str]:
+    return select(_SAID.c.key, _SAID.c.conversation_key, _SAID.c.position, _SAID.c.role, _SAID.c.content)
+
+
+def standing_messages(session: Session, keys: Collection[int]) -> set[int]:
+    """Return which of some messages still stand."""
+    return set(session.scalars(select(_SAID.c.key).where(_SAID.c.key.in_(keys))))
+
+
+def unembedded(session: Session, app_id: str, limit: int) -> dict[int, StoredMessage | None]:
+    """Return places of an app whose vectors are to be made, with what was said there; the newest conversations first.
+
+    None for one whose message is gone.
+    """
+    of_place = and_(
+        _SAID.c.conversation_key == Unembedded.place // _POSITIONS,
+        _SAID.c.position == Unembedded.place % _POSITIONS,
+    )
+    first = select(Unembedded.place).where(Unembedded.app_id == app_id).order_by(Unembedded.place.desc()).limit(limit)
+    query = _said().add_columns(Unembedded.place).select_from(Unembedded).outerjoin(_SAID, of_place)
+    rows = session.execute(query.where(Unembedded.place.in_(first)).order_by(Unembedded.place.desc()))
+    return {place: None if said[0] is None else StoredMessage(*said) for *said, place in rows}
+
+
+def still_unembedded(session: Session, places: Collection[int]) -> set[int]:
+    """Return which of some places still wait for their vectors."""
+    return set(session.scalars(select(Unembedded.place).where(Unembedded.place.in_(places))))
+
+
+def has_unembedded(session: Session, app_id: str) -> bool:
+    """Whether any message of an app waits for its vectors."""
+    return session.scalar(select(Unembedded.place).where(Unembedded.app_id == app_id).limit(1)) is not None
+
+
+def count_all_unembedded(session: Session) -> int:
+    """Return how many messages of all apps lack vectors."""
+    return count(session, select(func.count()).select_from(Unembedded))
+
+
+def count_unembedded(session: Session, app_id: str) -> int:
+    """Return how many messages of an app wait for their vectors."""
+    return count(session, select(func.count()).select_from(Unembedded).where(Unembedded.app_id == app_id))
+
+
+def passages_of_messages(session: Session, keys: Collection[int]) -> dict[int, list[Passage]]:
+    """Return the passages of some messages by message, in order."""
+    found: dict[int, list[Passage]] = {}
+    query = select(Passage).where(Passage.message_key.in_(keys)).order_by(Passage.message_key, Passage.part)
+    for one in session.scalars(query):
+        found.setdefault(one.message_key, []).append(one)
+    return found
+
+
+def parts_kept(session: Session, set_key: int, places: Collection[int]) -> dict[int, set[int]]:
+    """Return which parts of some places have a vector in a set."""
+    found: dict[int, set[int]] = {}
+    one = MessageVector
+    for place, part in session.execute(
+        select(one.place, one.part).where(one.set_key == set_key, one.place.in_(places))
+    ):
+        found.setdefault(place, set()).add(part)
+    return found
+
+
+def places_without_vectors(session: Session, kept: VectorSet, after: int) -> Sequence[int]:
+    """Return the places of an app's messages above a key that have no vector in a set."""
+    place = _SAID.c.conversation_key * _POSITIONS + _SAID.c.position
+    one = MessageVector
+    has = select(one.key).where(one.set_key == kept.key, one.place == place, one.part == 0).exists()
+    said = (_SAID.c.app_id == kept.app_id, _SAID.c.key > after, _SAID.c.role.in_(_SPOKEN), _is_placed())
+    return session.scalars(select(place).where(*said, ~has)).all()
+
+
+def _is_placed() -> ColumnElement[bool]:
+    return and_(_SAID.c.position <= LAST_POSITION, _SAID.c.conversation_key <= LAST_CONVERSATION)
+
+
+def has_passages(session: Session, keys: Collection[int]) -> set[int]:
+    """Return which of some messages have passages."""
+    return set(session.scalars(select(Passage.message_key).where(Passage.message_key.in_(keys)).distinct()))
+
+
+def lock_apps_with_messages(session: Session) -> dict[str, int]:
+    """Lock the apps that have messages until the transaction ends, in the order of their ids; return their epochs."""
+    has_some = select(_SAID.c.key).where(_SAID.c.app_id == _APPS.c.app_id).exists()
+    query = select(_APPS.c.app_id, _APPS.c.purge_epoch).where(has_some).order_by(_APPS.c.app_id)
+    rows = session.execute(query.with_for_update(key_share=True, of=_APPS))
+    return {app_id: epoch for app_id, epoch in rows}  # noqa: C416
+
+
+def count_spoken(session: Session, app_id: str) -> int:
+    """Return how many messages an app has that belong into the indexes; blank ones are counted although they do not."""
+    spoken = (_SAID.c.app_id == app_id, _SAID.c.role.in_(_SPOKEN), _is_placed())
+    return count(session, select(func.count()).select_from(_SAID).where(*spoken))
+
+
+def count_passages(session: Session, app_id: str, first: int = 0, last: int = LARGEST_INTEGER) -> int:
+    """Return how many passages an app has, between two places."""
+    mine = (Passage.app_id == app_id, Passage.place.between(first, last))
+    return count(session, select(func.count()).select_from(Passage).where(*mine))
+
+
+def count_vectors_between(session: Session, app_id: str, first: int, last: int) -> int:
+    """Return how many vectors an app has between two places, in all of its sets."""
+    sets = [one.key for one in sets_of(session, app_id)]
+    mine = (MessageVector.set_key.in_(sets), MessageVector.place.between(first, last))
+    return count(session, select(func.count()).select_from(MessageVector).where(*mine))
+
+
+def apps_with_sets_to_see_to(session: Session, model: str, after: str, limit: int) -> Sequence[str]:
+    """Return apps whose sets are changing, or to be changed for a model, and no unfinished job for it; by id.
+
+    Looks at every set there is.
+    """
+    unsettled = or_(VectorSet.state != SetState.SERVING, VectorSet.model != model)
+    idle = ~is_open_in_lane(VectorSet.app_id, JobKind.EMBED_MESSAGES)
+    found = select(VectorSet.app_id).where(unsettled, idle, VectorSet.app_id > after).distinct()
+    return session.scalars(found.order_by(VectorSet.app_id).limit(limit)).all()
+
+
+def apps_unembedded(session: Session, after: str, limit: int) -> Sequence[str]:
+    """Return apps that have messages without vectors, and no unfinished job for it; by id.
+
+    Looks once for each app and not at each message.
+    """
+    least = select(func.min(Unembedded.app_id).label("app_id"))
+    first = least.where(Unembedded.app_id > after).cte("waiting", recursive=True)
+    following = least.where(Unembedded.app_id > first.c.app_id).scalar_subquery()
+    waiting = first.union_all(select(following).where(first.c.app_id.is_not(None)))
+    idle = ~is_open_in_lane(waiting.c.app_id, JobKind.EMBED_MESSAGES)
+    found = select(waiting.c.app_id).where(waiting.c.app_id.is_not(None), idle)
+    return session.scalars(found.limit(limit)).all()

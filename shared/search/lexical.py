@@ -1,0 +1,271 @@
+"""What the words of a question say for each place, and how much of the question each candidate covers.
+
+A word counts by how rare it is in the app. What is said in answer seldom repeats the question's words, but stands
+beside what does: hence the window of turns. Arrays in, arrays out; what each score is worth is left to the ranking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.search.models import POSITION_BITS
+from shared.search.words import LONGEST, query_words, words_of
+
+REACH = 2
+"""Turns on each side whose likeness is averaged, and that come along with the best."""
+_TENTHS = (3, 4, 6, 8, 10, 5, 4, 3, 2)
+"""What a word counts for that stands so many turns before, here, or after, in tenths: answers follow questions."""
+_BEFORE = 4
+"""Where in it the turn itself stands."""
+_SATURATION = 1.2
+"""BM25's k1: how soon a word said again adds nothing. Source: Robertson and Zaragoza, 2009."""
+_TIMES = np.arange(sum(_TENTHS) + 1, dtype=np.float32) / 10
+_SATURATED = _TIMES * (_SATURATION + 1) / (_TIMES + _SATURATION)
+Places = NDArray[np.int64]
+Scores = NDArray[np.float32]
+Marks = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Posting:
+    """Where a word stands: ``places`` ascend; None where it stands in too many messages to look."""
+
+    word: str
+    places: Places | None
+
+
+@dataclass(frozen=True)
+class WordScores:
+    """Scores of places, side by side; ``places`` ascend."""
+
+    places: Places
+    turn: Scores
+    window: Scores
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Which of the looked-for words stand where: ``stands`` has a row for each word, a column for each place."""
+
+    places: Places
+    stands: Marks
+    worth: Scores
+
+    @cached_property
+    def turn(self) -> Scores:
+        """The score of each place by its own words."""
+        total = np.zeros(len(self.places), np.float32)
+        for worth, here in zip(self.worth, self.stands, strict=True):
+            total += worth * here
+        return total
+
+    @cached_property
+    def window(self) -> Scores:
+        """The score of each place by the words within reach of it."""
+        total = np.zeros(len(self.places), np.float32)
+        near = [(step, _distances(self.places, step)) for step in range(1, len(_TENTHS) - _BEFORE)]
+        for worth, here in zip(self.worth, self.stands, strict=True):
+            total += (worth * _SATURATED)[_around(here, near)]
+        return total
+
+    def best(self, count: int) -> Places:
+        """Return the places that score best by their own words, those whose window does, and what lies within reach."""
+        if not len(self.places):
+            return self.places
+        chosen = np.concatenate([_top(self.turn, count), _top(self.window, count)])
+        return _unique(_within_reach(self.places[chosen]))
+
+    def scores(self, wanted: Places) -> WordScores:
+        """Score the places ``wanted``, which ascend, whether or not a word stands there."""
+        columns = [self._columns(wanted, at - _BEFORE) for at in range(len(_TENTHS))]
+        times = sum(tenths * one for tenths, one in zip(_TENTHS, columns, strict=True))
+        turn = (self.worth[:, None] * columns[_BEFORE]).sum(axis=0, dtype=np.float32)
+        window = (self.worth[:, None] * _SATURATED[times]).sum(axis=0, dtype=np.float32)
+        return WordScores(wanted, turn, window)
+
+    def _columns(self, wanted: Places, step: int) -> Marks:
+        """Return which words stand ``step`` turns on from each place; shape ``(words, len(wanted))``."""
+        if not len(self.places):
+            return np.zeros((len(self.worth), len(wanted)), np.uint8)
+        aim = wanted + step
+        index = np.searchsorted(self.places, aim).clip(max=len(self.places) - 1)
+        known = (self.places[index] == aim) & (aim >> POSITION_BITS == wanted >> POSITION_BITS)
+        found: Marks = self.stands[:, index] * known
+        return found
+
+
+def word_table(postings: Sequence[Posting], messages: int) -> WordTable:
+    """Lay out where the looked-for words stand in an app of so many messages; words that say nothing are left out."""
+    told = [one.places for one in postings if one.places is not None and len(one.places)]
+    places = _unique(np.concatenate(told)) if told else np.zeros(0, np.int64)
+    stands = np.zeros((len(told), len(places)), np.uint8)
+    for row, word in zip(stands, told, strict=True):
+        row[np.searchsorted(places, word)] = 1
+    return WordTable(places, stands, np.array([rarity(len(one), messages) for one in told], np.float32))
+
+
+def rarity(standing_in: int, messages: int) -> float:
+    """Return what a word that stands in so many of the messages is worth: BM25's idf, never negative."""
+    messages = max(messages, standing_in)
+    return float(np.log1p((messages - standing_in + 0.5) / (standing_in + 0.5)))
+
+
+def _unique(places: Places) -> Places:
+    ordered = np.sort(places)
+    unique: Places = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    return unique
+
+
+def _top(scores: Scores, count: int) -> NDArray[np.intp]:
+    """Return where the highest scores stand, in no order."""
+    return np.argpartition(scores, -count)[-count:] if count < len(scores) else np.arange(len(scores))
+
+
+def _within_reach(places: Places) -> Places:
+    """Add what lies within reach in the same conversation; beyond its end nothing is there, which does no harm."""
+    moved = [places + step for step in range(-REACH, REACH + 1)]
+    return np.concatenate([one[one >> POSITION_BITS == places >> POSITION_BITS] for one in moved])
+
+
+def _distances(places: Places, step: int) -> tuple[Marks, Marks]:
+    """Return what the place so many columns on, and so many back, counts for in each place's window, in tenths."""
+    one, other = places[:-step], places[step:]
+    far = np.where(one >> POSITION_BITS == other >> POSITION_BITS, other - one, len(_TENTHS)).clip(max=len(_TENTHS))
+    before, after = (np.zeros(len(_TENTHS) + 1, np.uint8) for _ in range(2))
+    before[: _BEFORE + 1], after[: len(_TENTHS) - _BEFORE] = _TENTHS[_BEFORE::-1], _TENTHS[_BEFORE:]
+    return after[far], before[far]
+
+
+def _around(here: Marks, near: Sequence[tuple[int, tuple[Marks, Marks]]]) -> Marks:
+    """Return how often each place's window has the word, in tenths."""
+    times = here * np.uint8(_TENTHS[_BEFORE])
+    for step, (after, before) in near:
+        times[:-step] += here[step:] * after
+        times[step:] += here[:-step] * before
+    return times
+
+
+LEAST_ALIKE = 0.25
+"""Words whose vectors' cosine is no higher say nothing of each other; from there on likeness counts up to 1."""
+_MOST_CHARS = 4000
+"""Of one text: what comes later in a very long one is known to the index."""
+_BM25_K1, _BM25_B = 1.2, 0.75
+"""BM25's k1 and b. Source: Robertson and Zaragoza, 2009."""
+_PLAIN = re.compile(r"[^\W\d_]{3,}")
+Matches = NDArray[np.float32]
+
+
+class WordLikeness(Protocol):
+    """Knows how alike words are."""
+
+    def likeness(self, words: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
+        """Return the cosines of words and others. Shape: ``(len(words), len(others))``."""
+
+
+def worth_of_words(
+    words: Sequence[str], texts: Sequence[Sequence[str]], known: Mapping[str, float]
+) -> dict[str, float]:
+    """Return how much each word is worth: what is ``known`` of it, else what its rarity in ``texts`` says."""
+    standing = Counter(word for text in texts for word in set(text))
+    return {word: known.get(word, rarity(standing[word], len(texts))) for word in words}
+
+
+def bm25(words: Sequence[str], texts: Sequence[Sequence[str]], worth: Mapping[str, float]) -> list[float]:
+    """Score texts, given as their words in order, by ``words``."""
+    mean = sum(map(len, texts)) / max(1, len(texts)) or 1
+    return [_bm25(words, Counter(text), len(text) / mean, worth) for text in texts]
+
+
+def _bm25(words: Sequence[str], times: Counter[str], length: float, worth: Mapping[str, float]) -> float:
+    room = _BM25_K1 * (1 - _BM25_B + _BM25_B * length)
+    return sum(worth[word] * times[word] * (_BM25_K1 + 1) / (times[word] + room) for word in words)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How far each text says each word of a question, 0..1, shape ``(words, texts)``; ``weights`` add up to 1."""
+
+    weights: Matches
+    says: Matches
+
+    def shares(self) -> list[float]:
+        """Return what share of the question each text says, 0..1."""
+        return _listed(self.weights @ self.says)
+
+    def shares_nearby(self, groups: Sequence[Sequence[int]]) -> list[float]:
+        """Return what share of the question is said by the texts of each group together; every group has some."""
+        if not groups:
+            return []
+        starts = np.cumsum([0, *map(len, groups[:-1])])
+        together = np.maximum.reduceat(self.says[:, [at for group in groups for at in group]], starts, axis=1)
+        return _listed(self.weights @ together)
+
+
+def coverage_of(
+    question: str, contents: Sequence[str], worth: Mapping[str, float], likeness: WordLikeness | None
+) -> Coverage:
+    """Look for a question's words in texts; like words count in part, words by their worth."""
+    asked = _asked(question)
+    said = [_said(content) for content in contents]
+    vocabulary = list(dict.fromkeys(word for words in said for word in words))
+    weights = np.array([max(worth.get(stem, 0.0) for stem in stems) for stems in asked.values()], np.float32)
+    if not vocabulary or not weights.sum():
+        return Coverage(np.zeros(1, np.float32), np.zeros((1, len(contents)), np.float32))
+    return Coverage(weights / weights.sum(), _best(_matches(asked, vocabulary, likeness), said, vocabulary))
+
+
+def _listed(values: Matches) -> list[float]:
+    listed: list[float] = values.tolist()
+    return listed
+
+
+def _asked(question: str) -> dict[str, tuple[str, ...]]:
+    """Return the question's words as they are written, with what they are kept as."""
+    looked_for = set(query_words(question))
+    words = dict.fromkeys(re.findall(r"\w+", question.lower()))
+    found = {word: tuple(stem for stem in words_of(word) if stem in looked_for) for word in words}
+    return {word: stems for word, stems in found.items() if stems}
+
+
+def _said(content: str) -> list[str]:
+    return list(dict.fromkeys(re.findall(r"\w+", content[:_MOST_CHARS].lower())))
+
+
+def _matches(asked: Mapping[str, tuple[str, ...]], vocabulary: Sequence[str], likeness: WordLikeness | None) -> Matches:
+    """Return how far each word of the vocabulary says each of the question's, 0..1: 1 where it is the same."""
+    stems = [_stems(word) for word in vocabulary]
+    same = np.array([[not own.isdisjoint(one) for own in stems] for one in asked.values()], np.float32)
+    if likeness is None:
+        return same
+    alike = (likeness.likeness(list(asked), vocabulary) - LEAST_ALIKE) / (1 - LEAST_ALIKE)
+    matches: Matches = np.maximum(alike.clip(0, 1), same)
+    return matches
+
+
+def _stems(word: str) -> frozenset[str]:
+    # Not remembered where it is long: some scripts write a whole sentence as one.
+    return _remembered(word) if len(word) <= LONGEST else frozenset(words_of(word))
+
+
+@lru_cache(maxsize=65_536)
+def _remembered(word: str) -> frozenset[str]:
+    return frozenset(words_of(word))
+
+
+def _best(matches: Matches, said: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Matches:
+    """Return how far each text says each word. Shape: ``(words, texts)``."""
+    column = {word: at for at, word in enumerate(vocabulary)}
+    # A column of zeros for texts without words.
+    padded = np.pad(matches, ((0, 0), (0, 1)))
+    spoken = [[column[word] for word in words] or [len(vocabulary)] for words in said]
+    starts = np.cumsum([0, *map(len, spoken[:-1])])
+    best: Matches = np.maximum.reduceat(padded[:, [at for one in spoken for at in one]], starts, axis=1)
+    return best

@@ -1,0 +1,368 @@
+"""A search from beginning to end: words first, then the query's vector, then the ranking of what both brought.
+
+Words are looked up before the query is embedded, because names of speakers are left out of what is embedded and are
+known only from what the words found. No transaction is open while the query is embedded. A part that is missing is
+named and done without. A conversation that is named is looked in first, and the rest of the app only where it has too
+few results; nothing leads out of the app, nor from one user's conversations into another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App
+from shared.apps.queries import get_app
+from shared.clock import Clock
+from shared.conversations.queries import get_conversation, user_asking
+from shared.db.transactions import Transactions
+from shared.errors import Configuration, OverBudget, Transient
+from shared.llm.calls import Meter
+from shared.search import search_queries
+from shared.search.candidates import CandidateRequest, MessageFilters, SearchHit, find_candidates, merge_hits
+from shared.search.index_queries import serving_set
+from shared.search.lexical import Posting, WordLikeness, rarity
+from shared.search.models import Asker, conversation_of
+from shared.search.query import Question, read_question, without_names
+from shared.search.ranking import SIGNALS, Recipe, WeightedRecipe
+from shared.search.statistics import TOP, QueryMeter, Recorder, RetrievalRecord
+from shared.search.tuning import RankingFormula, Tuning, in_force
+from shared.search.vectors import VectorMatrices, VectorMatrix
+from shared.search.view import IndexSources, QueryEmbedders, QueryVector, SearchScope
+from shared.search.word_index import open_index, postings_in
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+
+LEAST_RESULTS = 3
+"""A conversation with fewer results is not looked in alone. Source: seed 002."""
+COMMON = 20_000
+"""A word that stands in more messages of an app than this is not looked for, unless no other is left."""
+MOST_WORDS = 12
+"""Of a long question only so many words are looked for."""
+_SAMPLED = 10
+_NOWHERE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What is searched for."""
+
+    text: str
+    limit: int = 10
+    conversation_id: str | None = None
+    """Looked in first."""
+    is_elsewhere: bool = False
+    """Whether that conversation is left out instead, because all of it is shown."""
+    user_id: str | None = None
+    """Whose conversations are searched, where none is named; that one says itself whose it is."""
+    is_of_everybody: bool = False
+    """Whether, where neither is named, all of the app's are searched, and not only those that name nobody."""
+    filters: MessageFilters = field(default_factory=MessageFilters)
+    asker: Asker = Asker.SEARCH
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found, best first, and how that went; durations in milliseconds."""
+
+    hits: tuple[SearchHit, ...]
+    question: Question
+    degraded: tuple[str, ...]
+    widened: bool
+    tuning: Tuning
+    query: QueryVector | None
+    conversation_key: int | None
+    user_id: str | None
+    """Whose conversations were searched, as far as a user was named, by the conversation or beside it."""
+    durations: dict[str, float]
+    sources: dict[str, int]
+
+    @property
+    def top_similarities(self) -> list[float]:
+        """Cosines of the results most like the question, the best first."""
+        known = (hit.ranked.candidate.dense for hit in self.hits)
+        return sorted((one for one in known if one is not None), reverse=True)[:TOP]
+
+
+@dataclass(frozen=True)
+class _WordMatches:
+    """Where the question's words stand, and in how many messages each does."""
+
+    postings: tuple[Posting, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What is known before the query is embedded."""
+
+    tuning: Tuning
+    conversation_key: int | None
+    user_id: str | None
+    conversations: NDArray[np.int64] | None
+    """Keys of those that may be looked in, ascending; None for all of the app's."""
+    model: str | None
+    dimensions: int
+    """Of the vectors that are kept; 0 while there are none."""
+    words: _WordMatches
+    messages: int
+    names: frozenset[str]
+
+
+@dataclass(eq=False)
+class MessageSearch:
+    """Searches the messages of one app at a time."""
+
+    transactions: Transactions
+    clock: Clock
+    embedders: QueryEmbedders
+    matrices: VectorMatrices
+    recorder: Recorder
+    meter: Callable[[str], Meter]
+    """Who pays for the calls of a model for an app."""
+    defaults: Tuning
+    metrics: Metrics
+    likeness: WordLikeness | None = None
+    """How alike two words are."""
+
+    def find(self, app_id: str, request: SearchRequest) -> Findings:
+        """Search, and count how it went.
+
+        Raises: NotFound for an app that is not there or a conversation it does not have; Conflict where that is
+        another user's; Transient.
+        """
+        timer = StageTimer()
+        question = read_question(request.text, self.clock.now())
+        with timer.stage("words"), self.transactions.read() as session:
+            prepared = self._prepare(session, app_id, request, question)
+        with timer.stage("embed"):
+            query, missing = self._embed(app_id, question, prepared)
+        with self.transactions.read() as session:
+            with timer.stage("dense"):
+                matrix = self.matrices.of(session, app_id) if query is not None else None
+            with timer.stage("rank"):
+                hits, widened = self._hits(session, app_id, request, question, prepared, matrix, query)
+        findings = Findings(
+            hits=tuple(hits),
+            question=question,
+            degraded=tuple(dict.fromkeys((*prepared.words.degraded, *missing))),
+            widened=widened,
+            tuning=prepared.tuning,
+            query=query,
+            conversation_key=prepared.conversation_key,
+            user_id=prepared.user_id,
+            durations=timer.stop(),
+            sources=_sources(hits, prepared.conversation_key),
+        )
+        self.metrics.searches.labels(request.asker, "true" if findings.hits else "false").inc()
+        for part in findings.degraded:
+            self.metrics.searches_degraded.labels(part).inc()
+        for stage, milliseconds in findings.durations.items():
+            self.metrics.search_duration.labels(stage).observe(milliseconds / 1000)
+        return findings
+
+    def tuning(self, session: Session, app_id: str) -> Tuning:
+        """Return the values in force for an app."""
+        return in_force(session, self.defaults, app_id)
+
+    def record(
+        self,
+        app_id: str,
+        findings: Findings,
+        asker: Asker,
+        used: int | None = None,
+        beside: Mapping[str, int] | None = None,
+    ) -> None:
+        """Have it written down how a retrieval went.
+
+        ``used``: tokens of what was found that were handed out; ``beside``: what else was, by what brought it.
+        """
+        flags = {"degraded": list(findings.degraded), "widened": findings.widened}
+        self.recorder.record(
+            RetrievalRecord(
+                app_id=app_id,
+                conversation_key=findings.conversation_key,
+                asker=asker,
+                at=self.clock.now(),
+                results=len(findings.hits),
+                top_score=findings.hits[0].ranked.score if findings.hits else None,
+                sources=findings.sources | dict(beside or {}),
+                durations=findings.durations,
+                flags=flags_of(findings.tuning) | flags,
+                tokens_used=used,
+                token_budget=None if used is None else findings.tuning.token_budget,
+                top_similarities=findings.top_similarities,
+            )
+        )
+
+    def _prepare(self, session: Session, app_id: str, request: SearchRequest, question: Question) -> _Prepared:
+        app = get_app(session, app_id)
+        tuning = in_force(session, self.defaults, app_id)
+        conversation_key, user_id = None, request.user_id
+        if request.conversation_id is not None:
+            conversation = get_conversation(session, app_id, request.conversation_id)
+            conversation_key, user_id = conversation.key, user_asking(conversation, request.user_id)
+        conversations = _conversations(session, app, request, user_id)
+        serving = serving_set(session, app_id)
+        words = _word_matches(session, app_id, question) if tuning.hybrid else _WordMatches()
+        within = SearchScope(conversations=conversations)
+        return _Prepared(
+            tuning=tuning,
+            conversation_key=conversation_key,
+            user_id=user_id,
+            conversations=conversations,
+            model=None if serving is None else serving.model,
+            dimensions=0 if serving is None else serving.dimensions,
+            words=words,
+            messages=search_queries.count_messages(session, app_id),
+            names=_speakers(session, app_id, words.postings, within) if question.names else frozenset(),
+        )
+
+    def _embed(
+        self, app_id: str, question: Question, prepared: _Prepared
+    ) -> tuple[QueryVector | None, tuple[str, ...]]:
+        """Return the query's vector; None, and what is missing, where it cannot be had."""
+        if prepared.model is None:
+            return None, ("vectors",) if prepared.messages else ()
+        embedder = self.embedders.of(prepared.model)
+        if embedder is None:
+            return None, ("embedding",)
+        meter = QueryMeter(app_id, self.recorder, self.meter(app_id))
+        log = get_logger().bind(app_id=app_id, embedder=prepared.model)
+        try:
+            [vector] = embedder.embed([without_names(question.text, prepared.names)], meter)
+        except (Transient, Configuration, OverBudget) as error:
+            log.warning("query_not_embedded", why=error.code)
+            return None, ("embedding",)
+        if prepared.dimensions and len(vector) != prepared.dimensions:
+            log.warning("query_not_comparable", dimensions=len(vector))
+            return None, ("embedding",)
+        return QueryVector(prepared.model, vector), ()
+
+    def _hits(
+        self,
+        session: Session,
+        app_id: str,
+        request: SearchRequest,
+        question: Question,
+        prepared: _Prepared,
+        matrix: VectorMatrix | None,
+        query: QueryVector | None,
+    ) -> tuple[list[SearchHit], bool]:
+        """Return what is found, and whether the search went beyond the conversation that was named."""
+        if matrix is not None and query is not None and matrix.model != query.model:
+            # The app changed its model between the two transactions; words alone serve this once.
+            matrix = None
+        tuning, words = prepared.tuning, prepared.words
+        worth = {word: rarity(times, prepared.messages) for word, times in words.counts.items()}
+        vector = None if query is None else query.vector
+        sources = IndexSources(words.postings, worth, prepared.messages, matrix, vector, self.likeness)
+        wanted = CandidateRequest(app_id, question, recipe_of(tuning), request.filters, request.limit, tuning.chunking)
+        beyond = SearchScope(beyond=prepared.conversation_key, conversations=prepared.conversations)
+        if prepared.conversation_key is None or request.is_elsewhere:
+            return find_candidates(session, sources, wanted, beyond), False
+        # Three at least, however few are wanted: what only stands beside a result does not count for one.
+        nearest = replace(wanted, limit=max(LEAST_RESULTS, request.limit))
+        inside = find_candidates(session, sources, nearest, SearchScope(within=prepared.conversation_key))
+        is_enough = sum(hit.is_found for hit in inside) >= min(LEAST_RESULTS, request.limit)
+        if is_enough or len(inside) >= request.limit:
+            return inside[: request.limit], False
+        outside = find_candidates(session, sources, wanted, beyond)
+        return merge_hits([*inside, *outside])[: request.limit], True
+
+
+def recipe_of(tuning: Tuning) -> Recipe:
+    """Return how results are ranked under a tuning."""
+    if tuning.formula is RankingFormula.WEIGHTED:
+        return WeightedRecipe(tuning.alpha, tuning.beta, tuning.gamma)
+    return SIGNALS
+
+
+def flags_of(tuning: Tuning) -> dict[str, object]:
+    """Return a tuning as it goes into statistics and over the wire."""
+    return {
+        "hybrid": tuning.hybrid,
+        "chunking": tuning.chunking,
+        "tokenBudget": tuning.token_budget,
+        "formula": tuning.formula.value,
+    }
+
+
+class StageTimer:
+    """Times the stages of one search, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._begun = perf_counter()
+        self._taken: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time what is done inside, beside what the stage took before."""
+        begun = perf_counter()
+        try:
+            yield
+        finally:
+            self._taken[name] = self._taken.get(name, 0.0) + 1000 * (perf_counter() - begun)
+
+    def stop(self) -> dict[str, float]:
+        """Return what each stage took, and all of it as ``total``."""
+        return self._taken | {"total": 1000 * (perf_counter() - self._begun)}
+
+
+def _word_matches(session: Session, app_id: str, question: Question) -> _WordMatches:
+    index = open_index(session, app_id)
+    if not index.is_present:
+        return _WordMatches(degraded=("words",))
+    found = postings_in(index, question.words, COMMON)
+    # One that is not among them stands nowhere in the app, and one without places nearly everywhere.
+    places_of = ((word, found.get(word, _NOWHERE)) for word in question.words)
+    counts = {word: COMMON + 1 if places is None else len(places) for word, places in places_of}
+    known = [Posting(word, places) for word, places in found.items() if places is not None and len(places)]
+    known.sort(key=lambda one: counts[one.word])
+    return _WordMatches(tuple(known[:MOST_WORDS]), counts)
+
+
+def _speakers(session: Session, app_id: str, found: Sequence[Posting], within: SearchScope) -> frozenset[str]:
+    """Return who speaks where the question's words stand, and next to it, as words in lower case.
+
+    Of each word a few places are enough: those who speak there are those a question names.
+    """
+    places: set[int] = set()
+    for one in found:
+        if one.places is not None:
+            held = one.places[within.holds(one.places)]
+            if len(held) > _SAMPLED:
+                held = np.concatenate([held[: _SAMPLED // 2], held[-_SAMPLED // 2 :]])
+            places.update(held.tolist())
+    names = search_queries.names_at(session, app_id, sorted({place + step for place in places for step in (0, 1)}))
+    return frozenset(word for name in names for word in name.lower().split())
+
+
+def _conversations(session: Session, app: App, request: SearchRequest, user_id: str | None) -> NDArray[np.int64] | None:
+    """Return the keys of the conversations that may be looked in, ascending; None for all of the app's."""
+    allowed = None
+    if not request.is_of_everybody or request.conversation_id is not None or user_id is not None:
+        allowed = search_queries.conversations_for(session, app.app_id, user_id, is_shared=app.shared_memory)
+    if not request.filters.conversation_ids:
+        return allowed
+    named = search_queries.keys_of(session, app.app_id, request.filters.conversation_ids)
+    return named if allowed is None else np.intersect1d(named, allowed)
+
+
+def _sources(hits: Sequence[SearchHit], conversation_key: int | None) -> dict[str, int]:
+    """Return how many results each way of finding brought."""
+    dense = [conversation_of(hit.ranked.candidate.place) == conversation_key for hit in hits if hit.by_vector]
+    return {
+        "conversationDense": sum(dense),
+        "appDense": len(dense) - sum(dense),
+        "words": sum(hit.by_words for hit in hits),
+        "summaries": 0,
+        "profile": 0,
+    }

@@ -1,0 +1,292 @@
+"""Reads for a search: who may be searched, the messages and passages at the places found, and how searches went.
+
+Every statement names the app and the roles, so that whatever an index says, and whatever stands beside what it says,
+only what users and assistants of the app said is ever read. Places go in as one value, because a statement with
+hundreds of parameters takes longer to build than to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Select,
+    TableValuedAlias,
+    and_,
+    bindparam,
+    cast,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from shared.contracts.jobs import JobKind
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import SPOKEN
+from shared.db.counting import count
+from shared.outbox.models import Job, JobState
+from shared.search import word_index
+from shared.search.models import LAST_POSITION, MessageVector, Passage, Retrieval, VectorSet
+from shared.search.statistics import RetrievalRecord
+from shared.summaries.models import Summary
+
+MOST_CHARS = 8_000
+"""So much of a message is read to rank it; what lies beyond is found through its passages."""
+
+_POSITIONS = LAST_POSITION + 1
+_APP: BindParameter[str] = bindparam("app_id")
+_PLACES: BindParameter[object] = bindparam("places")
+# Written so that no index on it is used: an app has many messages, and few places are asked for.
+_SPOKEN_IN_APP = and_(func.coalesce(Message.app_id, "") == _APP, Message.role.in_(SPOKEN))
+_OF_SQLITE = func.json_each(_PLACES).table_valued("value", name="found")
+_OF_POSTGRES = func.unnest(cast(_PLACES, ARRAY(BigInteger))).table_valued("value", name="found").render_derived()
+
+
+def _stands_at(found: TableValuedAlias) -> ColumnElement[bool]:
+    place = cast(found.c.value, BigInteger)
+    # PostgreSQL shifts by narrower numbers only; a place is never negative, so dividing is the same.
+    return and_(Message.conversation_key == place // _POSITIONS, Message.position == place % _POSITIONS)
+
+
+def _messages_at(found: TableValuedAlias) -> Select[Any]:
+    content, chars = func.substr(Message.content, 1, MOST_CHARS), func.length(Message.content)
+    return (
+        select(
+            cast(found.c.value, BigInteger),
+            Message.key,
+            Message.message_id,
+            Message.role,
+            Message.name,
+            content,
+            chars,
+            Message.created_at,
+        )
+        .add_columns(Conversation.conversation_id, Conversation.user_id)
+        .select_from(found)
+        .join(Message, _stands_at(found))
+        .join(Conversation, Conversation.key == Message.conversation_key)
+        .where(_SPOKEN_IN_APP)
+    )
+
+
+def _names_at(found: TableValuedAlias) -> Select[Any]:
+    named = and_(_SPOKEN_IN_APP, Message.name.is_not(None))
+    return select(Message.name).distinct().select_from(found).join(Message, _stands_at(found)).where(named)
+
+
+def _passages_at(found: TableValuedAlias) -> Select[Any]:
+    content = func.substr(Message.content, Passage.start + 1, Passage.length)
+    return (
+        select(Passage.place, Passage.part, Passage.kind, Passage.language, content)
+        .select_from(found)
+        .join(Passage, and_(Passage.place == found.c.value, Passage.app_id == _APP))
+        .join(Message, and_(Message.key == Passage.message_key, Message.role.in_(SPOKEN)))
+        .order_by(Passage.place, Passage.part)
+    )
+
+
+# Written once for each database: building a statement takes longer than most of these take to run.
+_MESSAGES_AT = {"sqlite": _messages_at(_OF_SQLITE), "postgresql": _messages_at(_OF_POSTGRES)}
+_PASSAGES_AT = {"sqlite": _passages_at(_OF_SQLITE), "postgresql": _passages_at(_OF_POSTGRES)}
+_NAMES_AT = {"sqlite": _names_at(_OF_SQLITE), "postgresql": _names_at(_OF_POSTGRES)}
+_OF_APP = Conversation.app_id == _APP
+_HAS_USERS = select(exists().where(_OF_APP, Conversation.user_id.is_not(None)))
+_NAMES_NOBODY = Conversation.user_id.is_(None)
+_IS_USERS = Conversation.user_id == bindparam("user_id")
+_OF_USER = select(Conversation.key).where(_OF_APP, _IS_USERS)
+_OF_USER_OR_NOBODY = select(Conversation.key).where(_OF_APP, or_(_IS_USERS, _NAMES_NOBODY))
+_OF_NOBODY = select(Conversation.key).where(_OF_APP, _NAMES_NOBODY)
+_TOTAL = select(func.count()).select_from(Message).where(Message.app_id == _APP)
+
+
+@dataclass(frozen=True)
+class MessageRow:
+    """A message that was found; ``content`` is cut at ``MOST_CHARS``."""
+
+    place: int
+    key: int
+    message_id: str
+    role: str
+    name: str | None
+    content: str
+    chars: int
+    created_at: datetime
+    conversation_id: str
+    user_id: str | None
+    """Whose conversation it is."""
+
+
+@dataclass(frozen=True)
+class PassageRow:
+    """A passage of a message that was found."""
+
+    place: int
+    part: int
+    kind: str
+    language: str | None
+    content: str
+
+
+def messages_at(session: Session, app_id: str, places: Sequence[int]) -> dict[int, MessageRow]:
+    """Return what users and assistants of an app said at these places; nothing else that stands there, or stood."""
+    rows = session.execute(_MESSAGES_AT[_dialect(session)], _values(session, app_id, places))
+    # A message that only calls a tool says nothing.
+    return {row.place: row for row in (MessageRow(*each) for each in rows) if row.content.strip()}
+
+
+def passages_at(session: Session, app_id: str, places: Sequence[int]) -> dict[int, list[PassageRow]]:
+    """Return the passages of those messages of an app at these places that have any, in order."""
+    found: dict[int, list[PassageRow]] = {}
+    for row in session.execute(_PASSAGES_AT[_dialect(session)], _values(session, app_id, places)):
+        found.setdefault(row[0], []).append(PassageRow(*row))
+    return found
+
+
+def names_at(session: Session, app_id: str, places: Sequence[int]) -> set[str]:
+    """Return the names of who speaks at these places of an app."""
+    return set(session.scalars(_NAMES_AT[_dialect(session)], _values(session, app_id, places)))
+
+
+def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
+    """Return the contents of messages by their keys."""
+    rows = session.execute(select(Message.key, Message.content).where(Message.key.in_(keys)))
+    return {key: content for key, content in rows}  # noqa: C416 - dict() takes a result for a mapping
+
+
+def conversations_for(
+    session: Session, app_id: str, user_id: str | None, *, is_shared: bool
+) -> NDArray[np.int64] | None:
+    """Return the keys of the conversations a user is handed something of, ascending; None for all of the app's.
+
+    Their own alone, with those that name nobody where the app shares these. Without a user, those that name nobody.
+    """
+    if user_id is None:
+        if not session.scalar(_HAS_USERS, {"app_id": app_id}):
+            return None
+        keys = session.scalars(_OF_NOBODY, {"app_id": app_id})
+    else:
+        query = _OF_USER_OR_NOBODY if is_shared else _OF_USER
+        keys = session.scalars(query, {"app_id": app_id, "user_id": user_id})
+    return np.sort(np.fromiter(keys, np.int64))
+
+
+def tags_of(session: Session, conversation_ids: Collection[str], app_id: str) -> dict[str, frozenset[str]]:
+    """Return the tags of conversations of an app: the texts under ``tags`` in the metadata it gave them."""
+    query = select(Conversation.conversation_id, Conversation.details)
+    rows = session.execute(
+        query.where(Conversation.app_id == app_id, Conversation.conversation_id.in_(conversation_ids))
+    )
+    return {conversation_id: _tags(details) for conversation_id, details in rows}
+
+
+def keys_of(session: Session, app_id: str, conversation_ids: Collection[str]) -> NDArray[np.int64]:
+    """Return the keys of an app's conversations by their ids, ascending; an id that is not known has none."""
+    query = select(Conversation.key).where(Conversation.app_id == app_id)
+    keys = session.scalars(query.where(Conversation.conversation_id.in_(conversation_ids)))
+    return np.sort(np.fromiter(keys, np.int64))
+
+
+def count_messages(session: Session, app_id: str) -> int:
+    """Return how many messages an app has."""
+    return int(session.scalar(_TOTAL, {"app_id": app_id}) or 0)
+
+
+def _dialect(session: Session) -> str:
+    return session.get_bind().dialect.name
+
+
+def _values(session: Session, app_id: str, places: Sequence[int]) -> dict[str, object]:
+    listed: object = list(places)
+    if _dialect(session) == "sqlite":
+        listed = orjson.dumps(listed).decode()
+    return {"app_id": app_id, "places": listed}
+
+
+def _tags(details: dict[str, Any]) -> frozenset[str]:
+    tags = details.get("tags")
+    return frozenset(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else frozenset()
+
+
+MOST_ROWS = 50_000
+"""Statistics are of the latest so many."""
+
+
+@dataclass(frozen=True)
+class SearchStock:
+    """How much there is. Sizes in bytes; of messages, what they say."""
+
+    messages: int
+    conversations: int
+    passages: int
+    summaries: int
+    vectors: int
+    message_bytes: int
+    vector_bytes: int
+    word_bytes: int | None
+    """Of the whole installation, as the words of all apps lie together; None where one app was asked about."""
+
+
+def retrievals_since(session: Session, since: datetime, app_id: str | None) -> list[RetrievalRecord]:
+    """Return how retrievals went since a time, the latest ``MOST_ROWS``, oldest first."""
+    one = Retrieval
+    query = select(
+        one.app_id, one.conversation_key, one.asker, one.at, one.results, one.top_score, one.sources, one.durations,
+        one.flags, one.tokens_used, one.token_budget, one.top_similarities,
+    ).where(one.at >= since, _of(one.app_id, app_id))  # fmt: skip
+    rows = session.execute(query.order_by(one.at.desc()).limit(MOST_ROWS))
+    return [RetrievalRecord(*row) for row in rows][::-1]
+
+
+def keys_before(session: Session, at: datetime, limit: int) -> list[int]:
+    """Return the keys of retrievals of before a time, the oldest first."""
+    return list(session.scalars(select(Retrieval.key).where(Retrieval.at < at).order_by(Retrieval.at).limit(limit)))
+
+
+def summaries_since(session: Session, since: datetime, app_id: str | None) -> tuple[int, int]:
+    """Return how many summaries were asked for since a time and came to an end, and how many of them as they should."""
+    ended = (Job.kind == JobKind.SUMMARISE, Job.finished_at >= since, _of(Job.app_id, app_id))
+    query = select(func.count()).select_from(Job).where(*ended, Job.state != JobState.CANCELLED)
+    return count(session, query), count(session, query.where(Job.state.in_((JobState.DONE, JobState.NOTHING))))
+
+
+def count_stock(session: Session, app_id: str | None) -> SearchStock:
+    """Return how much there is of one app, or of all; looks at each row."""
+    vectors = select(func.count(), func.sum(func.length(MessageVector.vector))).join(
+        VectorSet, VectorSet.key == MessageVector.set_key
+    )
+    vector_count, vector_bytes = session.execute(vectors.where(_of(VectorSet.app_id, app_id))).one()
+    said = select(func.count(), func.sum(func.length(Message.content))).where(_of(Message.app_id, app_id))
+    messages, message_bytes = session.execute(said).one()
+    return SearchStock(
+        messages=messages,
+        conversations=_count(session, Conversation.app_id, app_id),
+        passages=_count(session, Passage.app_id, app_id),
+        summaries=_count(session, Summary.app_id, app_id),
+        vectors=vector_count,
+        message_bytes=message_bytes or 0,
+        vector_bytes=vector_bytes or 0,
+        word_bytes=word_index.size_bytes(session) if app_id is None else None,
+    )
+
+
+def _count(session: Session, column: InstrumentedAttribute[str], app_id: str | None) -> int:
+    return count(session, select(func.count(column)).where(_of(column, app_id)))
+
+
+def _of(
+    column: InstrumentedAttribute[str] | InstrumentedAttribute[str | None], app_id: str | None
+) -> ColumnElement[bool]:
+    return true() if app_id is None else column == app_id

@@ -1,0 +1,357 @@
+"""The vectors of messages: how they are stored, which model's set serves an app, and the sets held in memory.
+
+Stored, a vector is one float32 scale and then one signed byte a dimension, which loses nothing that a ranking would
+notice. In memory, a bit a dimension is enough to find those worth reading in full. Source: Charikar, 2002 (signs of
+random projections estimate angles); the figures are in ``docs/search.md``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from shared.db.counting import rows_changed
+from shared.db.inserting import insert_all_if_absent
+from shared.errors import Configuration
+from shared.llm.embedding import Vectors
+from shared.search import index_queries
+from shared.search.index_queries import StoredVector, serving_set, vectors_after, vectors_by_key
+from shared.search.models import MessageVector, SetState, Unembedded, VectorSet
+
+Floats = NDArray[np.float32]
+SCALE_BYTES = 4
+_MOST = 127
+_WORD_BITS = 64
+
+
+def pack(row: Floats) -> bytes:
+    """Return a vector as it is stored. Shape: ``(dim,)``."""
+    largest = float(np.abs(row).max(initial=0.0))
+    scale = np.float32(largest / _MOST)
+    steps = np.rint(row / scale) if scale > 0 else np.zeros_like(row)
+    return bytes(scale.astype("<f4").tobytes() + steps.astype(np.int8).tobytes())
+
+
+def unpack(stored: bytes) -> Floats:
+    """Return a stored vector. Shape: ``(dim,)``."""
+    rows: Floats = unpack_all([stored])[0]
+    return rows
+
+
+def unpack_all(stored: Sequence[bytes]) -> Vectors:
+    """Return stored vectors of one length. Shape: ``(n, dim)``."""
+    scales, steps = _parts(stored)
+    return steps.astype(np.float32) * scales[:, None]
+
+
+def likeness_of(stored: Sequence[bytes], query: Floats) -> Floats:
+    """Return the cosine of each stored vector and a query of unit length. Shape: ``(n,)``."""
+    if not stored:
+        return np.zeros(0, np.float32)
+    scales, steps = _parts(stored)
+    products: Floats = (steps.astype(np.float32) @ query) * scales
+    return products
+
+
+def signs(rows: NDArray[np.float32] | NDArray[np.int8]) -> NDArray[np.uint8]:
+    """Return a bit a dimension, set where it is above zero. Shape: ``(n, ceil(dim / 8))``."""
+    return np.packbits(rows > 0, axis=1)
+
+
+def signs_of_stored(stored: Sequence[bytes]) -> NDArray[np.uint64]:
+    """Return the signs of stored vectors in whole words, as ``as_words``."""
+    return as_words(signs(_parts(stored)[1]))
+
+
+def as_words(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return a bit matrix in words of 64 bits, the last filled up with zeros, one row a word of every vector.
+
+    Shapes: ``(n, bytes)`` to ``(words, n)``; what is looked at together lies together.
+    """
+    missing = -bits.shape[1] % (_WORD_BITS // 8)
+    filled = np.ascontiguousarray(np.pad(bits, ((0, 0), (0, missing))))
+    return np.ascontiguousarray(filled.view(np.uint64).T)
+
+
+def _parts(stored: Sequence[bytes]) -> tuple[Floats, NDArray[np.int8]]:
+    """Return scales ``(n,)`` and steps ``(n, dim)``."""
+    table = np.frombuffer(b"".join(stored), np.uint8).reshape(len(stored), -1)
+    scales = np.ascontiguousarray(table[:, :SCALE_BYTES]).view("<f4")[:, 0].astype(np.float32)
+    return scales, table[:, SCALE_BYTES:].view(np.int8)
+
+
+CLEARED_AT_ONCE = 2000
+"""Vectors of a retired set removed in one transaction."""
+_LIVE = (SetState.SERVING, SetState.FILLING)
+PartVectors = Mapping[tuple[int, int], Floats]
+"""A vector for each place and part."""
+
+
+@dataclass(frozen=True)
+class VectorSetChange:
+    """What is to be done about an app's sets before vectors of the model in force can be kept."""
+
+    serve: bool = False
+    """Make its first set."""
+    fill: bool = False
+    """Fill a set of it beside the one that serves."""
+    retire: frozenset[str] = frozenset()
+    """Models that were to take over and no longer are."""
+
+    def __bool__(self) -> bool:
+        return self.serve or self.fill or bool(self.retire)
+
+
+def set_change_for(model: str, states: Mapping[str, SetState]) -> VectorSetChange:
+    """Decide what is to be done so that ``model`` serves, or comes to; ``states``: of the sets there are, by model."""
+    filling = {one for one, state in states.items() if state is SetState.FILLING}
+    if SetState.SERVING not in states.values():
+        return VectorSetChange(serve=True, retire=frozenset(filling - {model}))
+    if states.get(model) is SetState.SERVING:
+        return VectorSetChange(retire=frozenset(filling))
+    return VectorSetChange(fill=model not in filling, retire=frozenset(filling - {model}))
+
+
+def needed_set_change(session: Session, app_id: str, model: str) -> VectorSetChange:
+    """Return what is to be done about an app's sets."""
+    return set_change_for(model, {one.model: SetState(one.state) for one in index_queries.sets_of(session, app_id)})
+
+
+def arrange_sets(session: Session, app_id: str, model: str, now: datetime) -> None:
+    """Do what is to be done about a locked app's sets."""
+    change = needed_set_change(session, app_id, model)
+    sets = {one.model: one for one in index_queries.sets_of(session, app_id)}
+    for name in change.retire:
+        _retire(session, sets[name], sets.get(model))
+    if change.serve or change.fill:
+        fresh = sets.get(model) or VectorSet(app_id=app_id, model=model, dimensions=0, created_at=now)
+        fresh.state = SetState.SERVING if change.serve else SetState.FILLING
+        if change.fill:
+            _begin_to_fill(session, fresh)
+        session.add(fresh)
+    session.flush()
+
+
+def _begin_to_fill(session: Session, fresh: VectorSet) -> None:
+    newest = index_queries.newest_message(session, fresh.app_id)
+    fresh.filled_to, fresh.fill_until, fresh.fill_done = 0, newest, 0
+    fresh.fill_total = index_queries.count_messages(session, fresh.app_id, 0, newest)
+
+
+def _retire(session: Session, given_up: VectorSet, in_force: VectorSet | None) -> None:
+    """Give a set up that was being filled; the one in force may lack what was said since, if its model was away."""
+    if in_force is not None and in_force.state == SetState.SERVING:
+        lacking = index_queries.places_without_vectors(session, in_force, given_up.fill_until or 0)
+        note_unembedded(session, given_up.app_id, lacking)
+    given_up.state, given_up.fill_until = SetState.RETIRED, None
+
+
+def note_unembedded(session: Session, app_id: str, places: Collection[int]) -> None:
+    """Note places whose vectors are still to be made, each once."""
+    insert_all_if_absent(session, Unembedded, [{"place": place, "app_id": app_id} for place in places])
+
+
+def live_sets(session: Session, app_id: str) -> Sequence[VectorSet]:
+    """Return the set that serves and the one that is being filled, those there are."""
+    return [one for one in index_queries.sets_of(session, app_id) if one.state in _LIVE]
+
+
+def insert_vectors(session: Session, into: VectorSet, vectors: PartVectors) -> None:
+    """Put vectors into a set of a locked app; those it has stay. Raises: Configuration."""
+    for row in vectors.values():
+        into.dimensions = into.dimensions or len(row)
+        if len(row) != into.dimensions:
+            raise Configuration(
+                f"{into.model} now returns {len(row)} dimensions instead of {into.dimensions}; it is another model, so "
+                "give it another name (ollama cp) and set AFTERTHOUGHT_EMBEDDING to that."
+            )
+    rows = [
+        {"set_key": into.key, "place": place, "part": part, "vector": pack(row)}
+        for (place, part), row in vectors.items()
+    ]
+    insert_all_if_absent(session, MessageVector, rows)
+
+
+def advance_fill(session: Session, filling: VectorSet, to: int, messages: int) -> None:
+    """Note how far a set has been filled, in the transaction of its vectors."""
+    filling.filled_to, filling.fill_done = to, filling.fill_done + messages
+    session.flush()
+
+
+def start_serving(session: Session, filled: VectorSet, now: datetime) -> None:
+    """Have a set that is complete serve, and retire the one before."""
+    former = index_queries.serving_set(session, filled.app_id)
+    if former is not None:
+        former.state = SetState.RETIRED
+        session.flush()  # One set serves at any moment, in between as well.
+    filled.state, filled.fill_until, filled.completed_at = SetState.SERVING, None, now
+    session.flush()
+
+
+def clear_retired(session: Session, app_id: str, limit: int = CLEARED_AT_ONCE) -> bool:
+    """Remove some vectors of a locked app's retired set, and the set with the last; False when there is none."""
+    retired = next((one for one in index_queries.sets_of(session, app_id) if one.state == SetState.RETIRED), None)
+    if retired is None:
+        return False
+    keys = index_queries.first_vectors(session, retired.key, limit)
+    rows_changed(session, delete(MessageVector).where(MessageVector.key.in_(keys)))
+    if len(keys) < limit:
+        session.delete(retired)
+        session.flush()
+    return True
+
+
+def serving_model(session: Session, app_id: str) -> str | None:
+    """Return the model whose vectors an app is searched by; None while it has none."""
+    serving = index_queries.serving_set(session, app_id)
+    return None if serving is None or not serving.dimensions else serving.model
+
+
+READ_AT_ONCE = 20_000
+_BLOCK = 16_384
+"""Rows compared at once, so that what is between stays in the processor's cache."""
+GONE = np.float32(-1.0)
+"""The likeness of what was erased after a matrix was read: that of the opposite."""
+
+
+@dataclass(frozen=True)
+class VectorMatrix:
+    """The vectors of one app's serving set, sorted by place. Its arrays must not be written to."""
+
+    set_key: int
+    model: str
+    dimensions: int
+    erasures: int
+    last_key: int
+    places: NDArray[np.int64]
+    parts: NDArray[np.int32]
+    keys: NDArray[np.int64]
+    bits: NDArray[np.uint64]
+    """Signs of all dimensions. Shape: ``(words, n)``."""
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory."""
+        return self.places.nbytes + self.parts.nbytes + self.keys.nbytes + self.bits.nbytes
+
+    def likeness(self, query: Floats) -> Floats:
+        """Estimate the cosine of each row and a query by how many signs differ. Shape: ``(n,)``."""
+        wanted = as_words(signs(query[None, : self.dimensions]))[:, 0]
+        table = np.cos(np.pi * np.arange(self.dimensions + 1) / self.dimensions).astype(np.float32)
+        estimated = np.empty(len(self.places), np.float32)
+        for at in range(0, len(self.places), _BLOCK):
+            block = self.bits[:, at : at + _BLOCK] ^ wanted[:, None]
+            np.take(table, np.bitwise_count(block).sum(axis=0, dtype=np.int64), out=estimated[at : at + _BLOCK])
+        return estimated
+
+    def with_rows(self, rows: Sequence[StoredVector]) -> VectorMatrix:
+        """Return this matrix with more vectors of its set, later ones than it has, in the order of their keys."""
+        keys = np.array([row[0] for row in rows], np.int64)
+        new_places, new_parts = (np.array([row[nth] for row in rows], np.int64) for nth in (1, 2))
+        order = np.lexsort((new_parts, new_places))
+        at = np.searchsorted(self.places, new_places[order], side="right")
+        return VectorMatrix(
+            set_key=self.set_key,
+            model=self.model,
+            dimensions=self.dimensions,
+            erasures=self.erasures,
+            last_key=int(keys[-1]),
+            places=np.insert(self.places, at, new_places[order]),
+            parts=np.insert(self.parts, at, new_parts[order]),
+            keys=np.insert(self.keys, at, keys[order]),
+            bits=np.insert(self.bits, at, signs_of_stored([row[3] for row in rows])[:, order], axis=1),
+        )
+
+
+def exact(session: Session, matrix: VectorMatrix, rows: NDArray[np.int64], query: Floats) -> Floats:
+    """Return the cosine of some rows and a query of unit length, from the vectors themselves. Shape: ``(len(rows),)``.
+
+    A row that was erased meanwhile is as unlike as can be.
+    """
+    keys = matrix.keys[rows].tolist()
+    stored = vectors_by_key(session, matrix.set_key, keys)
+    found = [nth for nth, key in enumerate(keys) if key in stored]
+    cosines = np.full(len(keys), GONE, np.float32)
+    cosines[found] = likeness_of([stored[keys[nth]] for nth in found], query)
+    return cosines
+
+
+@dataclass
+class _Place:
+    """Where an app's matrix is kept; whoever reads what is new holds the lock."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    matrix: VectorMatrix | None = None
+
+
+class VectorMatrices:
+    """The matrices of the apps searched lately, within so many bytes; one that is larger is kept alone."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._places: OrderedDict[str, _Place] = OrderedDict()
+
+    @property
+    def bytes(self) -> int:
+        """What all of them take in memory."""
+        with self._lock:
+            return self._bytes()
+
+    def of(self, session: Session, app_id: str) -> VectorMatrix | None:
+        """Return an app's vectors as the session sees them, or newer; None when it has none."""
+        serving = serving_set(session, app_id)
+        if serving is None or not serving.dimensions:
+            with self._lock:
+                self._places.pop(app_id, None)
+            return None
+        place = self._place_of(app_id)
+        with place.lock:
+            matrix = place.matrix = _brought_up_to_date(session, serving, place.matrix)
+        self._make_room(app_id)
+        return matrix
+
+    def _place_of(self, app_id: str) -> _Place:
+        with self._lock:
+            place = self._places.setdefault(app_id, _Place())
+            self._places.move_to_end(app_id)
+            return place
+
+    def _make_room(self, for_app: str) -> None:
+        with self._lock:
+            while self._bytes() > self._max_bytes and (oldest := next(iter(self._places))) != for_app:
+                del self._places[oldest]
+
+    def _bytes(self) -> int:
+        return sum(place.matrix.bytes for place in self._places.values() if place.matrix is not None)
+
+
+def _brought_up_to_date(session: Session, serving: VectorSet, known: VectorMatrix | None) -> VectorMatrix:
+    if known is None or known.set_key != serving.key or known.erasures < serving.erasures:
+        known = _empty(serving)
+    while rows := vectors_after(session, serving.key, known.last_key, READ_AT_ONCE):
+        known = known.with_rows(rows)
+    return known
+
+
+def _empty(serving: VectorSet) -> VectorMatrix:
+    words = -(-serving.dimensions // 64)
+    return VectorMatrix(
+        set_key=serving.key,
+        model=serving.model,
+        dimensions=serving.dimensions,
+        erasures=serving.erasures,
+        last_key=0,
+        places=np.zeros(0, np.int64),
+        parts=np.zeros(0, np.int32),
+        keys=np.zeros(0, np.int64),
+        bits=np.zeros((words, 0), np.uint64),
+    )

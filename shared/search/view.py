@@ -1,0 +1,234 @@
+"""What the indexes know of an app's places, seen within the scope of one search; and the vector of its query."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from shared.llm.embedding import Embedder, from_bytes
+from shared.search.lexical import REACH, Posting, WordLikeness, WordTable, word_table
+from shared.search.models import POSITION_BITS
+from shared.search.vectors import VectorMatrix, exact
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SearchScope:
+    """A part of one app's places; ``conversations`` ascend."""
+
+    within: int | None = None
+    """Only this conversation."""
+    beyond: int | None = None
+    """Not this conversation."""
+    conversations: Places | None = None
+    """Only these conversations; None for all of the app's."""
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing of the app is left out."""
+        return self.within is None and self.beyond is None and self.conversations is None
+
+    def holds(self, places: Places) -> NDArray[np.bool_]:
+        """Return for each place whether it lies within."""
+        inside = np.ones(len(places), np.bool_)
+        if self.is_everything:
+            return inside
+        conversations = places >> POSITION_BITS
+        if self.within is not None:
+            inside &= conversations == self.within
+        if self.beyond is not None:
+            inside &= conversations != self.beyond
+        if self.conversations is not None:
+            inside &= _among(conversations, self.conversations)
+        return inside
+
+
+def _among(values: Places, ascending: Places) -> NDArray[np.bool_]:
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    found: NDArray[np.bool_] = ascending[np.searchsorted(ascending, values).clip(max=len(ascending) - 1)] == values
+    return found
+
+
+BEYOND = np.float32(-2)
+"""Stands for the likeness of what lies outside the scope; no cosine is as low."""
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class IndexSources:
+    """What the indexes brought for a question."""
+
+    postings: Sequence[Posting]
+    """Of each looked-for word; none where words are not searched."""
+    worth: Mapping[str, float]
+    """What each word of the question is worth in the app, whether it is looked for or not; see ``lexical.rarity``."""
+    messages: int
+    """How many the app has."""
+    matrix: VectorMatrix | None
+    vector: Vector | None
+    """Of the query; None where vectors are not searched."""
+    likeness: WordLikeness | None = None
+    """Which words mean nearly the same; None where that is not known."""
+
+
+class ScopedView:
+    """The indexes as seen within a scope, for one search."""
+
+    def __init__(self, session: Session, sources: IndexSources, scope: SearchScope) -> None:
+        self._session = session
+        self._sources = sources
+        self._scope = scope
+        self._turn: dict[int, float] = {}
+        self._window: dict[int, float] = {}
+        self._around: dict[int, float] = {}
+        self._cosines: dict[tuple[int, int], float] = {}
+        self._best: dict[int, float] = {}
+
+    @property
+    def worth(self) -> Mapping[str, float]:
+        """What each word of the question is worth."""
+        return self._sources.worth
+
+    @cached_property
+    def table(self) -> WordTable:
+        """Which words stand where."""
+        within = [
+            Posting(one.word, None if one.places is None else one.places[self._scope.holds(one.places)])
+            for one in self._sources.postings
+        ]
+        return word_table(within, self._sources.messages)
+
+    @cached_property
+    def likeness(self) -> Vector | None:
+        """The estimated cosine of each row, ``BEYOND`` outside the scope; None where vectors are not searched."""
+        matrix, vector = self._sources.matrix, self._sources.vector
+        if matrix is None or vector is None:
+            return None
+        estimated = matrix.likeness(vector)
+        if not self._scope.is_everything:
+            estimated[~self._scope.holds(matrix.places)] = BEYOND
+        return estimated
+
+    def best(self, count: int) -> Places:
+        """Return the places that words and vectors bring first; they ascend."""
+        found = [self.table.best(count)]
+        if self.likeness is not None and self._sources.matrix is not None and len(self.likeness):
+            rows = np.argpartition(self.likeness, -min(count, len(self.likeness)))[-count:]
+            found.append(self._sources.matrix.places[rows[self.likeness[rows] > BEYOND]])
+        places = np.unique(np.concatenate(found))
+        return places[self._scope.holds(places)]
+
+    def likeliest(self, places: Places, count: int) -> Places:
+        """Return so many of the places, by what costs next to nothing to reckon; they ascend as before."""
+        if len(places) <= count:
+            return places
+        scores = self.table.scores(places)
+        worth = _share(scores.window) + _share(scores.turn) / 2 + _share(self._estimated(places))
+        return places[np.sort(np.argpartition(-worth, count)[:count])]
+
+    def _estimated(self, places: Places) -> Vector:
+        """Return the estimated cosine of each place, 0 for one without a vector."""
+        matrix, estimated = self._sources.matrix, self.likeness
+        if matrix is None or estimated is None or not len(estimated):
+            return np.zeros(len(places), np.float32)
+        row = np.searchsorted(matrix.places, places).clip(max=len(matrix.places) - 1)
+        known: Vector = np.where(matrix.places[row] == places, estimated[row], 0).astype(np.float32)
+        return known
+
+    def look(self, places: Places) -> None:
+        """Reckon what is to be known of places, which ascend; they are then asked for one by one."""
+        scores = self.table.scores(places)
+        self._turn = dict(zip(places.tolist(), scores.turn.tolist(), strict=True))
+        self._window = dict(zip(places.tolist(), scores.window.tolist(), strict=True))
+        self._around = self._likeness_around(places)
+        self._cosines = self._exact(places)
+
+    def turn(self, place: int) -> float | None:
+        """Return the score of a message's words; None where words are not searched."""
+        return self._turn[place] if self._sources.postings else None
+
+    def window(self, place: int) -> float | None:
+        """Return the score of the words within reach of a message."""
+        return self._window[place] if self._sources.postings else None
+
+    def around(self, place: int) -> float | None:
+        """Return the mean likeness of the messages within reach."""
+        return self._around.get(place)
+
+    def cosine(self, place: int, part: int) -> float | None:
+        """Return the cosine of a message or a passage with the question."""
+        return self._cosines.get((place, part))
+
+    def best_cosine(self, place: int) -> float | None:
+        """Return the cosine of a message, or of that passage of it which is most like the question."""
+        return self._best.get(place)
+
+    def _exact(self, places: Places) -> dict[tuple[int, int], float]:
+        matrix, vector = self._sources.matrix, self._sources.vector
+        if matrix is None or vector is None or not len(matrix.places):
+            return {}
+        first, last = (np.searchsorted(matrix.places, places, side=side) for side in ("left", "right"))
+        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)] or [np.zeros(0)]).astype(int)
+        cosines = exact(self._session, matrix, rows, vector).tolist() if len(rows) else []
+        found = zip(matrix.places[rows].tolist(), matrix.parts[rows].tolist(), cosines, strict=True)
+        known = {(place, part): cosine for place, part, cosine in found}
+        for (place, _), cosine in known.items():
+            self._best[place] = max(cosine, self._best.get(place, -1.0))
+        return known
+
+    def _likeness_around(self, places: Places) -> dict[int, float]:
+        matrix, estimated = self._sources.matrix, self.likeness
+        if matrix is None or estimated is None or not len(estimated):
+            return {}
+        total, times = np.zeros(len(places)), np.zeros(len(places))
+        for step in range(-REACH, REACH + 1):
+            row = np.searchsorted(matrix.places, places + step).clip(max=len(matrix.places) - 1)
+            stands = (matrix.places[row] == places + step) & (estimated[row] > BEYOND)
+            total += np.where(stands, estimated[row], 0)
+            times += stands
+        known = times > 0
+        return dict(zip(places[known].tolist(), (total[known] / times[known]).tolist(), strict=True))
+
+
+def _share(values: Vector) -> Vector:
+    """Return values as shares of the highest."""
+    most = values.max(initial=0.0)
+    return values / most if most > 0 else values
+
+
+@dataclass(frozen=True)
+class QueryVector:
+    """The vector of a query, of unit length, and the model it was made by."""
+
+    model: str
+    vector: NDArray[np.float32]
+
+    def likeness(self, stored: bytes | None, model: str | None) -> float | None:
+        """Return the cosine with a stored vector of unit length; None where there is none that can be compared."""
+        if stored is None or model != self.model or len(stored) != self.vector.nbytes:
+            return None
+        return float(np.dot(from_bytes(stored), self.vector))
+
+
+class QueryEmbedders:
+    """The embedders of queries, each made when it is first needed; for any number of threads."""
+
+    def __init__(self, make: Callable[[str], Embedder | None]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: dict[str, Embedder | None] = {}
+
+    def of(self, model: str) -> Embedder | None:
+        """Return the embedder of a model, by its name; None where it cannot be had."""
+        with self._lock:
+            if model not in self._made:
+                self._made[model] = self._make(model)
+            return self._made[model]

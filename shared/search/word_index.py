@@ -1,0 +1,333 @@
+"""The word index: which words stand in which message, without the words.
+
+Each message has one row of tokens. A token is the key of its app's index and a keyed hash of the word, so the index
+holds nothing that can be read, the words of two apps never meet, and an app whose key and salt are gone cannot be
+looked up any more. SQLite keeps them in a contentless FTS5 table, PostgreSQL in a ``tsvector`` under a GIN index.
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b32encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from shared.db.inserting import insert_if_absent
+from shared.search.models import LAST_POSITION, POSITION_BITS, AppIndex
+from shared.search.words import words_of
+
+_SALT_BYTES = 16
+_HASH_BYTES = 5
+_HASH_LETTERS = 8
+MOST_WORDS = 40_000
+"""Of one text, the first so many: a ``tsvector`` loses what lies beyond its first megabyte, without saying so."""
+Places = NDArray[np.int64]
+"""Sorted places."""
+
+
+@dataclass(frozen=True)
+class WordKey:
+    """What an app's words are hashed with."""
+
+    key: int
+    salt: bytes
+
+    def tokens_of(self, words: Iterable[str]) -> list[str]:
+        """Return a token for each word."""
+        keyed = blake2b(key=self.salt, digest_size=_HASH_BYTES)
+        digests = []
+        for word in words:
+            one = keyed.copy()
+            one.update(word.encode("utf-8", "surrogatepass"))
+            digests.append(one.digest())
+        letters = b32encode(b"".join(digests)).decode().lower()
+        return [f"{self.key:x}x{letters[at : at + _HASH_LETTERS]}" for at in range(0, len(letters), _HASH_LETTERS)]
+
+    def row_of(self, text: str) -> list[str]:
+        """Return the tokens of a text, each once; of a very long one, those of its first words."""
+        return list(dict.fromkeys(self.tokens_of(words_of(text)[:MOST_WORDS])))
+
+
+@dataclass(frozen=True)
+class OpenIndex:
+    """What there is to write to: the app's key, if it has one yet, and whether the index is there at all."""
+
+    table: SqliteWords | PostgresWords
+    key: WordKey | None
+    is_present: bool
+
+
+def open_index(session: Session, app_id: str) -> OpenIndex:
+    """Return what there is of an app's index, in one statement."""
+    table = _table(session)
+    key, salt, is_present = table.describe(app_id)
+    return OpenIndex(table, None if key is None else WordKey(key, bytes(salt)), is_present)
+
+
+def ensure_key(session: Session, app_id: str) -> WordKey:
+    """Return an app's key; made now if it has none."""
+    found = open_index(session, app_id).key
+    if found is None:
+        insert_if_absent(
+            session, AppIndex, app_id=app_id, salt=secrets.token_bytes(_SALT_BYTES), filled_to=0, fill_total=0,
+            fill_done=0,
+        )  # fmt: skip
+        found = open_index(session, app_id).key
+    assert found is not None
+    return found
+
+
+def add(session: Session, app_id: str, standing: OpenIndex, texts: Iterable[tuple[int, str]]) -> None:
+    """Put texts into an app's index, each at a place that has none."""
+    key = standing.key or ensure_key(session, app_id)
+    rows = [(place, tokens) for place, text in texts if (tokens := key.row_of(text))]
+    if rows:
+        standing.table.add(rows)
+
+
+def remove(session: Session, key: WordKey, texts: Sequence[tuple[int, str]]) -> int:
+    """Take texts out of the index; return how many were in it."""
+    present = places_present(session, [place for place, _ in texts])
+    rows = [(place, key.row_of(text)) for place, text in texts if place in present]
+    if rows:
+        _table(session).remove(rows)
+    return len(rows)
+
+
+def postings(session: Session, app_id: str, words: Sequence[str], at_most: int) -> dict[str, Places | None]:
+    """Return for each word the places of an app's messages it stands in; None for one in more than ``at_most``.
+
+    Nothing where the app has no index, or the index is missing. A place may be that of a message erased meanwhile.
+    """
+    return postings_in(open_index(session, app_id), words, at_most)
+
+
+def postings_in(standing: OpenIndex, words: Sequence[str], at_most: int) -> dict[str, Places | None]:
+    """Return the postings of words in an app's index that was looked at before in the same transaction."""
+    if standing.key is None or not standing.is_present or not words:
+        return {}
+    found = standing.table.places_with(standing.key.tokens_of(words), at_most)
+    return dict(zip(words, found, strict=True))
+
+
+def is_present(session: Session) -> bool:
+    """Whether there is a word index."""
+    return _table(session).is_present()
+
+
+def size_bytes(session: Session) -> int:
+    """Return what the index takes on disk; 0 where it is missing."""
+    return _table(session).size_bytes() if is_present(session) else 0
+
+
+def places_present(session: Session, places: Sequence[int]) -> set[int]:
+    """Return which places are in the index."""
+    return set(chain.from_iterable(_table(session).present(places[at : at + 500]) for at in range(0, len(places), 500)))
+
+
+def count_between(session: Session, first: int, last: int) -> int:
+    """Return how many places of a range are in the index; 0 where it is missing."""
+    return _table(session).count_between(first, last) if is_present(session) else 0
+
+
+def count_of_app(session: Session, app_id: str) -> int:
+    """Return how many messages of an app are in the index; 0 where it is missing. Looks at each of them."""
+    return _table(session).count_of_app(app_id) if is_present(session) else 0
+
+
+def remove_conversations_of(session: Session, app_id: str) -> None:
+    """Take out what can be taken out without reading the messages of an app whose key goes as well.
+
+    In FTS5 that is nothing: what is left are numbers without a meaning, until the index is made anew.
+    """
+    if is_present(session):
+        _table(session).remove_conversations_of(app_id)
+
+
+def recreate(session: Session) -> None:
+    """Make the index of the whole installation, empty, whether or not there was one.
+
+    Raises: sqlalchemy.exc.OperationalError, on an SQLite without FTS5.
+    """
+    _table(session).recreate()
+
+
+def _table(session: Session) -> SqliteWords | PostgresWords:
+    connection = session.connection()
+    return SqliteWords(connection) if connection.dialect.name == "sqlite" else PostgresWords(connection)
+
+
+_SQLITE_CREATE = "CREATE VIRTUAL TABLE message_words USING fts5(words, content='', detail='none', tokenize='ascii')"
+_SQLITE_IS_PRESENT = "EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'message_words')"
+_SQLITE_LOOK = (
+    f"SELECT mine.key, mine.salt, {_SQLITE_IS_PRESENT} FROM (SELECT 1) LEFT JOIN app_indexes mine ON mine.app_id = ?"  # noqa: S608
+)
+_SQLITE_SIZE = (
+    "SELECT (SELECT coalesce(sum(length(block)), 0) FROM message_words_data)"
+    " + (SELECT coalesce(sum(length(sz) + 8), 0) FROM message_words_docsize)"
+)
+_SQLITE_OF_APP = (
+    "SELECT count(*) FROM messages said JOIN message_words_docsize kept"  # noqa: S608 - the numbers are ours
+    f" ON kept.id = (said.conversation_key << {POSITION_BITS} | said.position)"
+    f" WHERE said.app_id = ? AND said.position <= {LAST_POSITION}"
+)
+
+
+class SqliteWords:
+    """The table in one transaction. ``message_words_docsize`` has a row for each of its rows, by place."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def describe(self, app_id: str) -> tuple[int | None, bytes, bool]:
+        """Return key and salt of an app's index, and whether the table is there."""
+        key, salt, is_present = self._connection.exec_driver_sql(_SQLITE_LOOK, (app_id,)).one()
+        return key, salt or b"", bool(is_present)
+
+    def is_present(self) -> bool:
+        """Whether the table is there."""
+        return bool(self._connection.exec_driver_sql(f"SELECT {_SQLITE_IS_PRESENT}").scalar_one())
+
+    def add(self, rows: Sequence[tuple[int, list[str]]]) -> None:
+        """Insert rows at places that have none."""
+        statement = "INSERT INTO message_words (rowid, words) VALUES (?, ?)"
+        self._connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
+
+    def remove(self, rows: Sequence[tuple[int, list[str]]]) -> None:
+        """Delete rows that are there, with the tokens they were inserted with."""
+        statement = "INSERT INTO message_words (message_words, rowid, words) VALUES ('delete', ?, ?)"
+        self._connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
+
+    def places_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
+        """Return for each token its places, sorted; None where there are more than ``at_most``."""
+        return [None if self._has_more(token, at_most) else self._places_with(token) for token in tokens]
+
+    def _has_more(self, token: str, than: int) -> bool:
+        # Stepping over places costs a tenth of reading them.
+        statement = "SELECT 1 FROM message_words WHERE message_words MATCH ? LIMIT 1 OFFSET ?"
+        return self._connection.exec_driver_sql(statement, (f'"{token}"', than)).first() is not None
+
+    def _places_with(self, token: str) -> NDArray[np.int64]:
+        # As one text: thousands of rows of one number each cost three times as much.
+        statement = "SELECT group_concat(rowid) FROM message_words WHERE message_words MATCH ?"
+        joined = self._connection.exec_driver_sql(statement, (f'"{token}"',)).scalar_one() or ""
+        return np.sort(np.fromstring(joined, np.int64, sep=",")) if joined else np.zeros(0, np.int64)
+
+    def present(self, places: Sequence[int]) -> list[int]:
+        """Return which places have a row."""
+        marks = ", ".join("?" * len(places))
+        statement = f"SELECT id FROM message_words_docsize WHERE id IN ({marks})"  # noqa: S608
+        return list(self._connection.exec_driver_sql(statement, tuple(places)).scalars())
+
+    def count_between(self, first: int, last: int) -> int:
+        """Return how many rows a range of places has."""
+        statement = "SELECT count(*) FROM message_words_docsize WHERE id BETWEEN ? AND ?"
+        return int(self._connection.exec_driver_sql(statement, (first, last)).scalar_one())
+
+    def count_of_app(self, app_id: str) -> int:
+        """Return how many messages of an app have a row."""
+        return int(self._connection.exec_driver_sql(_SQLITE_OF_APP, (app_id,)).scalar_one())
+
+    def remove_conversations_of(self, app_id: str) -> None:
+        """Leave the rows where they are: their tokens mean nothing any more."""
+
+    def size_bytes(self) -> int:
+        """Return the bytes of its segments and sizes."""
+        return int(self._connection.exec_driver_sql(_SQLITE_SIZE).scalar_one())
+
+    def recreate(self) -> None:
+        """Drop the table if it is there, and create it."""
+        self._connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
+        self._connection.exec_driver_sql(_SQLITE_CREATE)
+
+
+_POSTGRES_CREATE = "CREATE TABLE message_words (place BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)"
+_POSTGRES_IS_PRESENT = "to_regclass('message_words') IS NOT NULL"
+_POSTGRES_LOOK = (
+    f"SELECT mine.key, mine.salt, {_POSTGRES_IS_PRESENT} FROM (SELECT 1) one"  # noqa: S608
+    " LEFT JOIN app_indexes mine ON mine.app_id = %s"
+)
+_POSTGRES_PLACES = (
+    "SELECT (SELECT string_agg(int8send(found.place), ''::bytea ORDER BY found.place) FROM"
+    " (SELECT place FROM message_words WHERE words @@ wanted.token::tsquery LIMIT %s) found)"
+    " FROM unnest(%s::text[]) WITH ORDINALITY wanted (token, nth) ORDER BY wanted.nth"
+)
+_POSTGRES_OF_APP = (
+    "SELECT count(*) FROM messages said JOIN message_words kept"  # noqa: S608 - the numbers are ours
+    f" ON kept.place = (said.conversation_key << {POSITION_BITS} | said.position)"
+    f" WHERE said.app_id = %s AND said.position <= {LAST_POSITION}"
+)
+_POSTGRES_REMOVE_CONVERSATIONS = (
+    "DELETE FROM message_words kept USING conversations gone WHERE gone.app_id = %s"  # noqa: S608
+    f" AND kept.place BETWEEN gone.key << {POSITION_BITS} AND (gone.key << {POSITION_BITS} | {LAST_POSITION})"
+)
+
+
+class PostgresWords:
+    """The table in one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def describe(self, app_id: str) -> tuple[int | None, bytes, bool]:
+        """Return key and salt of an app's index, and whether the table is there."""
+        key, salt, is_present = self._connection.exec_driver_sql(_POSTGRES_LOOK, (app_id,)).one()
+        return key, salt or b"", bool(is_present)
+
+    def is_present(self) -> bool:
+        """Whether the table is there."""
+        return bool(self._connection.exec_driver_sql(f"SELECT {_POSTGRES_IS_PRESENT}").scalar_one())
+
+    def add(self, rows: Sequence[tuple[int, list[str]]]) -> None:
+        """Insert rows; one that is there stays."""
+        statement = "INSERT INTO message_words (place, words) VALUES (%s, array_to_tsvector(%s)) ON CONFLICT DO NOTHING"
+        self._connection.exec_driver_sql(statement, list(rows))
+
+    def remove(self, rows: Sequence[tuple[int, list[str]]]) -> None:
+        """Delete rows."""
+        places = [place for place, _ in rows]
+        self._connection.exec_driver_sql("DELETE FROM message_words WHERE place = ANY(%s)", (places,))
+
+    def places_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
+        """Return for each token its places, sorted; None where there are more than ``at_most``."""
+        # Reading the whole table in the hope of an early end is what the planner likes, and what must not happen.
+        self._connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        found = self._connection.exec_driver_sql(_POSTGRES_PLACES, (at_most + 1, list(tokens))).scalars().all()
+        self._connection.exec_driver_sql("SET LOCAL enable_seqscan TO DEFAULT")
+        places = [np.frombuffer(one or b"", ">i8").astype(np.int64) for one in found]
+        return [None if len(one) > at_most else one for one in places]
+
+    def present(self, places: Sequence[int]) -> list[int]:
+        """Return which places have a row."""
+        statement = "SELECT place FROM message_words WHERE place = ANY(%s)"
+        return list(self._connection.exec_driver_sql(statement, (list(places),)).scalars())
+
+    def count_between(self, first: int, last: int) -> int:
+        """Return how many rows a range of places has."""
+        statement = "SELECT count(*) FROM message_words WHERE place BETWEEN %s AND %s"
+        return int(self._connection.exec_driver_sql(statement, (first, last)).scalar_one())
+
+    def count_of_app(self, app_id: str) -> int:
+        """Return how many messages of an app have a row."""
+        return int(self._connection.exec_driver_sql(_POSTGRES_OF_APP, (app_id,)).scalar_one())
+
+    def remove_conversations_of(self, app_id: str) -> None:
+        """Delete the rows of all conversations of an app, which still stand."""
+        self._connection.exec_driver_sql(_POSTGRES_REMOVE_CONVERSATIONS, (app_id,))
+
+    def size_bytes(self) -> int:
+        """Return the bytes of the table and its indexes."""
+        return int(self._connection.exec_driver_sql("SELECT pg_total_relation_size('message_words')").scalar_one())
+
+    def recreate(self) -> None:
+        """Drop the table if it is there, and create it."""
+        self._connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
+        self._connection.exec_driver_sql(_POSTGRES_CREATE)
+        self._connection.exec_driver_sql("CREATE INDEX ix_message_words_words ON message_words USING gin (words)")
