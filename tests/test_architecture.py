@@ -121,7 +121,7 @@ def test_no_room_is_called_by_a_word_that_says_nothing() -> None:
 
 def test_files_can_be_read_in_one_sitting() -> None:
     long = {place(path): len(path.read_text("utf-8").splitlines()) for path in SOURCES}
-    assert {name: lines for name, lines in long.items() if lines > 450} == {}
+    assert {name: lines for name, lines in long.items() if lines > 500} == {}
 
 
 def test_every_module_says_what_it_is_for() -> None:

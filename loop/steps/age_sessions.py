@@ -9,12 +9,11 @@ from shared.causes import Cause
 from shared.clock import Clock
 from shared.db.transactions import Transactions
 from shared.sessions import manifest
-from shared.sessions.ageing.decay_schedule import is_due
-from shared.sessions.ageing.queries import projects_that_age
-from shared.sessions.ageing.running import Done, rules_of, run
-from shared.sessions.compositions.requesting import Means
+from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.models import Project
-from shared.sessions.queries import lock_project_by_key
+from shared.sessions.queries import lock_project_by_key, projects_that_age
+from shared.sessions.retention.rules import is_due
+from shared.sessions.retention.runs import AgeingResult, rules_of, run_ageing
 from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -30,7 +29,9 @@ class AgeSessions:
     name = "age_sessions"
     every_seconds = 60.0
 
-    def __init__(self, database: Transactions, clock: Clock, store: Store, metrics: Metrics, means: Means) -> None:
+    def __init__(
+        self, database: Transactions, clock: Clock, store: Store, metrics: Metrics, means: VersionMaking
+    ) -> None:
         self._database = database
         self._clock = clock
         self._store = store
@@ -60,10 +61,10 @@ class AgeSessions:
             if app.uninstalled_at is not None:
                 return
             locked = lock_project_by_key(session, project.key)
-            done = run(session, app, locked, Cause(ACTOR, REASON, now), self._means)
+            done = run_ageing(session, app, locked, Cause(ACTOR, REASON, now), self._means)
         self._tell(project, done)
 
-    def _tell(self, project: Project, done: Done) -> None:
+    def _tell(self, project: Project, done: AgeingResult) -> None:
         for what_for, count in done.removed.items():
             self._metrics.versions_removed.labels(what_for).inc(count)
         if done.removed:

@@ -13,8 +13,8 @@ from shared.apps.models import DATABASE_LOG, Erasure
 from shared.apps.queries import erasures_with_files, unscrubbed_erasures
 from shared.db.transactions import Transactions
 from shared.errors import Transient
-from shared.sessions.forgetting import SESSION_FILES, clear_files
 from shared.sessions.store import Store
+from shared.sessions.sweep import SESSION_FILES, clear_files
 from shared.telemetry.logging import get_logger
 
 _PATIENCE_SECONDS = 0.05

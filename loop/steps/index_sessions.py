@@ -9,8 +9,8 @@ import time
 
 from shared.db.transactions import Transactions
 from shared.errors import NotFound
-from shared.sessions.searching.queries import next_unindexed, next_unindexed_version
-from shared.sessions.searching.writing import index_session, index_version
+from shared.sessions.search.index import index_session, index_version
+from shared.sessions.search.queries import next_unindexed, next_unindexed_version
 from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 

@@ -16,8 +16,8 @@ from shared.errors import AfterthoughtError, NotFound
 from shared.sessions import manifest
 from shared.sessions.models import Project
 from shared.sessions.queries import projects_to_scan
-from shared.sessions.registry.registering import Registrar
-from shared.sessions.registry.scanning import Scan, Scanner
+from shared.sessions.registry.registration import Registrar
+from shared.sessions.registry.scan import FolderScan, FolderScanner
 from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -42,7 +42,7 @@ class ScanSessions:
         self._database = database
         self._clock = clock
         self._store = store
-        self._scanner = Scanner(database, store, registrar)
+        self._scanner = FolderScanner(database, store, registrar)
         self._pause = timedelta(seconds=seconds)
         self._metrics = metrics
 
@@ -87,7 +87,7 @@ class ScanSessions:
         self._count(scan, project)
         return taken
 
-    def _count(self, scan: Scan, project: Project) -> None:
+    def _count(self, scan: FolderScan, project: Project) -> None:
         self._metrics.sessions_registered.labels("scan").inc(len(scan.registered))
         new = set(scan.refused) - set(project.refused_files)
         self._metrics.session_files_refused.inc(len(new))

@@ -9,10 +9,10 @@ from shared.clock import Clock
 from shared.db.transactions import Transactions
 from shared.errors import Transient
 from shared.sessions import manifest
+from shared.sessions.compose.compositions import JOB_ENDED, fail_abandoned
 from shared.sessions.queries import projects_to_write
-from shared.sessions.registry.mending import JOB_ENDED, mend
 from shared.sessions.store import Store
-from shared.sessions.sweeping import sweep
+from shared.sessions.sweep import sweep
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -37,7 +37,7 @@ class TendSessions:
     def run(self) -> bool:
         """Do what there is to do; nobody waits for it."""
         now = self._clock.now()
-        mend(self._database, Cause("rule:job_ended", JOB_ENDED, now))
+        fail_abandoned(self._database, Cause("rule:job_ended", JOB_ENDED, now))
         self._write_manifests()
         if self._swept_at is None or now - self._swept_at >= _SWEEP_EVERY:
             self._swept_at = now

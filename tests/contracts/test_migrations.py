@@ -21,8 +21,6 @@ import shared.outbox.models
 import shared.profiles.models
 import shared.retrieval.models
 import shared.sessions.models
-import shared.sessions.searching.models
-import shared.sessions.semantic.models
 import shared.summaries.models
 import shared.tuning.models  # noqa: F401  (fills the metadata)
 from shared.db.base import Base

@@ -20,12 +20,11 @@ from shared.apps.queries import get_installed_app, lock_app
 from shared.causes import BY_HAND
 from shared.errors import Conflict
 from shared.sessions import manifest
-from shared.sessions.ageing import by_hand, running
-from shared.sessions.ageing.by_hand import Choice
-from shared.sessions.ageing.queries import last_run
-from shared.sessions.compositions.requesting import Means
+from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.models import Project
-from shared.sessions.queries import get_project, lock_project
+from shared.sessions.queries import get_project, last_run, lock_project
+from shared.sessions.retention import runs
+from shared.sessions.retention.runs import RemovalChoice, by_name, by_rules, remove_chosen
 
 router = APIRouter(prefix="/api/memory/projects/{projectId}", tags=["Ageing"])
 
@@ -43,7 +42,7 @@ def prune_versions(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, bo
             return Done(shown)
         if body.versions is not None:
             _refuse_held(choice)
-        done = by_hand.remove(session, project, choice, desk.cause(BY_HAND))
+        done = remove_chosen(session, project, choice, desk.cause(BY_HAND))
         return Done(shown, about=app_id, then=lambda: _settle(desk, app_id, project_id, done))
 
     return desk.write(work)
@@ -64,8 +63,8 @@ def change_ageing(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, bod
         lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
         given = {name: getattr(body, name) for name in body.model_fields_set if getattr(body, name) is not None}
-        rules = running.rules_of(project).model_copy(update=given)
-        running.change_rules(session, project, rules, desk.cause(BY_HAND))
+        rules = runs.rules_of(project).model_copy(update=given)
+        runs.change_rules(session, project, rules, desk.cause(BY_HAND))
         return Done(_shown(session, project), about=app_id)
 
     return desk.write(work)
@@ -81,25 +80,25 @@ def run_ageing(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: 
         get_installed_app(session, app_id)
         project = lock_project(session, app_id, project_id)
         settings = desk.loop.settings
-        means = Means(settings.model, settings.job_max_attempts)
-        done = running.run(session, app, project, desk.cause(BY_HAND), means, is_dry)
+        means = VersionMaking(settings.model, settings.job_max_attempts)
+        done = runs.run_ageing(session, app, project, desk.cause(BY_HAND), means, is_dry)
         shown = AgeingDone(project_id=project_id, dry_run=is_dry, plan=done.plan.shown())
         return Done(shown, about=app_id, then=lambda: _settle(desk, app_id, project_id, done))
 
     return desk.write(work)
 
 
-def _chosen(desk: Desk, session: Session, project: Project, body: PruneVersions) -> Choice:
+def _chosen(desk: Desk, session: Session, project: Project, body: PruneVersions) -> RemovalChoice:
     if body.versions is None:
-        return by_hand.by_rules(session, project, body.pruning, desk.now())
-    return by_hand.by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
+        return by_rules(session, project, body.pruning, desk.now())
+    return by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
 
 
-def _pruned(choice: Choice, dry_run: bool) -> Pruned:
+def _pruned(choice: RemovalChoice, dry_run: bool) -> Pruned:
     return Pruned.of([one.decision for one in choice.remove], choice.stay, list(choice.warnings), dry_run)
 
 
-def _refuse_held(choice: Choice) -> None:
+def _refuse_held(choice: RemovalChoice) -> None:
     """Raises: Conflict for versions that were named and are in use; then none goes."""
     if choice.stay:
         held = [f"{one.version.session_id} {one.version.version_id} ({one.why})" for one in choice.stay]
@@ -110,7 +109,7 @@ def _refuse_held(choice: Choice) -> None:
         )
 
 
-def _settle(desk: Desk, app_id: str, project_id: str, done: running.Done) -> None:
+def _settle(desk: Desk, app_id: str, project_id: str, done: runs.AgeingResult) -> None:
     """Bring files and manifest up to what was committed."""
     for what_for, count in done.removed.items():
         desk.loop.metrics.versions_removed.labels(what_for).inc(count)
@@ -121,12 +120,12 @@ def _settle(desk: Desk, app_id: str, project_id: str, done: running.Done) -> Non
 
 
 def _shown(session: Session, project: Project) -> AgeingAnswer:
-    rules, last = running.rules_of(project), last_run(session, project)
+    rules, last = runs.rules_of(project), last_run(session, project)
     return AgeingAnswer(
         project_id=project.project_id,
         retention=rules.retention,
         auto_decay=rules.auto_decay,
-        shown=running.has_been_shown(session, project, rules),
+        shown=runs.has_been_shown(session, project, rules),
         last_run=project.tended_at,
         last_plan=None if last is None else PlanAnswer.of(last),
     )

@@ -37,15 +37,24 @@ from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.errors import Conflict, NotFound
 from shared.outbox.queries import get_job
 from shared.sessions import manifest
-from shared.sessions.compositions import queries
-from shared.sessions.compositions.asking import MOST_NAME, CompositionAsked
-from shared.sessions.compositions.ending import remove
-from shared.sessions.compositions.planning import Way
-from shared.sessions.compositions.queries import CompositionFilter
-from shared.sessions.compositions.record import FILES
-from shared.sessions.compositions.requesting import Means, NewComposition, foresee, request
-from shared.sessions.compositions.using import count_use, note_session, refuse_unready
-from shared.sessions.models import Composition, Making, Project
+from shared.sessions.compose import compositions, queries
+from shared.sessions.compose.compositions import (
+    count_composition_use,
+    record_session_use,
+    refuse_unready,
+)
+from shared.sessions.compose.documents import FILES
+from shared.sessions.compose.plan import ComponentForm
+from shared.sessions.compose.queries import CompositionFilter
+from shared.sessions.compose.requests import (
+    MAX_NAME_CHARS,
+    CompositionRequest,
+    NewComposition,
+    VersionMaking,
+    plan_composition,
+    request_composition,
+)
+from shared.sessions.models import BuildState, Composition, Project
 from shared.sessions.queries import get_project, get_session, lock_project_by_key
 
 router = APIRouter(prefix="/api/memory", tags=["Compositions"])
@@ -64,7 +73,7 @@ def list_compositions(
     desk: Reads,
     app_id: AppAsked,
     project_id: ProjectInPath,
-    state: Annotated[Making | None, Query(description="Only those that stand so.")] = None,
+    state: Annotated[BuildState | None, Query(description="Only those that stand so.")] = None,
     session_id: Annotated[
         str | None, Query(alias="sessionId", pattern=FILE_ID_PATTERN, description="Only those with this session.")
     ] = None,
@@ -100,13 +109,13 @@ def preview_composition(desk: Reads, app_id: AppAsked, project_id: ProjectInPath
     """Say what each session would get, as which version, and what would have to be compressed. Nothing is written."""
     with desk.read() as session:
         project = get_project(session, app_id, project_id)
-        found = foresee(session, project, body.name or "x" * MOST_NAME, body)
+        found = plan_composition(session, project, body.name or "x" * MAX_NAME_CHARS, body)
         return answer(
             CompositionForeseen(
                 token_budget=body.total_token_budget,
                 allocated=sum(one.planned.allocation for one in found),
                 components=[ForeseenItem.of(one) for one in found],
-                compressions=sum(one.planned.way is Way.COMPRESS for one in found),
+                compressions=sum(one.planned.way is ComponentForm.COMPRESS for one in found),
             )
         )
 
@@ -128,7 +137,7 @@ def show_composition(
         project_id = session.get_one(Project, composition.project_key).project_id
     content = _content(desk, composition, project_id, _ENDINGS[format_])
     with desk.loop.database.write() as session:
-        count_use(session, composition, desk.now())
+        count_composition_use(session, composition, desk.now())
     return Response(content, media_type=_TYPES[_ENDINGS[format_]])
 
 
@@ -140,7 +149,7 @@ def remove_composition(desk: Writes, app_id: AppAsked, composition_id: Compositi
         lock_app(session, app_id)
         composition = queries.get_composition(session, app_id, composition_id)
         project = lock_project_by_key(session, composition.project_key)
-        remove(session, project, composition, desk.cause("removed"))
+        compositions.remove_composition(session, project, composition, desk.cause("removed"))
         gone = CompositionRemoved(composition_id=composition_id)
         return Done(gone, then=lambda: _clear_away(desk, app_id, project.project_id, composition.name))
 
@@ -154,7 +163,9 @@ def use_composition(
     """Say that a session began with a composition; a session is noted once."""
 
     def work(session: Session) -> Done:
-        composition = note_session(session, app_id, composition_id, body.session_id, desk.cause("a session used it"))
+        composition = record_session_use(
+            session, app_id, composition_id, body.session_id, desk.cause("a session used it")
+        )
         shown = _shown(session, composition)
         return Done(shown, about=app_id, then=lambda: _write_manifest(desk, app_id, shown.project_id))
 
@@ -174,7 +185,7 @@ def compose_again(
         lock_app(session, app_id)
         former = queries.get_composition(session, app_id, composition_id)
         project_id = session.get_one(Project, former.project_key).project_id
-        asked = CompositionAsked.model_validate(former.request)
+        asked = CompositionRequest.model_validate(former.request)
         takes_its_place = wanted.name in (None, former.name)
         new = NewComposition(wanted.name or former.name, asked, wanted.replace or takes_its_place)
         return _asked(desk, session, app_id, project_id, new)
@@ -186,8 +197,8 @@ def _asked(desk: Desk, session: Session, app_id: str, project_id: str, new: NewC
     app = lock_app(session, app_id)
     get_installed_app(session, app_id)
     settings = desk.loop.settings
-    means = Means(settings.model, settings.job_max_attempts)
-    composition = request(session, app, project_id, new, desk.cause("asked for"), means)
+    means = VersionMaking(settings.model, settings.job_max_attempts)
+    composition = request_composition(session, app, project_id, new, desk.cause("asked for"), means)
     assert composition.job_id is not None
     job = get_job(session, composition.job_id)
     made = CompositionMade(

@@ -24,8 +24,9 @@ from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.causes import BY_HAND
 from shared.sessions import manifest, queries
 from shared.sessions.models import Project
-from shared.sessions.registry import leaving, projects
-from shared.sessions.registry.scanning import Scanner
+from shared.sessions.registry import projects
+from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
+from shared.sessions.registry.scan import FolderScanner
 
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
 _PROJECTS, _CHANGES = "projects", "session-changes"
@@ -58,7 +59,7 @@ def open_project(desk: Writes, app_id: AppAsked, body: OpenProject) -> Response:
         lock_app(session, app_id)
         get_installed_app(session, app_id)
         cause = desk.cause(BY_HAND)
-        project = projects.create(session, app_id, body.original_path, cause, display_name=body.display_name)
+        project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
         project.settings = project.settings | body.settings.changed()
         project.source_folder = body.source_folder
         return Done(_item(session, project), 201, app_id, then=lambda: shown(desk, app_id, project.project_id))
@@ -82,7 +83,7 @@ def change_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, bo
     def work(session: Session) -> Done:
         lock_app(session, app_id)
         project = queries.lock_project(session, app_id, project_id)
-        projects.change(session, project, body.wanted(), desk.cause(BY_HAND))
+        projects.change_project(session, project, body.wanted(), desk.cause(BY_HAND))
         return Done(_item(session, project), about=app_id, then=lambda: shown(desk, app_id, project_id))
 
     return desk.write(work)
@@ -98,11 +99,11 @@ def remove_project(
     """Remove a project that is empty. Originals outside of the store are never touched."""
 
     def work(session: Session) -> Done:
-        left = leaving.remove_project(session, app_id, project_id, desk.cause(BY_HAND), force)
+        left = remove_project_with_sessions(session, app_id, project_id, desk.cause(BY_HAND), force)
         answer = Unregistered(project_id=project_id, sessions=[one.session_id for one in left])
 
         def clear() -> None:
-            leaving.clear_project_away(desk.loop.database, desk.loop.store, app_id, project_id)
+            remove_project_files(desk.loop.database, desk.loop.store, app_id, project_id)
 
         return Done(answer, about=app_id, then=clear)
 
@@ -113,7 +114,7 @@ def remove_project(
 def scan_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath) -> Response:
     """Register what is new in a project's folder and sync what is known, some files at a time."""
     desk.require_admin("have a folder looked through")
-    scanner = Scanner(desk.loop.database, desk.loop.store, desk.loop.registrar)
+    scanner = FolderScanner(desk.loop.database, desk.loop.store, desk.loop.registrar)
     scan = scanner.scan(app_id, project_id, desk.cause(BY_HAND), _MOST_FILES)
     desk.loop.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
     desk.loop.metrics.session_files_refused.inc(len(scan.refused))

@@ -15,10 +15,17 @@ from loop.api.schemas.wire import Success
 from loop.api.writes import Done
 from shared.apps.queries import lock_app
 from shared.contracts.values import ID_PATTERN
-from shared.sessions.queries import get_project, lock_project
-from shared.sessions.semantic import judging, learning, queries
-from shared.sessions.semantic.models import LearntKind, Verdict
-from shared.sessions.semantic.queries import MemoryFilter
+from shared.sessions.models import SemanticKind, SemanticVerdict
+from shared.sessions.queries import (
+    SemanticFilter,
+    count_to_learn,
+    get_project,
+    get_semantic_memory,
+    list_semantic_memories,
+    lock_project,
+    sources_of,
+)
+from shared.sessions.semantic import judge_memory, remove_memory, request_learning
 
 router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"])
 _SEMANTIC = "semantic"
@@ -30,8 +37,8 @@ def list_semantic(
     desk: Reads,
     app_id: AppAsked,
     project_id: ProjectInPath,
-    kind: Annotated[LearntKind | None, Query(alias="type")] = None,
-    verdict: Annotated[Verdict | None, Query()] = None,
+    kind: Annotated[SemanticKind | None, Query(alias="type")] = None,
+    verdict: Annotated[SemanticVerdict | None, Query()] = None,
     limit: LimitInQuery = 50,
     cursor: CursorInQuery = None,
 ) -> SemanticList:
@@ -39,10 +46,10 @@ def list_semantic(
     before = cursors.decode_number(_SEMANTIC, cursor)
     with desk.read() as session:
         project = get_project(session, app_id, project_id)
-        wanted = MemoryFilter(kind, verdict)
-        rows, more = cursors.page(queries.list_memories(session, project.key, wanted, limit + 1, before), limit)
-        sources = queries.sources_of(session, [one.key for one in rows])
-        learnt, sessions = queries.count_to_learn(session, project.key)
+        wanted = SemanticFilter(kind, verdict)
+        rows, more = cursors.page(list_semantic_memories(session, project.key, wanted, limit + 1, before), limit)
+        sources = sources_of(session, [one.key for one in rows])
+        learnt, sessions = count_to_learn(session, project.key)
         return SemanticList(
             memories=[SemanticItem.of(one, sources) for one in rows],
             sessions_learnt=learnt,
@@ -60,7 +67,7 @@ def learn_from_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath
     def work(session: Session) -> Done:
         app = lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
-        job = learning.ask(session, app, project, desk.now(), desk.loop.settings.job_max_attempts)
+        job = request_learning(session, app, project, desk.now(), desk.loop.settings.job_max_attempts)
         expected = desk.loop.regulator.expected(session, job)
         asked = LearningAsked(project_id=project_id, job=JobAnswer.of(job, expected))
         return Done(asked, 202, about=app_id, then=desk.loop.ticker.wake)
@@ -72,8 +79,8 @@ def learn_from_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath
 def show_semantic(desk: Reads, app_id: AppAsked, memory_id: SemanticInPath) -> SemanticItem:
     """Show one semantic memory with where it was found."""
     with desk.read() as session:
-        memory = queries.get_memory(session, app_id, memory_id)
-        return SemanticItem.of(memory, queries.sources_of(session, [memory.key]))
+        memory = get_semantic_memory(session, app_id, memory_id)
+        return SemanticItem.of(memory, sources_of(session, [memory.key]))
 
 
 @router.patch("/semantic/{semanticId}", response_model=SemanticItem, summary="Judge a semantic memory")
@@ -83,8 +90,8 @@ def judge_semantic(desk: Writes, app_id: AppAsked, memory_id: SemanticInPath, bo
     def work(session: Session) -> Done:
         lock_app(session, app_id)
         cause = desk.cause("judged by a person")
-        memory = judging.judge(session, app_id, memory_id, body.verdict, body.content, cause)
-        return Done(SemanticItem.of(memory, queries.sources_of(session, [memory.key])), about=app_id)
+        memory = judge_memory(session, app_id, memory_id, body.verdict, body.content, cause)
+        return Done(SemanticItem.of(memory, sources_of(session, [memory.key])), about=app_id)
 
     return desk.write(work)
 
@@ -95,7 +102,7 @@ def remove_semantic(desk: Writes, app_id: AppAsked, memory_id: SemanticInPath) -
 
     def work(session: Session) -> Done:
         lock_app(session, app_id)
-        judging.remove(session, app_id, memory_id, desk.cause("removed by a person"))
+        remove_memory(session, app_id, memory_id, desk.cause("removed by a person"))
         return Done(Success(), about=app_id)
 
     return desk.write(work)

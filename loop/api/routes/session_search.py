@@ -25,12 +25,10 @@ from loop.api.writes import Done, answer
 from shared.apps.queries import get_app
 from shared.contracts.values import ID_PATTERN
 from shared.sessions.queries import get_project
-from shared.sessions.searching import linking
-from shared.sessions.searching.finding import find
-from shared.sessions.searching.linking import Linked
-from shared.sessions.searching.pasts import pasts_of
-from shared.sessions.searching.queries import links_of
-from shared.sessions.searching.suggesting import suggest
+from shared.sessions.search.links import LinkedSession, link_session, unlink_session
+from shared.sessions.search.queries import links_of
+from shared.sessions.search.query import find_sessions
+from shared.sessions.search.suggestions import past_sessions, suggest
 
 router = APIRouter(prefix="/api/memory", tags=["Recorded sessions"])
 _FOUND, _LINKS = "found-sessions", "links"
@@ -57,7 +55,7 @@ def suggest_sessions(desk: Reads, app_id: AppAsked, project_id: ProjectInPath, b
     situation = body.as_situation()
     with desk.read() as session:
         project = get_project(session, app_id, project_id)
-        pasts = pasts_of(session, app_id, project, situation.text, situation.files)
+        pasts = past_sessions(session, app_id, project, situation.text, situation.files)
     found = suggest(situation, pasts, desk.now())
     return answer(
         Suggestions(
@@ -75,7 +73,9 @@ def list_links(
     """List the sessions of other projects that this one may use, the oldest link first."""
     with desk.read() as session:
         project = get_project(session, app_id, project_id)
-        found = [Linked(one, source, recorded, project_id) for one, source, recorded in links_of(session, project.key)]
+        found = [
+            LinkedSession(one, source, recorded, project_id) for one, source, recorded in links_of(session, project.key)
+        ]
     rows, following = cursors.slice_of(_LINKS, found, limit, cursor)
     return LinkList(links=[LinkItem.of(one) for one in rows], cursor=following)
 
@@ -86,7 +86,7 @@ def make_link(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: M
 
     def work(session: Session) -> Done:
         cause = desk.cause(body.reason)
-        made = linking.link(session, app_id, project_id, body.source_project, body.source_session, body.reason, cause)
+        made = link_session(session, app_id, project_id, body.source_project, body.source_session, body.reason, cause)
         return Done(LinkItem.of(made), 201, about=app_id)
 
     return desk.write(work)
@@ -97,7 +97,7 @@ def remove_link(desk: Writes, app_id: AppAsked, link_id: LinkInPath) -> Response
     """Take a link away; refused while a composition of the project uses the session."""
 
     def work(session: Session) -> Done:
-        linking.unlink(session, app_id, link_id, desk.cause("unlinked"))
+        unlink_session(session, app_id, link_id, desk.cause("unlinked"))
         return Done(Success(), about=app_id)
 
     return desk.write(work)
@@ -108,7 +108,7 @@ def _search(desk: Reads, app_id: str, project_id: str | None, body: AskSessions)
     with desk.read() as session:
         get_app(session, app_id)
         project = None if project_id is None else get_project(session, app_id, project_id)
-        hits, more = find(session, app_id, project, body.as_wanted(offset), desk.now())
+        hits, more = find_sessions(session, app_id, project, body.as_wanted(offset), desk.now())
         results = [FoundSession.of(one) for one in hits]
     following = cursors.encode(_FOUND, offset + body.limit) if more else None
     return answer(FoundSessions(results=results, cursor=following))

@@ -10,9 +10,8 @@ from pydantic import Field, StrictInt, model_validator
 
 from loop.api.schemas.wire import Answer, Body, Flag
 from shared.contracts.values import FILE_ID_PATTERN
-from shared.sessions.ageing.pruning import Decision, Pruning
-from shared.sessions.ageing.rules import AutoDecay, Retention
 from shared.sessions.models import SessionChange
+from shared.sessions.retention.rules import AutoDecay, PruningRules, Retention, VersionRemoval
 
 _SessionId = Annotated[str, Field(pattern=FILE_ID_PATTERN)]
 
@@ -48,9 +47,9 @@ class PruneVersions(Body):
         return self
 
     @property
-    def pruning(self) -> Pruning:
+    def pruning(self) -> PruningRules:
         """The rules given."""
-        return Pruning(self.unused, self.superseded, self.older_than_days, tuple(self.session_ids))
+        return PruningRules(self.unused, self.superseded, self.older_than_days, tuple(self.session_ids))
 
 
 class VersionDecision(Answer):
@@ -66,7 +65,7 @@ class VersionDecision(Answer):
     reason: str
 
     @classmethod
-    def of(cls, one: Decision) -> VersionDecision:
+    def of(cls, one: VersionRemoval) -> VersionDecision:
         """Return a decision as it goes over the wire."""
         version = one.version
         return cls(
@@ -91,7 +90,9 @@ class Pruned(Answer):
     warnings: list[str]
 
     @classmethod
-    def of(cls, go: Iterable[Decision], stay: Iterable[Decision], warnings: list[str], dry_run: bool) -> Pruned:
+    def of(
+        cls, go: Iterable[VersionRemoval], stay: Iterable[VersionRemoval], warnings: list[str], dry_run: bool
+    ) -> Pruned:
         """Return what went as it goes over the wire."""
         removed = [VersionDecision.of(one) for one in go]
         return cls(

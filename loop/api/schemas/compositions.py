@@ -11,15 +11,13 @@ from pydantic import Field
 from loop.api.schemas.jobs import JobAnswer
 from loop.api.schemas.wire import Answer, Body, Flag, Success
 from shared.contracts.values import FILE_ID_PATTERN
-from shared.sessions.compositions.asking import CompositionAsked, CompositionName
-from shared.sessions.compositions.planning import Way
-from shared.sessions.compositions.queries import Row
-from shared.sessions.compositions.requesting import Foreseen, NewComposition
-from shared.sessions.models import Composition, Making
-from shared.sessions.version_ids import version_id
+from shared.sessions.compose.plan import ComponentForm
+from shared.sessions.compose.queries import ComponentRow
+from shared.sessions.compose.requests import CompositionName, CompositionRequest, NewComposition, PlannedComponent
+from shared.sessions.models import BuildState, Composition, version_id
 
 
-class MakeComposition(CompositionAsked):
+class MakeComposition(CompositionRequest):
     """Asks for a composition."""
 
     name: CompositionName = Field(description="Unique in its project; also its folder's name.", examples=["feature-x"])
@@ -27,11 +25,11 @@ class MakeComposition(CompositionAsked):
 
     def as_new(self) -> NewComposition:
         """Return what is asked for."""
-        asked = CompositionAsked.model_validate(self.model_dump(exclude={"name", "replace"}))
+        asked = CompositionRequest.model_validate(self.model_dump(exclude={"name", "replace"}))
         return NewComposition(self.name, asked, self.replace)
 
 
-class ForeseeComposition(CompositionAsked):
+class ForeseeComposition(CompositionRequest):
     """Asks what a composition would be made of."""
 
     name: CompositionName | None = Field(None, description="Stands above it, so that a long one takes a few tokens.")
@@ -56,7 +54,7 @@ class ComponentItem(Answer):
     session_id: str
     project_id: str
     version_id: str = Field(description="The version that is used, or `original`.")
-    version_state: Making | None = Field(description="Whether that version is there yet; null for the original.")
+    version_state: BuildState | None = Field(description="Whether that version is there yet; null for the original.")
     order: int
     allocation: int = Field(description="Tokens it may take; more where others leave some.")
     token_contribution: int = Field(description="Tokens it takes, with its heading.")
@@ -65,14 +63,14 @@ class ComponentItem(Answer):
     recompress: dict[str, Any] | None = Field(description="Settings and reason, where a version was made for it.")
 
     @classmethod
-    def of(cls, row: Row) -> ComponentItem:
+    def of(cls, row: ComponentRow) -> ComponentItem:
         """Return a part as it goes over the wire."""
         part, version = row.component, row.compression
         return cls(
             session_id=row.recorded.session_id,
             project_id=row.project.project_id,
             version_id="original" if version is None else version.version_id,
-            version_state=None if version is None else Making(version.state),
+            version_state=None if version is None else BuildState(version.state),
             order=part.position,
             allocation=part.allocation,
             token_contribution=part.tokens,
@@ -88,7 +86,7 @@ class CompositionAnswer(Answer):
     composition_id: str
     project_id: str
     name: str
-    state: Making
+    state: BuildState
     failure: str | None = Field(description="Why it failed, and what to do.")
     job_id: str | None
     token_budget: int
@@ -104,13 +102,13 @@ class CompositionAnswer(Answer):
     request: dict[str, Any] = Field(description="As it was asked for.")
 
     @classmethod
-    def of(cls, composition: Composition, project_id: str, rows: Sequence[Row]) -> CompositionAnswer:
+    def of(cls, composition: Composition, project_id: str, rows: Sequence[ComponentRow]) -> CompositionAnswer:
         """Return a composition as it goes over the wire."""
         return cls(
             composition_id=composition.composition_id,
             project_id=project_id,
             name=composition.name,
-            state=Making(composition.state),
+            state=BuildState(composition.state),
             failure=composition.failure,
             job_id=composition.job_id,
             token_budget=composition.budget,
@@ -151,7 +149,7 @@ class ForeseenItem(Answer):
     """What a session would get."""
 
     session_id: str
-    way: Way = Field(description="As its original, a version there is, one being made, or one to be made.")
+    way: ComponentForm = Field(description="As its original, a version there is, one being made, or one to be made.")
     version_id: str | None = Field(description="The version that is there or being made.")
     allocation: int
     original_tokens: int
@@ -160,7 +158,7 @@ class ForeseenItem(Answer):
     reason: str
 
     @classmethod
-    def of(cls, one: Foreseen) -> ForeseenItem:
+    def of(cls, one: PlannedComponent) -> ForeseenItem:
         """Return what is foreseen as it goes over the wire."""
         planned = one.planned
         settings = planned.settings

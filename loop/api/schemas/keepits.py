@@ -11,8 +11,8 @@ from pydantic import Field, model_validator
 from loop.api.schemas.projects import MarkerProblemItem
 from loop.api.schemas.wire import Answer, Body
 from shared.contracts.values import ID_PATTERN
-from shared.sessions.compressions.asking import Aggressiveness
-from shared.sessions.decay import WEIGHT_PRESETS
+from shared.sessions.compress.settings import Aggressiveness
+from shared.sessions.markers import WEIGHT_PRESETS
 from shared.sessions.models import KeepitMarker
 
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from loop.api.schemas.wire import Answer, Body, Flag
-from shared.sessions.compressions.asking import TierPreset
+from shared.sessions.compress.settings import TierPreset
 from shared.sessions.models import Project, RecordedSession, SessionChange, SessionFile
 from shared.sessions.registry.projects import ProjectChange, ProjectSettings
-from shared.sessions.registry.scanning import Scan
+from shared.sessions.registry.scan import FolderScan
 
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
 _ServerPath = Annotated[
@@ -140,7 +140,7 @@ class ScanAnswer(Answer):
     left: int = Field(description="Files that were not looked at yet; ask again.")
 
     @classmethod
-    def of(cls, project_id: str, scan: Scan) -> ScanAnswer:
+    def of(cls, project_id: str, scan: FolderScan) -> ScanAnswer:
         """Return a scan as it goes over the wire."""
         return cls(
             project_id=project_id,

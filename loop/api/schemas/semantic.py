@@ -11,8 +11,8 @@ from pydantic import Field, model_validator
 from loop.api.schemas.jobs import JobAnswer
 from loop.api.schemas.wire import Answer, Body
 from shared.contracts.values import Words
-from shared.sessions.semantic.material import LONGEST
-from shared.sessions.semantic.models import LearntKind, SemanticMemory, SemanticSource, Verdict
+from shared.sessions.models import SemanticKind, SemanticMemory, SemanticSource, SemanticVerdict
+from shared.sessions.semantic import MAX_MEMORY_CHARS
 
 
 class SemanticSourceItem(Answer):
@@ -27,10 +27,10 @@ class SemanticItem(Answer):
     """What sessions of a project have in common, or one of them laid down."""
 
     id: str
-    type: LearntKind
+    type: SemanticKind
     content: str
     confidence: float = Field(description="0..1; rises with the sessions that bear it.")
-    verdict: Verdict
+    verdict: SemanticVerdict
     validated_by_user: bool = Field(description="Whether a person confirmed it.")
     decided_by: str | None
     decided_at: datetime | None
@@ -43,11 +43,11 @@ class SemanticItem(Answer):
         """Return a memory as it goes over the wire; ``sources`` may hold those of others."""
         return cls(
             id=one.memory_id,
-            type=LearntKind(one.kind),
+            type=SemanticKind(one.kind),
             content=one.content,
             confidence=one.confidence,
-            verdict=Verdict(one.verdict),
-            validated_by_user=one.verdict == Verdict.CONFIRMED,
+            verdict=SemanticVerdict(one.verdict),
+            validated_by_user=one.verdict == SemanticVerdict.CONFIRMED,
             decided_by=one.decided_by,
             decided_at=one.decided_at,
             agent=one.agent,
@@ -72,8 +72,8 @@ class SemanticList(Answer):
 class JudgeMemory(Body):
     """What a person says of it."""
 
-    verdict: Verdict | None = None
-    content: Annotated[Words, Field(min_length=1, max_length=LONGEST)] | None = None
+    verdict: SemanticVerdict | None = None
+    content: Annotated[Words, Field(min_length=1, max_length=MAX_MEMORY_CHARS)] | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> JudgeMemory:

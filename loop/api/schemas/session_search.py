@@ -9,14 +9,13 @@ from pydantic import Field, StrictInt, model_validator
 
 from loop.api.schemas.wire import Answer, Body
 from shared.contracts.values import FILE_ID_PATTERN, Moment, Words
-from shared.sessions.compositions.asking import LEAST_BUDGET, MOST_BUDGET, ComponentAsked
-from shared.sessions.compositions.selecting import Candidate, Instead
-from shared.sessions.compressions.asking import CompressionSettings, Mode, aggressiveness_of
-from shared.sessions.searching.finding import Hit
-from shared.sessions.searching.linking import Linked
-from shared.sessions.searching.suggesting import Situation, Suggestion
-from shared.sessions.searching.wanted import Kind, Wanted
-from shared.sessions.version_ids import version_id
+from shared.sessions.compose.plan import NoVersion, VersionCandidate
+from shared.sessions.compose.requests import MAX_BUDGET, MIN_BUDGET, ComponentRequest
+from shared.sessions.compress.settings import CompressionMode, CompressionSettings, aggressiveness_of
+from shared.sessions.models import version_id
+from shared.sessions.search.links import LinkedSession
+from shared.sessions.search.query import SessionHit, SessionHitKind, SessionQuery
+from shared.sessions.search.suggestions import SessionSuggestion, WorkSituation
 
 _Path = Annotated[Words, Field(min_length=1, max_length=500)]
 _Topic = Annotated[Words, Field(min_length=1, max_length=100)]
@@ -49,7 +48,7 @@ class AskSessions(Body):
     topics: Annotated[list[_Topic], Field(min_length=1, max_length=50)] | None = None
     date_range: DateRange | None = None
     keepit_weight: WeightRange | None = None
-    kinds: Annotated[list[Kind], Field(min_length=1, max_length=2)] | None = Field(
+    kinds: Annotated[list[SessionHitKind], Field(min_length=1, max_length=2)] | None = Field(
         None, description="Originals, versions, or both; with a text."
     )
     limit: Annotated[StrictInt, Field(ge=1, le=200)] = 20
@@ -62,10 +61,10 @@ class AskSessions(Body):
             raise ValueError("give at least one of text, files, topics, dateRange, keepitWeight")
         return self
 
-    def as_wanted(self, offset: int) -> Wanted:
+    def as_wanted(self, offset: int) -> SessionQuery:
         """Return it as the domain takes it."""
         dates, weight = self.date_range or DateRange(), self.keepit_weight
-        return Wanted(
+        return SessionQuery(
             text=self.text or "",
             files=tuple(self.files or ()),
             topics=tuple(self.topics or ()),
@@ -73,7 +72,7 @@ class AskSessions(Body):
             until=dates.end,
             least_weight=None if weight is None else round(weight.min * 100),
             most_weight=None if weight is None else round(weight.max * 100),
-            kinds=frozenset(self.kinds or Kind),
+            kinds=frozenset(self.kinds or SessionHitKind),
             limit=self.limit,
             offset=offset,
         )
@@ -105,7 +104,7 @@ class FoundSession(Answer):
     is_linked: bool = Field(description="Whether it belongs to another project than the one searched.")
 
     @classmethod
-    def of(cls, hit: Hit) -> FoundSession:
+    def of(cls, hit: SessionHit) -> FoundSession:
         """Return a hit as it goes over the wire."""
         return cls(
             session_id=hit.facts.session_id,
@@ -122,7 +121,7 @@ class FoundSession(Answer):
         )
 
 
-def _snippet(hit: Hit) -> SessionSnippet | None:
+def _snippet(hit: SessionHit) -> SessionSnippet | None:
     if hit.snippet is None or hit.passage is None:
         return None
     return SessionSnippet(
@@ -148,11 +147,11 @@ class AskSuggestions(Body):
     files: Annotated[list[_Path], Field(max_length=200)] = Field(default_factory=list)
     topics: Annotated[list[_Topic], Field(max_length=50)] = Field(default_factory=list)
     text: _Text | None = None
-    token_budget: Annotated[StrictInt, Field(ge=LEAST_BUDGET, le=MOST_BUDGET)] = 16_000
+    token_budget: Annotated[StrictInt, Field(ge=MIN_BUDGET, le=MAX_BUDGET)] = 16_000
 
-    def as_situation(self) -> Situation:
+    def as_situation(self) -> WorkSituation:
         """Return it as the domain takes it."""
-        return Situation(
+        return WorkSituation(
             self.token_budget, self.working_dir, tuple(self.files), tuple(self.topics), (self.text or "").strip()
         )
 
@@ -168,13 +167,13 @@ class SuggestedSession(Answer):
     matched_topics: list[str]
     matched_files: list[str]
     suggested_tokens: int
-    component: ComponentAsked = Field(description="As POST …/compositions takes it among its components.")
+    component: ComponentRequest = Field(description="As POST …/compositions takes it among its components.")
 
     @classmethod
-    def of(cls, one: Suggestion) -> SuggestedSession:
+    def of(cls, one: SessionSuggestion) -> SuggestedSession:
         """Return a suggestion as it goes over the wire."""
         version = _version(one)
-        component = ComponentAsked(
+        component = ComponentRequest(
             session_id=one.past.facts.session_id,
             version_id=version or "auto",
             recompress_settings=_settings(one),
@@ -192,17 +191,17 @@ class SuggestedSession(Answer):
         )
 
 
-def _version(one: Suggestion) -> str | None:
-    if isinstance(one.choice, Candidate):
+def _version(one: SessionSuggestion) -> str | None:
+    if isinstance(one.choice, VersionCandidate):
         return version_id(one.choice.number)
-    return "original" if one.choice is Instead.ORIGINAL else None
+    return "original" if one.choice is NoVersion.ORIGINAL else None
 
 
-def _settings(one: Suggestion) -> CompressionSettings | None:
+def _settings(one: SessionSuggestion) -> CompressionSettings | None:
     if one.ratio is None:
         return None
     return CompressionSettings(
-        mode=Mode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=aggressiveness_of(one.ratio)
+        mode=CompressionMode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=aggressiveness_of(one.ratio)
     )
 
 
@@ -234,7 +233,7 @@ class LinkItem(Answer):
     linked_at: datetime
 
     @classmethod
-    def of(cls, one: Linked) -> LinkItem:
+    def of(cls, one: LinkedSession) -> LinkItem:
         """Return a link as it goes over the wire."""
         return cls(
             link_id=one.link.link_id,

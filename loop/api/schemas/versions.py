@@ -10,11 +10,10 @@ from pydantic import Field
 from loop.api.schemas.jobs import JobAnswer
 from loop.api.schemas.wire import Answer, Flag, Success
 from shared.contracts.values import Words
-from shared.sessions.compressions.asking import CompressionSettings
-from shared.sessions.compressions.making import Made
-from shared.sessions.compressions.queries import SessionJob
-from shared.sessions.models import Compression, Making
-from shared.sessions.version_ids import version_id
+from shared.sessions.compress.queries import SessionJob
+from shared.sessions.compress.run import Version
+from shared.sessions.compress.settings import CompressionSettings
+from shared.sessions.models import BuildState, SessionVersion, version_id
 
 VERSION_ID_PATTERN = r"^v\d{3,9}$"
 
@@ -54,7 +53,7 @@ class VersionAnswer(Answer):
 
     session_id: str
     version_id: str = Field(examples=["v001"])
-    state: Making
+    state: BuildState
     file: str | None = Field(description="Name of its files, without `.md` and `.jsonl`.")
     created_at: datetime
     finished_at: datetime | None
@@ -74,12 +73,12 @@ class VersionAnswer(Answer):
     last_used: datetime | None
 
     @classmethod
-    def of(cls, version: Compression, session_id: str) -> VersionAnswer:
+    def of(cls, version: SessionVersion, session_id: str) -> VersionAnswer:
         """Return a version as it goes over the wire."""
         return cls(
             session_id=session_id,
             version_id=version.version_id,
-            state=Making(version.state),
+            state=BuildState(version.state),
             file=version.file,
             created_at=version.created_at,
             finished_at=version.finished_at,
@@ -135,7 +134,7 @@ class VersionForeseen(Answer):
     note: str | None = Field(description="Why the ratio would not be near the one asked for.")
 
     @classmethod
-    def of(cls, made: Made) -> VersionForeseen:
+    def of(cls, made: Version) -> VersionForeseen:
         """Return what was foreseen as it goes over the wire."""
         return cls(
             input_tokens=made.plan.input_tokens,
@@ -191,7 +190,7 @@ def _progress(found: SessionJob) -> Progress:
     version = found.compression
     if version is None:
         return Progress(done=0, total=0)
-    is_whole = version.state == Making.READY
+    is_whole = version.state == BuildState.READY
     return Progress(done=version.parts_total if is_whole else version.parts_done, total=version.parts_total)
 
 
