@@ -34,7 +34,7 @@ from shared.outbox.models import Deferral, JobState
 from shared.outbox.queries import count_apps_waiting, count_by_state, count_held, deferred_by_cause, oldest_waiting
 from shared.search.index_queries import count_all_unembedded
 from shared.search.word_index import is_present
-from shared.sessions.models import Making
+from shared.sessions.models import BuildState
 from shared.sessions.queries import count_all_sessions, count_all_versions
 
 PINNED = "pinned"
@@ -241,7 +241,7 @@ def _sessions(session: Session) -> list[tuple[Gauge, Values]]:
     return [
         (SESSIONS, _one(sessions)),
         (SESSION_BYTES, _one(size_bytes)),
-        (VERSIONS, {(state.value,): versions.get(state, 0) for state in Making}),
+        (VERSIONS, {(state.value,): versions.get(state, 0) for state in BuildState}),
     ]
 
 

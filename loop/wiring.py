@@ -47,9 +47,9 @@ from shared.llm.providers import make_tool_chat
 from shared.outbox.retry import RetryRule
 from shared.presence import my_name
 from shared.search.tuning import tuning_of
-from shared.sessions.compositions.requesting import Means
-from shared.sessions.registry.intake import Bounds
-from shared.sessions.registry.registering import Registrar
+from shared.sessions.compose.requests import VersionMaking
+from shared.sessions.registry.intake import TranscriptLimit
+from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
@@ -165,7 +165,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         hub=base.hub,
         searching=searching,
         store=base.store,
-        registrar=Registrar(base.database, base.store, Bounds(settings.sessions_max_mb)),
+        registrar=Registrar(base.database, base.store, TranscriptLimit(settings.sessions_max_mb)),
         admin_token=read_or_make_admin_token(settings),
         draining=base.draining,
         drains=drains if thinker is None else [*drains, thinker.drain],
@@ -218,13 +218,13 @@ def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Ste
     return steps
 
 
-def _means(settings: Settings) -> Means:
-    return Means(settings.model, settings.job_max_attempts)
+def _means(settings: Settings) -> VersionMaking:
+    return VersionMaking(settings.model, settings.job_max_attempts)
 
 
 def _scan(base: _Base) -> ScanSessions:
     settings = base.settings
-    registrar = Registrar(base.fenced, base.store, Bounds(settings.sessions_max_mb))
+    registrar = Registrar(base.fenced, base.store, TranscriptLimit(settings.sessions_max_mb))
     seconds = settings.sessions_scan_seconds
     return ScanSessions(base.fenced, base.clock, base.store, registrar, seconds, base.metrics)
 

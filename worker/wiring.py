@@ -27,7 +27,7 @@ from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
 from shared.presence import is_gone
 from shared.search.tuning import tuning_of
-from shared.sessions.compositions.requesting import Means
+from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
@@ -35,14 +35,11 @@ from worker.agent.extractive import ExtractiveAgent
 from worker.agent.facts.extractive import ExtractiveFactAgent
 from worker.agent.facts.model import ModelFactAgent
 from worker.agent.facts.protocol import FactAgent
-from worker.agent.learning.extractive import ExtractiveLearningAgent
-from worker.agent.learning.model import ModelLearningAgent
-from worker.agent.learning.protocol import LearningAgent
 from worker.agent.model_agent import ModelAgent
 from worker.agent.protocol import MemoryAgent
-from worker.agent.sessions.extractive import ExtractiveCompressionAgent
-from worker.agent.sessions.model import ModelCompressionAgent
-from worker.agent.sessions.protocol import CompressionAgent
+from worker.agent.sessions.model import ModelCompressionAgent, ModelLearningAgent
+from worker.agent.sessions.protocol import CompressionAgent, LearningAgent
+from worker.agent.sessions.rules import ExtractiveCompressionAgent, ExtractiveLearningAgent
 from worker.agent.summaries.extractive import ExtractiveSummaryAgent
 from worker.agent.summaries.model import ModelSummaryAgent
 from worker.agent.summaries.protocol import SummaryAgent
@@ -100,7 +97,9 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.EMBED_MESSAGES: _embed_messages(settings, database, clock, agents.embedder, accountant),
             JobKind.INDEX_MESSAGES: IndexMessages(database, clock, metrics),
             JobKind.COMPRESS_SESSION: CompressSession(database, clock, agents.sessions.get, store, accountant, metrics),
-            JobKind.COMPOSE_CONTEXT: ComposeContext(database, clock, store, metrics, Means(settings.model, attempts)),
+            JobKind.COMPOSE_CONTEXT: ComposeContext(
+                database, clock, store, metrics, VersionMaking(settings.model, attempts)
+            ),
             JobKind.LEARN_FROM_SESSIONS: LearnFromSessions(
                 database, clock, agents.learning, store, accountant, metrics
             ),

@@ -22,7 +22,7 @@ from shared.erasure.queries import still_remembered
 from shared.errors import Transient
 from shared.outbox.models import JobState
 from shared.outbox.queries import count_ended_at
-from shared.sessions.forgetting import SESSION_FILES, clear_files
+from shared.sessions.sweep import SESSION_FILES, clear_files
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval
 

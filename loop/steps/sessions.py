@@ -13,19 +13,18 @@ from shared.clock import Clock
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError, NotFound, Transient
 from shared.sessions import manifest
-from shared.sessions.ageing.decay_schedule import is_due
-from shared.sessions.ageing.queries import projects_that_age
-from shared.sessions.ageing.running import Done, rules_of, run
-from shared.sessions.compositions.requesting import Means
+from shared.sessions.compose.compositions import JOB_ENDED, fail_abandoned
+from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.models import Project
-from shared.sessions.queries import lock_project_by_key, projects_to_scan, projects_to_write
-from shared.sessions.registry.mending import JOB_ENDED, mend
-from shared.sessions.registry.registering import Registrar
-from shared.sessions.registry.scanning import Scan, Scanner
-from shared.sessions.searching.queries import next_unindexed, next_unindexed_version
-from shared.sessions.searching.writing import index_session, index_version
+from shared.sessions.queries import lock_project_by_key, projects_that_age, projects_to_scan, projects_to_write
+from shared.sessions.registry.registration import Registrar
+from shared.sessions.registry.scan import FolderScan, FolderScanner
+from shared.sessions.retention.rules import is_due
+from shared.sessions.retention.runs import AgeingResult, rules_of, run_ageing
+from shared.sessions.search.index import index_session, index_version
+from shared.sessions.search.queries import next_unindexed, next_unindexed_version
 from shared.sessions.store import Store
-from shared.sessions.sweeping import sweep
+from shared.sessions.sweep import sweep
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -49,7 +48,7 @@ class ScanSessions:
         self._database = database
         self._clock = clock
         self._store = store
-        self._scanner = Scanner(database, store, registrar)
+        self._scanner = FolderScanner(database, store, registrar)
         self._pause = timedelta(seconds=seconds)
         self._metrics = metrics
 
@@ -94,7 +93,7 @@ class ScanSessions:
         self._count(scan, project)
         return taken
 
-    def _count(self, scan: Scan, project: Project) -> None:
+    def _count(self, scan: FolderScan, project: Project) -> None:
         self._metrics.sessions_registered.labels("scan").inc(len(scan.registered))
         new = set(scan.refused) - set(project.refused_files)
         self._metrics.session_files_refused.inc(len(new))
@@ -155,7 +154,9 @@ class AgeSessions:
     name = "age_sessions"
     every_seconds = 60.0
 
-    def __init__(self, database: Transactions, clock: Clock, store: Store, metrics: Metrics, means: Means) -> None:
+    def __init__(
+        self, database: Transactions, clock: Clock, store: Store, metrics: Metrics, means: VersionMaking
+    ) -> None:
         self._database = database
         self._clock = clock
         self._store = store
@@ -185,10 +186,10 @@ class AgeSessions:
             if app.uninstalled_at is not None:
                 return
             locked = lock_project_by_key(session, project.key)
-            done = run(session, app, locked, Cause(ACTOR, REASON, now), self._means)
+            done = run_ageing(session, app, locked, Cause(ACTOR, REASON, now), self._means)
         self._tell(project, done)
 
-    def _tell(self, project: Project, done: Done) -> None:
+    def _tell(self, project: Project, done: AgeingResult) -> None:
         for what_for, count in done.removed.items():
             self._metrics.versions_removed.labels(what_for).inc(count)
         if done.removed:
@@ -222,7 +223,7 @@ class TendSessions:
     def run(self) -> bool:
         """Do what there is to do; nobody waits for it."""
         now = self._clock.now()
-        mend(self._database, Cause("rule:job_ended", JOB_ENDED, now))
+        fail_abandoned(self._database, Cause("rule:job_ended", JOB_ENDED, now))
         self._write_manifests()
         if self._swept_at is None or now - self._swept_at >= _SWEEP_EVERY:
             self._swept_at = now

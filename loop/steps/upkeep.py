@@ -27,8 +27,8 @@ from shared.outbox.retry import RetryRule
 from shared.search.models import Retrieval
 from shared.search.search_queries import keys_before
 from shared.search.tuning import Tuning, in_force
-from shared.sessions.forgetting import SESSION_FILES, clear_files
 from shared.sessions.store import Store
+from shared.sessions.sweep import SESSION_FILES, clear_files
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 

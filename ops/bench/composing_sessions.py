@@ -20,8 +20,8 @@ from typing import Any
 from ops.bench.figures import say, show
 from shared.db.schema import migrate
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.compositions.allocating import Strategy
-from shared.sessions.models import Making
+from shared.sessions.compose.plan import AllocationStrategy
+from shared.sessions.models import BuildState
 from shared.telemetry.logging import configure_logging
 from tests.support.composing import Shop, open_shop
 from tests.support.house import House
@@ -43,7 +43,11 @@ def measure(
     folder: Path,
     data: Path = DEFAULT_DATA,
     budgets: Sequence[int] = BUDGETS,
-    strategies: Sequence[Strategy] = (Strategy.EQUAL, Strategy.PROPORTIONAL, Strategy.RECENT_FIRST),
+    strategies: Sequence[AllocationStrategy] = (
+        AllocationStrategy.EQUAL,
+        AllocationStrategy.PROPORTIONAL,
+        AllocationStrategy.RECENT_FIRST,
+    ),
 ) -> dict[str, Any]:
     """Register sessions, compose them, and return the figures."""
     url = f"sqlite:///{folder / 'bench.db'}"
@@ -60,7 +64,7 @@ def measure(
     return {"sessions": len(files), "original_tokens": tokens, "compositions": rows}
 
 
-def _compose(shop: Shop, files: Sequence[Path], budget: int, strategy: Strategy) -> dict[str, Any]:
+def _compose(shop: Shop, files: Sequence[Path], budget: int, strategy: AllocationStrategy) -> dict[str, Any]:
     say(f"{budget} tokens, {strategy}")
     name = f"{strategy}-{budget}"
     asked: dict[str, Any] = {"budget": budget, "strategy": strategy}
@@ -77,7 +81,7 @@ def _compose(shop: Shop, files: Sequence[Path], budget: int, strategy: Strategy)
     seconds = perf_counter() - begun
     peak = _peak(shop, name, names, asked)
     done = shop.composition(max(made.key, again.key) + 1)
-    assert done.state == Making.READY, done.failure
+    assert done.state == BuildState.READY, done.failure
     return {
         "budget": budget,
         "strategy": strategy.value,
@@ -166,7 +170,7 @@ def main() -> None:
         sys.exit(why)
     with TemporaryDirectory() as folder:
         if given.smallest:
-            show(measure(Path(folder), given.data, BUDGETS[:1], (Strategy.EQUAL,)))
+            show(measure(Path(folder), given.data, BUDGETS[:1], (AllocationStrategy.EQUAL,)))
         else:
             show(measure(Path(folder), given.data))
 

@@ -19,14 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shared.sessions.compressions.asking import CompressionSettings, Mode
-from shared.sessions.compressions.gathering import gather
-from shared.sessions.compressions.making import Making, Task
-from shared.sessions.compressions.rendering import markdown
-from shared.sessions.transcripts.reading import read_turns
-from shared.sessions.transcripts.turns import Turn, TurnKind
+from shared.sessions.blocks import markdown_lines
+from shared.sessions.compress.run import CompressionRun
+from shared.sessions.compress.settings import CompressionMode, CompressionSettings
+from shared.sessions.compress.sources import CompressionTask, read_original
+from shared.sessions.transcripts.turns import Turn, TurnKind, read_turns
 from tests.support.meters import Calls
-from worker.agent.sessions.extractive import ExtractiveCompressionAgent
+from worker.agent.sessions.rules import ExtractiveCompressionAgent
 
 DEFAULT_SESSIONS = Path(__file__).resolve().parents[3] / "shared" / "data" / "sessions"
 RATIOS = (5, 10, 30)
@@ -85,11 +84,13 @@ def _squeezed(text: str) -> str:
 
 def compressed(path: Path, turns: Sequence[Turn], ratio: int) -> str:
     """Compress with the built-in agent."""
-    settings = CompressionSettings(mode=Mode.UNIFORM, compaction_ratio=ratio).complete("extractive")
+    settings = CompressionSettings(mode=CompressionMode.UNIFORM, compaction_ratio=ratio).complete("extractive")
     agent = ExtractiveCompressionAgent()
-    making = Making(Task(path.stem, settings, "", None, gather(turns, path.stem, [], ratio)), agent.chunk_tokens)
+    making = CompressionRun(
+        CompressionTask(path.stem, settings, "", None, read_original(turns, path.stem, [], ratio)), agent.chunk_tokens
+    )
     made = making.finish([agent.condense(chunk, Calls()) for chunk in making.chunks])
-    return "".join(markdown(made.segments, made.heading))
+    return "".join(markdown_lines(made.segments, made.heading))
 
 
 def head_and_tail(turns: Sequence[Turn], chars: int) -> str:

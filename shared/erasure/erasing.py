@@ -52,8 +52,8 @@ from shared.search.index import (
     remove_conversation_from_index,
 )
 from shared.search.tuning import forget_tuning
-from shared.sessions import forgetting as session_forgetting
 from shared.sessions import queries as session_queries
+from shared.sessions.sweep import forget_app, forget_semantic, left_of_semantic
 from shared.subjects import Subject
 from shared.summaries import writing as summaries
 
@@ -84,7 +84,7 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     forgetting.part_from(session, Origin.app_id == app_id)
     erased |= consent.forget_all(session, app_id)
     forget_tuning(session, app_id)
-    erased |= session_forgetting.forget_app(session, app_id)
+    erased |= forget_app(session, app_id)
     erased |= remove_app_from_index(session, app_id)
     erased["answers"] = rows_changed(session, delete(Answer).where(Answer.app_id == app_id))
     erased["messages"] = rows_changed(session, delete(Message).where(Message.app_id == app_id))
@@ -253,7 +253,7 @@ def left_of_app(session: Session, app_id: str, user_id: str | None = None) -> di
     mine = None if user_id is None else keys_of(app_id, user_id)
     left = forgetting.left_of_app(session, app_id, user_id) | summaries.left_of_app(session, app_id, mine)
     if user_id is None:
-        left |= session_forgetting.left_of_semantic(session, app_id)
+        left |= left_of_semantic(session, app_id)
     left["idempotencyKeys"] = queries.count_idempotency_keys(session, app_id)
     left["unfinishedJobs"] = queries.count_unfinished_jobs(session, app_id, _MEMORY_WORK, mine)
     return left
@@ -273,7 +273,7 @@ def _forget_memories(
     erased |= summaries.forget_all(session, app.app_id, mine)
     if mine is None:
         app.purge_epoch += 1
-        erased |= session_forgetting.forget_semantic(session, app.app_id)
+        erased |= forget_semantic(session, app.app_id)
     else:
         forbid_replays(session, mine)
     erased["idempotencyKeys"] = _forget_answers(session, app.app_id)

@@ -18,20 +18,29 @@ from sqlalchemy.orm import Session
 
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError
-from shared.sessions import decay, queries
-from shared.sessions.compositions.record import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
-from shared.sessions.compressions.asking import MOST_DISTANCE, Aggressiveness, TierPreset
+from shared.sessions.compose.documents import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
+from shared.sessions.compress.settings import MAX_DISTANCE, Aggressiveness, TierPreset
+from shared.sessions.markers import BASES, PINNED
 from shared.sessions.models import (
     Composition,
     CompositionComponent,
-    Compression,
     KeepitMarker,
     Project,
     RecordedSession,
+    SessionVersion,
+    version_id,
+)
+from shared.sessions.queries import (
+    components_of_all,
+    find_project,
+    markers_of_all,
+    outcomes_of,
+    ready_compositions,
+    ready_versions,
+    sessions_of,
 )
 from shared.sessions.registry.projects import ProjectSettings
 from shared.sessions.store import Store, as_json
-from shared.sessions.version_ids import version_id
 from shared.telemetry.logging import get_logger
 
 SCHEMA_VERSION = "1.0.0"
@@ -102,7 +111,7 @@ def marker_entry(marker: KeepitMarker, survived: list[str], summarised: list[str
     }
 
 
-def version_entry(version: Compression) -> dict[str, Any]:
+def version_entry(version: SessionVersion) -> dict[str, Any]:
     """Return a version as manifests and ``versions.json`` show it."""
     shown = {
         "versionId": version.version_id,
@@ -144,7 +153,7 @@ def as_text(at: datetime | None) -> str | None:
 
 def configuration(created_at: datetime, cache_mb: int, model: str) -> dict[str, Any]:
     """Return what holds for all of an app's projects unless they say otherwise."""
-    bases = {_LIGHT.get(name, name.value): base / 1000 for name, base in decay.BASES.items()}
+    bases = {_LIGHT.get(name, name.value): base / 1000 for name, base in BASES.items()}
     return {
         "version": SCHEMA_VERSION,
         "createdAt": as_text(created_at),
@@ -157,8 +166,8 @@ def configuration(created_at: datetime, cache_mb: int, model: str) -> dict[str, 
         },
         "keepitDecay": {
             "compressionBase": bases,
-            "maxSessionDistance": MOST_DISTANCE,
-            "pinnedWeight": decay.PINNED / 100,
+            "maxSessionDistance": MAX_DISTANCE,
+            "pinnedWeight": PINNED / 100,
         },
     }
 
@@ -175,12 +184,12 @@ def _component(component: CompositionComponent, session_id: str, number: int | N
 
 def _read(database: Transactions, app_id: str, project_id: str) -> _Shown | None:
     with database.read() as session:
-        project = queries.find_project(session, app_id, project_id)
+        project = find_project(session, app_id, project_id)
         if project is None:
             return None
-        sessions = queries.sessions_of(session, project.key)
+        sessions = sessions_of(session, project.key)
         keys = [one.key for one in sessions]
-        versions = _by_session(queries.ready_versions(session, keys))
+        versions = _by_session(ready_versions(session, keys))
         markers = _markers(session, keys, [one for some in versions.values() for one in some])
         entries = {
             one.session_id: session_entry(one, markers[one.key], map(version_entry, versions[one.key]))
@@ -210,8 +219,8 @@ def _versions_file(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return entry["sessionId"], {name: entry[name] for name in names} | {"versions": entry["compressions"]}
 
 
-def _by_session(versions: Iterable[Compression]) -> defaultdict[int, list[Compression]]:
-    grouped: defaultdict[int, list[Compression]] = defaultdict(list)
+def _by_session(versions: Iterable[SessionVersion]) -> defaultdict[int, list[SessionVersion]]:
+    grouped: defaultdict[int, list[SessionVersion]] = defaultdict(list)
     for version in versions:
         grouped[version.session_key].append(version)
     return grouped
@@ -219,32 +228,34 @@ def _by_session(versions: Iterable[Compression]) -> defaultdict[int, list[Compre
 
 def marker_entries(session: Session, session_key: int, markers: Iterable[KeepitMarker]) -> dict[str, dict[str, Any]]:
     """Return marked parts of one session as manifests show them, by their ids."""
-    fates = _fates(session, queries.ready_versions(session, [session_key]))
+    fates = _fates(session, ready_versions(session, [session_key]))
     return {one.marker_id: marker_entry(one, fates[one.key, True], fates[one.key, False]) for one in markers}
 
 
-def _markers(session: Session, keys: list[int], versions: list[Compression]) -> defaultdict[int, list[dict[str, Any]]]:
+def _markers(
+    session: Session, keys: list[int], versions: list[SessionVersion]
+) -> defaultdict[int, list[dict[str, Any]]]:
     fates = _fates(session, versions)
     grouped: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
-    for marker in queries.markers_of_all(session, keys):
+    for marker in markers_of_all(session, keys):
         entry = marker_entry(marker, fates[marker.key, True], fates[marker.key, False])
         grouped[marker.session_key].append(entry)
     return grouped
 
 
-def _fates(session: Session, versions: Sequence[Compression]) -> defaultdict[tuple[int, bool], list[str]]:
+def _fates(session: Session, versions: Sequence[SessionVersion]) -> defaultdict[tuple[int, bool], list[str]]:
     """Return the versions in which marked parts survived, and in which they did not, in their order."""
     names = {version.key: version.version_id for version in versions}
     fates: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
-    for fate in sorted(queries.fates_of(session, names), key=lambda one: names[one.compression_key]):
+    for fate in sorted(outcomes_of(session, names), key=lambda one: names[one.compression_key]):
         fates[fate.marker_key, fate.survived].append(names[fate.compression_key])
     return fates
 
 
 def _compositions(session: Session, project: Project) -> dict[str, Any]:
-    made = queries.ready_compositions(session, project.key)
+    made = ready_compositions(session, project.key)
     parts: defaultdict[int, list[tuple[CompositionComponent, str, int | None]]] = defaultdict(list)
-    for part in queries.components_of_all(session, [one.key for one in made]):
+    for part in components_of_all(session, [one.key for one in made]):
         parts[part[0].composition_key].append(part)
     return {one.composition_id: composition_entry(one, parts[one.key]) for one in made}
 

@@ -1,4 +1,4 @@
-"""Marked parts of messages: ``##keepit0.80##`` and what follows it.
+"""Marked parts of messages, ``##keepit0.80##`` and what follows it, and which of them survive a compression.
 
 A part ends at the next marker, at a blank line, or at the end of the message. Code between fences is not cut open: what
 begins after the marker runs on behind the fence, and a marker within a fence marks to the fence's end. So a part may
@@ -6,7 +6,7 @@ hold another marker's, inside its code; each is a part of its own.
 
 ``text[content_start:end]`` is what must survive byte for byte: white space around it belongs to the text between the
 parts, but for the indentation of a part that begins on the line below its marker.
-Source: seed 004, "Keepit Detection and Extraction"; decisions, "Sessions".
+Source: seed 004, "Keepit Detection and Extraction", "Weight Decay Calculation"; decisions, "Sessions".
 """
 
 from __future__ import annotations
@@ -19,8 +19,33 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from shared.sessions.decay import PINNED
+from shared.sessions.compress.settings import MAX_DISTANCE, Aggressiveness
 from shared.sessions.transcripts.turns import Turn, TurnKind
+
+PINNED = 100
+"""Hundredths. What weighs this much survives whatever is asked for."""
+
+WEIGHT_PRESETS = {"PINNED": PINNED, "CRITICAL": 90, "IMPORTANT": 75, "NOTABLE": 50, "MINOR": 25, "HINT": 10}
+"""Hundredths, by name."""
+
+BASES = {Aggressiveness.MINIMAL: 100, Aggressiveness.MODERATE: 300, Aggressiveness.AGGRESSIVE: 500}
+"""Thousandths."""
+
+_PER_HUNDREDTH = 10
+
+
+def threshold(aggressiveness: Aggressiveness, ratio: int, distance: int) -> int:
+    """Return the least weight that survives, in thousandths; it may lie above 1000.
+
+    A ratio of 30 at the farthest distance adds 0.30, at half of it 0.15.
+    """
+    return BASES[aggressiveness] + ratio * min(distance, MAX_DISTANCE)
+
+
+def survives(weight: int, aggressiveness: Aggressiveness, ratio: int, distance: int) -> bool:
+    """Return whether a part that weighs so many hundredths is kept word for word."""
+    return weight >= PINNED or weight * _PER_HUNDREDTH >= threshold(aggressiveness, ratio, distance)
+
 
 _CONTEXT_CHARACTERS = 80
 _SHOWN_CHARACTERS = 40
@@ -79,7 +104,7 @@ class _Fence:
     """Where its last line begins; the end of the text where nothing closes it."""
 
 
-class _Room:
+class _Limits:
     """Knows where the parts of a text's markers end at the latest."""
 
     def __init__(self, text: str, tags: list[re.Match[str]]) -> None:
@@ -132,17 +157,17 @@ def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProble
     tags = list(_TAG.finditer(text))
     if not tags:
         return (), ()
-    room = _Room(text, tags)
+    room = _Limits(text, tags)
     found: list[FoundMarker] = []
     problems: list[MarkerProblem] = []
     for tag in tags:
-        marker = _marker(text, tag, room.limit(tag)) if tag["weight"] else None
+        marker = _found_marker(text, tag, room.limit(tag)) if tag["weight"] else None
         found += [marker] if marker is not None else []
         problems += _problems(tag, marker)
     return tuple(found), tuple(problems)
 
 
-def _marker(text: str, tag: re.Match[str], limit: int) -> FoundMarker | None:
+def _found_marker(text: str, tag: re.Match[str], limit: int) -> FoundMarker | None:
     below = _REST_OF_LINE.match(text, tag.end(), limit)
     start = below.end() if below else tag.end()
     while not below and start < limit and text[start] in " \t\r":

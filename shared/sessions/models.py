@@ -1,7 +1,7 @@
 """Rows about recorded sessions. The rows are the truth; the files of the store hold what is too long for a row.
 
 A version or a composition is listed only once its row is ``ready``, and its files are in place before that.
-Source: seed 004, "Data model".
+Source: seed 004, "Data model", "Semantic Memory Extraction".
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
+    CheckConstraint,
     Double,
     ForeignKey,
     Index,
@@ -25,10 +26,14 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
-from shared.sessions.version_ids import version_id
 
 
-class Making(StrEnum):
+def version_id(number: int) -> str:
+    """Return the id of a version: ``v001`` and so on."""
+    return f"v{number:03d}"
+
+
+class BuildState(StrEnum):
     """Where a version or a composition stands."""
 
     WORKING = "working"
@@ -176,7 +181,7 @@ class KeepitMarker(Base):
         return self.weight if self.override_weight is None else self.override_weight
 
 
-class Compression(Base):
+class SessionVersion(Base):
     """One version of a session. Its two files lie in the session's folder under ``file`` with their endings."""
 
     __tablename__ = "compressions"
@@ -239,7 +244,7 @@ class Compression(Base):
         return version_id(self.number)
 
 
-class CompressionPart(Base):
+class VersionPart(Base):
     """What a part of a session came to, until the version is whole."""
 
     __tablename__ = "compression_parts"
@@ -251,7 +256,7 @@ class CompressionPart(Base):
     content: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
 
 
-class MarkerFate(Base):
+class MarkerOutcome(Base):
     """Whether a marker survived in a version word for word, or was summarised."""
 
     __tablename__ = "marker_fates"
@@ -349,3 +354,108 @@ class SessionChange(Base):
     before: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     after: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class ProjectLink(Base):
+    """A session of one project that another project is shown as well."""
+
+    __tablename__ = "project_links"
+    __table_args__ = (UniqueConstraint("session_key", "target_key"), {"sqlite_autoincrement": True})
+
+    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    link_id: Mapped[str] = mapped_column(String(40), unique=True)
+    session_key: Mapped[int] = mapped_column(ForeignKey("recorded_sessions.key", ondelete="CASCADE"))
+    target_key: Mapped[int] = mapped_column(ForeignKey("projects.key", ondelete="CASCADE"), index=True)
+    reason: Mapped[str] = mapped_column(String(300))
+    linked_by: Mapped[str] = mapped_column(String(200))
+    linked_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class SessionPassage(Base):
+    """A piece of a session or of one of its versions, by which it is found."""
+
+    __tablename__ = "session_passages"
+    __table_args__ = (
+        Index("ix_session_passages_session_key_key", "session_key", "key"),
+        {"sqlite_autoincrement": True},
+    )
+
+    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    session_key: Mapped[int] = mapped_column(ForeignKey("recorded_sessions.key", ondelete="CASCADE"))
+    compression_key: Mapped[int | None] = mapped_column(ForeignKey("compressions.key", ondelete="CASCADE"), index=True)
+    """None for the original."""
+    message_uuid: Mapped[str | None] = mapped_column(String(200))
+    kind: Mapped[str] = mapped_column(String(20))
+    text: Mapped[str] = mapped_column(Text)
+    said_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class SessionWord(Base):
+    """A word of a passage, as a number that is another one in each app, so that no app's words slow another's."""
+
+    __tablename__ = "session_words"
+    __table_args__ = (Index("ix_session_words_passage_key", "passage_key"), {"sqlite_with_rowid": False})
+
+    word: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    passage_key: Mapped[int] = mapped_column(
+        ForeignKey("session_passages.key", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+
+
+class SemanticKind(StrEnum):
+    """What a semantic memory is about."""
+
+    PATTERN = "pattern"
+    DECISION = "decision"
+    PREFERENCE = "preference"
+    FACT = "fact"
+
+
+class SemanticVerdict(StrEnum):
+    """What a person said of a semantic memory."""
+
+    PROPOSED = "proposed"
+    CONFIRMED = "confirmed"
+    REJECTED = "rejected"
+
+
+class SemanticMemory(Base):
+    """What several sessions of a project have in common, or one of them decided."""
+
+    __tablename__ = "semantic_memories"
+    __table_args__ = (
+        UniqueConstraint("project_key", "kind", "normal"),
+        CheckConstraint("length(content) > 0", name="content_not_empty"),
+        {"sqlite_autoincrement": True},
+    )
+
+    key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
+    memory_id: Mapped[str] = mapped_column(String(40), unique=True)
+    project_key: Mapped[int] = mapped_column(ForeignKey("projects.key", ondelete="CASCADE"))
+    app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
+    kind: Mapped[str] = mapped_column(String(12))
+    content: Mapped[str] = mapped_column(Text)
+    normal: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of its normal form: what says the same is one memory."""
+    confidence: Mapped[float] = mapped_column(Double)
+    """0..1; rises with its sources."""
+    verdict: Mapped[str] = mapped_column(String(10), default=SemanticVerdict.PROPOSED)
+    decided_by: Mapped[str | None] = mapped_column(String(200))
+    decided_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    agent: Mapped[str] = mapped_column(String(200))
+    extracted_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class SemanticSource(Base):
+    """Where a semantic memory was found."""
+
+    __tablename__ = "semantic_sources"
+
+    memory_key: Mapped[int] = mapped_column(
+        ForeignKey("semantic_memories.key", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    session_key: Mapped[int] = mapped_column(
+        ForeignKey("recorded_sessions.key", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
+    )
+    message_uuid: Mapped[str] = mapped_column(String(200), primary_key=True)
+    excerpt: Mapped[str] = mapped_column(Text)

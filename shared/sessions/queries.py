@@ -1,31 +1,42 @@
-"""Reads of projects, sessions, marked parts and what was done to them, always of one app."""
+"""Reads of projects, sessions, marked parts, semantic memories and what was done to them, always of one app."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Integer, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
+from shared.contracts.jobs import JobKind
 from shared.db.counting import count
 from shared.errors import NotFound
-from shared.outbox.models import FINISHED, Job
-from shared.sessions.claims import Claims, ProjectClaim, SessionClaim
+from shared.outbox.models import FINISHED, OPEN, Job
 from shared.sessions.models import (
+    BuildState,
     Composition,
     CompositionComponent,
-    Compression,
     KeepitMarker,
-    Making,
-    MarkerFate,
+    MarkerOutcome,
     Project,
     RecordedSession,
+    SemanticKind,
+    SemanticMemory,
+    SemanticSource,
+    SemanticVerdict,
     SessionChange,
     SessionFile,
+    SessionVersion,
 )
-from shared.sessions.semantic.models import SemanticMemory
+from shared.sessions.retention.rules import AgeingSchedule
+from shared.sessions.store import FileClaims, ProjectFiles, SessionFiles
+
+AGEING = "ageing"
+"""What changes are about that say how a project was aged."""
+AGES = "ages"
+"""The setting of a project that says how often it is aged; absent where it is not."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +53,12 @@ class SessionFilter:
 
 def get_project(session: Session, app_id: str, project_id: str) -> Project:
     """Return a project. Raises: NotFound."""
-    return _project(session, app_id, project_id, select(Project))
+    return _get_project(session, app_id, project_id, select(Project))
 
 
 def lock_project(session: Session, app_id: str, project_id: str) -> Project:
     """Return a project of a locked app, locked until the transaction ends. Raises: NotFound."""
-    return _project(session, app_id, project_id, select(Project).with_for_update(key_share=True))
+    return _get_project(session, app_id, project_id, select(Project).with_for_update(key_share=True))
 
 
 def find_project(session: Session, app_id: str, project_id: str) -> Project | None:
@@ -68,12 +79,12 @@ def lock_project_by_key(session: Session, key: int) -> Project:
 
 def get_session(session: Session, app_id: str, session_id: str) -> RecordedSession:
     """Return a registered session. Raises: NotFound."""
-    return _session(session, app_id, session_id, select(RecordedSession))
+    return _get_session(session, app_id, session_id, select(RecordedSession))
 
 
 def lock_session(session: Session, app_id: str, session_id: str) -> RecordedSession:
     """Return a session of a locked app and project, locked until the transaction ends. Raises: NotFound."""
-    return _session(session, app_id, session_id, select(RecordedSession).with_for_update(key_share=True))
+    return _get_session(session, app_id, session_id, select(RecordedSession).with_for_update(key_share=True))
 
 
 def find_session(session: Session, app_id: str, session_id: str) -> RecordedSession | None:
@@ -118,7 +129,7 @@ def count_all_sessions(session: Session) -> tuple[int, int]:
 
 def count_all_versions(session: Session) -> dict[str, int]:
     """Return how many versions of all apps' sessions there are, by where they stand."""
-    query = select(Compression.state, func.count()).group_by(Compression.state)
+    query = select(SessionVersion.state, func.count()).group_by(SessionVersion.state)
     return {state: number for state, number in session.execute(query)}  # noqa: C416 - dict() takes it for a mapping
 
 
@@ -130,8 +141,8 @@ def count_markers(session: Session, session_keys: Collection[int]) -> dict[int, 
 
 def count_versions(session: Session, session_keys: Collection[int]) -> dict[int, int]:
     """Return how many versions sessions have."""
-    ready = (Compression.session_key.in_(session_keys), Compression.state == Making.READY)
-    query = select(Compression.session_key, func.count()).where(*ready).group_by(Compression.session_key)
+    ready = (SessionVersion.session_key.in_(session_keys), SessionVersion.state == BuildState.READY)
+    query = select(SessionVersion.session_key, func.count()).where(*ready).group_by(SessionVersion.session_key)
     return {key: number for key, number in session.execute(query)}  # noqa: C416 - dict() takes a result for a mapping
 
 
@@ -165,27 +176,29 @@ def markers_of_all(session: Session, session_keys: Collection[int]) -> Sequence[
     return session.scalars(query.order_by(KeepitMarker.session_key, KeepitMarker.ordinal)).all()
 
 
-def fates_of(session: Session, compression_keys: Collection[int]) -> Sequence[MarkerFate]:
+def outcomes_of(session: Session, compression_keys: Collection[int]) -> Sequence[MarkerOutcome]:
     """Return what became of marked parts in some versions."""
-    return session.scalars(select(MarkerFate).where(MarkerFate.compression_key.in_(compression_keys))).all()
+    return session.scalars(select(MarkerOutcome).where(MarkerOutcome.compression_key.in_(compression_keys))).all()
 
 
 def lock_jobs_making(session: Session, session_key: int) -> Sequence[Job]:
     """Return the unfinished jobs that make versions of a session, locked."""
-    query = select(Job).join(Compression, Compression.job_id == Job.job_id)
-    query = query.where(Compression.session_key == session_key, Job.state.not_in(FINISHED))
+    query = select(Job).join(SessionVersion, SessionVersion.job_id == Job.job_id)
+    query = query.where(SessionVersion.session_key == session_key, Job.state.not_in(FINISHED))
     return session.scalars(query.order_by(Job.seq).with_for_update(of=Job)).all()
 
 
-def ready_versions(session: Session, session_keys: Collection[int]) -> Sequence[Compression]:
+def ready_versions(session: Session, session_keys: Collection[int]) -> Sequence[SessionVersion]:
     """Return the versions of some sessions that are whole."""
-    query = select(Compression).where(Compression.session_key.in_(session_keys), Compression.state == Making.READY)
-    return session.scalars(query.order_by(Compression.session_key, Compression.number)).all()
+    query = select(SessionVersion).where(
+        SessionVersion.session_key.in_(session_keys), SessionVersion.state == BuildState.READY
+    )
+    return session.scalars(query.order_by(SessionVersion.session_key, SessionVersion.number)).all()
 
 
 def ready_compositions(session: Session, project_key: int) -> Sequence[Composition]:
     """Return the compositions of a project that are whole."""
-    query = select(Composition).where(Composition.project_key == project_key, Composition.state == Making.READY)
+    query = select(Composition).where(Composition.project_key == project_key, Composition.state == BuildState.READY)
     return session.scalars(query.order_by(Composition.key)).all()
 
 
@@ -193,9 +206,9 @@ def components_of_all(
     session: Session, composition_keys: Collection[int]
 ) -> Sequence[tuple[CompositionComponent, str, int | None]]:
     """Return what compositions are made of, in order, each with its session's id and its version's number."""
-    query = select(CompositionComponent, RecordedSession.session_id, Compression.number)
+    query = select(CompositionComponent, RecordedSession.session_id, SessionVersion.number)
     query = query.join(RecordedSession, RecordedSession.key == CompositionComponent.session_key)
-    query = query.outerjoin(Compression, Compression.key == CompositionComponent.compression_key)
+    query = query.outerjoin(SessionVersion, SessionVersion.key == CompositionComponent.compression_key)
     query = query.where(CompositionComponent.composition_key.in_(composition_keys))
     rows = session.execute(query.order_by(CompositionComponent.composition_key, CompositionComponent.position))
     return [(component, session_id, number) for component, session_id, number in rows]
@@ -243,50 +256,69 @@ def projects_to_write(session: Session, limit: int) -> Sequence[Project]:
     return session.scalars(query.order_by(Project.key).limit(limit)).all()
 
 
-def left_working(session: Session, limit: int) -> Sequence[tuple[Compression, str]]:
+def left_working(session: Session, limit: int) -> Sequence[tuple[SessionVersion, str]]:
     """Return versions that are being made by a job that has ended, with their app."""
-    query = select(Compression, RecordedSession.app_id)
-    query = query.join(RecordedSession, RecordedSession.key == Compression.session_key)
-    rows = session.execute(query.where(Compression.state == Making.WORKING, _job_is_over(Compression)).limit(limit))
+    query = select(SessionVersion, RecordedSession.app_id)
+    query = query.join(RecordedSession, RecordedSession.key == SessionVersion.session_key)
+    rows = session.execute(
+        query.where(SessionVersion.state == BuildState.WORKING, _job_is_over(SessionVersion)).limit(limit)
+    )
     return [(compression, app_id) for compression, app_id in rows]
 
 
 def left_composing(session: Session, limit: int) -> Sequence[Composition]:
     """Return compositions that are being made by a job that has ended."""
-    query = select(Composition).where(Composition.state == Making.WORKING, _job_is_over(Composition))
+    query = select(Composition).where(Composition.state == BuildState.WORKING, _job_is_over(Composition))
     return session.scalars(query.limit(limit)).all()
 
 
-def find_claims(session: Session, app_id: str) -> Claims:
+def projects_that_age(session: Session, after: int, limit: int) -> Sequence[Project]:
+    """Return projects with rules to follow, by key, those behind ``after``."""
+    ages = Project.settings[AGES].as_string().in_([schedule.value for schedule in AgeingSchedule])
+    query = select(Project).where(Project.key > after, ages)
+    return session.scalars(query.order_by(Project.key).limit(limit)).all()
+
+
+def last_run(session: Session, project: Project) -> SessionChange | None:
+    """Return how a project was last aged, or what was planned."""
+    mine = (SessionChange.app_id == project.app_id, SessionChange.project_id == project.project_id)
+    query = select(SessionChange).where(*mine, SessionChange.subject == AGEING)
+    return session.scalar(query.order_by(SessionChange.key.desc()).limit(1))
+
+
+def all_versions(session: Session, session_keys: Collection[int]) -> dict[int, list[SessionVersion]]:
+    """Return the versions of sessions in whatever state, by session, oldest first."""
+    query = select(SessionVersion).where(SessionVersion.session_key.in_(session_keys))
+    found: dict[int, list[SessionVersion]] = {key: [] for key in session_keys}
+    for version in session.scalars(query.order_by(SessionVersion.session_key, SessionVersion.number)):
+        found[version.session_key].append(version)
+    return found
+
+
+def find_claims(session: Session, app_id: str) -> FileClaims:
     """Return which files of the store an app's rows name."""
     projects = session.scalars(select(Project).where(Project.app_id == app_id)).all()
-    return Claims({one.project_id: _claim(session, one) for one in projects})
+    return FileClaims({one.project_id: _claim(session, one) for one in projects})
 
 
-def _claim(session: Session, project: Project) -> ProjectClaim:
-    names = {key: name for key, name in session.execute(_keys_and_ids(project.key))}  # noqa: C416 - as above
-    files: dict[int, set[str]] = {key: set() for key in names}
+def _claim(session: Session, project: Project) -> ProjectFiles:
+    mine = RecordedSession.project_key == project.key
+    names: dict[int, str] = {}
+    files: defaultdict[int, set[str]] = defaultdict(set)
     working: set[int] = set()
-    query = select(Compression.session_key, Compression.state, Compression.file)
-    query = query.join(RecordedSession, RecordedSession.key == Compression.session_key)
-    for key, state, file in session.execute(query.where(RecordedSession.project_key == project.key)):
-        if state == Making.WORKING:
+    query = select(RecordedSession.key, RecordedSession.session_id, SessionVersion.state, SessionVersion.file)
+    query = query.outerjoin(SessionVersion, SessionVersion.session_key == RecordedSession.key)
+    for key, session_id, state, file in session.execute(query.where(mine)):
+        names[key] = session_id
+        if state == BuildState.WORKING:
             working.add(key)
-        elif state == Making.READY and file is not None and key in files:
+        elif state == BuildState.READY and file is not None:
             files[key].add(file)
-    sessions = {name: SessionClaim(frozenset(files[key]), key in working) for key, name in names.items()}
-    return ProjectClaim(sessions, _composing(session, project.key))
-
-
-def _keys_and_ids(project_key: int) -> Select[int, str]:
-    query = select(RecordedSession.key, RecordedSession.session_id)
-    return query.where(RecordedSession.project_key == project_key)
-
-
-def _composing(session: Session, project_key: int) -> dict[str, bool]:
-    query = select(Composition.name, Composition.state)
-    query = query.where(Composition.project_key == project_key, Composition.state != Making.FAILED)
-    return {name: state == Making.WORKING for name, state in session.execute(query)}
+    sessions = {name: SessionFiles(frozenset(files[key]), key in working) for key, name in names.items()}
+    composed = select(Composition.name, Composition.state)
+    composed = composed.where(Composition.project_key == project.key, Composition.state != BuildState.FAILED)
+    composing = {name: state == BuildState.WORKING for name, state in session.execute(composed)}
+    return ProjectFiles(sessions, composing)
 
 
 def left_of_app(session: Session, app_id: str) -> dict[str, int]:
@@ -309,7 +341,7 @@ def count_semantic(session: Session, app_id: str) -> int:
     return count(session, select(func.count()).select_from(SemanticMemory).where(SemanticMemory.app_id == app_id))
 
 
-def _job_is_over(making: type[Compression | Composition]) -> ColumnElement[bool]:
+def _job_is_over(making: type[SessionVersion | Composition]) -> ColumnElement[bool]:
     """Whether the job of a version or composition has ended; one whose job is gone was left behind too."""
     is_open = and_(Job.job_id == making.job_id, Job.state.not_in(FINISHED))
     return ~exists(select(Job.seq).where(is_open))
@@ -333,7 +365,7 @@ def _conditions(wanted: SessionFilter) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _project(session: Session, app_id: str, project_id: str, query: Select[Project]) -> Project:
+def _get_project(session: Session, app_id: str, project_id: str, query: Select[Project]) -> Project:
     query = query.where(Project.app_id == app_id, Project.project_id == project_id)
     found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
     if found is None:
@@ -344,7 +376,7 @@ def _project(session: Session, app_id: str, project_id: str, query: Select[Proje
     return found
 
 
-def _session(session: Session, app_id: str, session_id: str, query: Select[RecordedSession]) -> RecordedSession:
+def _get_session(session: Session, app_id: str, session_id: str, query: Select[RecordedSession]) -> RecordedSession:
     query = query.where(RecordedSession.app_id == app_id, RecordedSession.session_id == session_id)
     found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
     if found is None:
@@ -354,3 +386,111 @@ def _session(session: Session, app_id: str, session_id: str, query: Select[Recor
             details={"appId": app_id, "sessionId": session_id},
         )
     return found
+
+
+def semantic_memories_of(session: Session, project_key: int) -> Sequence[SemanticMemory]:
+    """Return a project's semantic memories, oldest first."""
+    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key)
+    return session.scalars(query.order_by(SemanticMemory.key)).all()
+
+
+def all_changes_of(session: Session, app_id: str, project_id: str) -> Sequence[SessionChange]:
+    """Return everything that was done to a project, oldest first."""
+    query = select(SessionChange).where(SessionChange.app_id == app_id, SessionChange.project_id == project_id)
+    return session.scalars(query.order_by(SessionChange.key)).all()
+
+
+def known_sessions(session: Session, app_id: str, session_ids: Collection[str]) -> list[str]:
+    """Return which of some sessions an app has registered already."""
+    query = select(RecordedSession.session_id).where(RecordedSession.app_id == app_id)
+    known = set(session.scalars(query))
+    return sorted(known & set(session_ids))
+
+
+LEARNING_PROJECT_KEY = "projectKey"
+"""Where the payload of a job names its project."""
+
+
+@dataclass(frozen=True)
+class SemanticFilter:
+    """Which are wanted; None means any."""
+
+    kind: SemanticKind | None = None
+    verdict: SemanticVerdict | None = None
+
+
+def list_semantic_memories(
+    session: Session, project_key: int, wanted: SemanticFilter, limit: int, before: int | None = None
+) -> Sequence[SemanticMemory]:
+    """Return a project's semantic memories, newest first; ``before`` is the key to go on below."""
+    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key)
+    for column, value in ((SemanticMemory.kind, wanted.kind), (SemanticMemory.verdict, wanted.verdict)):
+        query = query if value is None else query.where(column == value)
+    query = query if before is None else query.where(SemanticMemory.key < before)
+    return session.scalars(query.order_by(SemanticMemory.key.desc()).limit(limit)).all()
+
+
+def get_semantic_memory(session: Session, app_id: str, memory_id: str) -> SemanticMemory:
+    """Return a semantic memory. Raises: NotFound."""
+    mine = (SemanticMemory.app_id == app_id, SemanticMemory.memory_id == memory_id)
+    found = session.scalar(select(SemanticMemory).where(*mine))
+    if found is None:
+        raise NotFound(
+            f"App {app_id} has no semantic memory {memory_id}; list them under /api/memory/projects/PROJECT/semantic."
+        )
+    return found
+
+
+def find_semantic_memory(session: Session, project_key: int, kind: str, normal: str) -> SemanticMemory | None:
+    """Return the memory of a project that says the same."""
+    same = (SemanticMemory.project_key == project_key, SemanticMemory.kind == kind, SemanticMemory.normal == normal)
+    return session.scalar(select(SemanticMemory).where(*same))
+
+
+def sources_of(session: Session, memory_keys: Collection[int]) -> Sequence[tuple[SemanticSource, str]]:
+    """Return where memories were found, each with its session's id."""
+    query = select(SemanticSource, RecordedSession.session_id)
+    query = query.join(RecordedSession, RecordedSession.key == SemanticSource.session_key)
+    query = query.where(SemanticSource.memory_key.in_(memory_keys))
+    rows = session.execute(query.order_by(SemanticSource.memory_key, SemanticSource.session_key))
+    return [(source, session_id) for source, session_id in rows]
+
+
+def count_bearing_sessions(session: Session, memory_key: int) -> int:
+    """Return in how many sessions a memory was found."""
+    query = select(func.count(SemanticSource.session_key.distinct())).where(SemanticSource.memory_key == memory_key)
+    return session.scalar(query) or 0
+
+
+def without_sources(session: Session, project_key: int) -> Sequence[SemanticMemory]:
+    """Return what nobody confirmed and no session bears any more."""
+    borne = exists(select(SemanticSource.memory_key).where(SemanticSource.memory_key == SemanticMemory.key))
+    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key, ~borne)
+    return session.scalars(query.where(SemanticMemory.verdict == SemanticVerdict.PROPOSED)).all()
+
+
+def count_to_learn(session: Session, project_key: int) -> tuple[int, int]:
+    """Return how many of a project's sessions were learnt from as they are now, and how many there are."""
+    learnt = func.sum(func.coalesce((RecordedSession.learnt_bytes == RecordedSession.size_bytes).cast(Integer), 0))
+    query = select(learnt, func.count()).where(RecordedSession.project_key == project_key)
+    done, total = session.execute(query).one()
+    return int(done or 0), int(total)
+
+
+def next_to_learn(session: Session, project_key: int) -> RecordedSession | None:
+    """Return a session of a project that was not learnt from as it is now, the oldest first."""
+    query = select(RecordedSession).where(RecordedSession.project_key == project_key)
+    query = query.where(RecordedSession.learnt_bytes != RecordedSession.size_bytes)
+    return session.scalar(query.order_by(RecordedSession.key).limit(1))
+
+
+def open_learning(session: Session, app_id: str, project_key: int) -> Job | None:
+    """Return the unfinished job that learns from a project."""
+    query = select(Job).where(Job.app_id == app_id, Job.kind == JobKind.LEARN_FROM_SESSIONS, Job.state.in_(OPEN))
+    jobs = session.scalars(query.order_by(Job.seq)).all()
+    return next((job for job in jobs if job.payload.get(LEARNING_PROJECT_KEY) == project_key), None)
+
+
+def find_project_by_key(session: Session, app_id: str, key: int) -> Project | None:
+    """Return an app's project by its key, or None where it is gone."""
+    return session.scalar(select(Project).where(Project.key == key, Project.app_id == app_id))

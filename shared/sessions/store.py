@@ -1,26 +1,112 @@
 """The folder in which sessions, versions and compositions lie, one below it for each app.
 
 Every name that becomes part of a path is checked here, and every file appears whole or not at all: it is written under
-another name beside its place, brought to the disk and renamed. Only the owner may read.
+another name beside its place, brought to the disk and renamed. Only the owner may read. Locks on files of the store
+guard what a transaction cannot; they end with their process, and hold on one machine.
 Source: seed 004, "Directory Structure".
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from hashlib import sha256
+from dataclasses import dataclass
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import IO, Any
 
 from shared.contracts.values import FILE_ID_PATTERN
-from shared.errors import Invalid
-from shared.sessions.locking import holding, slot
+from shared.errors import Invalid, Transient
+
+_PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.02
+_SLOTS = 1024
+
+
+@contextmanager
+def file_lock(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold a lock until the block ends; ``shared`` with others who share it. Raises: Transient."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        _take(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def lock_slot(*names: str) -> str:
+    """Return which of so many locks names share; two that share one merely wait for each other."""
+    number = int.from_bytes(blake2b("\0".join(names).encode(), digest_size=4).digest())
+    return f"{number % _SLOTS:04d}"
+
+
+def _take(descriptor: int, kind: int) -> None:
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise Transient("Another request works on the same session; try again.") from None
+            time.sleep(_PAUSE_SECONDS)
+
+
+@dataclass(frozen=True)
+class SessionFiles:
+    """What a session's rows name."""
+
+    files: frozenset[str]
+    """Names of its versions' files, without their endings."""
+    is_working: bool
+    """Whether a version is being made, whose files may lie there before they are named."""
+
+
+@dataclass(frozen=True)
+class ProjectFiles:
+    """What a project's rows name."""
+
+    sessions: Mapping[str, SessionFiles]
+    compositions: Mapping[str, bool]
+    """By name, whether it is still being made."""
+
+
+@dataclass(frozen=True)
+class FileClaims:
+    """What an app's rows name, by project."""
+
+    projects: Mapping[str, ProjectFiles]
+
+    def cover(self, parts: Sequence[str]) -> bool:
+        """Return whether a file is claimed; ``parts`` is its path within the app's folder."""
+        match list(parts):
+            case ["config.json"]:
+                return bool(self.projects)
+            case ["projects", project_id, *rest] if project_id in self.projects:
+                return _covers(self.projects[project_id], rest)
+        return False
+
+
+def _covers(project: ProjectFiles, rest: list[str]) -> bool:
+    match rest:
+        case ["manifest.json"]:
+            return True
+        case ["originals", name]:
+            return name.endswith(".jsonl") and name.removesuffix(".jsonl") in project.sessions
+        case ["summaries", session_id, name] if session_id in project.sessions:
+            claim = project.sessions[session_id]
+            return claim.is_working or name == "versions.json" or name.rpartition(".")[0] in claim.files
+        case ["composed", composition, name] if composition in project.compositions:
+            return project.compositions[composition] or not name.startswith(".")
+    return False
+
 
 UNFINISHED = ".tmp-"
 """How the name of a file begins that is still being written."""
@@ -145,16 +231,19 @@ class Store:
 
         Raises: Transient, when another holds it for too long.
         """
-        with holding(self._lock("app", app_id), shared=True), holding(self._lock("session", slot(app_id, session_id))):
+        with (
+            file_lock(self._lock("app", app_id), shared=True),
+            file_lock(self._lock("session", lock_slot(app_id, session_id))),
+        ):
             yield
 
     def app_lock(self, app_id: str) -> AbstractContextManager[None]:
         """Keep everyone else from the copies of all of an app's sessions. Not inside a transaction."""
-        return holding(self._lock("app", app_id))
+        return file_lock(self._lock("app", app_id))
 
     def manifest_lock(self, app_id: str, project_id: str) -> AbstractContextManager[None]:
         """Keep everyone else from a project's manifest. Not inside a transaction."""
-        return holding(self._lock("manifest", slot(app_id, project_id)))
+        return file_lock(self._lock("manifest", lock_slot(app_id, project_id)))
 
     def unfinished(self, app_id: str) -> Path:
         """Return a name in the cache that nobody has, for a file that is yet to get its place."""
@@ -178,7 +267,7 @@ class Store:
     def _lock(self, kind: str, name: str) -> Path:
         folder = self.root / _LOCKS
         self.make_folder(folder)
-        return folder / f"{kind}-{slot(name)}"
+        return folder / f"{kind}-{lock_slot(name)}"
 
     def _below(self, *names: str) -> Path:
         return self.root.joinpath(*map(checked, names))

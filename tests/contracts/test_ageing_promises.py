@@ -13,13 +13,19 @@ from loop.steps.sessions import AgeSessions
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.errors import Conflict, NotFound
-from shared.sessions import queries as registry
-from shared.sessions.ageing import by_hand, running
-from shared.sessions.ageing.pruning import Pruning
-from shared.sessions.ageing.queries import last_run
-from shared.sessions.ageing.rules import Ageing, AutoDecay, DecayRules, Keep, Retention, Schedule
-from shared.sessions.compositions.requesting import Means
-from shared.sessions.models import Compression, Making, Project, SessionChange
+from shared.sessions.compose.requests import VersionMaking
+from shared.sessions.models import BuildState, Project, SessionChange, SessionVersion
+from shared.sessions.queries import changes_of, get_project, last_run, lock_project
+from shared.sessions.retention.rules import (
+    Ageing,
+    AgeingSchedule,
+    AutoDecay,
+    DecayRules,
+    PruningRules,
+    Retention,
+    RetentionMode,
+)
+from shared.sessions.retention.runs import AgeingResult, by_name, by_rules, change_rules, remove_chosen, run_ageing
 from tests.support.composing import Shop, open_shop
 from tests.support.house import House
 
@@ -40,11 +46,11 @@ def said(shop: Shop, days: float) -> datetime:
 def rules(shop: Shop, **given: Any) -> None:
     with shop.house.database.write() as session:
         lock_app(session, shop.app_id)
-        project = registry.lock_project(session, shop.app_id, shop.project_id)
-        running.change_rules(session, project, Ageing(**given), shop.cause())
+        project = lock_project(session, shop.app_id, shop.project_id)
+        change_rules(session, project, Ageing(**given), shop.cause())
 
 
-def decaying(shop: Shop, schedule: Schedule = Schedule.DAILY, **given: Any) -> None:
+def decaying(shop: Shop, schedule: AgeingSchedule = AgeingSchedule.DAILY, **given: Any) -> None:
     rules(shop, auto_decay=AutoDecay(enabled=True, schedule=schedule, rules=DecayRules(**given)))
 
 
@@ -54,26 +60,26 @@ class Tick:
     def __init__(self, shop: Shop) -> None:
         house = shop.house
         self.shop = shop
-        self.step = AgeSessions(house.database, house.clock, shop.store, house.metrics, Means())
+        self.step = AgeSessions(house.database, house.clock, shop.store, house.metrics, VersionMaking())
 
     def after(self, days: float = 0.0) -> dict[str, Any]:
         """Let time pass and the step run; return what the last run of the project said."""
         self.shop.house.clock.advance(days * 86_400)
         assert not self.step.run()
         with self.shop.house.database.read() as session:
-            last = last_run(session, registry.get_project(session, self.shop.app_id, self.shop.project_id))
+            last = last_run(session, get_project(session, self.shop.app_id, self.shop.project_id))
             return {} if last is None else last.after
 
 
 def standing(shop: Shop) -> list[int]:
     """Return the numbers of all versions that are whole."""
     with shop.house.database.read() as session:
-        return sorted(one.number for one in session.query(Compression).filter_by(state=Making.READY))
+        return sorted(one.number for one in session.query(SessionVersion).filter_by(state=BuildState.READY))
 
 
 def changes(shop: Shop, kind: str = "removed") -> list[SessionChange]:
     with shop.house.database.read() as session:
-        found = registry.changes_of(session, shop.app_id, shop.project_id, 100)
+        found = changes_of(session, shop.app_id, shop.project_id, 100)
         return [one for one in reversed(found) if one.kind == kind]
 
 
@@ -97,7 +103,7 @@ def test_the_first_run_after_enabling_only_shows_what_the_next_one_does(shop: Sh
     [job] = shop.house.jobs(kind=JobKind.COMPRESS_SESSION)
     assert job.state == "pending" and job.priority == 9
     with shop.house.database.read() as session:
-        [version] = session.query(Compression).all()
+        [version] = session.query(SessionVersion).all()
         assert (version.asked_by, version.reason) == ("rule:auto_decay", "7 days old, no version")
         assert version.settings["tierPreset"] == "standard"
 
@@ -137,7 +143,7 @@ def test_what_a_composition_uses_is_never_removed_by_a_rule(shop: Shop) -> None:
     shop.ask("start", "s1", budget=1100)
     shop.house.clock.advance(3 * 86_400)
     decaying(shop)
-    rules(shop, auto_decay=AutoDecay(enabled=True), retention=Retention(keep=Keep.NEWEST, count=1))
+    rules(shop, auto_decay=AutoDecay(enabled=True), retention=Retention(keep=RetentionMode.NEWEST, count=1))
     tick = Tick(shop)
     plan = tick.after()["plan"]
     assert plan["remove"] == [] and [one["usedIn"] for one in plan["keep"]] == [["start"], ["start"]]
@@ -152,7 +158,7 @@ def test_retention_keeps_the_newest_and_never_the_last_of_none(shop: Shop) -> No
     for _ in range(3):
         shop.version("s1", 300)
     shop.version("s2", 300)
-    rules(shop, retention=Retention(keep=Keep.DAYS, days=5))
+    rules(shop, retention=Retention(keep=RetentionMode.DAYS, days=5))
     tick = Tick(shop)
     tick.after(10)
     assert len(standing(shop)) == 4
@@ -166,12 +172,12 @@ def test_changed_rules_are_shown_again_before_they_are_followed(shop: Shop) -> N
     shop.register("s1", 30)
     for _ in range(3):
         shop.version("s1", 300)
-    rules(shop, retention=Retention(keep=Keep.NEWEST, count=2))
+    rules(shop, retention=Retention(keep=RetentionMode.NEWEST, count=2))
     tick = Tick(shop)
     tick.after()
     tick.after(1.1)
     assert standing(shop) == [2, 3]
-    rules(shop, retention=Retention(keep=Keep.NEWEST, count=1))
+    rules(shop, retention=Retention(keep=RetentionMode.NEWEST, count=1))
     assert tick.after(0.01)["dryRun"] is True and standing(shop) == [2, 3]
     tick.after(1.1)
     assert standing(shop) == [3]
@@ -190,13 +196,13 @@ def test_rules_that_were_switched_off_are_not_followed(shop: Shop) -> None:
 
 def test_on_access_waits_until_the_project_is_used(shop: Shop) -> None:
     shop.register("s1", 30, at=said(shop, 8))
-    decaying(shop, Schedule.ON_ACCESS)
+    decaying(shop, AgeingSchedule.ON_ACCESS)
     tick = Tick(shop)
     tick.after()
     tick.after(30)
     assert shop.house.jobs() == []
     with shop.house.database.write() as session:
-        registry.lock_project(session, shop.app_id, shop.project_id).last_accessed = shop.house.clock.now()
+        lock_project(session, shop.app_id, shop.project_id).last_accessed = shop.house.clock.now()
     shop.house.clock.advance(7200)
     tick.after()
     assert len(shop.house.jobs()) == 1
@@ -211,19 +217,19 @@ def test_a_version_that_fails_again_and_again_is_not_asked_for_for_ever(shop: Sh
         tick.after(1.1)
         assert len(shop.house.jobs(kind=JobKind.COMPRESS_SESSION)) == asked
         if asked == len(shop.house.jobs()) and working(shop):
-            shop.finish("s1", state=Making.FAILED)
+            shop.finish("s1", state=BuildState.FAILED)
 
 
 def working(shop: Shop) -> bool:
     with shop.house.database.read() as session:
-        return session.query(Compression).filter_by(state=Making.WORKING).count() > 0
+        return session.query(SessionVersion).filter_by(state=BuildState.WORKING).count() > 0
 
 
 def test_rules_cannot_be_carried_out_by_hand_before_they_were_shown(shop: Shop) -> None:
     shop.register("s1", 30)
     for _ in range(2):
         shop.version("s1", 300)
-    rules(shop, retention=Retention(keep=Keep.NEWEST, count=1))
+    rules(shop, retention=Retention(keep=RetentionMode.NEWEST, count=1))
     with pytest.raises(Conflict) as refused:
         run(shop, is_dry=False)
     assert refused.value.code == "dry_run_first" and standing(shop) == [1, 2]
@@ -232,11 +238,11 @@ def test_rules_cannot_be_carried_out_by_hand_before_they_were_shown(shop: Shop) 
     assert standing(shop) == [2]
 
 
-def run(shop: Shop, is_dry: bool) -> running.Done:
+def run(shop: Shop, is_dry: bool) -> AgeingResult:
     with shop.house.database.write() as session:
         app = lock_app(session, shop.app_id)
-        project = registry.lock_project(session, shop.app_id, shop.project_id)
-        return running.run(session, app, project, shop.cause(), Means(), is_dry)
+        project = lock_project(session, shop.app_id, shop.project_id)
+        return run_ageing(session, app, project, shop.cause(), VersionMaking(), is_dry)
 
 
 def test_pruning_by_hand_takes_what_is_unused_and_says_what_is_in_use(shop: Shop) -> None:
@@ -246,9 +252,9 @@ def test_pruning_by_hand_takes_what_is_unused_and_says_what_is_in_use(shop: Shop
     shop.ask("start", "s1", budget=1100)
     with shop.house.database.write() as session:
         lock_app(session, shop.app_id)
-        project = registry.lock_project(session, shop.app_id, shop.project_id)
-        choice = by_hand.by_rules(session, project, Pruning(unused=True), shop.house.clock.now())
-        done = by_hand.remove(session, project, choice, shop.cause("not needed"))
+        project = lock_project(session, shop.app_id, shop.project_id)
+        choice = by_rules(session, project, PruningRules(unused=True), shop.house.clock.now())
+        done = remove_chosen(session, project, choice, shop.cause("not needed"))
     done.clear_away(shop.store, shop.app_id, shop.project_id)
     assert standing(shop) == [1] and version_files(shop) == {"v001"}
     assert [one.why for one in choice.stay] == ["in use by start"] == [one.split(": ")[1] for one in choice.warnings]
@@ -261,7 +267,7 @@ def test_what_is_named_must_exist(shop: Shop, named: tuple[str, str]) -> None:
     shop.register("s1", 30)
     shop.version("s1", 300)
     with shop.house.database.read() as session, pytest.raises(NotFound):
-        by_hand.by_name(session, registry.get_project(session, shop.app_id, shop.project_id), [named])
+        by_name(session, get_project(session, shop.app_id, shop.project_id), [named])
 
 
 def test_a_project_of_an_app_that_was_uninstalled_rests(shop: Shop) -> None:

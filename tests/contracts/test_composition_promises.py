@@ -17,17 +17,15 @@ from shared.llm.tokens import estimate_tokens
 from shared.outbox.control import replay
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, finish, wait
-from shared.sessions import queries as registry
-from shared.sessions.compositions.asking import ComponentAsked, Order, OutputFormat
-from shared.sessions.compositions.ending import remove
-from shared.sessions.compositions.queries import components_with, rows_of
-from shared.sessions.compositions.requesting import Means
-from shared.sessions.compressions import finishing
-from shared.sessions.compressions.queries import working_of
-from shared.sessions.compressions.segments import Segment, SegmentKind
-from shared.sessions.models import Composition, Compression, Making
-from shared.sessions.registry.leaving import unregister
-from shared.sessions.searching.models import ProjectLink
+from shared.sessions.blocks import Block, BlockKind
+from shared.sessions.compose.compositions import remove_composition
+from shared.sessions.compose.queries import components_with, rows_of
+from shared.sessions.compose.requests import ComponentOrder, ComponentRequest, OutputFormat, VersionMaking
+from shared.sessions.compress.queries import working_of
+from shared.sessions.compress.versions import remove_version
+from shared.sessions.models import BuildState, Composition, ProjectLink, SessionVersion
+from shared.sessions.queries import changes_of, get_project, lock_project
+from shared.sessions.registry.registration import unregister
 from tests.support.composing import DAY, Shop, open_shop
 from tests.support.house import House
 from worker.pipelines.compose_context import ComposeContext
@@ -40,7 +38,7 @@ def shop(house: House, tmp_path: Path) -> Iterator[Shop]:
 
 
 def pipeline(shop: Shop) -> ComposeContext:
-    return ComposeContext(shop.house.database, shop.house.clock, shop.store, shop.house.metrics, Means())
+    return ComposeContext(shop.house.database, shop.house.clock, shop.store, shop.house.metrics, VersionMaking())
 
 
 def compose(shop: Shop) -> list[JobState]:
@@ -58,7 +56,7 @@ def parts(shop: Shop, composition: Composition) -> list[tuple[str, str]]:
         ]
 
 
-def working(shop: Shop, session_id: str) -> Compression:
+def working(shop: Shop, session_id: str) -> SessionVersion:
     """Return the version that is being made of a session."""
     with shop.house.database.read() as session:
         found = working_of(session, shop.recorded(session, session_id).key)
@@ -90,7 +88,7 @@ def test_with_no_versions_at_all_but_an_original_that_fits_the_original_is_used(
     made = shop.ask("start", "s1", budget=3000)
     assert compose(shop) == [JobState.DONE]
     done = shop.composition(made.key)
-    assert (done.state, parts(shop, made)) == (Making.READY, [("s1", "original")])
+    assert (done.state, parts(shop, made)) == (BuildState.READY, [("s1", "original")])
     text = shop.text("start")
     assert "Request 0 of s1" in text and "Part 1 of s1 is changed" in text
     assert estimate_tokens(text) == done.total_tokens <= 3000
@@ -103,7 +101,7 @@ def test_sessions_stand_oldest_first_whatever_the_order_asked_and_each_is_used_b
         shop.register(name, 30, at=DAY.replace(day=day + 1))
         shop.version(name, 600)
     made = shop.ask("start", "new", "old", "mid", budget=2200)
-    given = shop.ask("given", "new", "old", "mid", budget=2200, order=Order.AS_GIVEN)
+    given = shop.ask("given", "new", "old", "mid", budget=2200, order=ComponentOrder.AS_GIVEN)
     shop.house.clock.advance(60)
     compose(shop)
     compose(shop)
@@ -112,7 +110,7 @@ def test_sessions_stand_oldest_first_whatever_the_order_asked_and_each_is_used_b
     text = shop.text("start")
     assert text.index("Session old") < text.index("Session mid") < text.index("Session new")
     with shop.house.database.read() as session:
-        versions = session.query(Compression).all()
+        versions = session.query(SessionVersion).all()
         assert {(one.uses, one.last_used) for one in versions} == {(2, shop.house.clock.now())}
         assert shop.recorded(session, "old").last_accessed == shop.house.clock.now()
 
@@ -181,7 +179,7 @@ def test_long_sessions_are_compressed_and_composed_without_anybody_looking_after
     made = shop.ask("start", "old", "mid", "new", budget=3000)
     shop.work_off()
     done = shop.composition(made.key)
-    assert done.state == Making.READY and 2000 < done.total_tokens <= 3000
+    assert done.state == BuildState.READY and 2000 < done.total_tokens <= 3000
     assert parts(shop, made) == [(name, "v001") for name in ("old", "mid", "new")]
     assert "Deploy only on Tuesdays." in shop.text("start")
     states = [job.state for job in shop.house.jobs()]
@@ -213,11 +211,11 @@ def test_a_version_that_failed_fails_the_composition_and_a_fresh_request_can_be_
     shop.register("s1", 40)
     made = shop.ask("start", "s1", budget=1000)
     wait_once(shop)
-    shop.finish("s1", state=Making.FAILED)
+    shop.finish("s1", state=BuildState.FAILED)
     assert compose(shop) == [JobState.DEAD]
     failed = shop.composition(made.key)
     [job] = shop.house.jobs(kind=JobKind.COMPOSE_CONTEXT)
-    assert failed.state == Making.FAILED and "v001 of session s1 failed" in (failed.failure or "") == job.reason
+    assert failed.state == BuildState.FAILED and "v001 of session s1 failed" in (failed.failure or "") == job.reason
     assert (parts(shop, made), shop.files()) == ([], [])
     shop.version("s1", 900)
     again = shop.ask("start", "s1", budget=1000)
@@ -228,13 +226,13 @@ def test_a_dead_composition_that_is_replayed_chooses_anew(shop: Shop) -> None:
     shop.register("s1", 40)
     made = shop.ask("start", "s1", budget=1000)
     wait_once(shop)
-    shop.finish("s1", state=Making.FAILED)
+    shop.finish("s1", state=BuildState.FAILED)
     compose(shop)
     shop.version("s1", 900)
     with shop.house.database.write() as session:
         replay(session, made.job_id or "", 0, shop.house.clock.now())
     assert compose(shop) == [JobState.DONE]
-    assert (shop.composition(made.key).state, parts(shop, made)) == (Making.READY, [("s1", "v002")])
+    assert (shop.composition(made.key).state, parts(shop, made)) == (BuildState.READY, [("s1", "v002")])
 
 
 def test_a_version_that_is_being_made_is_joined_and_if_it_does_not_serve_another_is_asked_for(shop: Shop) -> None:
@@ -268,9 +266,9 @@ def test_a_joined_version_that_does_not_serve_is_followed_by_one_that_does(shop:
 
 def test_pinned_parts_beyond_the_budget_are_refused_with_what_it_takes(shop: Shop) -> None:
     shop.register("s1", 40)
-    pinned = Segment(SegmentKind.KEEPIT, "user", "k" * 4000, is_pinned=True, marker_ids=("m",))
+    pinned = Block(BlockKind.KEEPIT, "user", "k" * 4000, is_pinned=True, marker_ids=("m",))
     shop.version_of("s1", [pinned])
-    made = shop.ask("start", ComponentAsked(session_id="s1", version_id="v001"), budget=900)
+    made = shop.ask("start", ComponentRequest(session_id="s1", version_id="v001"), budget=900)
     assert compose(shop) == [JobState.DEAD]
     failure = shop.composition(made.key).failure or ""
     assert failure.startswith("budget_too_small") and "ask for at least 10" in failure
@@ -280,7 +278,7 @@ def test_pinned_parts_beyond_the_budget_are_refused_with_what_it_takes(shop: Sho
 def test_a_message_with_a_pinned_mark_stays_whole_in_an_original(shop: Shop) -> None:
     kept = "##keepit1.00## Deploy only on Tuesdays"
     shop.register("s1", 12, marked=kept)
-    shop.ask("start", ComponentAsked(session_id="s1", version_id="original"), budget=300)
+    shop.ask("start", ComponentRequest(session_id="s1", version_id="original"), budget=300)
     assert compose(shop) == [JobState.DONE]
     assert kept in shop.text("start") and kept in shop.text("start", "composed.jsonl")
     assert estimate_tokens(shop.text("start")) <= 300
@@ -291,7 +289,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[AfterthoughtError], str]] = [
     ("free", {"budget": 100}, Invalid, "budget_too_small"),
     ("free", {"components": ("s1", "nobody")}, NotFound, "not_found"),
     ("free", {"components": ("s1", "stranger")}, Invalid, "session_not_in_project"),
-    ("free", {"components": (ComponentAsked(session_id="s1", version_id="v009"),)}, NotFound, "not_found"),
+    ("free", {"components": (ComponentRequest(session_id="s1", version_id="v009"),)}, NotFound, "not_found"),
     ("free", {"model": "ollama:none"}, Invalid, "unknown_model"),
 ]
 
@@ -300,7 +298,7 @@ def test_what_cannot_be_composed_is_refused_and_leaves_nothing(shop: Shop) -> No
     for one in ("s1", "s2", "s3"):
         shop.register(one, 40)
     Shop(shop.house, shop.store, shop.folder, project_id="-other").register("stranger", 2)
-    shop.ask("taken", ComponentAsked(session_id="s1", version_id="original"), budget=3000)
+    shop.ask("taken", ComponentRequest(session_id="s1", version_id="original"), budget=3000)
     for name, more, error, code in REFUSED:
         arguments: dict[str, Any] = {"components": ("s1", "s2", "s3"), "budget": 1000} | more
         with pytest.raises(error) as refused:
@@ -314,7 +312,7 @@ def test_a_session_of_a_linked_project_can_be_in_it_and_is_named_so(shop: Shop) 
     other = Shop(shop.house, shop.store, shop.folder, project_id="-lib")
     other.register("theirs", 2)
     with shop.house.database.write() as session:
-        theirs, mine = shop.recorded(session, "theirs"), registry.get_project(session, shop.app_id, shop.project_id)
+        theirs, mine = shop.recorded(session, "theirs"), get_project(session, shop.app_id, shop.project_id)
         how = {"link_id": "l1", "reason": "shared", "linked_by": "admin", "linked_at": DAY}
         session.add(ProjectLink(session_key=theirs.key, target_key=mine.key, **how))
     shop.ask("start", "s1", "theirs", budget=4000)
@@ -338,8 +336,8 @@ def test_what_is_in_a_composition_cannot_be_taken_away(shop: Shop) -> None:
 def drop(shop: Shop, key: int) -> None:
     with shop.house.database.write() as session:
         lock_app(session, shop.app_id)
-        project = registry.lock_project(session, shop.app_id, shop.project_id)
-        remove(session, project, session.get_one(Composition, key), shop.cause("not needed"))
+        project = lock_project(session, shop.app_id, shop.project_id)
+        remove_composition(session, project, session.get_one(Composition, key), shop.cause("not needed"))
 
 
 def test_removing_one_that_is_being_made_stops_its_job_and_its_result_is_dropped(shop: Shop) -> None:
@@ -351,7 +349,7 @@ def test_removing_one_that_is_being_made_stops_its_job_and_its_result_is_dropped
         pipeline(shop)(claim)
     assert [job.state for job in shop.house.jobs()] == ["cancelled"] and shop.files() == []
     with shop.house.database.read() as session:
-        [change, *_] = registry.changes_of(session, shop.app_id, shop.project_id, 9)
+        [change, *_] = changes_of(session, shop.app_id, shop.project_id, 9)
     assert (change.kind, change.before["name"], change.actor) == ("removed", "start", "admin")
 
 
@@ -405,7 +403,7 @@ def test_of_a_request_and_an_unregistering_at_once_one_wins(shop: Shop) -> None:
 def test_of_a_request_and_the_removal_of_its_version_at_once_one_wins(shop: Shop) -> None:
     shop.register("s1", 40)
     key = shop.version("s1", 900)
-    named = ComponentAsked(session_id="s1", version_id="v001")
+    named = ComponentRequest(session_id="s1", version_id="v001")
     outcomes: list[str] = []
 
     def ask() -> None:
@@ -418,9 +416,9 @@ def test_of_a_request_and_the_removal_of_its_version_at_once_one_wins(shop: Shop
         try:
             with shop.house.database.write() as session:
                 lock_app(session, shop.app_id)
-                project = registry.lock_project(session, shop.app_id, shop.project_id)
-                version, cause = session.get_one(Compression, key), shop.cause()
-                finishing.remove(session, project, shop.recorded(session, "s1"), version, "removed", cause)
+                project = lock_project(session, shop.app_id, shop.project_id)
+                version, cause = session.get_one(SessionVersion, key), shop.cause()
+                remove_version(session, project, shop.recorded(session, "s1"), version, "removed", cause)
             outcomes.append("removed")
         except Conflict as refused:
             outcomes.append(refused.code)

@@ -13,13 +13,14 @@ from shared.erasure.erasing import purge_memories
 from shared.errors import Conflict, ModelOutput
 from shared.llm.tokens import estimate_tokens
 from shared.outbox.control import cancel, replay
-from shared.sessions import queries as registry
-from shared.sessions.compressions import finishing, queries
-from shared.sessions.compressions.asking import CompressionSettings, KeepitMode
-from shared.sessions.compressions.rendering import segments_in
-from shared.sessions.models import Composition, CompositionComponent, CompressionPart, Making
-from shared.sessions.registry import leaving
-from shared.sessions.semantic import learning
+from shared.sessions.blocks import blocks_in
+from shared.sessions.compress.queries import get_version, parts_of
+from shared.sessions.compress.settings import CompressionSettings, KeepitMode
+from shared.sessions.compress.versions import refuse_in_use, remove_version
+from shared.sessions.models import BuildState, Composition, CompositionComponent, VersionPart
+from shared.sessions.queries import get_project, lock_project, lock_session, markers_of
+from shared.sessions.registry.registration import remove_project_with_sessions
+from shared.sessions.semantic import request_learning
 from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.recordings import PROJECT
@@ -38,9 +39,9 @@ def by_model(ratio: int = 5) -> CompressionSettings:
     return uniform(ratio).model_copy(update=MODEL)
 
 
-def parts(press: Press, key: int) -> list[CompressionPart]:
+def parts(press: Press, key: int) -> list[VersionPart]:
     with press.house.database.read() as session:
-        return list(queries.parts_of(session, key).values())
+        return list(parts_of(session, key).values())
 
 
 def test_a_version_is_listed_with_its_files_its_figures_and_its_place_in_the_manifest(press: Press) -> None:
@@ -91,16 +92,16 @@ def test_a_number_is_never_used_again(press: Press) -> None:
     press.make("s1", uniform(5))
     with press.house.database.write() as session:
         lock_app(session, "notes")
-        project = registry.lock_project(session, "notes", PROJECT)
-        recorded = registry.lock_session(session, "notes", "s1")
-        version = queries.get_version(session, recorded, "v001")
-        files = finishing.remove(session, project, recorded, version, "removed", press.shelf.cause("no use"))
+        project = lock_project(session, "notes", PROJECT)
+        recorded = lock_session(session, "notes", "s1")
+        version = get_version(session, recorded, "v001")
+        files = remove_version(session, project, recorded, version, "removed", press.shelf.cause("no use"))
     assert files == press.files("s1")[::-1] and press.listed("s1") == []
     asked = press.ask("s1", by_model())
     with press.house.database.write() as session:
         cancel(session, asked.job_id or "", "admin", press.house.clock.now())
     assert press.make("s1", uniform(5)).version_id == "v003"
-    assert press.version("s1", "v002").state == Making.FAILED
+    assert press.version("s1", "v002").state == BuildState.FAILED
     assert press.listed("s1") == ["v003"]
 
 
@@ -126,7 +127,7 @@ def test_parts_of_another_division_are_not_taken_for_these(press: Press) -> None
     press.scripted.says = [ModelOutput("nonsense")]
     asked = press.ask("s1", by_model())
     with press.house.database.write() as session:
-        session.add(CompressionPart(compression_key=asked.key, position=0, content=[{"outline": "old"}, {"kept": []}]))
+        session.add(VersionPart(compression_key=asked.key, position=0, content=[{"outline": "old"}, {"kept": []}]))
     press.attempt()
     assert parts(press, asked.key) == []
     press.house.clock.advance(600)
@@ -144,7 +145,7 @@ def test_a_model_that_fails_for_good_leaves_nothing_half(press: Press) -> None:
     [job] = press.jobs()
     assert (job.state, press.listed("s1"), press.files("s1")) == ("dead", [], [])
     assert press.make("s1", uniform(5)).version_id == "v002"
-    assert press.version("s1", asked.version_id).state == Making.FAILED
+    assert press.version("s1", asked.version_id).state == BuildState.FAILED
     with press.house.database.write() as session:
         epoch = lock_app(session, "notes").purge_epoch
         replay(session, job.job_id, epoch, press.house.clock.now())
@@ -188,7 +189,7 @@ def test_a_changed_weight_counts_for_new_versions_only(house: House, tmp_path: P
     press.shelf.add(long_talk(press.shelf.transcript("s1").human("##keepit0.20## The shed is blue.")))
     before = press.make("s1", uniform(20))
     with press.house.database.write() as session:
-        marker = registry.markers_of(session, press.recorded("s1").key)[0]
+        marker = markers_of(session, press.recorded("s1").key)[0]
         marker.override_weight = 100
     after = press.make("s1", uniform(20))
     assert (press.fates(before), press.fates(after)) == ({0: False}, {0: True})
@@ -207,7 +208,7 @@ def test_the_mode_decides_on_marked_parts(house: House, tmp_path: Path, mode: Ke
     made = press.make("s1", uniform(20, keepit_mode=mode))
     assert {ordinal for ordinal, survived in press.fates(made).items() if survived} == survivors
     texts = ("one-is-first", "two-is-second", "three-is-third")
-    kept = [one.text for one in segments_in(press.folder("s1") / f"{made.file}.jsonl") if one.kind == "keepit"]
+    kept = [one.text for one in blocks_in(press.folder("s1") / f"{made.file}.jsonl") if one.kind == "keepit"]
     assert kept == [text for ordinal, text in enumerate(texts) if ordinal in survivors]
 
 
@@ -215,15 +216,15 @@ def test_a_version_that_something_needs_is_not_removed(press: Press) -> None:
     made = press.make("s1", uniform(5))
     press.ask("s1", uniform(10), source="v001")
     with press.house.database.write() as session, pytest.raises(Conflict) as refused:
-        recorded = registry.lock_session(session, "notes", "s1")
-        finishing.refuse_in_use(session, recorded, queries.get_version(session, recorded, "v001"))
+        recorded = lock_session(session, "notes", "s1")
+        refuse_in_use(session, recorded, get_version(session, recorded, "v001"))
     assert (refused.value.code, refused.value.details["versionId"]) == ("version_in_use", "v002")
     press.work_off()
     now = press.house.clock.now()
     with press.house.database.write() as session:
-        project = registry.get_project(session, "notes", PROJECT)
+        project = get_project(session, "notes", PROJECT)
         composition = Composition(
-            composition_id="cmp_1", app_id="notes", project_key=project.key, name="start", state=Making.READY,
+            composition_id="cmp_1", app_id="notes", project_key=project.key, name="start", state=BuildState.READY,
             request={}, budget=100, asked_by="admin", created_at=now,
         )  # fmt: skip
         session.add(composition)
@@ -238,8 +239,8 @@ def test_a_version_that_something_needs_is_not_removed(press: Press) -> None:
             )
         )
     with press.house.database.write() as session, pytest.raises(Conflict, match="start"):
-        recorded = registry.lock_session(session, "notes", "s1")
-        finishing.refuse_in_use(session, recorded, queries.get_version(session, recorded, "v001"))
+        recorded = lock_session(session, "notes", "s1")
+        refuse_in_use(session, recorded, get_version(session, recorded, "v001"))
 
 
 def test_an_app_over_its_budget_waits_and_has_failed_at_nothing(press: Press) -> None:
@@ -249,7 +250,7 @@ def test_an_app_over_its_budget_waits_and_has_failed_at_nothing(press: Press) ->
     press.attempt()
     [job] = press.jobs()
     assert (job.state, job.attempts) == ("deferred", 0)
-    assert press.version("s1", asked.version_id).state == Making.WORKING
+    assert press.version("s1", asked.version_id).state == BuildState.WORKING
 
 
 def test_of_two_who_ask_at_once_one_is_refused(press: Press) -> None:
@@ -277,10 +278,10 @@ def test_what_is_unregistered_leaves_no_job_that_others_would_wait_for(press: Pr
     press.ask("s2", by_model())
     house = press.house
     with house.database.write() as session:
-        app, project = lock_app(session, "notes"), registry.get_project(session, "notes", PROJECT)
-        learning.ask(session, app, project, house.clock.now(), 5)
+        app, project = lock_app(session, "notes"), get_project(session, "notes", PROJECT)
+        request_learning(session, app, project, house.clock.now(), 5)
     with house.database.write() as session:
-        leaving.remove_project(session, "notes", PROJECT, press.shelf.cause("x"), force=True)
+        remove_project_with_sessions(session, "notes", PROJECT, press.shelf.cause("x"), force=True)
     ended = [(one.kind, one.state) for one in house.jobs()]
     assert {("compress_session", "cancelled"), ("learn_from_sessions", "cancelled")} <= set(ended)
     assert {state for _, state in ended} <= {"done", "cancelled"}

@@ -25,9 +25,9 @@ from shared.energy.budget import Budgets
 from shared.facts.queries import count_by_category
 from shared.outbox import dispatch
 from shared.outbox.models import Deferral, JobState
-from shared.sessions.compositions.requesting import Means
-from shared.sessions.registry.intake import Bounds
-from shared.sessions.registry.registering import Registrar
+from shared.sessions.compose.requests import VersionMaking
+from shared.sessions.registry.intake import TranscriptLimit
+from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
@@ -114,10 +114,10 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
 
 def test_no_step_that_tends_sessions_goes_through_all_of_them(busy: House, tmp_path: Path) -> None:
     database, clock, metrics, store = busy.database, busy.clock, busy.metrics, Store(tmp_path)
-    scanning = ScanSessions(database, clock, store, Registrar(database, store, Bounds(1)), 30, metrics)
+    scanning = ScanSessions(database, clock, store, Registrar(database, store, TranscriptLimit(1)), 30, metrics)
     steps = (
         TendSessions(database, clock, store, metrics),
-        AgeSessions(database, clock, store, metrics, Means()),
+        AgeSessions(database, clock, store, metrics, VersionMaking()),
         IndexSessions(database, store),
         scanning,
     )

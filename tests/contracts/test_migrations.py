@@ -18,7 +18,9 @@ import shared.facts.models
 import shared.memories.models
 import shared.outbox.models
 import shared.profiles.models
-import shared.search.models  # noqa: F401  (fills the metadata)
+import shared.search.models
+import shared.sessions.models
+import shared.summaries.models  # noqa: F401  (fills the metadata)
 from shared.db.base import Base
 from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision

@@ -15,22 +15,19 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound, Purged
-from shared.sessions.archive import checking
-from shared.sessions.archive.checking import checked
+from shared.sessions.archive import restore
 from shared.sessions.archive.document import CHECKSUMS, DOCUMENT
-from shared.sessions.archive.packing import packed
-from shared.sessions.archive.unpacking import Destination, take_in
-from shared.sessions.models import Composition, KeepitMarker, Project, RecordedSession, SessionChange
+from shared.sessions.archive.export import packed
+from shared.sessions.archive.restore import ArchiveDestination, check_archive, restore_archive
+from shared.sessions.models import Composition, KeepitMarker, Project, RecordedSession, SemanticMemory, SessionChange
 from shared.sessions.queries import find_project, get_project, get_session, markers_of
-from shared.sessions.registry.intake import Bounds
-from shared.sessions.semantic.learning import keep
-from shared.sessions.semantic.material import Proposal
-from shared.sessions.semantic.models import SemanticMemory
+from shared.sessions.registry.intake import TranscriptLimit
+from shared.sessions.semantic import SemanticProposal, save_proposals
 from tests.support.composing import PROJECT, Shop, open_shop
 from tests.support.house import House
 
 Members = dict[str, bytes]
-BOUNDS, MOST = Bounds(64), 100 * 2**20
+BOUNDS, MOST = TranscriptLimit(64), 100 * 2**20
 
 
 @pytest.fixture
@@ -50,8 +47,8 @@ def fill(shop: Shop) -> None:
         (marker,) = markers_of(session, shop.recorded(session, "one").key)
         marker.override_weight, marker.overridden_by, marker.overridden_at = 40, "admin", shop.house.clock.now()
         project = get_project(session, "notes", PROJECT)
-        found = Proposal("preference", "Always lint", "u1", "Always lint.")  # type: ignore[arg-type]
-        keep(session, project, shop.recorded(session, "two"), [found], "extractive", shop.house.clock.now())
+        found = SemanticProposal("preference", "Always lint", "u1", "Always lint.")  # type: ignore[arg-type]
+        save_proposals(session, project, shop.recorded(session, "two"), [found], "extractive", shop.house.clock.now())
 
 
 def export(shop: Shop, app_id: str = "notes", project_id: str = PROJECT) -> bytes:
@@ -76,9 +73,9 @@ def bring(
             return work(session)
 
     try:
-        with checked(shop.store, app_id, upload, BOUNDS, MOST) as found:
-            to = Destination(app_id, project_id, epoch, keeps_origins)
-            return take_in(shop.house.database, shop.store, to, found, shop.cause("import"), carry)
+        with check_archive(shop.store, app_id, upload, BOUNDS, MOST) as found:
+            to = ArchiveDestination(app_id, project_id, epoch, keeps_origins)
+            return restore_archive(shop.house.database, shop.store, to, found, shop.cause("import"), carry)
     finally:
         upload.unlink()
 
@@ -272,7 +269,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(sh
 
 
 def test_a_list_of_parts_that_would_fill_the_memory_is_not_read(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "_MOST_READ_BYTES", 4096)
+    monkeypatch.setattr(restore, "_MOST_READ_BYTES", 4096)
     with pytest.raises(Invalid) as refused:
         bring(shop, zipped({f"part{number}": b"" for number in range(100)}))
     assert refused.value.code == "bad_archive"

@@ -14,16 +14,29 @@ from shared.llm.calls import Meter
 from shared.outbox.models import JobState
 from shared.outbox.ownership import fail, wait
 from shared.outbox.retry import RetryRule
-from shared.sessions.queries import changes_of, find_session, lock_project
-from shared.sessions.registry.leaving import unregister
-from shared.sessions.semantic import judging, learning, queries
-from shared.sessions.semantic.material import Prompt, Proposal
-from shared.sessions.semantic.models import LearntKind, SemanticMemory, Verdict
-from shared.sessions.semantic.queries import MemoryFilter
+from shared.sessions.models import SemanticKind, SemanticMemory, SemanticVerdict
+from shared.sessions.queries import (
+    SemanticFilter,
+    changes_of,
+    find_project_by_key,
+    find_session,
+    list_semantic_memories,
+    lock_project,
+    sources_of,
+)
+from shared.sessions.registry.registration import unregister
+from shared.sessions.semantic import (
+    SemanticProposal,
+    SessionPrompt,
+    judge_memory,
+    remove_memory,
+    request_learning,
+    save_proposals,
+)
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
-from worker.agent.learning.extractive import ExtractiveLearningAgent
-from worker.agent.learning.protocol import LearningAgent, Learnt
+from worker.agent.sessions.protocol import LearningAgent, LearningResult
+from worker.agent.sessions.rules import ExtractiveLearningAgent
 from worker.pipelines.learn_from_sessions import LearnFromSessions
 
 RULE = "Always run make lint before a commit."
@@ -43,7 +56,7 @@ class Reader(LearningAgent):
         self.seen: list[str] = []
         self._before = before
 
-    def learn(self, prompts: Sequence[Prompt], meter: Meter) -> Learnt:
+    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
         self._before(len(self.seen))
         self.seen.append(prompts[0].text)
         return ExtractiveLearningAgent().learn(prompts[:1], meter)
@@ -52,7 +65,9 @@ class Reader(LearningAgent):
 def ask(shelf: Shelf) -> str:
     with shelf.house.database.write() as session:
         app = lock_app(session, "notes")
-        return learning.ask(session, app, lock_project(session, "notes", PROJECT), shelf.house.clock.now(), 5).job_id
+        return request_learning(
+            session, app, lock_project(session, "notes", PROJECT), shelf.house.clock.now(), 5
+        ).job_id
 
 
 def carry_out(shelf: Shelf, agent: LearningAgent | None = None, seconds: float = 0.0) -> JobState:
@@ -78,17 +93,17 @@ def carry_out(shelf: Shelf, agent: LearningAgent | None = None, seconds: float =
         raise
 
 
-def memories(shelf: Shelf, **wanted: Verdict) -> dict[str, SemanticMemory]:
+def memories(shelf: Shelf, **wanted: SemanticVerdict) -> dict[str, SemanticMemory]:
     with shelf.house.database.read() as session:
-        project = queries.find_project(session, "notes", 1)
+        project = find_project_by_key(session, "notes", 1)
         assert project is not None
-        rows = queries.list_memories(session, project.key, MemoryFilter(**wanted), 100)
+        rows = list_semantic_memories(session, project.key, SemanticFilter(**wanted), 100)
         return {one.content: one for one in rows}
 
 
 def sources(shelf: Shelf, memory: SemanticMemory) -> list[tuple[str, str]]:
     with shelf.house.database.read() as session:
-        return [(name, source.message_uuid) for source, name in queries.sources_of(session, [memory.key])]
+        return [(name, source.message_uuid) for source, name in sources_of(session, [memory.key])]
 
 
 def test_what_several_sessions_say_is_one_memory_and_believed_more(shelf: Shelf) -> None:
@@ -106,7 +121,7 @@ def test_what_several_sessions_say_is_one_memory_and_believed_more(shelf: Shelf)
 
 def test_what_says_nothing_is_not_kept_and_only_what_is_new_changes_the_project(shelf: Shelf) -> None:
     shelf.add(shelf.transcript("one").human("Fly"))
-    blank, rule = (Proposal(LearntKind.DECISION, content, "one-0", "Fly") for content in (" \n", RULE))
+    blank, rule = (SemanticProposal(SemanticKind.DECISION, content, "one-0", "Fly") for content in (" \n", RULE))
     revisions = []
     for proposals in ([blank], [rule], [rule]):
         with shelf.house.database.write() as session:
@@ -114,7 +129,7 @@ def test_what_says_nothing_is_not_kept_and_only_what_is_new_changes_the_project(
             assert recorded is not None
             project = lock_project(session, "notes", PROJECT)
             before = project.revision
-            kept = learning.keep(session, project, recorded, proposals, "extractive", shelf.house.clock.now())
+            kept = save_proposals(session, project, recorded, proposals, "extractive", shelf.house.clock.now())
             revisions.append((kept, project.revision - before))
     assert revisions == [(0, 0), (1, 1), (0, 0)] and len(memories(shelf)) == 1
 
@@ -177,8 +192,8 @@ def test_a_rejected_memory_never_comes_back_and_a_removed_one_does(shelf: Shelf)
     found = memories(shelf)
     with shelf.house.database.write() as session:
         cause = shelf.cause("no")
-        judging.judge(session, "notes", found["Never push to main"].memory_id, Verdict.REJECTED, None, cause)
-        judging.remove(session, "notes", found[RULE.rstrip(".")].memory_id, cause)
+        judge_memory(session, "notes", found["Never push to main"].memory_id, SemanticVerdict.REJECTED, None, cause)
+        remove_memory(session, "notes", found[RULE.rstrip(".")].memory_id, cause)
     shelf.add(shelf.transcript("two").human(f"{RULE} Never push to main."))
     ask(shelf)
     carry_out(shelf)
@@ -198,7 +213,7 @@ def test_without_its_last_session_only_what_a_person_confirmed_stays(shelf: Shel
     carry_out(shelf)
     with shelf.house.database.write() as session:
         kept = memories(shelf)[RULE.rstrip(".")].memory_id
-        judging.judge(session, "notes", kept, Verdict.CONFIRMED, None, shelf.cause("yes"))
+        judge_memory(session, "notes", kept, SemanticVerdict.CONFIRMED, None, shelf.cause("yes"))
     with shelf.house.database.write() as session:
         unregister(session, "notes", "one", shelf.cause("gone"))
     (left,) = memories(shelf).values()
@@ -211,10 +226,10 @@ def test_a_memory_can_be_put_in_other_words_but_not_in_those_of_another(shelf: S
     carry_out(shelf)
     memory_id = memories(shelf)[RULE.rstrip(".")].memory_id
     with shelf.house.database.write() as session:
-        judging.judge(session, "notes", memory_id, None, "Lint before commits", shelf.cause("shorter"))
+        judge_memory(session, "notes", memory_id, None, "Lint before commits", shelf.cause("shorter"))
     assert memories(shelf)["Lint before commits"].verdict == "proposed"
     with shelf.house.database.write() as session, pytest.raises(Conflict) as refused:
-        judging.judge(session, "notes", memory_id, None, "never push to the main.", shelf.cause("again"))
+        judge_memory(session, "notes", memory_id, None, "never push to the main.", shelf.cause("again"))
     assert refused.value.code == "already_known"
 
 
@@ -245,4 +260,4 @@ def test_nobody_judges_what_belongs_to_another_app(shelf: Shelf) -> None:
     shelf.house.install("mail")
     (memory,) = memories(shelf).values()
     with shelf.house.database.write() as session, pytest.raises(NotFound):
-        judging.judge(session, "mail", memory.memory_id, Verdict.REJECTED, None, shelf.cause("no"))
+        judge_memory(session, "mail", memory.memory_id, SemanticVerdict.REJECTED, None, shelf.cause("no"))

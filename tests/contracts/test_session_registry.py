@@ -19,24 +19,41 @@ from shared.erasure.erasing import erase_app, purge_memories
 from shared.errors import Conflict, Invalid, Limit, NotFound, Purged
 from shared.ids import new_id
 from shared.outbox.models import Job, JobState
-from shared.sessions import forgetting, manifest, queries
+from shared.sessions import manifest
 from shared.sessions.models import (
+    BuildState,
     Composition,
     CompositionComponent,
-    Compression,
-    CompressionPart,
     KeepitMarker,
-    Making,
-    MarkerFate,
+    MarkerOutcome,
     RecordedSession,
+    SemanticKind,
+    SemanticMemory,
+    SessionVersion,
+    VersionPart,
 )
-from shared.sessions.registry import leaving, projects
-from shared.sessions.registry.intake import Bounds, from_path
-from shared.sessions.registry.projects import ProjectChange
-from shared.sessions.registry.registering import Registrar, Work
-from shared.sessions.registry.scanning import Scanner
-from shared.sessions.registry.weighing import weigh
-from shared.sessions.semantic.models import LearntKind, SemanticMemory
+from shared.sessions.queries import (
+    changes_of,
+    compositions_using,
+    get_project,
+    get_session,
+    lock_project,
+    markers_of,
+    projects_to_write,
+)
+from shared.sessions.registry.intake import TranscriptLimit, from_path
+from shared.sessions.registry.projects import ProjectChange, change_project, create_project
+from shared.sessions.registry.registration import (
+    Registrar,
+    SessionWork,
+    remove_project_files,
+    remove_project_with_sessions,
+    remove_session_files,
+    set_marker_weight,
+    unregister,
+)
+from shared.sessions.registry.scan import FolderScanner
+from shared.sessions.sweep import clear_files
 from tests.support.house import House
 from tests.support.recordings import FOLDER, PROJECT, Shelf
 from tests.support.transcripts import FOREIGN, REAL, assistant, lines, real_files, user, write
@@ -57,8 +74,8 @@ def register(
         shelf.registrar.register(place, intake, shelf.cause("a test"), carrying(shelf))
 
 
-def carrying(shelf: Shelf) -> Callable[[Work], RecordedSession]:
-    def carry(work: Work) -> RecordedSession:
+def carrying(shelf: Shelf) -> Callable[[SessionWork], RecordedSession]:
+    def carry(work: SessionWork) -> RecordedSession:
         with shelf.house.database.write() as session:
             return work(session)
 
@@ -71,12 +88,12 @@ def sync(shelf: Shelf, session_id: str = "s1", uploaded: Path | None = None) -> 
 
 def recorded(shelf: Shelf, session_id: str = "s1") -> RecordedSession:
     with shelf.house.database.read() as session:
-        return queries.get_session(session, APP, session_id)
+        return get_session(session, APP, session_id)
 
 
 def markers(shelf: Shelf, session_id: str = "s1") -> list[KeepitMarker]:
     with shelf.house.database.read() as session:
-        return list(queries.markers_of(session, queries.get_session(session, APP, session_id).key))
+        return list(markers_of(session, get_session(session, APP, session_id).key))
 
 
 def copy_of(shelf: Shelf, session_id: str = "s1", project_id: str = PROJECT) -> Path:
@@ -97,10 +114,12 @@ def manifest_of(shelf: Shelf) -> dict[str, Any]:
     return value
 
 
-def add_version(shelf: Shelf, state: Making = Making.READY, job_id: str | None = None, **more: Any) -> Compression:
+def add_version(
+    shelf: Shelf, state: BuildState = BuildState.READY, job_id: str | None = None, **more: Any
+) -> SessionVersion:
     with shelf.house.database.write() as session:
-        version = Compression(
-            session_key=queries.get_session(session, APP, "s1").key,
+        version = SessionVersion(
+            session_key=get_session(session, APP, "s1").key,
             number=more.pop("number", 1),
             state=state,
             job_id=job_id,
@@ -121,9 +140,11 @@ def add_version(shelf: Shelf, state: Making = Making.READY, job_id: str | None =
         return version
 
 
-def add_composition(shelf: Shelf, state: Making, version: Compression | None, job_id: str | None = None) -> Composition:
+def add_composition(
+    shelf: Shelf, state: BuildState, version: SessionVersion | None, job_id: str | None = None
+) -> Composition:
     with shelf.house.database.write() as session:
-        held = queries.get_session(session, APP, "s1")
+        held = get_session(session, APP, "s1")
         made = Composition(
             composition_id=new_id("cmp", shelf.house.clock.now()),
             app_id=APP,
@@ -188,8 +209,8 @@ def test_only_a_tail_that_is_whole_is_taken_in_and_markers_keep_their_weight_and
     register(shelf, original)
     version = add_version(shelf)
     with shelf.house.database.write() as session:
-        weigh(session, APP, "s1", markers(shelf)[0].marker_id, 25, shelf.cause("by hand"))
-        session.add(MarkerFate(compression_key=version.key, marker_key=markers(shelf)[0].key, survived=True))
+        set_marker_weight(session, APP, "s1", markers(shelf)[0].marker_id, 25, shelf.cause("by hand"))
+        session.add(MarkerOutcome(compression_key=version.key, marker_key=markers(shelf)[0].key, survived=True))
     first = markers(shelf)[0]
     with original.open("ab") as file:
         file.write(lines(assistant("##keepit1.00## Two", "2", "1")) + b'{"type":"user","uu')
@@ -245,7 +266,7 @@ def test_what_cannot_be_read_or_is_too_large_is_refused_and_leaves_nothing(shelf
     for name, kind in (("none", NotFound), ("folder", Invalid), ("pipe", Invalid)):
         with pytest.raises(kind, match=name):
             register(shelf, tmp_path / f"{name}.jsonl")
-    shelf.bounds = Bounds(1)
+    shelf.bounds = TranscriptLimit(1)
     with pytest.raises(Limit, match=r"large\.jsonl is larger than 1 MB"):
         register(shelf, large)
     assert files(shelf) == []
@@ -267,7 +288,7 @@ def test_a_tail_that_was_read_before_a_purge_is_not_taken_in_after_it(shelf: She
     register(shelf, original)
     write(original, user("One", "1"), user("Two", "2"))
 
-    def purge_first(work: Work) -> RecordedSession:
+    def purge_first(work: SessionWork) -> RecordedSession:
         with shelf.house.database.write() as session:
             purge_memories(session, APP, "admin", shelf.house.clock.now())
         return carrying(shelf)(work)
@@ -283,27 +304,27 @@ def test_an_erasure_leaves_no_row_and_no_file_and_counts_them(shelf: Shelf, tmp_
     for app_id in (APP, "email"):
         register(shelf, original, app_id=app_id)
     version = add_version(shelf)
-    add_composition(shelf, Making.READY, version)
+    add_composition(shelf, BuildState.READY, version)
     manifest_of(shelf)
     with shelf.house.database.write() as session:
         erasure = erase_app(session, APP, "admin", shelf.house.clock.now())
     counted = ("projects", "recordedSessions", "compositions", "semanticMemories")
     assert [erasure.erased[name] for name in counted] == [1, 1, 1, 0] and erasure.erased["sessionChanges"] >= 2
     assert [erasure.left[name] for name in (*counted, "sessionChanges")] == [0] * 5
-    assert forgetting.clear_files(shelf.house.database, shelf.store, APP) == 0
+    assert clear_files(shelf.house.database, shelf.store, APP) == 0
     assert files(shelf) == [] and not shelf.store.app(APP).exists()
     assert len(files(shelf, "email")) == 1 and original.exists()
-    assert forgetting.clear_files(shelf.house.database, shelf.store, "email") == 0
+    assert clear_files(shelf.house.database, shelf.store, "email") == 0
     assert len(files(shelf, "email")) == 1, "what its rows name stays"
 
 
 def test_a_purge_of_memories_forgets_what_was_learnt_and_keeps_the_sessions(shelf: Shelf, tmp_path: Path) -> None:
     register(shelf, write(tmp_path / "s1.jsonl", user("One", "1")))
     with shelf.house.database.write() as session:
-        held = queries.get_session(session, APP, "s1")
+        held = get_session(session, APP, "s1")
         session.add(
             SemanticMemory(
-                memory_id="sem_1", project_key=held.project_key, app_id=APP, kind=LearntKind.FACT, content="x",
+                memory_id="sem_1", project_key=held.project_key, app_id=APP, kind=SemanticKind.FACT, content="x",
                 normal="0" * 64, confidence=0.5, agent="extractive", extracted_at=shelf.house.clock.now(),
             )
         )  # fmt: skip
@@ -316,12 +337,12 @@ def test_a_purge_of_memories_forgets_what_was_learnt_and_keeps_the_sessions(shel
 def test_a_session_in_a_composition_stays_and_every_removal_is_written_down(shelf: Shelf, tmp_path: Path) -> None:
     original = write(tmp_path / "s1.jsonl", user("One", "1"))
     register(shelf, original)
-    composition = add_composition(shelf, Making.READY, add_version(shelf))
+    composition = add_composition(shelf, BuildState.READY, add_version(shelf))
     manifest_of(shelf)
     database = shelf.house.database
     for way in (
-        lambda s: leaving.unregister(s, APP, "s1", shelf.cause("x")),
-        lambda s: leaving.remove_project(s, APP, PROJECT, shelf.cause("x"), True),
+        lambda s: unregister(s, APP, "s1", shelf.cause("x")),
+        lambda s: remove_project_with_sessions(s, APP, PROJECT, shelf.cause("x"), True),
     ):
         with pytest.raises(Conflict, match="feature-x") as refused, database.write() as session:
             way(session)
@@ -329,12 +350,12 @@ def test_a_session_in_a_composition_stays_and_every_removal_is_written_down(shel
     with database.write() as session:
         session.delete(session.get_one(Composition, composition.key))
     with database.write() as session:
-        left = [leaving.unregister(session, APP, "s1", shelf.cause("not needed"))]
-    leaving.clear_away(database, shelf.store, left)
+        left = [unregister(session, APP, "s1", shelf.cause("not needed"))]
+    remove_session_files(database, shelf.store, left)
     assert not [one for one in files(shelf) if "s1" in one] and manifest_of(shelf)["sessions"] == {}
     assert original.exists()
     with database.read() as session:
-        change = queries.changes_of(session, APP, PROJECT, 1)[0]
+        change = changes_of(session, APP, PROJECT, 1)[0]
     assert (change.kind, change.reason, change.actor, change.before["versions"]) == (
         "unregistered",
         "not needed",
@@ -347,27 +368,27 @@ def test_a_project_is_removed_when_it_is_empty_or_by_force(shelf: Shelf, tmp_pat
     register(shelf, write(tmp_path / "s1.jsonl", user("One", "1")))
     database = shelf.house.database
     with pytest.raises(Conflict, match="1 sessions"), database.write() as session:
-        leaving.remove_project(session, APP, PROJECT, shelf.cause("x"), force=False)
+        remove_project_with_sessions(session, APP, PROJECT, shelf.cause("x"), force=False)
     with database.write() as session:
-        leaving.remove_project(session, APP, PROJECT, shelf.cause("x"), force=True)
-    leaving.clear_project_away(database, shelf.store, APP, PROJECT)
+        remove_project_with_sessions(session, APP, PROJECT, shelf.cause("x"), force=True)
+    remove_project_files(database, shelf.store, APP, PROJECT)
     assert files(shelf) == [] and not shelf.store.project_folder(APP, PROJECT).exists()
 
 
 def test_paths_that_look_alike_get_projects_of_their_own(shelf: Shelf) -> None:
     with shelf.house.database.write() as session:
         lock_app(session, APP)
-        ids = [projects.create(session, APP, path, shelf.cause("x")).project_id for path in ("/a/b", "/a_b", "/a.b")]
+        ids = [create_project(session, APP, path, shelf.cause("x")).project_id for path in ("/a/b", "/a_b", "/a.b")]
         assert ids[0] == "-a-b" and len(set(ids)) == 3 and all(one.startswith("-a-b-") for one in ids[1:])
         with pytest.raises(Conflict):
-            projects.create(session, APP, "/a_b", shelf.cause("x"))
+            create_project(session, APP, "/a_b", shelf.cause("x"))
 
 
 def test_the_manifest_has_the_seeds_fields(shelf: Shelf, tmp_path: Path) -> None:
     register(shelf, write(tmp_path / "s1.jsonl", user("##keepit0.80## Kites", "1", gitBranch="main", cwd=FOLDER)))
     version = add_version(shelf, source_number=3)
-    add_version(shelf, Making.FAILED, number=2)
-    add_composition(shelf, Making.READY, version)
+    add_version(shelf, BuildState.FAILED, number=2)
+    add_composition(shelf, BuildState.READY, version)
     shown = manifest_of(shelf)
     assert list(shown) == [
         "version", "projectId", "originalPath", "displayName", "createdAt", "lastModified", "sessions", "compositions",
@@ -392,8 +413,8 @@ def test_the_manifest_has_the_seeds_fields(shelf: Shelf, tmp_path: Path) -> None
     assert list(listed) == ["sessionId", "originalFile", "originalTokens", "originalMessages", "versions"]
     assert listed["versions"] == entry["compressions"]
     with shelf.house.database.read() as session:
-        project = queries.get_project(session, APP, PROJECT)
-        assert project.revision == project.written_revision and queries.projects_to_write(session, 9) == []
+        project = get_project(session, APP, PROJECT)
+        assert project.revision == project.written_revision and projects_to_write(session, 9) == []
 
 
 def tend(shelf: Shelf) -> TendSessions:
@@ -443,30 +464,30 @@ def test_what_a_job_left_unfinished_is_said_to_have_failed(
                         due_at=now,
                     )
                 )
-    made = add_version(shelf, Making.WORKING, "job_over")
-    composition = add_composition(shelf, Making.WORKING, None, "job_over")
+    made = add_version(shelf, BuildState.WORKING, "job_over")
+    composition = add_composition(shelf, BuildState.WORKING, None, "job_over")
     with shelf.house.database.write() as session:
-        session.add(CompressionPart(compression_key=made.key, position=0, content=[]))
+        session.add(VersionPart(compression_key=made.key, position=0, content=[]))
     tend(shelf).run()
     with shelf.house.database.read() as session:
-        failed = session.get_one(Compression, made.key)
-        assert (failed.state, failed.finished_at) == (Making.FAILED, now)
-        assert session.get(CompressionPart, (made.key, 0)) is None
-        assert session.get_one(Composition, composition.key).state == Making.FAILED
-        assert queries.compositions_using(session, [made.session_key]) == []
-    alive = add_version(shelf, Making.WORKING, "job_open", number=2)
+        failed = session.get_one(SessionVersion, made.key)
+        assert (failed.state, failed.finished_at) == (BuildState.FAILED, now)
+        assert session.get(VersionPart, (made.key, 0)) is None
+        assert session.get_one(Composition, composition.key).state == BuildState.FAILED
+        assert compositions_using(session, [made.session_key]) == []
+    alive = add_version(shelf, BuildState.WORKING, "job_open", number=2)
     tend(shelf).run()
     with shelf.house.database.read() as session:
-        assert session.get_one(Compression, alive.key).state == Making.WORKING
+        assert session.get_one(SessionVersion, alive.key).state == BuildState.WORKING
 
 
-def scanned(shelf: Shelf, folder: Path) -> Scanner:
+def scanned(shelf: Shelf, folder: Path) -> FolderScanner:
     with shelf.house.database.write() as session:
         lock_app(session, APP)
-        project = projects.create(session, APP, FOLDER, shelf.cause("x"))
+        project = create_project(session, APP, FOLDER, shelf.cause("x"))
         wanted = ProjectChange(settings={"autoRegisterNewSessions": True}, source_folder=str(folder))
-        projects.change(session, project, wanted, shelf.cause("x"))
-    return Scanner(shelf.house.database, shelf.store, shelf.registrar)
+        change_project(session, project, wanted, shelf.cause("x"))
+    return FolderScanner(shelf.house.database, shelf.store, shelf.registrar)
 
 
 def test_a_folder_is_looked_through_and_what_is_refused_waits_until_it_changes(shelf: Shelf, tmp_path: Path) -> None:
@@ -510,19 +531,19 @@ def test_a_folder_that_fails_keeps_no_other_waiting(shelf: Shelf, tmp_path: Path
     write(tmp_path / "folder" / "a.jsonl", user("One", "1"))
     scanned(shelf, tmp_path / "folder")
     house = shelf.house
-    registrar = Registrar(house.database, shelf.store, Bounds(1))
+    registrar = Registrar(house.database, shelf.store, TranscriptLimit(1))
     step = ScanSessions(house.database, house.clock, shelf.store, registrar, 60, house.metrics)
     house.install("barred")
     shelf.store.app("barred").mkdir(parents=True)
     shelf.store.cache("barred").write_text("in the way")
     with house.database.write() as session:
         lock_app(session, "barred")
-        project = projects.create(session, "barred", FOLDER, shelf.cause("x"))
+        project = create_project(session, "barred", FOLDER, shelf.cause("x"))
         project.source_folder = str(tmp_path / "folder")
         session.flush()
         session.expunge(project)
     with house.database.read() as session:
-        step.look([project, queries.get_project(session, APP, PROJECT)])
+        step.look([project, get_project(session, APP, PROJECT)])
     assert recorded(shelf, "a").session_id == "a"
 
 
@@ -542,7 +563,12 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
     scanned(shelf, folder)
     house = shelf.house
     step = ScanSessions(
-        house.database, house.clock, shelf.store, Registrar(house.database, shelf.store, Bounds(1)), 60, house.metrics
+        house.database,
+        house.clock,
+        shelf.store,
+        Registrar(house.database, shelf.store, TranscriptLimit(1)),
+        60,
+        house.metrics,
     )
     look(step)
     assert recorded(shelf, "a").session_id == "a" and house.counted("sessions_registered_total", source="scan") == 1
@@ -556,8 +582,8 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
     house.clock.advance(61)
     with house.database.write() as session:
         lock_app(session, APP)
-        project = queries.lock_project(session, APP, PROJECT)
-        projects.change(session, project, ProjectChange(settings={"autoRegisterNewSessions": False}), shelf.cause("x"))
+        project = lock_project(session, APP, PROJECT)
+        change_project(session, project, ProjectChange(settings={"autoRegisterNewSessions": False}), shelf.cause("x"))
     look(step)
     with pytest.raises(NotFound):
         recorded(shelf, "c")

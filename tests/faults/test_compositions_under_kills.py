@@ -11,7 +11,7 @@ import pytest
 
 from shared.clock import SystemClock
 from shared.sessions.store import UNFINISHED, Store
-from shared.sessions.sweeping import sweep
+from shared.sessions.sweep import sweep
 from tests.faults.fleet import Fleet
 from tests.support.composing import PROJECT, transcript
 from tests.support.faultpoints import Deed, Point

@@ -9,7 +9,7 @@ import pytest
 
 from shared.clock import SystemClock
 from shared.sessions.store import Store
-from shared.sessions.sweeping import sweep
+from shared.sessions.sweep import sweep
 from tests.faults.fleet import Fleet
 from tests.support.compressing import long_talk
 from tests.support.faultpoints import Deed, Point

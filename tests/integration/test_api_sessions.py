@@ -11,7 +11,7 @@ import pytest
 
 from loop.steps.sessions import TendSessions
 from loop.steps.upkeep import FinishErasures
-from shared.sessions import forgetting
+from shared.sessions import sweep
 from tests.support.api import Api, open_api
 from tests.support.recordings import Shelf
 from tests.support.transcripts import FOREIGN, REAL, assistant, lines, user, write
@@ -348,7 +348,7 @@ def test_a_receipt_counts_the_rows_and_files_of_sessions(api: Api, monkeypatch: 
     assert not api.loop.store.app("chat").exists()
     upload(api)
     with monkeypatch.context() as patched:
-        patched.setattr(forgetting, "sweep", _disk_gone)
+        patched.setattr(sweep, "sweep", _disk_gone)
         assert api.ask("DELETE", "/apps/chat/data")["receipt"]["left"]["sessionFiles"] == 1
     assert api.loop.store.app("chat").exists()
     FinishErasures(api.loop.database, api.loop.store).run()

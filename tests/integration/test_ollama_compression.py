@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.llm.providers import make_chat
-from shared.sessions.models import Compression
+from shared.sessions.models import SessionVersion
 from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer
@@ -38,7 +38,7 @@ def press(sqlite_url: str, server: OllamaServer, tmp_path: Path) -> Iterator[Pre
     house.database.dispose()
 
 
-def compress(press: Press) -> Compression:
+def compress(press: Press) -> SessionVersion:
     """Ask for a version by the model, and make attempts until its job has ended."""
     asked = press.ask("s1", uniform(5).model_copy(update={"model": "ollama:tiny"}))
     for _ in range(12):

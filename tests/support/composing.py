@@ -19,22 +19,24 @@ from shared.apps.queries import lock_app
 from shared.causes import Cause
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.outbox.dispatch import take_due
-from shared.sessions import queries
-from shared.sessions.compositions import requesting
-from shared.sessions.compositions.asking import ComponentAsked, CompositionAsked
-from shared.sessions.compositions.ending import hasten
-from shared.sessions.compositions.requesting import Means, NewComposition
-from shared.sessions.compressions.queries import working_of
-from shared.sessions.compressions.rendering import Heading, line_of, markdown, records_of
-from shared.sessions.compressions.segments import Segment, SegmentKind
-from shared.sessions.models import Composition, Compression, Making, RecordedSession
-from shared.sessions.registry.entering import Place
-from shared.sessions.registry.intake import Bounds, from_path
-from shared.sessions.registry.registering import Registrar
+from shared.sessions.blocks import Block, BlockKind, Heading, line_of, markdown_lines, records_of
+from shared.sessions.compose.compositions import wake_waiting
+from shared.sessions.compose.requests import (
+    ComponentRequest,
+    CompositionRequest,
+    NewComposition,
+    VersionMaking,
+    request_composition,
+)
+from shared.sessions.compress.queries import working_of
+from shared.sessions.models import BuildState, Composition, RecordedSession, SessionVersion
+from shared.sessions.queries import get_session
+from shared.sessions.registry.intake import TranscriptLimit, from_path
+from shared.sessions.registry.registration import Registrar, SessionPlace
 from shared.sessions.store import Store
 from tests.support.house import House
-from worker.agent.sessions.extractive import ExtractiveCompressionAgent
 from worker.agent.sessions.protocol import CompressionAgent
+from worker.agent.sessions.rules import ExtractiveCompressionAgent
 from worker.pipelines.attempt import Pipeline
 from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession
@@ -69,10 +71,10 @@ def _record(role: str, content: Any) -> dict[str, Any]:
     return {"type": role, "isSidechain": False, "cwd": "/home/dev/shop", "message": {"role": role, "content": content}}
 
 
-def points(session_id: str, tokens: int) -> list[Segment]:
+def points(session_id: str, tokens: int) -> list[Block]:
     """Return words that take about so many tokens."""
     said = [f"Point {number} of {session_id} {'w ' * 80}" for number in range(max(1, tokens // 50))]
-    return [Segment(SegmentKind.WORDS, "user", text) for text in said]
+    return [Block(BlockKind.WORDS, "user", text) for text in said]
 
 
 @dataclass
@@ -93,8 +95,8 @@ class Shop:
         """Register a session that says ``text``."""
         original = self.folder / f"{session_id}.jsonl"
         original.write_text(text)
-        registrar = Registrar(self.house.database, self.store, Bounds(64))
-        place = Place(self.app_id, self.project_id, session_id, 0)
+        registrar = Registrar(self.house.database, self.store, TranscriptLimit(64))
+        place = SessionPlace(self.app_id, self.project_id, session_id, 0)
         with from_path(self.store, self.app_id, session_id, original, registrar.bounds) as intake:
             registrar.register(place, intake, self.cause(), self._carry)
 
@@ -106,13 +108,13 @@ class Shop:
         return Cause("admin", reason, self.house.clock.now())
 
     def recorded(self, session: Session, session_id: str) -> RecordedSession:
-        return queries.get_session(session, self.app_id, session_id)
+        return get_session(session, self.app_id, session_id)
 
     def version(self, session_id: str, tokens: int, **more: Any) -> int:
         """Make a version of about so many tokens by hand, as if a compression had; return its key."""
         return self.version_of(session_id, points(session_id, tokens), **more)
 
-    def version_of(self, session_id: str, segments: Sequence[Segment], **more: Any) -> int:
+    def version_of(self, session_id: str, segments: Sequence[Block], **more: Any) -> int:
         """Make a version of these segments by hand; return its key."""
         with self.house.database.write() as session:
             recorded = self.recorded(session, session_id)
@@ -124,13 +126,13 @@ class Shop:
                 "created_at": self.house.clock.now(),
             }
             fields |= self._written(recorded, recorded.next_version, segments) | more
-            made = Compression(session_key=recorded.key, number=recorded.next_version, **fields)
+            made = SessionVersion(session_key=recorded.key, number=recorded.next_version, **fields)
             recorded.next_version += 1
             session.add(made)
             session.flush()
             return made.key
 
-    def finish(self, session_id: str, tokens: int = 600, state: Making = Making.READY) -> None:
+    def finish(self, session_id: str, tokens: int = 600, state: BuildState = BuildState.READY) -> None:
         """End the version that is being made of a session, as its pipeline would."""
         with self.house.database.write() as session:
             recorded = self.recorded(session, session_id)
@@ -139,17 +141,17 @@ class Shop:
             fields = self._written(recorded, version.number, points(session_id, tokens)) | {"state": state}
             for name, value in fields.items():
                 setattr(version, name, value)
-            hasten(session, version, self.house.clock.now())
+            wake_waiting(session, version, self.house.clock.now())
 
-    def _written(self, recorded: RecordedSession, number: int, segments: Sequence[Segment]) -> dict[str, Any]:
+    def _written(self, recorded: RecordedSession, number: int, segments: Sequence[Block]) -> dict[str, Any]:
         """Write the files of a version; return what its row says of them."""
         folder = self.store.versions_folder(self.app_id, self.project_id, recorded.session_id)
-        text = "".join(markdown(segments, Heading(recorded.session_id)))
+        text = "".join(markdown_lines(segments, Heading(recorded.session_id)))
         lines = "".join(line_of(one) for one in records_of(segments, recorded.session_id, f"v{number:03d}"))
         for ending, content in (("md", text), ("jsonl", lines)):
             self.store.write_text(folder / f"v{number:03d}_made.{ending}", [content])
         return {
-            "state": Making.READY,
+            "state": BuildState.READY,
             "file": f"v{number:03d}_made",
             "output_tokens": -(-len(text) // 4),
             "ratio": recorded.original_tokens * 4 / len(text),
@@ -157,15 +159,15 @@ class Shop:
         }
 
     def ask(
-        self, name: str, *components: str | ComponentAsked, budget: int = 2000, replaces: bool = False, **more: Any
+        self, name: str, *components: str | ComponentRequest, budget: int = 2000, replaces: bool = False, **more: Any
     ) -> Composition:
         """Ask for a composition; a bare word is a session, by whichever version serves best."""
-        parts = tuple(ComponentAsked(session_id=one) if isinstance(one, str) else one for one in components)
-        asked = CompositionAsked(components=parts, total_token_budget=budget, **more)
+        parts = tuple(ComponentRequest(session_id=one) if isinstance(one, str) else one for one in components)
+        asked = CompositionRequest(components=parts, total_token_budget=budget, **more)
         with self.house.database.write() as session:
             app = lock_app(session, self.app_id)
             new = NewComposition(name, asked, replaces)
-            return requesting.request(session, app, self.project_id, new, self.cause(), Means())
+            return request_composition(session, app, self.project_id, new, self.cause(), VersionMaking())
 
     def work_off(self, limit: int = 50) -> None:
         """Make attempts as a worker would, until nothing is due: compress with the extractive agent, and compose."""
@@ -182,7 +184,7 @@ class Shop:
     def _pipeline_of(self, kind: str) -> Pipeline:
         house = self.house
         if kind == JobKind.COMPOSE_CONTEXT:
-            return ComposeContext(house.database, house.clock, self.store, house.metrics, Means())
+            return ComposeContext(house.database, house.clock, self.store, house.metrics, VersionMaking())
         agents: dict[str, CompressionAgent] = {"extractive": ExtractiveCompressionAgent()}
         return CompressSession(
             house.database, house.clock, agents.get, self.store, house.accountant, house.metrics, perf_counter

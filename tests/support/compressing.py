@@ -12,17 +12,17 @@ from shared.contracts.jobs import JobKind, JobMessage
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.outbox.dispatch import take_due
 from shared.outbox.models import Job
-from shared.sessions import queries as registry
-from shared.sessions.compressions import queries
-from shared.sessions.compressions.asking import CompressionSettings
-from shared.sessions.compressions.chunks import Chunk, Condensed
-from shared.sessions.compressions.drafting import Line
-from shared.sessions.compressions.requesting import ask
-from shared.sessions.models import Compression, MarkerFate, RecordedSession
+from shared.sessions.compress.assembly import Chunk, CondensedChunk
+from shared.sessions.compress.draft import SummaryLine
+from shared.sessions.compress.queries import find_version, get_version, versions_of
+from shared.sessions.compress.settings import CompressionSettings
+from shared.sessions.compress.versions import request_version
+from shared.sessions.models import MarkerOutcome, RecordedSession, SessionVersion
+from shared.sessions.queries import get_session, lock_session, markers_of, outcomes_of
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf, Transcript
-from worker.agent.sessions.extractive import ExtractiveCompressionAgent
 from worker.agent.sessions.protocol import CompressionAgent
+from worker.agent.sessions.rules import ExtractiveCompressionAgent
 from worker.pipelines.attempt import Pipeline
 from worker.pipelines.compress_session import CompressSession
 
@@ -51,7 +51,7 @@ class ScriptedCompressionAgent(CompressionAgent):
     """Makes one line of each chunk, unless it is told what to say."""
 
     house: House
-    says: list[Condensed | BaseException] = field(default_factory=list)
+    says: list[CondensedChunk | BaseException] = field(default_factory=list)
     while_thinking: Callable[[], None] = lambda: None
     seen: list[Chunk] = field(default_factory=list)
     tokens: int = 700
@@ -64,7 +64,7 @@ class ScriptedCompressionAgent(CompressionAgent):
     def chunk_tokens(self) -> int:
         return self.tokens
 
-    def condense(self, chunk: Chunk, meter: Meter) -> Condensed:
+    def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
         assert not self.house.database.is_held_here, "a transaction is open while the agent thinks"
         meter.reserve(Prospect(WorkKind.COMPRESS, self.name, 900, 100))
         meter(ModelCall(WorkKind.COMPRESS, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
@@ -73,7 +73,9 @@ class ScriptedCompressionAgent(CompressionAgent):
         said = self.says.pop(0) if self.says else None
         if isinstance(said, BaseException):
             raise said
-        return said or Condensed((), (Line(f"Part {chunk.position} went well.", (chunk.pieces[0].source,)),))
+        return said or CondensedChunk(
+            (), (SummaryLine(f"Part {chunk.position} went well.", (chunk.pieces[0].source,)),)
+        )
 
 
 class Press:
@@ -98,14 +100,16 @@ class Press:
             self.elapsed,
         )  # fmt: skip
 
-    def ask(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> Compression:
+    def ask(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> SessionVersion:
         with self.house.database.write() as session:
             app = lock_app(session, self.app_id)
-            recorded = registry.lock_session(session, self.app_id, session_id)
-            version = None if source is None else queries.get_version(session, recorded, source)
-            return ask(session, app, recorded, settings, self.shelf.cause("a test"), self.house.clock.now(), version)
+            recorded = lock_session(session, self.app_id, session_id)
+            version = None if source is None else get_version(session, recorded, source)
+            return request_version(
+                session, app, recorded, settings, self.shelf.cause("a test"), self.house.clock.now(), version
+            )
 
-    def make(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> Compression:
+    def make(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> SessionVersion:
         """Ask for a version and see it through."""
         asked = self.ask(session_id, settings, source)
         self.work_off()
@@ -125,21 +129,21 @@ class Press:
         self.house.clock.advance(1)
         return bool(sent)
 
-    def version(self, session_id: str, version_id: str) -> Compression:
+    def version(self, session_id: str, version_id: str) -> SessionVersion:
         with self.house.database.read() as session:
-            recorded = registry.get_session(session, self.app_id, session_id)
-            found = queries.find_version(session, recorded.key, version_id)
+            recorded = get_session(session, self.app_id, session_id)
+            found = find_version(session, recorded.key, version_id)
             assert found is not None
             return found
 
     def listed(self, session_id: str) -> list[str]:
         with self.house.database.read() as session:
-            recorded = registry.get_session(session, self.app_id, session_id)
-            return [one.version_id for one in queries.versions_of(session, recorded.key)]
+            recorded = get_session(session, self.app_id, session_id)
+            return [one.version_id for one in versions_of(session, recorded.key)]
 
     def recorded(self, session_id: str) -> RecordedSession:
         with self.house.database.read() as session:
-            return registry.get_session(session, self.app_id, session_id)
+            return get_session(session, self.app_id, session_id)
 
     def folder(self, session_id: str) -> Path:
         return self.shelf.store.versions_folder(self.app_id, PROJECT, session_id)
@@ -147,14 +151,14 @@ class Press:
     def files(self, session_id: str) -> list[str]:
         return sorted(path.name for path in self.folder(session_id).glob("*") if path.name != "versions.json")
 
-    def text(self, version: Compression, session_id: str, ending: str = "md") -> str:
+    def text(self, version: SessionVersion, session_id: str, ending: str = "md") -> str:
         return (self.folder(session_id) / f"{version.file}.{ending}").read_bytes().decode()
 
-    def fates(self, version: Compression) -> dict[int, bool]:
+    def fates(self, version: SessionVersion) -> dict[int, bool]:
         """Return whether each marker survived, by its ordinal."""
         with self.house.database.read() as session:
-            markers = {one.key: one.ordinal for one in registry.markers_of(session, version.session_key)}
-            fates: Sequence[MarkerFate] = registry.fates_of(session, [version.key])
+            markers = {one.key: one.ordinal for one in markers_of(session, version.session_key)}
+            fates: Sequence[MarkerOutcome] = outcomes_of(session, [version.key])
             return {markers[fate.marker_key]: fate.survived for fate in fates}
 
     def jobs(self) -> list[Job]:

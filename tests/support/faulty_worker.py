@@ -17,9 +17,9 @@ from shared.llm.embedding import Embedder, Vectors
 from shared.memories.compaction import Candidate, Decision
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
-from shared.sessions.compositions.record import MARKDOWN_FILE
-from shared.sessions.compressions.chunks import Chunk, Condensed
-from shared.sessions.compressions.finishing import Written
+from shared.sessions.compose.documents import MARKDOWN_FILE
+from shared.sessions.compress.assembly import Chunk, CondensedChunk
+from shared.sessions.compress.versions import WrittenVersion
 from shared.sessions.store import Store
 from shared.settings import Settings
 from tests.support.faultpoints import Point, reach
@@ -122,7 +122,7 @@ class FaultyCompressionAgent(CompressionAgent):
     def chunk_tokens(self) -> int:
         return self._agent.chunk_tokens
 
-    def condense(self, chunk: Chunk, meter: Meter) -> Condensed:
+    def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
         if chunk.position:
             reach(Point.BETWEEN_PARTS)
         return self._agent.condense(chunk, meter)
@@ -134,7 +134,7 @@ class FaultyCompression(CompressSession):
     def __init__(self, database: Any, clock: Any, agent_of: Any, store: Store, *more: Any) -> None:
         super().__init__(database, clock, agent_of, VersionStore(store.root), *more)
 
-    def _write(self, *what: Any) -> Written:
+    def _write(self, *what: Any) -> WrittenVersion:
         written = super()._write(*what)
         reach(Point.VERSION_WRITTEN)
         return written

@@ -10,8 +10,8 @@ from typing import Any
 from loop.wiring import Loop
 from shared.causes import Cause
 from shared.sessions.models import RecordedSession
-from shared.sessions.registry.intake import Bounds, from_path
-from shared.sessions.registry.registering import Registrar, Work
+from shared.sessions.registry.intake import TranscriptLimit, from_path
+from shared.sessions.registry.registration import Registrar, SessionWork
 from shared.sessions.store import Store
 from tests.support.house import House
 
@@ -65,7 +65,7 @@ class Shelf:
         self.house = house
         self.folder = folder
         self.store = store or Store(folder / "store")
-        self.bounds = Bounds(50)
+        self.bounds = TranscriptLimit(50)
         self.registrar = Registrar(house.database, self.store, self.bounds)
 
     def transcript(self, session_id: str, cwd: str = FOLDER) -> Transcript:
@@ -88,6 +88,6 @@ class Shelf:
     def cause(self, reason: str) -> Cause:
         return Cause("token:test", reason, self.house.clock.now())
 
-    def _carry(self, work: Work) -> RecordedSession:
+    def _carry(self, work: SessionWork) -> RecordedSession:
         with self.house.database.write() as session:
             return work(session)

@@ -7,18 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import Invalid
-from shared.sessions.compositions.allocating import FLOOR, Need, Strategy, allocate
-from shared.sessions.compositions.planning import Planned, Terms, Way, Wish, plan
-from shared.sessions.compositions.selecting import Candidate
-from shared.sessions.compressions.asking import CompressionSettings
+from shared.sessions.compose.plan import (
+    FLOOR,
+    ComponentForm,
+    ComponentPlan,
+    ComponentWish,
+    CompositionTerms,
+    TokenNeed,
+    VersionCandidate,
+    allocate,
+    plan_components,
+)
+from shared.sessions.compose.plan import (
+    AllocationStrategy as Strategy,
+)
+from shared.sessions.compress.settings import CompressionSettings
 
 LONG = 10**6
 SHARING = [Strategy.EQUAL, Strategy.PROPORTIONAL, Strategy.RECENT_FIRST]
 
 
-def needs(*lengths: int) -> list[Need]:
+def needs(*lengths: int) -> list[TokenNeed]:
     """Sessions of these lengths, the oldest first."""
-    return [Need(length, length, len(lengths) - 1 - place) for place, length in enumerate(lengths)]
+    return [TokenNeed(length, length, len(lengths) - 1 - place) for place, length in enumerate(lengths)]
 
 
 @pytest.mark.parametrize(
@@ -77,38 +88,38 @@ def test_a_budget_below_the_floors_is_refused_with_what_it_takes() -> None:
 
 
 def test_custom_gives_what_was_said_and_makes_room_for_the_headings() -> None:
-    asked = [Need(LONG, LONG, asked=3000), Need(LONG, LONG, asked=1000)]
+    asked = [TokenNeed(LONG, LONG, asked=3000), TokenNeed(LONG, LONG, asked=1000)]
     assert allocate(Strategy.CUSTOM, asked, 4100) == (3000, 1000)
     assert allocate(Strategy.CUSTOM, asked, 3960) == (2970, 990)
 
 
-def wish(tokens: int, *versions: int, age: int = 0, **more: object) -> Wish:
-    candidates = tuple(Candidate(n + 1, size, tokens / size, source_bytes=9) for n, size in enumerate(versions))
-    return Wish(f"s{age}", tokens, 9, candidates, age=age, **more)  # type: ignore[arg-type]
+def wish(tokens: int, *versions: int, age: int = 0, **more: object) -> ComponentWish:
+    candidates = tuple(VersionCandidate(n + 1, size, tokens / size, source_bytes=9) for n, size in enumerate(versions))
+    return ComponentWish(f"s{age}", tokens, 9, candidates, age=age, **more)  # type: ignore[arg-type]
 
 
-def planned(*wishes: Wish, available: int, strategy: Strategy = Strategy.EQUAL) -> tuple[Planned, ...]:
-    return plan(wishes, Terms(strategy, available))
+def planned(*wishes: ComponentWish, available: int, strategy: Strategy = Strategy.EQUAL) -> tuple[ComponentPlan, ...]:
+    return plan_components(wishes, CompositionTerms(strategy, available))
 
 
 def test_what_fits_is_used_as_it_is_and_what_does_not_is_compressed_to_fit() -> None:
     old, new = planned(wish(50_000, age=1), wish(900), available=2900)
-    assert (new.way, new.allocation) == (Way.ORIGINAL, 900)
-    assert (old.way, old.allocation) == (Way.COMPRESS, 2000)
+    assert (new.way, new.allocation) == (ComponentForm.ORIGINAL, 900)
+    assert (old.way, old.allocation) == (ComponentForm.COMPRESS, 2000)
     assert old.settings is not None and old.settings.compaction_ratio == 25 and old.settings.session_distance == 2
 
 
 def test_what_a_chosen_version_leaves_goes_to_the_others() -> None:
     old, new = planned(wish(50_000, 1200, age=1), wish(50_000), available=4000)
-    assert (old.way, old.number, old.allocation) == (Way.VERSION, 1, 1200)
-    assert (new.way, new.allocation) == (Way.COMPRESS, 2800)
+    assert (old.way, old.number, old.allocation) == (ComponentForm.VERSION, 1, 1200)
+    assert (new.way, new.allocation) == (ComponentForm.COMPRESS, 2800)
 
 
 def test_a_version_asked_for_by_name_is_used_whether_it_fits_or_not() -> None:
     [one] = planned(wish(50_000, 1200, 40_000, version_id="v002"), available=2000)
-    assert (one.way, one.number, one.allocation) == (Way.VERSION, 2, 2000)
+    assert (one.way, one.number, one.allocation) == (ComponentForm.VERSION, 2, 2000)
     [one] = planned(wish(50_000, version_id="original"), available=2000)
-    assert one.way is Way.ORIGINAL
+    assert one.way is ComponentForm.ORIGINAL
 
 
 @pytest.mark.parametrize(("tokens", "available", "ratio"), [(1001, 1000, 2), (10**7, 1000, 100), (3001, 1000, 4)])
@@ -121,29 +132,29 @@ def test_the_ratio_is_rounded_up_and_stays_within_what_can_be_asked_for(
 
 def test_a_version_that_is_being_made_is_joined() -> None:
     [one] = planned(wish(50_000, running=7), available=2000)
-    assert (one.way, one.number) == (Way.JOIN, 7)
+    assert (one.way, one.number) == (ComponentForm.JOIN, 7)
     [one] = planned(wish(50_000, 1900, running=7), available=2000)
-    assert (one.way, one.number) == (Way.VERSION, 1)
+    assert (one.way, one.number) == (ComponentForm.VERSION, 1)
 
 
 def test_of_two_versions_that_fit_the_one_that_kept_what_was_marked_is_taken() -> None:
-    lossy = Candidate(1, 1900, 26.0, preserved=0, summarised=5, source_bytes=9)
-    whole = Candidate(2, 1500, 33.0, preserved=5, summarised=0, source_bytes=9)
-    [one] = planned(Wish("s0", 50_000, 9, (lossy, whole)), available=2000)
-    assert (one.way, one.number) == (Way.VERSION, 2)
+    lossy = VersionCandidate(1, 1900, 26.0, preserved=0, summarised=5, source_bytes=9)
+    whole = VersionCandidate(2, 1500, 33.0, preserved=5, summarised=0, source_bytes=9)
+    [one] = planned(ComponentWish("s0", 50_000, 9, (lossy, whole)), available=2000)
+    assert (one.way, one.number) == (ComponentForm.VERSION, 2)
 
 
 def test_settings_that_were_named_have_a_new_version_made() -> None:
     settings = CompressionSettings()
     [one] = planned(wish(500, 400, recompress=settings), available=2000)
-    assert (one.way, one.settings) == (Way.COMPRESS, settings)
+    assert (one.way, one.settings) == (ComponentForm.COMPRESS, settings)
 
 
 def test_a_version_that_leaves_most_of_its_share_unused_is_followed_by_a_longer_one_but_not_by_the_same() -> None:
     [one] = planned(wish(50_000, 300), available=2000)
-    assert (one.way, one.settings and one.settings.compaction_ratio) == (Way.COMPRESS, 25)
-    same = Candidate(1, 300, 160.0, source_bytes=9, asked_ratio=25)
-    [one] = planned(Wish("s0", 50_000, 9, (same,)), available=2000)
-    assert (one.way, one.number) == (Way.VERSION, 1)
-    [one] = planned(Wish("s0", 50_000, 10, (same,)), available=2000)
-    assert one.way is Way.COMPRESS
+    assert (one.way, one.settings and one.settings.compaction_ratio) == (ComponentForm.COMPRESS, 25)
+    same = VersionCandidate(1, 300, 160.0, source_bytes=9, asked_ratio=25)
+    [one] = planned(ComponentWish("s0", 50_000, 9, (same,)), available=2000)
+    assert (one.way, one.number) == (ComponentForm.VERSION, 1)
+    [one] = planned(ComponentWish("s0", 50_000, 10, (same,)), available=2000)
+    assert one.way is ComponentForm.COMPRESS

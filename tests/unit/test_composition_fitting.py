@@ -13,11 +13,19 @@ from hypothesis import strategies as st
 
 from shared.errors import Invalid
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.compositions.documents import ORIGINAL, Composed, Source, compose
-from shared.sessions.compositions.fitting import Part, Piece, fit
-from shared.sessions.compositions.originals import PATIENCE, Marked, segments_of
-from shared.sessions.compressions.rendering import markdown_of
-from shared.sessions.compressions.segments import Segment, SegmentKind, ToolCall
+from shared.sessions.blocks import Block, BlockKind, ToolCall, markdown_of
+from shared.sessions.compose.documents import (
+    PATIENCE,
+    BlockMarks,
+    ComposedContext,
+    CompositionSource,
+    SizedBlock,
+    SizedPart,
+    blocks_of,
+    compose_documents,
+    fit,
+)
+from shared.sessions.compose.plan import ORIGINAL
 from shared.sessions.transcripts.turns import Turn, TurnKind
 
 DAY = datetime(2026, 1, 15, tzinfo=UTC)
@@ -32,25 +40,27 @@ CALLS = st.builds(
     st.booleans(),
 )
 SAID = st.builds(
-    Segment,
-    st.sampled_from([kind for kind in SegmentKind if kind is not SegmentKind.TOOL]),
+    Block,
+    st.sampled_from([kind for kind in BlockKind if kind is not BlockKind.TOOL]),
     st.sampled_from(["user", "assistant"]),
     TEXTS,
     is_pinned=st.sampled_from([False, False, False, True]),
 )
-USED = st.builds(Segment, st.just(SegmentKind.TOOL), st.just("assistant"), st.just("Did it"), call=CALLS)
+USED = st.builds(Block, st.just(BlockKind.TOOL), st.just("assistant"), st.just("Did it"), call=CALLS)
 SESSIONS = st.lists(st.lists(SAID | USED, max_size=12), min_size=1, max_size=5)
 
 
-def source(segments: Sequence[Segment], name: str = "s1", allocation: int = 1000, version: str = "v001") -> Source:
-    return Source(name, version, DAY, allocation, lambda: segments)
+def source(
+    segments: Sequence[Block], name: str = "s1", allocation: int = 1000, version: str = "v001"
+) -> CompositionSource:
+    return CompositionSource(name, version, DAY, allocation, lambda: segments)
 
 
-def said(kind: SegmentKind, text: str, **more: Any) -> Segment:
-    return Segment(kind, "user", text, **more)
+def said(kind: BlockKind, text: str, **more: Any) -> Block:
+    return Block(kind, "user", text, **more)
 
 
-def records(composed: Composed) -> list[dict[str, Any]]:
+def records(composed: ComposedContext) -> list[dict[str, Any]]:
     return [json.loads(line) for line in composed.lines(CHAIN)]
 
 
@@ -67,22 +77,22 @@ def contents(found: Sequence[dict[str, Any]]) -> Iterator[str]:
                 yield block.get("text") or block.get("content") or ""
 
 
-def composed_or_refused(sessions: list[list[Segment]], budget: int) -> Composed | None:
+def composed_or_refused(sessions: list[list[Block]], budget: int) -> ComposedContext | None:
     sources = [source(one, f"s{n}", budget // len(sessions)) for n, one in enumerate(sessions)]
     try:
-        return compose("notes", sources, budget)
+        return compose_documents("notes", sources, budget)
     except Invalid as refused:
         assert refused.code == "budget_too_small"
         needed = refused.details["needed"]
-        assert compose("notes", sources, needed).tokens <= needed
+        assert compose_documents("notes", sources, needed).tokens <= needed
         with pytest.raises(Invalid):
-            compose("notes", sources, needed - 1)
+            compose_documents("notes", sources, needed - 1)
         return None
 
 
 @given(SESSIONS, st.integers(100, 1500))
 @settings(max_examples=80, deadline=None)
-def test_a_composition_is_never_over_its_budget_by_one_token(sessions: list[list[Segment]], budget: int) -> None:
+def test_a_composition_is_never_over_its_budget_by_one_token(sessions: list[list[Block]], budget: int) -> None:
     composed = composed_or_refused(sessions, budget)
     if composed is not None:
         assert estimate_tokens("".join(composed.markdown())) == composed.tokens <= budget
@@ -91,7 +101,7 @@ def test_a_composition_is_never_over_its_budget_by_one_token(sessions: list[list
 
 @given(SESSIONS, st.integers(100, 1500))
 @settings(max_examples=50, deadline=None)
-def test_what_is_pinned_is_kept_whole_and_everything_in_order(sessions: list[list[Segment]], budget: int) -> None:
+def test_what_is_pinned_is_kept_whole_and_everything_in_order(sessions: list[list[Block]], budget: int) -> None:
     composed = composed_or_refused(sessions, budget)
     if composed is None:
         return
@@ -105,7 +115,7 @@ def test_what_is_pinned_is_kept_whole_and_everything_in_order(sessions: list[lis
 
 @given(SESSIONS)
 @settings(max_examples=50, deadline=None)
-def test_every_call_has_its_result_behind_it_and_all_records_are_one_chain(sessions: list[list[Segment]]) -> None:
+def test_every_call_has_its_result_behind_it_and_all_records_are_one_chain(sessions: list[list[Block]]) -> None:
     composed = composed_or_refused(sessions, 100_000)
     assert composed is not None
     found = records(composed)
@@ -124,7 +134,7 @@ def blocks(found: Sequence[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
 
 @given(SESSIONS, st.integers(100, 1500))
 @settings(max_examples=25, deadline=None)
-def test_the_same_parts_give_the_same_bytes(sessions: list[list[Segment]], budget: int) -> None:
+def test_the_same_parts_give_the_same_bytes(sessions: list[list[Block]], budget: int) -> None:
     first, second = composed_or_refused(sessions, budget), composed_or_refused(sessions, budget)
     if first is not None and second is not None:
         assert "".join(first.markdown()) == "".join(second.markdown())
@@ -133,52 +143,52 @@ def test_the_same_parts_give_the_same_bytes(sessions: list[list[Segment]], budge
 
 def test_the_least_valuable_goes_first() -> None:
     kinds = [
-        SegmentKind.NAMES, SegmentKind.INSTRUCTION, SegmentKind.FAILURE, SegmentKind.REQUEST,
-        SegmentKind.SUMMARY, SegmentKind.TOOL, SegmentKind.KEEPIT,
+        BlockKind.NAMES, BlockKind.INSTRUCTION, BlockKind.FAILURE, BlockKind.REQUEST,
+        BlockKind.SUMMARY, BlockKind.TOOL, BlockKind.KEEPIT,
     ]  # fmt: skip
     segments = [said(kind, "x" * (300 - len(markdown_of(said(kind, ""))))) for kind in kinds]
     goes, present = [], set(kinds)
     for budget in range(900, 0, -1):
         try:
-            composed = compose("t", [source(segments, allocation=budget)], budget)
+            composed = compose_documents("t", [source(segments, allocation=budget)], budget)
         except Invalid:
             break
         kept = {one.kind for one in composed.parts[0].segments()}
         goes += [kind for kind in kinds if kind in present - kept]
         present = kept
     assert goes == [
-        SegmentKind.NAMES, SegmentKind.TOOL, SegmentKind.SUMMARY, SegmentKind.FAILURE, SegmentKind.REQUEST,
-        SegmentKind.INSTRUCTION, SegmentKind.KEEPIT,
+        BlockKind.NAMES, BlockKind.TOOL, BlockKind.SUMMARY, BlockKind.FAILURE, BlockKind.REQUEST,
+        BlockKind.INSTRUCTION, BlockKind.KEEPIT,
     ]  # fmt: skip
 
 
 def test_what_one_session_leaves_is_the_next_ones_and_what_the_last_leaves_goes_back() -> None:
-    short, long = [said(SegmentKind.WORDS, "a" * 100)], [said(SegmentKind.WORDS, "b" * 100)] * 40
+    short, long = [said(BlockKind.WORDS, "a" * 100)], [said(BlockKind.WORDS, "b" * 100)] * 40
     for sessions in ([short, long], [long, short]):
-        composed = compose("t", [source(one, allocation=500) for one in sessions], 1000)
+        composed = compose_documents("t", [source(one, allocation=500) for one in sessions], 1000)
         assert 970 <= composed.tokens <= 1000
 
 
 def test_pinned_parts_beyond_a_sessions_share_are_paid_by_the_others() -> None:
-    pinned = [said(SegmentKind.KEEPIT, "k" * 2800, is_pinned=True)]
-    words = [said(SegmentKind.WORDS, "w" * 100)] * 40
-    composed = compose("t", [source(words, allocation=500), source(pinned, allocation=500)], 1000)
+    pinned = [said(BlockKind.KEEPIT, "k" * 2800, is_pinned=True)]
+    words = [said(BlockKind.WORDS, "w" * 100)] * 40
+    composed = compose_documents("t", [source(words, allocation=500), source(pinned, allocation=500)], 1000)
     assert list(composed.parts[1].segments()) == pinned and composed.tokens <= 1000
     assert 0 < len(composed.parts[0].places) < 10
 
 
 def test_what_is_pinned_may_take_all_there_is_and_not_one_character_more() -> None:
-    pinned = Piece(40, 6, is_pinned=True)
-    assert fit([Part((pinned, Piece(1, 2)), 100)], 20, fixed=40) == ((0,),)
+    pinned = SizedBlock(40, 6, is_pinned=True)
+    assert fit([SizedPart((pinned, SizedBlock(1, 2)), 100)], 20, fixed=40) == ((0,),)
     with pytest.raises(Invalid) as refused:
-        fit([Part((pinned,), 100)], 20, fixed=41)
+        fit([SizedPart((pinned,), 100)], 20, fixed=41)
     assert refused.value.details == {"missing": 1, "needed": 21}
 
 
 def test_an_original_is_not_cut_below_what_it_was_asked_last() -> None:
-    asked = [said(SegmentKind.REQUEST, f"Request {n} " + "r" * 100) for n in range(20)]
-    marked = said(SegmentKind.WORDS, "##keepit0.50## m", marker_ids=("m1",))
-    composed = compose("t", [source([*asked, marked], allocation=150, version=ORIGINAL)], 170)
+    asked = [said(BlockKind.REQUEST, f"Request {n} " + "r" * 100) for n in range(20)]
+    marked = said(BlockKind.WORDS, "##keepit0.50## m", marker_ids=("m1",))
+    composed = compose_documents("t", [source([*asked, marked], allocation=150, version=ORIGINAL)], 170)
     kept = list(composed.parts[0].segments())
     assert asked[-1] in kept and marked in kept and asked[0] not in kept
 
@@ -192,15 +202,15 @@ def test_calls_of_an_original_find_their_results_wherever_they_stand() -> None:
         turn(TurnKind.TOOL_USE, tool="a"), turn(TurnKind.TOOL_USE, tool="b"), turn(TurnKind.ASSISTANT, "Between"),
         turn(TurnKind.TOOL_RESULT, "B", tool="b"), turn(TurnKind.TOOL_RESULT, "A", tool="a", is_error=True),
     ]  # fmt: skip
-    first, second, between = segments_of(turns, {})
+    first, second, between = blocks_of(turns, {})
     assert first.call is not None and (first.call.result, first.call.is_error) == ("A", True)
     assert second.call is not None and second.call.result == "B" and between.text == "Between"
 
 
 def test_half_a_pair_becomes_text() -> None:
     lost = [turn(TurnKind.TOOL_USE, "{}", tool="a"), turn(TurnKind.TOOL_RESULT, "No file", tool="z", is_error=True)]
-    call, result = segments_of(lost, {})
-    assert (call.call, result.call, result.kind) == (None, None, SegmentKind.FAILURE)
+    call, result = blocks_of(lost, {})
+    assert (call.call, result.call, result.kind) == (None, None, BlockKind.FAILURE)
     assert "{}" in call.text and "No file" in result.text
 
 
@@ -213,7 +223,7 @@ def test_a_call_that_is_never_answered_does_not_hold_up_what_follows() -> None:
         yield turn(TurnKind.TOOL_RESULT, "Late", tool="a")
 
     seen: list[int] = []
-    said = segments_of(turns(), {})
+    said = blocks_of(turns(), {})
     assert next(said).call is None and len(seen) <= PATIENCE + 1
     assert [one.text for one in said][-1].endswith("Late")
 
@@ -221,7 +231,7 @@ def test_a_call_that_is_never_answered_does_not_hold_up_what_follows() -> None:
 @pytest.mark.parametrize("twice", [("a", "a"), (None, None)], ids=["the same id twice", "no id"])
 def test_calls_that_cannot_be_told_apart_keep_their_order(twice: tuple[str | None, str | None]) -> None:
     turns = [turn(TurnKind.TOOL_USE, tool=one) for one in twice] + [turn(TurnKind.TOOL_RESULT, "A", tool="a")]
-    found = list(segments_of(turns, {}))
+    found = list(blocks_of(turns, {}))
     assert len([one for one in found if one.call is not None]) == (1 if twice[0] else 0)
     assert len(found) == (2 if twice[0] else 3)
 
@@ -231,7 +241,7 @@ def test_thinking_and_what_the_recorder_noted_stay_out_and_marks_are_known() -> 
         turn(TurnKind.THINKING, "Hm"), turn(TurnKind.SYSTEM, "Noted"), turn(TurnKind.HUMAN, "Do it"),
         turn(TurnKind.HUMAN, " \n"), turn(TurnKind.SUMMARY, "So far"),
     ]  # fmt: skip
-    marks = {"Do it": Marked(("m1",), is_pinned=True)}
-    asked, summed = segments_of(turns, marks)
-    assert (asked.kind, asked.marker_ids, asked.is_pinned) == (SegmentKind.REQUEST, ("m1",), True)
-    assert (summed.kind, summed.marker_ids) == (SegmentKind.SUMMARY, ())
+    marks = {"Do it": BlockMarks(("m1",), is_pinned=True)}
+    asked, summed = blocks_of(turns, marks)
+    assert (asked.kind, asked.marker_ids, asked.is_pinned) == (BlockKind.REQUEST, ("m1",), True)
+    assert (summed.kind, summed.marker_ids) == (BlockKind.SUMMARY, ())

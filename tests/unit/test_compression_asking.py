@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.sessions.compressions.asking import (
+from shared.sessions.compress.settings import (
     PRESETS,
     Aggressiveness,
+    CompressionMode,
     CompressionSettings,
     KeepitMode,
-    Mode,
     TierPreset,
     aggressiveness_of,
 )
@@ -65,9 +65,9 @@ def test_what_does_not_go_together_is_refused_and_said(given: dict[str, Any], wo
 
 def test_every_default_is_written_out() -> None:
     plain = CompressionSettings().complete("ollama:x")
-    assert (plain.mode, plain.tier_preset, plain.model) == (Mode.TIERED, TierPreset.STANDARD, "ollama:x")
+    assert (plain.mode, plain.tier_preset, plain.model) == (CompressionMode.TIERED, TierPreset.STANDARD, "ollama:x")
     assert (plain.keepit_mode, plain.session_distance, plain.skip_first_messages) == (KeepitMode.DECAY, 1, 0)
-    uniform = CompressionSettings(mode=Mode.UNIFORM, model="extractive").complete("ollama:x")
+    uniform = CompressionSettings(mode=CompressionMode.UNIFORM, model="extractive").complete("ollama:x")
     assert (uniform.compaction_ratio, uniform.aggressiveness, uniform.model) == (10, MOD, "extractive")
     custom = CompressionSettings.model_validate({"customTiers": [tier(40, 20), tier(100)]}).complete("extractive")
     assert (custom.tier_preset, [one.compaction_ratio for one in custom.tiers]) == (TierPreset.CUSTOM, [20, 10])
@@ -76,9 +76,11 @@ def test_every_default_is_written_out() -> None:
 @pytest.mark.parametrize(("ratio", "how"), [(2, MIN), (5, MIN), (6, MOD), (15, MOD), (16, AGG), (100, AGG)])
 def test_a_ratio_says_how_aggressive_it_is_unless_it_is_said(ratio: int, how: Aggressiveness) -> None:
     assert aggressiveness_of(ratio) is how
-    said = CompressionSettings(mode=Mode.UNIFORM, compaction_ratio=ratio, aggressiveness=MIN).complete("extractive")
+    said = CompressionSettings(mode=CompressionMode.UNIFORM, compaction_ratio=ratio, aggressiveness=MIN).complete(
+        "extractive"
+    )
     assert said.aggressiveness is MIN
-    (only,) = CompressionSettings(mode=Mode.UNIFORM, compaction_ratio=ratio).complete("extractive").tiers
+    (only,) = CompressionSettings(mode=CompressionMode.UNIFORM, compaction_ratio=ratio).complete("extractive").tiers
     assert (only.end_percent, only.compaction_ratio, only.aggressiveness) == (100, ratio, how)
 
 

@@ -8,22 +8,28 @@ from typing import Any
 
 import pytest
 
-from shared.sessions.compressions.asking import PRESETS, Aggressiveness, CompressionSettings, Tier, TierPreset
-from shared.sessions.compressions.drafting import run_text
-from shared.sessions.compressions.gathering import Said, SaidKind, gather
-from shared.sessions.compressions.items import Rank, is_rule, items_of
-from shared.sessions.compressions.making import Made
-from shared.sessions.compressions.names import Ranking, names_in
-from shared.sessions.compressions.planning import plan
-from shared.sessions.compressions.rendering import markdown
-from shared.sessions.compressions.segments import SegmentKind, ToolCall
-from shared.sessions.compressions.telling import cut, failure, has_failed, identifying, telling
-from shared.sessions.transcripts.reading import read_turns
+from shared.sessions.blocks import BlockKind, ToolCall, markdown_lines
+from shared.sessions.compress.draft import run_text
+from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression
+from shared.sessions.compress.run import Version
+from shared.sessions.compress.settings import PRESETS, Aggressiveness, CompressionSettings, Tier, TierPreset
+from shared.sessions.compress.sources import (
+    Said,
+    SaidKind,
+    cut,
+    failure_line,
+    has_failed,
+    read_original,
+    shorten_input,
+    shorten_result,
+)
+from shared.sessions.text import NameRanking, names_in
+from shared.sessions.transcripts.turns import read_turns
 from tests.support.clock import FrozenClock
 from tests.support.recordings import Transcript
 from tests.unit.test_compression_properties import compressed
 
-Make = Callable[[Transcript, int], Made]
+Make = Callable[[Transcript, int], Version]
 
 
 def talk() -> Transcript:
@@ -32,7 +38,7 @@ def talk() -> Transcript:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    def made(transcript: Transcript, ratio: int, **more: Any) -> Made:
+    def made(transcript: Transcript, ratio: int, **more: Any) -> Version:
         (tmp_path / "s.jsonl").write_text(transcript.text(), "utf-8")
         wanted = CompressionSettings(mode="uniform", compaction_ratio=ratio, **more)
         return compressed(tmp_path / "s.jsonl", wanted.complete("extractive"))
@@ -40,12 +46,12 @@ def make(tmp_path: Path) -> Make:
     return made
 
 
-def texts(made: Made, kind: SegmentKind) -> list[str]:
+def texts(made: Version, kind: BlockKind) -> list[str]:
     return [segment.text for segment in made.segments if segment.kind is kind]
 
 
-def whole(made: Made) -> str:
-    return "".join(markdown(made.segments, made.heading))
+def whole(made: Version) -> str:
+    return "".join(markdown_lines(made.segments, made.heading))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +68,7 @@ def test_tiers_are_parts_of_what_is_left_after_skipping(
         transcript.human(f"prompt {number}")
     (tmp_path / "s.jsonl").write_text(transcript.text(), "utf-8")
     wanted = CompressionSettings(skip_first_messages=skipped).complete("extractive")
-    planned = plan(gather(read_turns(tmp_path / "s.jsonl"), "s1", [], 3), wanted)
+    planned = plan_compression(read_original(read_turns(tmp_path / "s.jsonl"), "s1", [], 3), wanted)
     assert tuple(planned.tier_of.count(tier) for tier in range(5)) == tiers
     assert planned.messages == messages - skipped
 
@@ -81,7 +87,7 @@ def test_tool_records_go_before_words(make: Make) -> None:
         transcript.tool("Read", f"line of part {number}\n" * 200, file_path=f"/w/part_{number}.py")
         transcript.assistant(f"Gear_{number} is worn out because nobody oiled it.")
     made = make(transcript, 10)
-    told = "".join(texts(made, SegmentKind.REQUEST) + texts(made, SegmentKind.WORDS))
+    told = "".join(texts(made, BlockKind.REQUEST) + texts(made, BlockKind.WORDS))
     assert all(f"gear_{number}" in told and f"Gear_{number} is worn out" in told for number in range(12))
     assert whole(made).count("line of part") < 200
 
@@ -94,18 +100,18 @@ def test_rules_the_last_request_and_failures_stand_at_a_high_ratio_too(make: Mak
     transcript.tool("Bash", "Exit code 2\nmake: *** No rule to make target 'shed'.", True, command="make shed")
     last = "Now paint it in green,\nand tell me when it is dry."
     made = make(transcript.human(last).assistant("It is painted."), 30)
-    assert texts(made, SegmentKind.INSTRUCTION) == ["Never use nails, use screws instead of them."]
-    assert last in texts(made, SegmentKind.REQUEST)
+    assert texts(made, BlockKind.INSTRUCTION) == ["Never use nails, use screws instead of them."]
+    assert last in texts(made, BlockKind.REQUEST)
     [request] = [one for one in made.segments if one.text == last]
     assert request.is_pinned
-    assert texts(made, SegmentKind.FAILURE) == ["ran `make shed`: Exit code 2"]
+    assert texts(made, BlockKind.FAILURE) == ["ran `make shed`: Exit code 2"]
     assert made.ratio == pytest.approx(30, rel=0.2)
 
 
 def test_a_last_request_that_is_too_long_keeps_its_beginning_and_its_end(make: Make) -> None:
     long = "Sort this list: " + "apples and pears, " * 400 + "and print it at the end."
     made = make(talk().human(long), 20)
-    [request] = texts(made, SegmentKind.REQUEST)
+    [request] = texts(made, BlockKind.REQUEST)
     assert request.startswith("Sort this list:") and request.endswith("and print it at the end.") and "…" in request
 
 
@@ -128,15 +134,15 @@ def test_a_call_is_kept_with_its_result_where_there_is_room_and_their_ids_agree(
 
 def test_the_lines_of_a_result_that_say_how_it_went_come_first() -> None:
     result = "\n".join([*(f"ok {n}" for n in range(99)), "ERROR in b.py: boom", *("ok" for _ in range(99)), "3 failed"])
-    told = telling(result, 120)
+    told = shorten_result(result, 120)
     assert len(told) <= 120 and "ERROR in b.py: boom" in told and "3 failed" in told and "ok 0" in told
-    assert telling("short", 120) == "short"
-    assert len(telling("x" * 9_999, 120)) <= 120
+    assert shorten_result("short", 120) == "short"
+    assert len(shorten_result("x" * 9_999, 120)) <= 120
 
 
 def test_an_input_keeps_what_identifies_it() -> None:
     given = {"old_string": "x" * 500, "file_path": "/w/a.py", "limit": 3}
-    kept = identifying(given, 100)
+    kept = shorten_input(given, 100)
     assert kept["file_path"] == "/w/a.py" and len(kept["old_string"]) <= 100
 
 
@@ -153,7 +159,7 @@ def test_a_failed_attempt_is_told_from_talk_of_errors(tool: str, result: str, is
 
 def test_a_failure_names_what_was_tried_and_the_first_line_that_says_why() -> None:
     result = "<tool_use_error>\nloading\nModuleNotFoundError: No module named 'x'\n  at y\n</tool_use_error>"
-    assert failure("Bash", {"command": "python x.py"}, result) == (
+    assert failure_line("Bash", {"command": "python x.py"}, result) == (
         "ran `python x.py`: ModuleNotFoundError: No module named 'x'"
     )
 
@@ -190,7 +196,7 @@ def test_names_that_found_no_place_are_listed_the_most_important_first(make: Mak
     transcript = talk().human("Mind gale_limit in conf/wind.toml and nothing else of it.")
     for number in range(60):
         transcript.assistant("It blows " * 20 + f"over value_{number}. " + "And on " * 20)
-    names = ", ".join(texts(make(transcript, 10), SegmentKind.NAMES)).split(", ")
+    names = ", ".join(texts(make(transcript, 10), BlockKind.NAMES)).split(", ")
     assert len(names) > 5 and all(name.startswith("value_") for name in names)
 
 
@@ -200,7 +206,7 @@ def test_what_only_looks_like_a_name_is_none() -> None:
 
 
 def test_bare_numbers_take_no_room_among_names() -> None:
-    ranking = Ranking()
+    ranking = NameRanking()
     ranking.add("240 gears of gear_box, 241 of v1.2.0", 0, 1.0)
     assert {name for name, _, _ in ranking.best_first()} == {"gear_box", "v1.2.0"}
 
@@ -214,7 +220,7 @@ def test_what_holds_no_word_goes_with_what_stands_before_it() -> None:
     transcript = talk().human("Use it so:\n---\n```text\n)\nTask(\n)\n```").human("👍").human("?")
     prompts = [one["message"]["content"] for one in transcript.records]
     said = [Said(place, SaidKind.HUMAN, text, (), 9) for place, text in enumerate(prompts)]
-    assert [item.text for item in items_of(said)] == ["Use it so:\n---", "Task(\n)", "👍", "?"]
+    assert [item.text for item in pieces_of(said)] == ["Use it so:\n---", "Task(\n)", "👍", "?"]
 
 
 def test_in_each_tier_a_request_goes_before_what_the_assistant_remarked(tmp_path: Path) -> None:
@@ -237,5 +243,5 @@ def test_in_each_tier_a_request_goes_before_what_the_assistant_remarked(tmp_path
      ("I see the issue: it was never closed.", False)],
 )  # fmt: skip
 def test_asides_are_told_from_what_tells_something(text: str, aside: bool) -> None:
-    [item] = items_of([Said(0, SaidKind.ASSISTANT, text, (), 9)])
+    [item] = pieces_of([Said(0, SaidKind.ASSISTANT, text, (), 9)])
     assert (item.rank is Rank.ASIDE) is aside

@@ -13,22 +13,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.compressions.asking import CompressionSettings, KeepitMode, Mode, Tier, TierPreset
-from shared.sessions.compressions.gathering import gather
-from shared.sessions.compressions.making import Made, Making, Task
-from shared.sessions.compressions.rendering import line_of, markdown, records_of, segments_in
-from shared.sessions.compressions.segments import SegmentKind
-from shared.sessions.decay import PINNED, survives
-from shared.sessions.markers import MarkerNames, PlacedMarker
-from shared.sessions.transcripts.reading import read_turns
-from shared.sessions.transcripts.turns import TurnKind
+from shared.sessions.blocks import BlockKind, blocks_in, line_of, markdown_lines, records_of
+from shared.sessions.compress.run import CompressionRun, Version
+from shared.sessions.compress.settings import CompressionMode, CompressionSettings, KeepitMode, Tier, TierPreset
+from shared.sessions.compress.sources import CompressionTask, read_original
+from shared.sessions.markers import PINNED, MarkerNames, PlacedMarker, survives
+from shared.sessions.transcripts.turns import TurnKind, read_turns
 from tests.support.clock import FrozenClock
 from tests.support.compressing import long_talk
 from tests.support.meters import Calls
 from tests.support.recordings import Transcript
 from tests.support.transcripts import REAL as SESSIONS
 from tests.support.transcripts import real_files
-from worker.agent.sessions.extractive import ExtractiveCompressionAgent
+from worker.agent.sessions.rules import ExtractiveCompressionAgent
 
 REAL = real_files()
 LONG = ("ccviewer_5c0375b4", "entire_a6_e4c2a0fbd1_0_full", "entire_37_995ebed6e4_0_full", "episodic_short")
@@ -79,13 +76,13 @@ _MARKINGS = st.lists(
 _SETTINGS = st.builds(
     lambda mode, ratio, preset, keepit, distance, skip: CompressionSettings(
         mode=mode,
-        compaction_ratio=ratio if mode is Mode.UNIFORM else None,
-        tier_preset=preset if mode is Mode.TIERED else None,
+        compaction_ratio=ratio if mode is CompressionMode.UNIFORM else None,
+        tier_preset=preset if mode is CompressionMode.TIERED else None,
         keepit_mode=keepit,
         session_distance=distance,
         skip_first_messages=skip,
     ).complete("extractive"),
-    st.sampled_from(Mode),
+    st.sampled_from(CompressionMode),
     st.integers(2, 100),
     st.sampled_from([TierPreset.GENTLE, TierPreset.STANDARD, TierPreset.AGGRESSIVE]),
     st.sampled_from(KeepitMode),
@@ -131,18 +128,18 @@ def marked_copy(source: Path, target: Path, markings: Sequence[Marking]) -> Path
     return target
 
 
-def compressed(path: Path, wanted: CompressionSettings) -> Made:
+def compressed(path: Path, wanted: CompressionSettings) -> Version:
     least = min(tier.compaction_ratio for tier in wanted.tiers)
-    task = Task("s1", wanted, "sha", None, gather(read_turns(path), "s1", [], least))
+    task = CompressionTask("s1", wanted, "sha", None, read_original(read_turns(path), "s1", [], least))
     agent = ExtractiveCompressionAgent()
-    making = Making(task, agent.chunk_tokens)
+    making = CompressionRun(task, agent.chunk_tokens)
     return making.finish([agent.condense(chunk, Calls()) for chunk in making.chunks])
 
 
-def documents(made: Made, folder: Path) -> tuple[str, Path]:
+def documents(made: Version, folder: Path) -> tuple[str, Path]:
     path = folder / "version.jsonl"
     path.write_bytes("".join(map(line_of, records_of(made.segments, "s1", "stamp"))).encode())
-    return "".join(markdown(made.segments, made.heading)), path
+    return "".join(markdown_lines(made.segments, made.heading)), path
 
 
 def expected_fates(path: Path, wanted: CompressionSettings) -> list[tuple[PlacedMarker, bool]]:
@@ -167,13 +164,13 @@ def _survives(marker: PlacedMarker, place: int, messages: int, wanted: Compressi
     return survives(weight, tier.aggressiveness, tier.compaction_ratio, wanted.session_distance)
 
 
-def check(path: Path, wanted: CompressionSettings, folder: Path) -> Made:
+def check(path: Path, wanted: CompressionSettings, folder: Path) -> Version:
     """Compress, and check what must hold whatever was asked for."""
     made = compressed(path, wanted)
     text, records = documents(made, folder)
     expected = expected_fates(path, wanted)
     assert [(fate.marker_id, fate.survived) for fate in made.fates] == [(one.marker_id, kept) for one, kept in expected]
-    kept = {segment.marker_ids[0]: segment.text for segment in segments_in(records) if segment.marker_ids}
+    kept = {segment.marker_ids[0]: segment.text for segment in blocks_in(records) if segment.marker_ids}
     assert kept == {one.marker_id: one.found.content for one, survived in expected if survived}
     for one, survived in expected:
         assert not survived or one.found.content in text
@@ -248,7 +245,7 @@ def test_a_session_that_is_pinned_through_and_through_says_why_it_came_out_longe
     made = compressed(source, CompressionSettings(mode="uniform", compaction_ratio=30).complete("extractive"))
     told = made.statistics(0, "extractive")
     assert made.ratio < 2 and "marked parts" in told["note"]
-    assert [segment.kind for segment in made.segments if segment.is_pinned] == [SegmentKind.KEEPIT]
+    assert [segment.kind for segment in made.segments if segment.is_pinned] == [BlockKind.KEEPIT]
 
 
 def test_nothing_at_all_is_compressed_into_a_heading(tmp_path: Path) -> None:

@@ -11,25 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.compressions.rendering import (
+from shared.sessions.blocks import (
+    Block,
+    BlockKind,
     Heading,
+    ToolCall,
+    block_tokens,
+    blocks_in,
     line_of,
-    markdown,
+    markdown_lines,
     markdown_of,
     records_of,
-    segments_in,
-    tokens_of,
     writable,
 )
-from shared.sessions.compressions.segments import Segment, SegmentKind, ToolCall
 
 AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
-_PLAIN = [kind for kind in SegmentKind if kind is not SegmentKind.TOOL]
+_PLAIN = [kind for kind in BlockKind if kind is not BlockKind.TOOL]
 
 
 @st.composite
-def _segments(draw: st.DrawFn) -> Segment:
+def _segments(draw: st.DrawFn) -> Block:
     at = draw(st.none() | st.datetimes(min_value=datetime(2020, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
     sources, tier = tuple(draw(st.lists(st.uuids().map(str), max_size=3))), draw(st.integers(0, 4))
     if draw(st.booleans()):
@@ -40,32 +42,32 @@ def _segments(draw: st.DrawFn) -> Segment:
             draw(st.none() | _TEXT),
             draw(st.booleans()),
         )
-        return Segment(SegmentKind.TOOL, "assistant", draw(_TEXT), at, sources, (), call, tier=tier)
+        return Block(BlockKind.TOOL, "assistant", draw(_TEXT), at, sources, (), call, tier=tier)
     role, pinned = draw(st.sampled_from(["user", "assistant"])), draw(st.booleans())
-    return Segment(draw(st.sampled_from(_PLAIN)), role, draw(_TEXT), at, sources, ("kpt_1",), None, pinned, tier)
+    return Block(draw(st.sampled_from(_PLAIN)), role, draw(_TEXT), at, sources, ("kpt_1",), None, pinned, tier)
 
 
 @given(st.lists(_segments(), max_size=6))
 @settings(max_examples=60)
 def test_what_was_written_as_records_is_read_back_whole(
-    tmp_path_factory: pytest.TempPathFactory, segments: list[Segment]
+    tmp_path_factory: pytest.TempPathFactory, segments: list[Block]
 ) -> None:
     path = tmp_path_factory.mktemp("version") / "v001.jsonl"
     path.write_text("".join(map(line_of, records_of(segments, "s1", "v001"))), encoding="utf-8", newline="")
-    assert list(segments_in(path)) == segments
+    assert list(blocks_in(path)) == segments
 
 
 @given(st.lists(_segments(), max_size=6))
 @settings(max_examples=60)
 def test_a_text_stands_in_the_markdown_byte_for_byte_and_costs_no_less_there_than_in_the_records(
-    segments: list[Segment],
+    segments: list[Block],
 ) -> None:
-    document = "".join(markdown(segments, Heading("A version")))
+    document = "".join(markdown_lines(segments, Heading("A version")))
     assert all(segment.text in document for segment in segments if segment.call is None)
     said = sum(len(_said(record)) for record in records_of(segments, "s1", "v001"))
     assert said <= len(document)
-    heading = "".join(markdown([], Heading("A version")))
-    assert estimate_tokens(document) <= estimate_tokens(heading) + sum(map(tokens_of, segments))
+    heading = "".join(markdown_lines([], Heading("A version")))
+    assert estimate_tokens(document) <= estimate_tokens(heading) + sum(map(block_tokens, segments))
 
 
 def _said(record: dict[str, object]) -> str:
@@ -79,9 +81,9 @@ def _said(record: dict[str, object]) -> str:
 def test_records_are_one_chain_and_a_call_stands_before_its_result() -> None:
     call = ToolCall("toolu_7", "Bash", {"command": "make"}, "ok")
     segments = [
-        Segment(SegmentKind.REQUEST, "user", "build it", AT),
-        Segment(SegmentKind.TOOL, "assistant", "ran make", AT, call=call),
-        Segment(SegmentKind.WORDS, "assistant", "built"),
+        Block(BlockKind.REQUEST, "user", "build it", AT),
+        Block(BlockKind.TOOL, "assistant", "ran make", AT, call=call),
+        Block(BlockKind.WORDS, "assistant", "built"),
     ]
     records = list(records_of(segments, "s1", "v001"))
     assert [record["parentUuid"] for record in records] == [None, *(record["uuid"] for record in records[:-1])]
@@ -95,7 +97,7 @@ def test_records_are_one_chain_and_a_call_stands_before_its_result() -> None:
 
 
 def test_the_same_segments_give_the_same_bytes_and_another_version_other_ids() -> None:
-    segments = [Segment(SegmentKind.WORDS, "assistant", "x", AT)]
+    segments = [Block(BlockKind.WORDS, "assistant", "x", AT)]
     first, again, other = (list(records_of(segments, "s1", name)) for name in ("v001", "v001", "v002"))
     assert first == again
     assert first[0]["uuid"] != other[0]["uuid"]
@@ -115,16 +117,16 @@ def test_the_same_segments_give_the_same_bytes_and_another_version_other_ids() -
     ids=["none", "closed", "open", "other marks inside", "open tildes", "closing only", "span"],
 )
 def test_a_fence_left_open_does_not_swallow_what_follows(text: str, closing: str) -> None:
-    assert markdown_of(Segment(SegmentKind.KEEPIT, "user", text)).endswith(f"{text}{closing}\n\n")
+    assert markdown_of(Block(BlockKind.KEEPIT, "user", text)).endswith(f"{text}{closing}\n\n")
 
 
 def test_a_result_with_fences_of_its_own_stays_inside_its_fence() -> None:
     call = ToolCall("t", "Read", {}, "````\ncode\n````")
-    assert "\n`````\n````\ncode\n````\n`````\n" in markdown_of(Segment(SegmentKind.TOOL, "assistant", "", call=call))
+    assert "\n`````\n````\ncode\n````\n`````\n" in markdown_of(Block(BlockKind.TOOL, "assistant", "", call=call))
 
 
 def test_half_a_character_is_written_as_a_question_mark(tmp_path: Path) -> None:
     assert writable("a\ud83db") == "a?b"
-    segments = [Segment(SegmentKind.WORDS, "user", "a\ud83db")]
+    segments = [Block(BlockKind.WORDS, "user", "a\ud83db")]
     (tmp_path / "v").write_text("".join(map(line_of, records_of(segments, "s", "v"))), encoding="utf-8")
-    assert [segment.text for segment in segments_in(tmp_path / "v")] == ["a?b"]
+    assert [segment.text for segment in blocks_in(tmp_path / "v")] == ["a?b"]

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from shared.sessions.compressions.asking import Aggressiveness
-from shared.sessions.decay import BASES, WEIGHT_PRESETS, survives, threshold
+from shared.sessions.compress.settings import Aggressiveness
+from shared.sessions.markers import BASES, WEIGHT_PRESETS, survives, threshold
 
 MIN, MOD, AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE
 _FRACTIONS = {MIN: Fraction(1, 10), MOD: Fraction(3, 10), AGG: Fraction(5, 10)}

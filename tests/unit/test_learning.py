@@ -7,19 +7,18 @@ from typing import Any
 import pytest
 
 from shared.llm.scripted import Line, ScriptedChat
-from shared.sessions.semantic.learning import confidence, normal_of
-from shared.sessions.semantic.material import Prompt, material_of, patterns_in
-from shared.sessions.semantic.models import LearntKind
+from shared.sessions.models import SemanticKind
+from shared.sessions.semantic import SessionPrompt, confidence, material_of, normal_of, patterns_in
 from shared.sessions.transcripts.turns import Turn, TurnKind
 from tests.support.meters import Calls
-from worker.agent.learning.extractive import ExtractiveLearningAgent
-from worker.agent.learning.model import ModelLearningAgent
+from worker.agent.sessions.model import ModelLearningAgent
+from worker.agent.sessions.rules import ExtractiveLearningAgent
 
-DECISION, FACT, PREFERENCE = LearntKind.DECISION, LearntKind.FACT, LearntKind.PREFERENCE
+DECISION, FACT, PREFERENCE = SemanticKind.DECISION, SemanticKind.FACT, SemanticKind.PREFERENCE
 
 
-def learnt(text: str) -> list[tuple[LearntKind, str]]:
-    found = ExtractiveLearningAgent().learn([Prompt("u1", text)], Calls())
+def learnt(text: str) -> list[tuple[SemanticKind, str]]:
+    found = ExtractiveLearningAgent().learn([SessionPrompt("u1", text)], Calls())
     return [(one.kind, one.content) for one in found.proposals]
 
 
@@ -35,7 +34,7 @@ def learnt(text: str) -> list[tuple[LearntKind, str]]:
         ("Our API follows REST with /api/v1 in front.", [(FACT, "Our API follows REST with /api/v1 in front")]),
     ],
 )
-def test_what_is_laid_down_outright_is_learnt(said: str, expected: list[tuple[LearntKind, str]]) -> None:
+def test_what_is_laid_down_outright_is_learnt(said: str, expected: list[tuple[SemanticKind, str]]) -> None:
     assert learnt(said) == expected
 
 
@@ -99,7 +98,10 @@ def test_what_more_sessions_say_is_believed_more() -> None:
     assert confidence(100) < 1
 
 
-SAID = (Prompt("u1", "Always run make lint before a commit."), Prompt("u2", "We use Postgres 16 for the queue."))
+SAID = (
+    SessionPrompt("u1", "Always run make lint before a commit."),
+    SessionPrompt("u2", "We use Postgres 16 for the queue."),
+)
 
 
 def ask(*answers: Line) -> tuple[list[tuple[str, str, str]], int, int]:
@@ -143,7 +145,7 @@ def test_what_was_not_said_is_asked_for_once_more_and_then_dropped(wrong: Line) 
 
 
 def test_of_more_prompts_than_fit_the_window_the_first_are_read_and_no_more_counted() -> None:
-    long = [Prompt(f"u{n}", f"Rule {n}: " + "words and more words " * 60) for n in range(20)]
+    long = [SessionPrompt(f"u{n}", f"Rule {n}: " + "words and more words " * 60) for n in range(20)]
     chat = ScriptedChat([{"findings": []}], context_tokens=4096)
     found = ModelLearningAgent(chat, "ollama:test", 4096, 10.0).learn(long, Calls())
     assert 0 < found.prompts_read < 20
@@ -152,4 +154,4 @@ def test_of_more_prompts_than_fit_the_window_the_first_are_read_and_no_more_coun
 def test_a_prompt_longer_than_the_window_is_read_as_far_as_it_fits_and_does_not_stop_the_rest() -> None:
     chat = ScriptedChat([{"findings": []}], context_tokens=2048)
     agent = ModelLearningAgent(chat, "ollama:test", 2048, 10.0)
-    assert agent.learn([Prompt("u1", "words " * 1300)], Calls()).prompts_read == 1
+    assert agent.learn([SessionPrompt("u1", "words " * 1300)], Calls()).prompts_read == 1

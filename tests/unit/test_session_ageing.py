@@ -10,22 +10,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.sessions.ageing.decay_schedule import MOST_FAILURES, AgeingSession, decay, is_due
-from shared.sessions.ageing.pruning import Pruning, Removals, Version, prune, warnings_of
-from shared.sessions.ageing.retention import expired
-from shared.sessions.ageing.rules import Ageing, AutoDecay, DecayRules, Keep, Retention, Schedule
+from shared.sessions.retention.rules import (
+    MOST_FAILURES,
+    AgedVersion,
+    Ageing,
+    AgeingSchedule,
+    AgeingSession,
+    AutoDecay,
+    DecayRules,
+    PruningRules,
+    Retention,
+    RetentionMode,
+    VersionRemovals,
+    decay_session,
+    expired_versions,
+    is_due,
+    prune_versions,
+    warnings_of,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SIZE = 1000
 STANDARD, AGGRESSIVE = {"tierPreset": "standard"}, {"tierPreset": "aggressive"}
 
 
-def version(number: int, days: float = 40, **more: Any) -> Version:
+def version(number: int, days: float = 40, **more: Any) -> AgedVersion:
     made: dict[str, Any] = {"made_at": NOW - timedelta(days=days), "covers": SIZE, "settings": STANDARD}
-    return Version(number, "s1", number, **(made | more))
+    return AgedVersion(number, "s1", number, **(made | more))
 
 
-def numbers(removals: Removals) -> tuple[list[int], list[int]]:
+def numbers(removals: VersionRemovals) -> tuple[list[int], list[int]]:
     """Return which go and which stay though they are asked for."""
     return [one.version.number for one in removals.go], [one.version.number for one in removals.stay]
 
@@ -33,65 +47,68 @@ def numbers(removals: Removals) -> tuple[list[int], list[int]]:
 @pytest.mark.parametrize(
     ("wanted", "go"),
     [
-        pytest.param(Pruning(unused=True), [1, 3], id="unused"),
-        pytest.param(Pruning(superseded=True), [1], id="superseded"),
-        pytest.param(Pruning(older_than_days=30), [1, 4], id="older than"),
-        pytest.param(Pruning(unused=True, older_than_days=30), [1], id="all of what is said must hold"),
-        pytest.param(Pruning(unused=True, sessions=("s2",)), [], id="of another session"),
-        pytest.param(Pruning(), [], id="nothing is said"),
+        pytest.param(PruningRules(unused=True), [1, 3], id="unused"),
+        pytest.param(PruningRules(superseded=True), [1], id="superseded"),
+        pytest.param(PruningRules(older_than_days=30), [1, 4], id="older than"),
+        pytest.param(PruningRules(unused=True, older_than_days=30), [1], id="all of what is said must hold"),
+        pytest.param(PruningRules(unused=True, sessions=("s2",)), [], id="of another session"),
+        pytest.param(PruningRules(), [], id="nothing is said"),
     ],
 )
-def test_pruning_by_hand_takes_what_meets_all_that_is_said(wanted: Pruning, go: list[int]) -> None:
+def test_pruning_by_hand_takes_what_meets_all_that_is_said(wanted: PruningRules, go: list[int]) -> None:
     versions = [
         version(1, 50, settings=AGGRESSIVE),
         version(2, 40, uses=1, last_used=NOW - timedelta(days=2)),
         version(3, 5, settings=AGGRESSIVE),
         version(4, 30, uses=3, last_used=NOW - timedelta(days=30), settings={"other": 1}),
     ]
-    assert numbers(prune(versions, wanted, NOW))[0] == go
+    assert numbers(prune_versions(versions, wanted, NOW))[0] == go
 
 
 @pytest.mark.parametrize(
-    "wanted", [Pruning(unused=True), Pruning(superseded=True), Pruning(older_than_days=0)], ids=str
+    "wanted", [PruningRules(unused=True), PruningRules(superseded=True), PruningRules(older_than_days=0)], ids=str
 )
-def test_one_rule_is_enough_to_prune_by(wanted: Pruning) -> None:
-    assert wanted.says_anything and not Pruning(sessions=("s1",)).says_anything
+def test_one_rule_is_enough_to_prune_by(wanted: PruningRules) -> None:
+    assert wanted.says_anything and not PruningRules(sessions=("s1",)).says_anything
 
 
 def test_a_newer_version_of_less_supersedes_nothing() -> None:
-    assert numbers(prune([version(1), version(2, covers=SIZE - 1)], Pruning(superseded=True), NOW)) == ([], [])
+    assert numbers(prune_versions([version(1), version(2, covers=SIZE - 1)], PruningRules(superseded=True), NOW)) == (
+        [],
+        [],
+    )
 
 
 def test_what_is_in_use_stays_and_it_is_said_where() -> None:
     held = [version(1, used_in=("start", "fix")), version(2, is_source=True), version(3)]
-    found = prune(held, Pruning(unused=True), NOW)
+    found = prune_versions(held, PruningRules(unused=True), NOW)
     assert numbers(found) == ([3], [1, 2])
     assert "start, fix" in warnings_of(found, held)[0] and "being made" in warnings_of(found, held)[1]
 
 
 def test_a_session_that_is_left_without_versions_is_named() -> None:
     one = [version(1)]
-    assert warnings_of(prune(one, Pruning(unused=True), NOW), one) == ["s1 is left without any version"]
+    assert warnings_of(prune_versions(one, PruningRules(unused=True), NOW), one) == ["s1 is left without any version"]
 
 
 RETENTIONS = [
     pytest.param(Retention(), [], id="all"),
-    pytest.param(Retention(keep=Keep.NEWEST, count=2), [2, 1], id="the newest two"),
-    pytest.param(Retention(keep=Keep.NEWEST, count=9), [], id="more than there are"),
-    pytest.param(Retention(keep=Keep.DAYS, days=30), [2, 1], id="of the last 30 days"),
-    pytest.param(Retention(keep=Keep.DAYS, days=41), [1], id="of the last 41 days"),
+    pytest.param(Retention(keep=RetentionMode.NEWEST, count=2), [2, 1], id="the newest two"),
+    pytest.param(Retention(keep=RetentionMode.NEWEST, count=9), [], id="more than there are"),
+    pytest.param(Retention(keep=RetentionMode.DAYS, days=30), [2, 1], id="of the last 30 days"),
+    pytest.param(Retention(keep=RetentionMode.DAYS, days=41), [1], id="of the last 41 days"),
 ]
 
 
 @pytest.mark.parametrize(("retention", "go"), RETENTIONS)
 def test_retention_keeps_as_many_as_it_says(retention: Retention, go: list[int]) -> None:
     versions = [version(1, 60), version(2, 40), version(3, 40, last_used=NOW - timedelta(days=3)), version(4, 1)]
-    assert numbers(expired(versions, retention, NOW)) == (go, [])
+    assert numbers(expired_versions(versions, retention, NOW)) == (go, [])
 
 
 def test_of_versions_that_are_all_too_old_the_newest_stays_alone() -> None:
     versions = [version(number, 400) for number in (1, 2, 3)]
-    found = expired(versions, Retention(keep=Keep.DAYS, days=30), NOW)
+    found = expired_versions(versions, Retention(keep=RetentionMode.DAYS, days=30), NOW)
     assert (sorted(numbers(found)[0]), numbers(found)[1]) == ([1, 2], [3])
 
 
@@ -108,25 +125,25 @@ VERSIONS = st.lists(
 
 @given(
     VERSIONS,
-    st.integers(1, 8).map(lambda count: Retention(keep=Keep.NEWEST, count=count))
-    | st.integers(1, 400).map(lambda days: Retention(keep=Keep.DAYS, days=days)),
+    st.integers(1, 8).map(lambda count: Retention(keep=RetentionMode.NEWEST, count=count))
+    | st.integers(1, 400).map(lambda days: Retention(keep=RetentionMode.DAYS, days=days)),
 )
 def test_retention_never_removes_what_is_in_use_nor_the_only_version(
     made: list[dict[str, Any]], retention: Retention
 ) -> None:
     versions = [version(number + 1, **more) for number, more in enumerate(made)]
-    going = {one.version.number for one in expired(versions, retention, NOW).go}
+    going = {one.version.number for one in expired_versions(versions, retention, NOW).go}
     assert not any(one.number in going for one in versions if one.used_in)
     assert len(going) < len(versions)
 
 
-def session(days: float | None, *versions: Version, **more: Any) -> AgeingSession:
+def session(days: float | None, *versions: AgedVersion, **more: Any) -> AgeingSession:
     last = None if days is None else NOW - timedelta(days=days)
     return AgeingSession("s1", SIZE, last, versions, **more)
 
 
 def decided(one: AgeingSession, **rules: Any) -> tuple[str | None, list[int], list[int]]:
-    found = decay(one, AutoDecay(enabled=True, rules=DecayRules(**rules)), NOW)
+    found = decay_session(one, AutoDecay(enabled=True, rules=DecayRules(**rules)), NOW)
     return found.make.preset.value if found.make else None, *numbers(found.removals)
 
 
@@ -170,24 +187,26 @@ def test_the_rules_are_the_projects_own() -> None:
 
 
 def test_nothing_decays_where_it_is_not_enabled() -> None:
-    assert decay(session(400, OLD, HARD), AutoDecay(), NOW) == decay(session(None), AutoDecay(enabled=True), NOW)
+    assert decay_session(session(400, OLD, HARD), AutoDecay(), NOW) == decay_session(
+        session(None), AutoDecay(enabled=True), NOW
+    )
 
 
 @pytest.mark.parametrize(
     ("schedule", "hours_since", "used_since", "due"),
     [
-        (Schedule.DAILY, None, False, True),
-        (Schedule.DAILY, 23.9, True, False),
-        (Schedule.DAILY, 24, False, True),
-        (Schedule.WEEKLY, 24 * 6.9, True, False),
-        (Schedule.WEEKLY, 24 * 7, False, True),
-        (Schedule.ON_ACCESS, 500, False, False),
-        (Schedule.ON_ACCESS, 0.9, True, False),
-        (Schedule.ON_ACCESS, 1, True, True),
+        (AgeingSchedule.DAILY, None, False, True),
+        (AgeingSchedule.DAILY, 23.9, True, False),
+        (AgeingSchedule.DAILY, 24, False, True),
+        (AgeingSchedule.WEEKLY, 24 * 6.9, True, False),
+        (AgeingSchedule.WEEKLY, 24 * 7, False, True),
+        (AgeingSchedule.ON_ACCESS, 500, False, False),
+        (AgeingSchedule.ON_ACCESS, 0.9, True, False),
+        (AgeingSchedule.ON_ACCESS, 1, True, True),
     ],
 )
 def test_a_project_is_looked_at_when_its_schedule_says(
-    schedule: Schedule, hours_since: float | None, used_since: bool, due: bool
+    schedule: AgeingSchedule, hours_since: float | None, used_since: bool, due: bool
 ) -> None:
     aged = None if hours_since is None else NOW - timedelta(hours=hours_since)
     accessed = NOW if used_since else NOW - timedelta(days=365)
@@ -196,8 +215,8 @@ def test_a_project_is_looked_at_when_its_schedule_says(
 
 def test_a_project_used_no_later_than_it_was_aged_is_not_looked_at_on_access() -> None:
     aged = NOW - timedelta(days=3)
-    assert not is_due(Schedule.ON_ACCESS, aged, aged, NOW)
-    assert is_due(Schedule.ON_ACCESS, aged, aged + timedelta(seconds=1), NOW)
+    assert not is_due(AgeingSchedule.ON_ACCESS, aged, aged, NOW)
+    assert is_due(AgeingSchedule.ON_ACCESS, aged, aged + timedelta(seconds=1), NOW)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +238,7 @@ def test_rules_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
 
 def test_other_rules_have_another_digest_and_another_schedule_has_not() -> None:
     plain = Ageing()
-    weekly = Ageing(auto_decay=AutoDecay(schedule=Schedule.WEEKLY))
-    newest = Ageing(retention=Retention(keep=Keep.NEWEST, count=1))
+    weekly = Ageing(auto_decay=AutoDecay(schedule=AgeingSchedule.WEEKLY))
+    newest = Ageing(retention=Retention(keep=RetentionMode.NEWEST, count=1))
     assert plain.digest == weekly.digest != newest.digest
     assert (plain.is_active, newest.is_active) == (False, True)

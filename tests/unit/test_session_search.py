@@ -11,19 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.search.words import query_words
-from shared.sessions.compositions.selecting import Candidate, Instead
-from shared.sessions.searching.passages import LONGEST, MOST_OF_A_SESSION, passages_of, pieces
-from shared.sessions.searching.queries import Facts
-from shared.sessions.searching.ranking import found, recency, weights, with_recency
-from shared.sessions.searching.snippets import LONGEST as LONGEST_SNIPPET
-from shared.sessions.searching.snippets import snippet_of
-from shared.sessions.searching.suggesting import Past, Situation, nearness, suggest
-from shared.sessions.searching.wanted import Wanted, matched_files, matched_topics
-from shared.sessions.searching.words import numbers_of
+from shared.sessions.compose.plan import NoVersion, VersionCandidate
+from shared.sessions.search.index import MAX_PASSAGE_CHARS, MOST_OF_A_SESSION, numbers_of, passage_pieces, passages_of
+from shared.sessions.search.queries import SessionFacts
+from shared.sessions.search.query import (
+    SessionQuery,
+    matched_files,
+    matched_topics,
+    recency,
+    score_sessions,
+    weights,
+    with_recency,
+)
+from shared.sessions.search.suggestions import PastSession, WorkSituation, nearness, suggest
+from shared.sessions.text import MAX_SNIPPET_CHARS as LONGEST_SNIPPET
+from shared.sessions.text import snippet_of
 from shared.sessions.transcripts.turns import Turn, TurnKind
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-FACTS = Facts(
+FACTS = SessionFacts(
     1, "s1", "-work", 1000, 5000, NOW - timedelta(days=2), NOW, {"cwd": "/home/me/kites", "primaryTopics": []}
 )
 
@@ -34,8 +40,8 @@ def turn(position: int, kind: TurnKind, text: str, **more: object) -> Turn:
 
 @given(st.text(max_size=6000))
 def test_a_text_is_cut_into_pieces_that_lose_nothing_but_white_space_and_an_endless_tail(text: str) -> None:
-    cut = list(pieces(text))
-    assert all(0 < len(one) <= LONGEST for one in cut)
+    cut = list(passage_pieces(text))
+    assert all(0 < len(one) <= MAX_PASSAGE_CHARS for one in cut)
     kept, said = "".join("".join(cut).split()), "".join(text.split())
     assert said.startswith(kept)
     assert kept == said or len(cut) == 8
@@ -90,7 +96,7 @@ def test_a_rare_word_counts_for_more_and_a_name_of_code_for_more_still() -> None
 def test_a_session_counts_by_its_best_passage_and_a_little_by_its_next_ones() -> None:
     worth = {"a": 1.0, "b": 1.0}
     postings = {"a": [(1, 10, None), (2, 10, None), (3, 20, None), (4, 30, 7)], "b": [(3, 20, None)]}
-    scores = {(one.session_key, one.compression_key): (one.score, one.best) for one in found(postings, worth)}
+    scores = {(one.session_key, one.compression_key): (one.score, one.best) for one in score_sessions(postings, worth)}
     assert scores == {(10, None): (0.6, 1), (20, None): (1.0, 3), (30, 7): (0.5, 4)}
 
 
@@ -143,7 +149,7 @@ def test_a_topic_is_meant_by_a_part_of_it_in_any_case() -> None:
     [(None, None, True), (NOW, None, True), (NOW + timedelta(1), None, False), (None, NOW - timedelta(3), False)],
 )
 def test_a_session_is_in_time_when_a_part_of_it_is(since: datetime, until: datetime, is_in: bool) -> None:
-    assert Wanted(since=since, until=until).is_in_time(FACTS) is is_in
+    assert SessionQuery(since=since, until=until).is_in_time(FACTS) is is_in
 
 
 @pytest.mark.parametrize(
@@ -155,14 +161,16 @@ def test_a_folder_is_near_to_those_within_and_above_it(mine: str, other: str, ne
     assert nearness(mine, None) == 0
 
 
-def past(key: int, tokens: int = 1000, files: tuple[str, ...] = (), *versions: Candidate, **details: object) -> Past:
+def past(
+    key: int, tokens: int = 1000, files: tuple[str, ...] = (), *versions: VersionCandidate, **details: object
+) -> PastSession:
     about = {"primaryTopics": [], **details}
     facts = replace(FACTS, key=key, session_id=f"s{key}", original_tokens=tokens, details=about, last=NOW)
-    return Past(facts, files, versions)
+    return PastSession(facts, files, versions)
 
 
 def test_a_session_with_the_same_files_goes_before_one_from_the_same_folder() -> None:
-    situation = Situation(10_000, "/home/me/kites", ("/home/me/kites/up.py",))
+    situation = WorkSituation(10_000, "/home/me/kites", ("/home/me/kites/up.py",))
     same_file, same_folder = past(1, 1000, ("/home/me/kites/up.py",)), past(2, 1000, (), cwd="/home/me/kites")
     chosen = suggest(situation, [same_folder, same_file], NOW)
     assert [one.past.facts.key for one in chosen] == [1, 2]
@@ -171,18 +179,18 @@ def test_a_session_with_the_same_files_goes_before_one_from_the_same_folder() ->
 
 
 def test_of_several_files_and_topics_the_share_that_was_met_counts() -> None:
-    situation = Situation(10_000, files=("/k/up.py", "/k/down.py"), topics=("kites", "wind", "rain", "sun"))
+    situation = WorkSituation(10_000, files=("/k/up.py", "/k/down.py"), topics=("kites", "wind", "rain", "sun"))
     [one] = suggest(situation, [past(1, 1000, ("/k/up.py",), primaryTopics=["kites"])], NOW)
     assert one.parts == pytest.approx({"files": 0.9 * 0.4 / 0.65 / 2, "topics": 0.9 * 0.25 / 0.65 / 4, "recency": 0.1})
 
 
 def test_what_fits_is_suggested_whole_a_version_where_not_and_a_new_one_where_none_serves() -> None:
-    version = Candidate(3, 900, 10.0, source_bytes=5000)
+    version = VersionCandidate(3, 900, 10.0, source_bytes=5000)
     pasts = [past(3, 400), past(2, 9000, (), version), past(1, 9000)]
-    chosen = {one.past.facts.key: one for one in suggest(Situation(4000), pasts, NOW)}
-    assert (chosen[3].choice, chosen[3].tokens) == (Instead.ORIGINAL, 400)
+    chosen = {one.past.facts.key: one for one in suggest(WorkSituation(4000), pasts, NOW)}
+    assert (chosen[3].choice, chosen[3].tokens) == (NoVersion.ORIGINAL, 400)
     assert (chosen[2].choice, chosen[2].tokens) == (version, 900)
-    assert chosen[1].choice is Instead.NEW
+    assert chosen[1].choice is NoVersion.NEW
     assert chosen[1].ratio is not None and -(-9000 // chosen[1].ratio) <= chosen[1].tokens
 
 
@@ -194,7 +202,7 @@ def test_suggestions_together_never_take_more_than_the_budget(
     budget: int, sessions: list[tuple[int, list[int]]]
 ) -> None:
     pasts = [
-        past(key, tokens, (), *(Candidate(n, size, 5.0) for n, size in enumerate(sizes)))
+        past(key, tokens, (), *(VersionCandidate(n, size, 5.0) for n, size in enumerate(sizes)))
         for key, (tokens, sizes) in enumerate(sessions)
     ]
-    assert sum(one.tokens for one in suggest(Situation(budget), pasts, NOW)) <= budget
+    assert sum(one.tokens for one in suggest(WorkSituation(budget), pasts, NOW)) <= budget

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from shared.errors import Invalid, Transient
-from shared.sessions import locking
-from shared.sessions.claims import Claims, ProjectClaim, SessionClaim
-from shared.sessions.registry.naming import sanitise, with_hash
-from shared.sessions.store import Store
+from shared.sessions import store as locking
+from shared.sessions.registry.projects import sanitise, with_hash
+from shared.sessions.store import FileClaims, ProjectFiles, SessionFiles, Store
 
 _BAD_NAMES = ["", ".", "..", "../x", "a/b", "/etc", "a\0b", "a\nb", ".hidden", "a b", "é", "x" * 201, "a\\b", "~", "*"]
 
@@ -188,9 +187,9 @@ def test_long_paths_are_cut_and_told_apart() -> None:
 )
 def test_what_no_row_names_is_an_orphan(path: str, kept: bool) -> None:
     sessions = {
-        "s1": SessionClaim(frozenset({"v001_uniform-moderate_1k"}), False),
-        "s2": SessionClaim(frozenset(), True),
+        "s1": SessionFiles(frozenset({"v001_uniform-moderate_1k"}), False),
+        "s2": SessionFiles(frozenset(), True),
     }
-    claims = Claims({"p": ProjectClaim(sessions, {"ready": False, "making": True})})
+    claims = FileClaims({"p": ProjectFiles(sessions, {"ready": False, "making": True})})
     assert claims.cover(path.split("/")) is kept
-    assert not Claims({}).cover(path.split("/"))
+    assert not FileClaims({}).cover(path.split("/"))

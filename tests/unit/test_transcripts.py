@@ -14,12 +14,9 @@ from typing import Any
 import pytest
 
 from shared.errors import Invalid
-from shared.sessions.transcripts.foreign import refuse_foreign
-from shared.sessions.transcripts.lines import complete_bytes
-from shared.sessions.transcripts.overview import Overview, overview_of
-from shared.sessions.transcripts.reading import read_records, read_turns
-from shared.sessions.transcripts.records import BadLine, Record
-from shared.sessions.transcripts.turns import TurnKind
+from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
+from shared.sessions.transcripts.records import BadLine, Record, complete_bytes
+from shared.sessions.transcripts.turns import TurnKind, read_records, read_turns, refuse_foreign
 from tests.support.transcripts import FOREIGN, REAL, assistant, lines, real_files, tool, user, write
 
 _TABLE = {
@@ -51,7 +48,7 @@ _COUNTS = (
 _VERSIONS = {"ccviewer_1af7fc5e": "1.0.98", "entire_d8_ab7104d00c_0_full": "2.1.31", "episodic_tiny": "1.0.119"}
 
 
-def look(path: Path, *records: dict[str, Any]) -> Overview:
+def look(path: Path, *records: dict[str, Any]) -> TranscriptOverview:
     return overview_of(write(path, *records), "s1")
 
 

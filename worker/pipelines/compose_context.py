@@ -21,21 +21,35 @@ from shared.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYe
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
 from shared.sessions import manifest
-from shared.sessions.compositions import queries
-from shared.sessions.compositions.asking import CompositionAsked, OutputFormat
-from shared.sessions.compositions.documents import Composed, Read, Source, compose
-from shared.sessions.compositions.ending import complete, fail
-from shared.sessions.compositions.originals import Marked, Marks, segments_of
-from shared.sessions.compositions.queries import Row
-from shared.sessions.compositions.record import FILES, LINES_FILE, MARKDOWN_FILE
-from shared.sessions.compositions.requesting import PAYLOAD_KEY, Means, foresee, source_of, take_up
-from shared.sessions.compressions.rendering import segments_in
-from shared.sessions.compressions.segments import Segment
-from shared.sessions.decay import PINNED
-from shared.sessions.models import Composition, KeepitMarker, Making, Project
+from shared.sessions.blocks import Block, blocks_in
+from shared.sessions.compose.compositions import complete_composition, fail_composition
+from shared.sessions.compose.documents import (
+    FILES,
+    LINES_FILE,
+    MARKDOWN_FILE,
+    BlockMarks,
+    ComposedContext,
+    CompositionSource,
+    MarksByUuid,
+    ReadBlocks,
+    blocks_of,
+    compose_documents,
+)
+from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
+from shared.sessions.compose.requests import (
+    COMPOSITION_PAYLOAD_KEY,
+    CompositionRequest,
+    OutputFormat,
+    VersionMaking,
+    plan_composition,
+    source_of,
+    write_components,
+)
+from shared.sessions.markers import PINNED
+from shared.sessions.models import BuildState, Composition, KeepitMarker, Project
 from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.store import Store
-from shared.sessions.transcripts.reading import read_turns
+from shared.sessions.transcripts.turns import read_turns
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.ending import end, unpurged
@@ -54,7 +68,7 @@ class Missing(AfterthoughtError):
 class ComposeContext:
     """The pipeline of ``compose_context`` jobs."""
 
-    def __init__(self, database: Database, clock: Clock, store: Store, metrics: Metrics, means: Means) -> None:
+    def __init__(self, database: Database, clock: Clock, store: Store, metrics: Metrics, means: VersionMaking) -> None:
         self._database = database
         self._clock = clock
         self._store = store
@@ -67,7 +81,7 @@ class ComposeContext:
         try:
             self._replan(claim)
             composition, project, sources = self._read(claim)
-            composed = compose(composition.name, sources, composition.budget)
+            composed = compose_documents(composition.name, sources, composition.budget)
             digests = self._write(claim, project, composition, composed)
         except (Missing, Invalid, NotFound) as error:
             return self._fail(claim, f"{error.code}: {error.message}")
@@ -84,12 +98,12 @@ class ComposeContext:
             confirm(session, claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
-            asked = CompositionAsked.model_validate(composition.request)
-            composition.state, composition.failure = Making.WORKING, None
-            foreseen = foresee(session, project, composition.name, asked)
-            take_up(session, app, composition, foreseen, self._cause(claim), self._means)
+            asked = CompositionRequest.model_validate(composition.request)
+            composition.state, composition.failure = BuildState.WORKING, None
+            foreseen = plan_composition(session, project, composition.name, asked)
+            write_components(session, app, composition, foreseen, self._cause(claim), self._means)
 
-    def _read(self, claim: Claim) -> tuple[Composition, Project, list[Source]]:
+    def _read(self, claim: Claim) -> tuple[Composition, Project, list[CompositionSource]]:
         with self._database.read() as session:
             composition = _composition(session, claim)
             rows = self._rows(session, claim)
@@ -97,20 +111,20 @@ class ComposeContext:
             project = session.get_one(Project, composition.project_key)
             return composition, project, [self._source(session, project, row) for row in rows]
 
-    def _rows(self, session: Session, claim: Claim) -> list[Row]:
-        key = claim.payload[PAYLOAD_KEY]
-        return queries.rows_of(session, [key])[key]
+    def _rows(self, session: Session, claim: Claim) -> list[ComponentRow]:
+        key = claim.payload[COMPOSITION_PAYLOAD_KEY]
+        return rows_of(session, [key])[key]
 
-    def _refuse(self, claim: Claim, rows: Sequence[Row]) -> None:
+    def _refuse(self, claim: Claim, rows: Sequence[ComponentRow]) -> None:
         """Raises: Missing for a version that failed, NotYet while one is being made."""
         versions = [(row.recorded.session_id, row.compression) for row in rows if row.compression is not None]
         for session_id, version in versions:
-            if version.state == Making.FAILED:
+            if version.state == BuildState.FAILED:
                 raise Missing(
                     f"version {version.version_id} of session {session_id} failed; see why in its job "
                     f"{version.job_id}, then ask for the composition again"
                 )
-        waiting = [version.version_id for _, version in versions if version.state == Making.WORKING]
+        waiting = [version.version_id for _, version in versions if version.state == BuildState.WORKING]
         if waiting:
             raise NotYet(f"It waits for {len(waiting)} versions that are being made.", self._look_again(claim))
 
@@ -119,20 +133,22 @@ class ComposeContext:
         patience = (now - claim.created_at) / _WAITED_PER_WAIT
         return now + min(LONGEST_WAIT, max(SHORTEST_WAIT, patience))
 
-    def _source(self, session: Session, project: Project, row: Row) -> Source:
+    def _source(self, session: Session, project: Project, row: ComponentRow) -> CompositionSource:
         read = self._reading(row, markers_of(session, row.recorded.key))
         return source_of(project, row.project, row.recorded, row.compression, row.component.allocation, read)
 
-    def _reading(self, row: Row, markers: Iterable[KeepitMarker]) -> Read:
+    def _reading(self, row: ComponentRow, markers: Iterable[KeepitMarker]) -> ReadBlocks:
         names = (row.recorded.app_id, row.project.project_id, row.recorded.session_id)
         if row.compression is None:
             path = self._store.original(*names)
             return partial(_original, path, row.recorded.size_bytes, _marks(markers))
         return partial(_version, self._store.versions_folder(*names) / f"{row.compression.file}.jsonl")
 
-    def _write(self, claim: Claim, project: Project, composition: Composition, composed: Composed) -> dict[str, str]:
+    def _write(
+        self, claim: Claim, project: Project, composition: Composition, composed: ComposedContext
+    ) -> dict[str, str]:
         folder = self._store.composition_folder(claim.app_id, project.project_id, composition.name)
-        wanted = CompositionAsked.model_validate(composition.request).output_format
+        wanted = CompositionRequest.model_validate(composition.request).output_format
         with self._database.write() as session:
             confirm(session, claim)  # Who was overtaken must not write over its successor's files.
         digests = {}
@@ -145,13 +161,13 @@ class ComposeContext:
             self._store.remove(folder / FILES[ending])  # Of the one it replaces.
         return digests
 
-    def _complete(self, claim: Claim, composed: Composed, digests: dict[str, str]) -> JobState:
+    def _complete(self, claim: Claim, composed: ComposedContext, digests: dict[str, str]) -> JobState:
         with self._database.write() as session:
             cause = self._cause(claim)
             unpurged(lock_app(session, claim.app_id), claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
-            complete(session, project, composition, composed, digests, cause)
+            complete_composition(session, project, composition, composed, digests, cause)
             end(session, claim, JobState.DONE, cause.at)
         self._metrics.contexts_composed.inc()
         self._log.info(
@@ -171,7 +187,7 @@ class ComposeContext:
             unpurged(lock_app(session, claim.app_id), claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
-            fail(session, project, composition, why, cause)
+            fail_composition(session, project, composition, why, cause)
             end(session, claim, JobState.DEAD, cause.at, why)
         folder = self._store.composition_folder(claim.app_id, project.project_id, composition.name)
         self._store.remove(folder)
@@ -183,38 +199,38 @@ class ComposeContext:
 
 def _composition(session: Session, claim: Claim) -> Composition:
     unpurged(get_app(session, claim.app_id), claim)
-    found = queries.composition_by_key(session, claim.app_id, claim.payload[PAYLOAD_KEY])
+    found = composition_by_key(session, claim.app_id, claim.payload[COMPOSITION_PAYLOAD_KEY])
     if found is None:
         raise LeaseLost(f"The composition of job {claim.job_id} was removed.")
     return found
 
 
-def _wants_replanning(composition: Composition, rows: Sequence[Row]) -> bool:
-    if composition.state == Making.FAILED:
+def _wants_replanning(composition: Composition, rows: Sequence[ComponentRow]) -> bool:
+    if composition.state == BuildState.FAILED:
         return True
     joined = [row.compression for row in rows if (row.component.recompress or {}).get("joined")]
-    is_over = [version is None or version.state != Making.WORKING for version in joined]
+    is_over = [version is None or version.state != BuildState.WORKING for version in joined]
     return bool(joined) and all(is_over)
 
 
-def _marks(markers: Iterable[KeepitMarker]) -> Marks:
+def _marks(markers: Iterable[KeepitMarker]) -> MarksByUuid:
     found: dict[str, list[KeepitMarker]] = {}
     for marker in markers:
         found.setdefault(marker.message_uuid, []).append(marker)
     return {
-        uuid: Marked(tuple(one.marker_id for one in those), any(one.weight_in_force >= PINNED for one in those))
+        uuid: BlockMarks(tuple(one.marker_id for one in those), any(one.weight_in_force >= PINNED for one in those))
         for uuid, those in found.items()
     }
 
 
-def _original(path: Path, size_bytes: int, marks: Marks) -> Iterable[Segment]:
+def _original(path: Path, size_bytes: int, marks: MarksByUuid) -> Iterable[Block]:
     _refuse_missing(path)
-    return segments_of(read_turns(path, size_bytes), marks)
+    return blocks_of(read_turns(path, size_bytes), marks)
 
 
-def _version(path: Path) -> Iterable[Segment]:
+def _version(path: Path) -> Iterable[Block]:
     _refuse_missing(path)
-    return segments_in(path)
+    return blocks_in(path)
 
 
 def _refuse_missing(path: Path) -> None:

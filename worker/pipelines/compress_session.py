@@ -22,17 +22,25 @@ from shared.errors import Configuration, Conflict, LeaseLost, NotYet
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
 from shared.sessions import manifest
-from shared.sessions.compositions.ending import hasten
-from shared.sessions.compressions import finishing, queries
-from shared.sessions.compressions.asking import CompressionSettings
-from shared.sessions.compressions.chunks import Chunk, Condensed, condensed_of
-from shared.sessions.compressions.making import Made, Making
-from shared.sessions.compressions.planning import Fate
-from shared.sessions.compressions.rendering import line_of, markdown, records_of
-from shared.sessions.compressions.requesting import PAYLOAD_KEY
-from shared.sessions.compressions.sources import Origin, read_task
-from shared.sessions.models import Compression, CompressionPart, KeepitMarker, Project, RecordedSession
-from shared.sessions.models import Making as State
+from shared.sessions.blocks import line_of, markdown_lines, records_of
+from shared.sessions.compose.compositions import wake_waiting
+from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of
+from shared.sessions.compress.plan import MarkerDecision
+from shared.sessions.compress.queries import (
+    decided_markers,
+    lock_session_by_key,
+    lock_version,
+    parts_of,
+    version_by_key,
+    version_by_number,
+    working_of,
+)
+from shared.sessions.compress.run import CompressionRun, Version
+from shared.sessions.compress.settings import CompressionSettings
+from shared.sessions.compress.sources import CompressionOrigin, read_task
+from shared.sessions.compress.versions import VERSION_PAYLOAD_KEY, WrittenVersion, drop_parts, file_name, finish_version
+from shared.sessions.models import BuildState as State
+from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionVersion, VersionPart
 from shared.sessions.queries import lock_project_by_key, markers_of, project_by_key
 from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
@@ -52,12 +60,12 @@ class Rows:
 
     project: Project
     recorded: RecordedSession
-    compression: Compression
-    source: Compression | None
+    compression: SessionVersion
+    source: SessionVersion | None
     markers: Sequence[KeepitMarker]
     had: frozenset[str]
     """Markers that stood in what the source was made from."""
-    parts: dict[int, CompressionPart]
+    parts: dict[int, VersionPart]
 
 
 class CompressSession:
@@ -103,7 +111,7 @@ class CompressSession:
             confirm(session, claim)
             compression = self._compression(session, claim)
             if compression.state == State.FAILED:
-                other = queries.working_of(session, compression.session_key)
+                other = working_of(session, compression.session_key)
                 if other is not None:
                     raise Conflict(f"Version {other.version_id} is being made meanwhile.", code="compression_running")
                 compression.state, compression.finished_at = State.WORKING, None
@@ -123,12 +131,12 @@ class CompressSession:
                 compression,
                 source,
                 markers,
-                frozenset() if source is None else queries.fated(session, source.key),
-                queries.parts_of(session, compression.key),
+                frozenset() if source is None else decided_markers(session, source.key),
+                parts_of(session, compression.key),
             )
 
-    def _compression(self, session: Session, claim: Claim) -> Compression:
-        found = queries.find_compression(session, claim.payload[PAYLOAD_KEY])
+    def _compression(self, session: Session, claim: Claim) -> SessionVersion:
+        found = version_by_key(session, claim.payload[VERSION_PAYLOAD_KEY])
         if found is None:
             raise LeaseLost(f"The version of job {claim.job_id} was removed.")
         return found
@@ -140,14 +148,14 @@ class CompressSession:
             raise Configuration(f"No agent {wanted} is set up; set AFTERTHOUGHT_MODEL, or cancel the job.")
         return agent
 
-    def _begin(self, rows: Rows, agent: CompressionAgent) -> Making:
+    def _begin(self, rows: Rows, agent: CompressionAgent) -> CompressionRun:
         settings = CompressionSettings.model_validate(rows.compression.settings)
         task = read_task(self._store, _origin(rows), settings)
-        return Making(task, agent.chunk_tokens)
+        return CompressionRun(task, agent.chunk_tokens)
 
     def _condense(
-        self, claim: Claim, rows: Rows, making: Making, agent: CompressionAgent, began: float
-    ) -> list[Condensed]:
+        self, claim: Claim, rows: Rows, making: CompressionRun, agent: CompressionAgent, began: float
+    ) -> list[CondensedChunk]:
         parts = dict(_usable(rows.parts, making.outline))
         if len(parts) < len(rows.parts) or rows.compression.parts_total != len(making.chunks):
             self._begin_parts(claim, rows.compression.key, making, keep=len(parts) == len(rows.parts))
@@ -162,63 +170,63 @@ class CompressSession:
             parts[chunk.position] = part
         return [parts[chunk.position] for chunk in making.chunks]
 
-    def _begin_parts(self, claim: Claim, key: int, making: Making, keep: bool) -> None:
+    def _begin_parts(self, claim: Claim, key: int, making: CompressionRun, keep: bool) -> None:
         with self._database.write() as session:
             compression = self._held(session, claim, key)
             compression.parts_total = len(making.chunks)
             if not keep:
-                finishing.drop_parts(session, compression)
+                drop_parts(session, compression)
                 compression.parts_done = 0
 
-    def _keep(self, claim: Claim, key: int, chunk: Chunk, part: Condensed, outline: str) -> None:
+    def _keep(self, claim: Claim, key: int, chunk: Chunk, part: CondensedChunk, outline: str) -> None:
         with self._database.write() as session:
             compression = self._held(session, claim, key)
             content = [{"outline": outline}, *part.as_rows()]
-            session.add(CompressionPart(compression_key=key, position=chunk.position, content=content))
+            session.add(VersionPart(compression_key=key, position=chunk.position, content=content))
             compression.parts_done += 1
 
-    def _held(self, session: Session, claim: Claim, key: int) -> Compression:
+    def _held(self, session: Session, claim: Claim, key: int) -> SessionVersion:
         """Return the version, locked and still to be made by this job."""
         unpurged(lock_app(session, claim.app_id), claim)
         confirm(session, claim)
-        compression = queries.lock_compression(session, key)
+        compression = lock_version(session, key)
         if compression is None or compression.state != State.WORKING:
             raise LeaseLost(f"The version of job {claim.job_id} is not being made any more.")
         return compression
 
     def _write(
-        self, claim: Claim, rows: Rows, making: Making, made: Made, agent: CompressionAgent, began: float
-    ) -> finishing.Written:
+        self, claim: Claim, rows: Rows, making: CompressionRun, made: Version, agent: CompressionAgent, began: float
+    ) -> WrittenVersion:
         names = (rows.recorded.app_id, rows.project.project_id, rows.recorded.session_id)
         folder = self._store.versions_folder(*names)
-        file = finishing.file_name(rows.compression, making.task.settings.label, made.output_tokens)
+        file = file_name(rows.compression, making.task.settings.label, made.output_tokens)
         with self._database.write() as session:
             self._held(session, claim, rows.compression.key)  # Who was overtaken must not write over its successor's.
         lines = map(line_of, records_of(made.segments, rows.recorded.session_id, making.task.stamp))
         digests = {
-            "md": self._store.write_text(folder / f"{file}.md", markdown(made.segments, made.heading)),
+            "md": self._store.write_text(folder / f"{file}.md", markdown_lines(made.segments, made.heading)),
             "jsonl": self._store.write_text(folder / f"{file}.jsonl", lines),
         }
         seconds = self._elapsed() - began
-        return finishing.Written(made, agent.name, seconds, file, digests, tuple(_gone(rows, made)))
+        return WrittenVersion(made, agent.name, seconds, file, digests, tuple(_gone(rows, made)))
 
-    def _end(self, claim: Claim, rows: Rows, written: finishing.Written) -> JobState:
+    def _end(self, claim: Claim, rows: Rows, written: WrittenVersion) -> JobState:
         with self._database.write() as session:
             now = self._clock.now()
             unpurged(lock_app(session, claim.app_id), claim)
             project = lock_project_by_key(session, rows.project.key)
-            recorded = queries.lock_session_by_key(session, rows.recorded.key)
+            recorded = lock_session_by_key(session, rows.recorded.key)
             if recorded is None:
                 raise LeaseLost(f"The session of job {claim.job_id} was unregistered.")
             compression = self._held(session, claim, rows.compression.key)
-            finishing.finish(session, project, recorded, compression, written, markers_of(session, recorded.key), now)
-            hasten(session, compression, now)
+            finish_version(session, project, recorded, compression, written, markers_of(session, recorded.key), now)
+            wake_waiting(session, compression, now)
             end(session, claim, JobState.DONE, now)
         self._tell(claim, written)
         manifest.write(self._database, self._store, claim.app_id, rows.project.project_id)
         return JobState.DONE
 
-    def _tell(self, claim: Claim, written: finishing.Written) -> None:
+    def _tell(self, claim: Claim, written: WrittenVersion) -> None:
         made, metrics = written.made, self._metrics
         metrics.sessions_compressed.labels(agent_kind(written.agent)).inc()
         metrics.session_tokens.labels("input").inc(made.plan.input_tokens)
@@ -235,17 +243,17 @@ class CompressSession:
         )
 
 
-def _source(session: Session, compression: Compression) -> Compression | None:
+def _source(session: Session, compression: SessionVersion) -> SessionVersion | None:
     if compression.source_number is None:
         return None
-    source = queries.version_by_number(session, compression.session_key, compression.source_number)
+    source = version_by_number(session, compression.session_key, compression.source_number)
     if source is None or source.state != State.READY:
         raise Conflict("The version it was to be made from is gone; ask for one from the original.", code="source_gone")
     return source
 
 
-def _origin(rows: Rows) -> Origin:
-    return Origin(
+def _origin(rows: Rows) -> CompressionOrigin:
+    return CompressionOrigin(
         app_id=rows.recorded.app_id,
         project_id=rows.project.project_id,
         session_id=rows.recorded.session_id,
@@ -256,16 +264,16 @@ def _origin(rows: Rows) -> Origin:
     )
 
 
-def _usable(parts: dict[int, CompressionPart], outline: str) -> Iterator[tuple[int, Condensed]]:
+def _usable(parts: dict[int, VersionPart], outline: str) -> Iterator[tuple[int, CondensedChunk]]:
     """Yield what parts came to that were made of the session divided as it is now."""
     for position, part in parts.items():
         if part.content[0] == {"outline": outline}:
             yield position, condensed_of(part.content[1:])
 
 
-def _gone(rows: Rows, made: Made) -> Iterator[Fate]:
+def _gone(rows: Rows, made: Version) -> Iterator[MarkerDecision]:
     """Yield the fates of markers that the source version had summarised already."""
     present = {fate.marker_id for fate in made.fates}
     for marker in rows.markers:
         if marker.marker_id in rows.had - present:
-            yield Fate(marker.marker_id, marker.weight_in_force, False)
+            yield MarkerDecision(marker.marker_id, marker.weight_in_force, False)

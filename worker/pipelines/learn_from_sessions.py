@@ -22,15 +22,13 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
 from shared.sessions import manifest
 from shared.sessions.models import Project, RecordedSession
-from shared.sessions.queries import lock_project_by_key
-from shared.sessions.semantic import queries
-from shared.sessions.semantic.learning import keep
-from shared.sessions.semantic.material import Material, Proposal, material_of, patterns_in
+from shared.sessions.queries import LEARNING_PROJECT_KEY, find_project_by_key, lock_project_by_key, next_to_learn
+from shared.sessions.semantic import LearningMaterial, SemanticProposal, material_of, patterns_in, save_proposals
 from shared.sessions.store import Store
-from shared.sessions.transcripts.reading import read_turns
+from shared.sessions.transcripts.turns import read_turns
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
-from worker.agent.learning.protocol import LearningAgent
+from worker.agent.sessions.protocol import LearningAgent
 from worker.pipelines.ending import end, unpurged
 
 LONGEST_SECONDS = 20.0
@@ -87,11 +85,11 @@ class LearnFromSessions:
 
     def _next(self, claim: Claim) -> _Next | None:
         with self._database.read() as session:
-            key = claim.payload[queries.PROJECT_KEY]
-            project = queries.find_project(session, claim.app_id, key)
+            key = claim.payload[LEARNING_PROJECT_KEY]
+            project = find_project_by_key(session, claim.app_id, key)
             if project is None:
                 raise LeaseLost(f"The project of job {claim.job_id} was removed.")
-            recorded = queries.next_to_learn(session, project.key)
+            recorded = next_to_learn(session, project.key)
             if recorded is None:
                 return None
             path = self._store.original(claim.app_id, project.project_id, recorded.session_id)
@@ -109,22 +107,22 @@ class LearnFromSessions:
                 raise NotYet("Prompts are left to be read; other work of the app comes first.", self._clock.now())
         self._finish(claim, found, material, read)
 
-    def _material(self, found: _Next) -> Material:
+    def _material(self, found: _Next) -> LearningMaterial:
         try:
             return material_of(read_turns(found.path, found.recorded.size_bytes))
         except (OSError, Invalid) as error:
             # It teaches nothing, and keeps no other session from it.
             self._log.error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)
-            return Material()
+            return LearningMaterial()
 
-    def _finish(self, claim: Claim, found: _Next, material: Material, read: int) -> None:
+    def _finish(self, claim: Claim, found: _Next, material: LearningMaterial, read: int) -> None:
         self._keep(claim, found, tuple(patterns_in(material)), EXTRACTIVE, read, found.recorded.size_bytes)
 
     def _keep(
         self,
         claim: Claim,
         found: _Next,
-        proposals: tuple[Proposal, ...],
+        proposals: tuple[SemanticProposal, ...],
         agent: str,
         read: int,
         learnt_bytes: int | None = None,
@@ -137,7 +135,7 @@ class LearnFromSessions:
             if recorded is None:
                 return  # It was unregistered meanwhile; the next look finds another.
             project = lock_project_by_key(session, found.project.key)
-            new = keep(session, project, recorded, proposals, agent, self._clock.now())
+            new = save_proposals(session, project, recorded, proposals, agent, self._clock.now())
             recorded.learnt_prompts = read
             if learnt_bytes is not None:
                 recorded.learnt_bytes = learnt_bytes

@@ -18,14 +18,12 @@ from shared.causes import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Conflict
 from shared.sessions import manifest
-from shared.sessions.ageing import by_hand, running
-from shared.sessions.ageing.by_hand import Choice
-from shared.sessions.ageing.pruning import Decision, Pruning
-from shared.sessions.ageing.queries import last_run
-from shared.sessions.ageing.rules import AutoDecay, Retention
-from shared.sessions.compositions.requesting import Means
+from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.models import Project, SessionChange
-from shared.sessions.queries import get_project, lock_project
+from shared.sessions.queries import get_project, last_run, lock_project
+from shared.sessions.retention import runs
+from shared.sessions.retention.rules import AutoDecay, PruningRules, Retention, VersionRemoval
+from shared.sessions.retention.runs import RemovalChoice, by_name, by_rules, remove_chosen
 
 _SessionId = Annotated[str, Field(pattern=FILE_ID_PATTERN)]
 
@@ -61,9 +59,9 @@ class PruneVersions(RequestModel):
         return self
 
     @property
-    def pruning(self) -> Pruning:
+    def pruning(self) -> PruningRules:
         """The rules given."""
-        return Pruning(self.unused, self.superseded, self.older_than_days, tuple(self.session_ids))
+        return PruningRules(self.unused, self.superseded, self.older_than_days, tuple(self.session_ids))
 
 
 class VersionDecision(ResponseModel):
@@ -79,7 +77,7 @@ class VersionDecision(ResponseModel):
     reason: str
 
     @classmethod
-    def of(cls, one: Decision) -> VersionDecision:
+    def of(cls, one: VersionRemoval) -> VersionDecision:
         """Return a decision as it goes over the wire."""
         version = one.version
         return cls(
@@ -104,7 +102,9 @@ class Pruned(ResponseModel):
     warnings: list[str]
 
     @classmethod
-    def of(cls, go: Iterable[Decision], stay: Iterable[Decision], warnings: list[str], dry_run: bool) -> Pruned:
+    def of(
+        cls, go: Iterable[VersionRemoval], stay: Iterable[VersionRemoval], warnings: list[str], dry_run: bool
+    ) -> Pruned:
         """Return what went as it goes over the wire."""
         removed = [VersionDecision.of(one) for one in go]
         return cls(
@@ -178,7 +178,7 @@ def prune_versions(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, bo
             return Done(shown)
         if body.versions is not None:
             _refuse_held(choice)
-        done = by_hand.remove(session, project, choice, desk.cause(BY_HAND))
+        done = remove_chosen(session, project, choice, desk.cause(BY_HAND))
         return Done(shown, about=app_id, then=lambda: _settle(desk, app_id, project_id, done))
 
     return desk.write(work)
@@ -199,8 +199,8 @@ def change_ageing(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, bod
         lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
         given = {name: getattr(body, name) for name in body.model_fields_set if getattr(body, name) is not None}
-        rules = running.rules_of(project).model_copy(update=given)
-        running.change_rules(session, project, rules, desk.cause(BY_HAND))
+        rules = runs.rules_of(project).model_copy(update=given)
+        runs.change_rules(session, project, rules, desk.cause(BY_HAND))
         return Done(_shown(session, project), about=app_id)
 
     return desk.write(work)
@@ -216,25 +216,25 @@ def run_ageing(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: 
         get_installed_app(session, app_id)
         project = lock_project(session, app_id, project_id)
         settings = desk.loop.settings
-        means = Means(settings.model, settings.job_max_attempts)
-        done = running.run(session, app, project, desk.cause(BY_HAND), means, is_dry)
+        means = VersionMaking(settings.model, settings.job_max_attempts)
+        done = runs.run_ageing(session, app, project, desk.cause(BY_HAND), means, is_dry)
         shown = AgeingDone(project_id=project_id, dry_run=is_dry, plan=done.plan.shown())
         return Done(shown, about=app_id, then=lambda: _settle(desk, app_id, project_id, done))
 
     return desk.write(work)
 
 
-def _chosen(desk: Desk, session: Session, project: Project, body: PruneVersions) -> Choice:
+def _chosen(desk: Desk, session: Session, project: Project, body: PruneVersions) -> RemovalChoice:
     if body.versions is None:
-        return by_hand.by_rules(session, project, body.pruning, desk.now())
-    return by_hand.by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
+        return by_rules(session, project, body.pruning, desk.now())
+    return by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
 
 
-def _pruned(choice: Choice, dry_run: bool) -> Pruned:
+def _pruned(choice: RemovalChoice, dry_run: bool) -> Pruned:
     return Pruned.of([one.decision for one in choice.remove], choice.stay, list(choice.warnings), dry_run)
 
 
-def _refuse_held(choice: Choice) -> None:
+def _refuse_held(choice: RemovalChoice) -> None:
     """Raises: Conflict for versions that were named and are in use; then none goes."""
     if choice.stay:
         held = [f"{one.version.session_id} {one.version.version_id} ({one.why})" for one in choice.stay]
@@ -245,7 +245,7 @@ def _refuse_held(choice: Choice) -> None:
         )
 
 
-def _settle(desk: Desk, app_id: str, project_id: str, done: running.Done) -> None:
+def _settle(desk: Desk, app_id: str, project_id: str, done: runs.AgeingResult) -> None:
     """Bring files and manifest up to what was committed."""
     for what_for, count in done.removed.items():
         desk.loop.metrics.versions_removed.labels(what_for).inc(count)
@@ -256,12 +256,12 @@ def _settle(desk: Desk, app_id: str, project_id: str, done: running.Done) -> Non
 
 
 def _shown(session: Session, project: Project) -> AgeingAnswer:
-    rules, last = running.rules_of(project), last_run(session, project)
+    rules, last = runs.rules_of(project), last_run(session, project)
     return AgeingAnswer(
         project_id=project.project_id,
         retention=rules.retention,
         auto_decay=rules.auto_decay,
-        shown=running.has_been_shown(session, project, rules),
+        shown=runs.has_been_shown(session, project, rules),
         last_run=project.tended_at,
         last_plan=None if last is None else PlanAnswer.of(last),
     )

@@ -29,20 +29,30 @@ from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.errors import Conflict, NotFound
 from shared.outbox.queries import get_job
 from shared.sessions import manifest
-from shared.sessions.compositions import queries
-from shared.sessions.compositions.asking import MOST_NAME, CompositionAsked, CompositionName
-from shared.sessions.compositions.ending import remove
-from shared.sessions.compositions.planning import Way
-from shared.sessions.compositions.queries import CompositionFilter, Row
-from shared.sessions.compositions.record import FILES
-from shared.sessions.compositions.requesting import Foreseen, Means, NewComposition, foresee, request
-from shared.sessions.compositions.using import count_use, note_session, refuse_unready
-from shared.sessions.models import Composition, Making, Project
+from shared.sessions.compose import compositions, queries
+from shared.sessions.compose.compositions import (
+    count_composition_use,
+    record_session_use,
+    refuse_unready,
+)
+from shared.sessions.compose.documents import FILES
+from shared.sessions.compose.plan import ComponentForm
+from shared.sessions.compose.queries import ComponentRow, CompositionFilter
+from shared.sessions.compose.requests import (
+    MAX_NAME_CHARS,
+    CompositionName,
+    CompositionRequest,
+    NewComposition,
+    PlannedComponent,
+    VersionMaking,
+    plan_composition,
+    request_composition,
+)
+from shared.sessions.models import BuildState, Composition, Project, version_id
 from shared.sessions.queries import get_project, get_session, lock_project_by_key
-from shared.sessions.version_ids import version_id
 
 
-class MakeComposition(CompositionAsked):
+class MakeComposition(CompositionRequest):
     """Asks for a composition."""
 
     name: CompositionName = Field(description="Unique in its project; also its folder's name.", examples=["feature-x"])
@@ -50,11 +60,11 @@ class MakeComposition(CompositionAsked):
 
     def as_new(self) -> NewComposition:
         """Return what is asked for."""
-        asked = CompositionAsked.model_validate(self.model_dump(exclude={"name", "replace"}))
+        asked = CompositionRequest.model_validate(self.model_dump(exclude={"name", "replace"}))
         return NewComposition(self.name, asked, self.replace)
 
 
-class ForeseeComposition(CompositionAsked):
+class ForeseeComposition(CompositionRequest):
     """Asks what a composition would be made of."""
 
     name: CompositionName | None = Field(None, description="Stands above it, so that a long one takes a few tokens.")
@@ -79,7 +89,7 @@ class ComponentItem(ResponseModel):
     session_id: str
     project_id: str
     version_id: str = Field(description="The version that is used, or `original`.")
-    version_state: Making | None = Field(description="Whether that version is there yet; null for the original.")
+    version_state: BuildState | None = Field(description="Whether that version is there yet; null for the original.")
     order: int
     allocation: int = Field(description="Tokens it may take; more where others leave some.")
     token_contribution: int = Field(description="Tokens it takes, with its heading.")
@@ -88,14 +98,14 @@ class ComponentItem(ResponseModel):
     recompress: dict[str, Any] | None = Field(description="Settings and reason, where a version was made for it.")
 
     @classmethod
-    def of(cls, row: Row) -> ComponentItem:
+    def of(cls, row: ComponentRow) -> ComponentItem:
         """Return a part as it goes over the wire."""
         part, version = row.component, row.compression
         return cls(
             session_id=row.recorded.session_id,
             project_id=row.project.project_id,
             version_id="original" if version is None else version.version_id,
-            version_state=None if version is None else Making(version.state),
+            version_state=None if version is None else BuildState(version.state),
             order=part.position,
             allocation=part.allocation,
             token_contribution=part.tokens,
@@ -111,7 +121,7 @@ class CompositionAnswer(ResponseModel):
     composition_id: str
     project_id: str
     name: str
-    state: Making
+    state: BuildState
     failure: str | None = Field(description="Why it failed, and what to do.")
     job_id: str | None
     token_budget: int
@@ -127,13 +137,13 @@ class CompositionAnswer(ResponseModel):
     request: dict[str, Any] = Field(description="As it was asked for.")
 
     @classmethod
-    def of(cls, composition: Composition, project_id: str, rows: Sequence[Row]) -> CompositionAnswer:
+    def of(cls, composition: Composition, project_id: str, rows: Sequence[ComponentRow]) -> CompositionAnswer:
         """Return a composition as it goes over the wire."""
         return cls(
             composition_id=composition.composition_id,
             project_id=project_id,
             name=composition.name,
-            state=Making(composition.state),
+            state=BuildState(composition.state),
             failure=composition.failure,
             job_id=composition.job_id,
             token_budget=composition.budget,
@@ -174,7 +184,7 @@ class ForeseenItem(ResponseModel):
     """What a session would get."""
 
     session_id: str
-    way: Way = Field(description="As its original, a version there is, one being made, or one to be made.")
+    way: ComponentForm = Field(description="As its original, a version there is, one being made, or one to be made.")
     version_id: str | None = Field(description="The version that is there or being made.")
     allocation: int
     original_tokens: int
@@ -183,7 +193,7 @@ class ForeseenItem(ResponseModel):
     reason: str
 
     @classmethod
-    def of(cls, one: Foreseen) -> ForeseenItem:
+    def of(cls, one: PlannedComponent) -> ForeseenItem:
         """Return what is foreseen as it goes over the wire."""
         planned = one.planned
         settings = planned.settings
@@ -224,7 +234,7 @@ def list_compositions(
     desk: Reads,
     app_id: AppAsked,
     project_id: ProjectInPath,
-    state: Annotated[Making | None, Query(description="Only those that stand so.")] = None,
+    state: Annotated[BuildState | None, Query(description="Only those that stand so.")] = None,
     session_id: Annotated[
         str | None, Query(alias="sessionId", pattern=FILE_ID_PATTERN, description="Only those with this session.")
     ] = None,
@@ -260,13 +270,13 @@ def preview_composition(desk: Reads, app_id: AppAsked, project_id: ProjectInPath
     """Say what each session would get, as which version, and what would have to be compressed. Nothing is written."""
     with desk.read() as session:
         project = get_project(session, app_id, project_id)
-        found = foresee(session, project, body.name or "x" * MOST_NAME, body)
+        found = plan_composition(session, project, body.name or "x" * MAX_NAME_CHARS, body)
         return answer(
             CompositionForeseen(
                 token_budget=body.total_token_budget,
                 allocated=sum(one.planned.allocation for one in found),
                 components=[ForeseenItem.of(one) for one in found],
-                compressions=sum(one.planned.way is Way.COMPRESS for one in found),
+                compressions=sum(one.planned.way is ComponentForm.COMPRESS for one in found),
             )
         )
 
@@ -288,7 +298,7 @@ def show_composition(
         project_id = session.get_one(Project, composition.project_key).project_id
     content = _content(desk, composition, project_id, _ENDINGS[format_])
     with desk.loop.database.write() as session:
-        count_use(session, composition, desk.now())
+        count_composition_use(session, composition, desk.now())
     return Response(content, media_type=_TYPES[_ENDINGS[format_]])
 
 
@@ -300,7 +310,7 @@ def remove_composition(desk: Writes, app_id: AppAsked, composition_id: Compositi
         lock_app(session, app_id)
         composition = queries.get_composition(session, app_id, composition_id)
         project = lock_project_by_key(session, composition.project_key)
-        remove(session, project, composition, desk.cause("removed"))
+        compositions.remove_composition(session, project, composition, desk.cause("removed"))
         gone = CompositionRemoved(composition_id=composition_id)
         return Done(gone, then=lambda: _clear_away(desk, app_id, project.project_id, composition.name))
 
@@ -314,7 +324,9 @@ def use_composition(
     """Say that a session began with a composition; a session is noted once."""
 
     def work(session: Session) -> Done:
-        composition = note_session(session, app_id, composition_id, body.session_id, desk.cause("a session used it"))
+        composition = record_session_use(
+            session, app_id, composition_id, body.session_id, desk.cause("a session used it")
+        )
         shown = _shown(session, composition)
         return Done(shown, about=app_id, then=lambda: _write_manifest(desk, app_id, shown.project_id))
 
@@ -334,7 +346,7 @@ def compose_again(
         lock_app(session, app_id)
         former = queries.get_composition(session, app_id, composition_id)
         project_id = session.get_one(Project, former.project_key).project_id
-        asked = CompositionAsked.model_validate(former.request)
+        asked = CompositionRequest.model_validate(former.request)
         takes_its_place = wanted.name in (None, former.name)
         new = NewComposition(wanted.name or former.name, asked, wanted.replace or takes_its_place)
         return _asked(desk, session, app_id, project_id, new)
@@ -346,8 +358,8 @@ def _asked(desk: Desk, session: Session, app_id: str, project_id: str, new: NewC
     app = lock_app(session, app_id)
     get_installed_app(session, app_id)
     settings = desk.loop.settings
-    means = Means(settings.model, settings.job_max_attempts)
-    composition = request(session, app, project_id, new, desk.cause("asked for"), means)
+    means = VersionMaking(settings.model, settings.job_max_attempts)
+    composition = request_composition(session, app, project_id, new, desk.cause("asked for"), means)
     assert composition.job_id is not None
     job = get_job(session, composition.job_id)
     made = CompositionMade(

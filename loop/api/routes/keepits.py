@@ -17,11 +17,12 @@ from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import Done
 from shared.causes import BY_HAND
 from shared.contracts.values import ID_PATTERN
-from shared.sessions import decay, manifest, queries
-from shared.sessions.compressions.asking import Aggressiveness
-from shared.sessions.decay import WEIGHT_PRESETS
+from shared.sessions import manifest
+from shared.sessions.compress.settings import Aggressiveness
+from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold
 from shared.sessions.models import KeepitMarker, RecordedSession
-from shared.sessions.registry.weighing import weigh
+from shared.sessions.queries import get_session, list_markers, markers_of, project_by_key
+from shared.sessions.registry.registration import set_marker_weight
 
 
 class WeightPreset(StrEnum):
@@ -155,8 +156,8 @@ def list_keepits(
     """List a session's marked parts in their order, and what is wrong with those that are not well written."""
     after = cursors.decode_number(_KEEPITS, cursor)
     with desk.read() as session:
-        recorded = queries.get_session(session, app_id, session_id)
-        rows, more = cursors.page(queries.list_markers(session, recorded.key, limit + 1, after), limit)
+        recorded = get_session(session, app_id, session_id)
+        rows, more = cursors.page(list_markers(session, recorded.key, limit + 1, after), limit)
         entries = manifest.marker_entries(session, recorded.key, rows)
         return MarkerList(
             session_id=session_id,
@@ -176,9 +177,9 @@ def weigh_keepit(
     """
 
     def work(session: Session) -> Done:
-        marker = weigh(session, app_id, session_id, marker_id, body.hundredths, desk.cause(BY_HAND))
-        recorded = queries.get_session(session, app_id, session_id)
-        project_id = queries.project_by_key(session, recorded.project_key).project_id
+        marker = set_marker_weight(session, app_id, session_id, marker_id, body.hundredths, desk.cause(BY_HAND))
+        recorded = get_session(session, app_id, session_id)
+        project_id = project_by_key(session, recorded.project_key).project_id
         item = _item(session, recorded, marker)
         return Done(item, about=app_id, then=lambda: shown(desk, app_id, project_id))
 
@@ -190,18 +191,18 @@ def preview_decay(desk: Reads, app_id: AppAsked, body: PreviewDecay) -> DecayPre
     """Say which marked parts of a session a compression would keep word for word."""
     how = (body.aggressiveness.aggressiveness, body.compression_ratio, body.session_distance)
     with desk.read() as session:
-        recorded = queries.get_session(session, app_id, body.session_id)
-        markers = queries.markers_of(session, recorded.key)
+        recorded = get_session(session, app_id, body.session_id)
+        markers = markers_of(session, recorded.key)
     return DecayPreview(
         markers=[
             PreviewedMarker(
                 marker_id=one.marker_id,
                 weight=one.weight_in_force / 100,
-                survives=decay.survives(one.weight_in_force, *how),
+                survives=survives(one.weight_in_force, *how),
             )
             for one in markers
         ],
-        threshold=decay.threshold(*how) / 1000,
+        threshold=threshold(*how) / 1000,
     )
 
 

@@ -23,10 +23,15 @@ from shared.apps.queries import get_app
 from shared.causes import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Invalid
-from shared.sessions.archive.checking import Checked, checked
 from shared.sessions.archive.document import ProjectArchive
-from shared.sessions.archive.packing import packed
-from shared.sessions.archive.unpacking import Destination, Work, take_in
+from shared.sessions.archive.export import packed
+from shared.sessions.archive.restore import (
+    ArchiveDestination,
+    CheckedArchive,
+    ProjectWork,
+    check_archive,
+    restore_archive,
+)
 from shared.sessions.models import Project
 from shared.sessions.store import chunks_of
 
@@ -109,17 +114,17 @@ async def import_project(
 def _import(desk: Desk, app_id: str, project_id: str | None, path: FilePath) -> Response:
     loop = desk.loop
     epoch, most = _epoch(desk, app_id), loop.settings.sessions_cache_mb * _MB
-    with checked(loop.store, app_id, path, loop.registrar.bounds, most) as found:
+    with check_archive(loop.store, app_id, path, loop.registrar.bounds, most) as found:
         is_admins = desk.caller.scope is Scope.ADMIN
-        to = Destination(app_id, project_id or found.archive.project.project_id, epoch, keeps_origins=is_admins)
+        to = ArchiveDestination(app_id, project_id or found.archive.project.project_id, epoch, keeps_origins=is_admins)
 
-        def carry(work: Work) -> Response:
+        def carry(work: ProjectWork) -> Response:
             return desk.write(lambda session: _imported(desk, session, work, found))
 
-        return take_in(loop.database, loop.store, to, found, desk.cause(BY_HAND), carry)
+        return restore_archive(loop.database, loop.store, to, found, desk.cause(BY_HAND), carry)
 
 
-def _imported(desk: Desk, session: Session, work: Work, found: Checked) -> Done:
+def _imported(desk: Desk, session: Session, work: ProjectWork, found: CheckedArchive) -> Done:
     project = work(session)
     app_id, project_id = project.app_id, project.project_id
 

@@ -16,11 +16,12 @@ from loop.api.writes import Done
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.causes import BY_HAND
 from shared.sessions import manifest, queries
-from shared.sessions.compressions.asking import TierPreset
-from shared.sessions.models import Project, RecordedSession, SessionChange
-from shared.sessions.registry import leaving, projects
+from shared.sessions.compress.settings import TierPreset
+from shared.sessions.models import Project, RecordedSession, SessionChange, SessionFile
+from shared.sessions.registry import projects
 from shared.sessions.registry.projects import ProjectChange, ProjectSettings
-from shared.sessions.registry.scanning import Scan, Scanner
+from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
+from shared.sessions.registry.scan import FolderScan, FolderScanner
 
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
 _ServerPath = Annotated[
@@ -149,7 +150,7 @@ class ScanAnswer(ResponseModel):
     left: int = Field(description="Files that were not looked at yet; ask again.")
 
     @classmethod
-    def of(cls, project_id: str, scan: Scan) -> ScanAnswer:
+    def of(cls, project_id: str, scan: FolderScan) -> ScanAnswer:
         """Return a scan as it goes over the wire."""
         return cls(
             project_id=project_id,
@@ -227,6 +228,11 @@ class TouchedFileItem(ResponseModel):
     path: str
     touches: int
     changed: bool = Field(description="Whether it was written, not only read.")
+
+    @classmethod
+    def of(cls, file: SessionFile) -> TouchedFileItem:
+        """Return a file as it goes over the wire."""
+        return cls(path=file.path, touches=file.touches, changed=file.changed)
 
 
 class SessionDetail(SessionItem):
@@ -331,7 +337,7 @@ def open_project(desk: Writes, app_id: AppAsked, body: OpenProject) -> Response:
         lock_app(session, app_id)
         get_installed_app(session, app_id)
         cause = desk.cause(BY_HAND)
-        project = projects.create(session, app_id, body.original_path, cause, display_name=body.display_name)
+        project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
         project.settings = project.settings | body.settings.changed()
         project.source_folder = body.source_folder
         return Done(_item(session, project), 201, app_id, then=lambda: shown(desk, app_id, project.project_id))
@@ -355,7 +361,7 @@ def change_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, bo
     def work(session: Session) -> Done:
         lock_app(session, app_id)
         project = queries.lock_project(session, app_id, project_id)
-        projects.change(session, project, body.wanted(), desk.cause(BY_HAND))
+        projects.change_project(session, project, body.wanted(), desk.cause(BY_HAND))
         return Done(_item(session, project), about=app_id, then=lambda: shown(desk, app_id, project_id))
 
     return desk.write(work)
@@ -371,11 +377,11 @@ def remove_project(
     """Remove a project that is empty. Originals outside of the store are never touched."""
 
     def work(session: Session) -> Done:
-        left = leaving.remove_project(session, app_id, project_id, desk.cause(BY_HAND), force)
+        left = remove_project_with_sessions(session, app_id, project_id, desk.cause(BY_HAND), force)
         answer = Unregistered(project_id=project_id, sessions=[one.session_id for one in left])
 
         def clear() -> None:
-            leaving.clear_project_away(desk.loop.database, desk.loop.store, app_id, project_id)
+            remove_project_files(desk.loop.database, desk.loop.store, app_id, project_id)
 
         return Done(answer, about=app_id, then=clear)
 
@@ -386,7 +392,7 @@ def remove_project(
 def scan_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath) -> Response:
     """Register what is new in a project's folder and sync what is known, some files at a time."""
     desk.require_admin("have a folder looked through")
-    scanner = Scanner(desk.loop.database, desk.loop.store, desk.loop.registrar)
+    scanner = FolderScanner(desk.loop.database, desk.loop.store, desk.loop.registrar)
     scan = scanner.scan(app_id, project_id, desk.cause(BY_HAND), _MOST_FILES)
     desk.loop.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
     desk.loop.metrics.session_files_refused.inc(len(scan.refused))

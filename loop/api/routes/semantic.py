@@ -17,11 +17,17 @@ from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import Done
 from shared.apps.queries import lock_app
 from shared.contracts.values import ID_PATTERN, Words
-from shared.sessions.queries import get_project, lock_project
-from shared.sessions.semantic import judging, learning, queries
-from shared.sessions.semantic.material import LONGEST
-from shared.sessions.semantic.models import LearntKind, SemanticMemory, SemanticSource, Verdict
-from shared.sessions.semantic.queries import MemoryFilter
+from shared.sessions.models import SemanticKind, SemanticMemory, SemanticSource, SemanticVerdict
+from shared.sessions.queries import (
+    SemanticFilter,
+    count_to_learn,
+    get_project,
+    get_semantic_memory,
+    list_semantic_memories,
+    lock_project,
+    sources_of,
+)
+from shared.sessions.semantic import MAX_MEMORY_CHARS, judge_memory, remove_memory, request_learning
 
 
 class SemanticSourceItem(ResponseModel):
@@ -36,10 +42,10 @@ class SemanticItem(ResponseModel):
     """What sessions of a project have in common, or one of them laid down."""
 
     id: str
-    type: LearntKind
+    type: SemanticKind
     content: str
     confidence: float = Field(description="0..1; rises with the sessions that bear it.")
-    verdict: Verdict
+    verdict: SemanticVerdict
     validated_by_user: bool = Field(description="Whether a person confirmed it.")
     decided_by: str | None
     decided_at: datetime | None
@@ -52,11 +58,11 @@ class SemanticItem(ResponseModel):
         """Return a memory as it goes over the wire; ``sources`` may hold those of others."""
         return cls(
             id=one.memory_id,
-            type=LearntKind(one.kind),
+            type=SemanticKind(one.kind),
             content=one.content,
             confidence=one.confidence,
-            verdict=Verdict(one.verdict),
-            validated_by_user=one.verdict == Verdict.CONFIRMED,
+            verdict=SemanticVerdict(one.verdict),
+            validated_by_user=one.verdict == SemanticVerdict.CONFIRMED,
             decided_by=one.decided_by,
             decided_at=one.decided_at,
             agent=one.agent,
@@ -81,8 +87,8 @@ class SemanticList(ResponseModel):
 class JudgeMemory(RequestModel):
     """What a person says of it."""
 
-    verdict: Verdict | None = None
-    content: Annotated[Words, Field(min_length=1, max_length=LONGEST)] | None = None
+    verdict: SemanticVerdict | None = None
+    content: Annotated[Words, Field(min_length=1, max_length=MAX_MEMORY_CHARS)] | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> JudgeMemory:
@@ -108,8 +114,8 @@ def list_semantic(
     desk: Reads,
     app_id: AppAsked,
     project_id: ProjectInPath,
-    kind: Annotated[LearntKind | None, Query(alias="type")] = None,
-    verdict: Annotated[Verdict | None, Query()] = None,
+    kind: Annotated[SemanticKind | None, Query(alias="type")] = None,
+    verdict: Annotated[SemanticVerdict | None, Query()] = None,
     limit: LimitInQuery = 50,
     cursor: CursorInQuery = None,
 ) -> SemanticList:
@@ -117,10 +123,10 @@ def list_semantic(
     before = cursors.decode_number(_SEMANTIC, cursor)
     with desk.read() as session:
         project = get_project(session, app_id, project_id)
-        wanted = MemoryFilter(kind, verdict)
-        rows, more = cursors.page(queries.list_memories(session, project.key, wanted, limit + 1, before), limit)
-        sources = queries.sources_of(session, [one.key for one in rows])
-        learnt, sessions = queries.count_to_learn(session, project.key)
+        wanted = SemanticFilter(kind, verdict)
+        rows, more = cursors.page(list_semantic_memories(session, project.key, wanted, limit + 1, before), limit)
+        sources = sources_of(session, [one.key for one in rows])
+        learnt, sessions = count_to_learn(session, project.key)
         return SemanticList(
             memories=[SemanticItem.of(one, sources) for one in rows],
             sessions_learnt=learnt,
@@ -138,7 +144,7 @@ def learn_from_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath
     def work(session: Session) -> Done:
         app = lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
-        job = learning.ask(session, app, project, desk.now(), desk.loop.settings.job_max_attempts)
+        job = request_learning(session, app, project, desk.now(), desk.loop.settings.job_max_attempts)
         expected = desk.loop.regulator.expected(session, job)
         asked = LearningAsked(project_id=project_id, job=JobAnswer.of(job, expected))
         return Done(asked, 202, about=app_id, then=desk.loop.ticker.wake)
@@ -150,8 +156,8 @@ def learn_from_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath
 def show_semantic(desk: Reads, app_id: AppAsked, memory_id: SemanticInPath) -> SemanticItem:
     """Show one semantic memory with where it was found."""
     with desk.read() as session:
-        memory = queries.get_memory(session, app_id, memory_id)
-        return SemanticItem.of(memory, queries.sources_of(session, [memory.key]))
+        memory = get_semantic_memory(session, app_id, memory_id)
+        return SemanticItem.of(memory, sources_of(session, [memory.key]))
 
 
 @router.patch("/semantic/{semanticId}", response_model=SemanticItem, summary="Judge a semantic memory")
@@ -161,8 +167,8 @@ def judge_semantic(desk: Writes, app_id: AppAsked, memory_id: SemanticInPath, bo
     def work(session: Session) -> Done:
         lock_app(session, app_id)
         cause = desk.cause("judged by a person")
-        memory = judging.judge(session, app_id, memory_id, body.verdict, body.content, cause)
-        return Done(SemanticItem.of(memory, queries.sources_of(session, [memory.key])), about=app_id)
+        memory = judge_memory(session, app_id, memory_id, body.verdict, body.content, cause)
+        return Done(SemanticItem.of(memory, sources_of(session, [memory.key])), about=app_id)
 
     return desk.write(work)
 
@@ -173,7 +179,7 @@ def remove_semantic(desk: Writes, app_id: AppAsked, memory_id: SemanticInPath) -
 
     def work(session: Session) -> Done:
         lock_app(session, app_id)
-        judging.remove(session, app_id, memory_id, desk.cause("removed by a person"))
+        remove_memory(session, app_id, memory_id, desk.cause("removed by a person"))
         return Done(Success(), about=app_id)
 
     return desk.write(work)

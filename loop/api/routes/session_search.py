@@ -15,18 +15,15 @@ from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import Done, answer
 from shared.apps.queries import get_app
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Moment, Words
-from shared.sessions.compositions.asking import LEAST_BUDGET, MOST_BUDGET, ComponentAsked
-from shared.sessions.compositions.selecting import Candidate, Instead
-from shared.sessions.compressions.asking import CompressionSettings, Mode, aggressiveness_of
+from shared.sessions.compose.plan import NoVersion, VersionCandidate
+from shared.sessions.compose.requests import MAX_BUDGET, MIN_BUDGET, ComponentRequest
+from shared.sessions.compress.settings import CompressionMode, CompressionSettings, aggressiveness_of
+from shared.sessions.models import version_id
 from shared.sessions.queries import get_project
-from shared.sessions.searching import linking
-from shared.sessions.searching.finding import Hit, find
-from shared.sessions.searching.linking import Linked
-from shared.sessions.searching.pasts import pasts_of
-from shared.sessions.searching.queries import links_of
-from shared.sessions.searching.suggesting import Situation, Suggestion, suggest
-from shared.sessions.searching.wanted import Kind, Wanted
-from shared.sessions.version_ids import version_id
+from shared.sessions.search.links import LinkedSession, link_session, unlink_session
+from shared.sessions.search.queries import links_of
+from shared.sessions.search.query import SessionHit, SessionHitKind, SessionQuery, find_sessions
+from shared.sessions.search.suggestions import SessionSuggestion, WorkSituation, past_sessions, suggest
 
 _Path = Annotated[Words, Field(min_length=1, max_length=500)]
 _Topic = Annotated[Words, Field(min_length=1, max_length=100)]
@@ -59,7 +56,7 @@ class AskSessions(RequestModel):
     topics: Annotated[list[_Topic], Field(min_length=1, max_length=50)] | None = None
     date_range: DateRange | None = None
     keepit_weight: WeightRange | None = None
-    kinds: Annotated[list[Kind], Field(min_length=1, max_length=2)] | None = Field(
+    kinds: Annotated[list[SessionHitKind], Field(min_length=1, max_length=2)] | None = Field(
         None, description="Originals, versions, or both; with a text."
     )
     limit: Annotated[StrictInt, Field(ge=1, le=200)] = 20
@@ -72,10 +69,10 @@ class AskSessions(RequestModel):
             raise ValueError("give at least one of text, files, topics, dateRange, keepitWeight")
         return self
 
-    def as_wanted(self, offset: int) -> Wanted:
+    def as_wanted(self, offset: int) -> SessionQuery:
         """Return it as the domain takes it."""
         dates, weight = self.date_range or DateRange(), self.keepit_weight
-        return Wanted(
+        return SessionQuery(
             text=self.text or "",
             files=tuple(self.files or ()),
             topics=tuple(self.topics or ()),
@@ -83,7 +80,7 @@ class AskSessions(RequestModel):
             until=dates.end,
             least_weight=None if weight is None else round(weight.min * 100),
             most_weight=None if weight is None else round(weight.max * 100),
-            kinds=frozenset(self.kinds or Kind),
+            kinds=frozenset(self.kinds or SessionHitKind),
             limit=self.limit,
             offset=offset,
         )
@@ -115,7 +112,7 @@ class FoundSession(ResponseModel):
     is_linked: bool = Field(description="Whether it belongs to another project than the one searched.")
 
     @classmethod
-    def of(cls, hit: Hit) -> FoundSession:
+    def of(cls, hit: SessionHit) -> FoundSession:
         """Return a hit as it goes over the wire."""
         return cls(
             session_id=hit.facts.session_id,
@@ -132,7 +129,7 @@ class FoundSession(ResponseModel):
         )
 
 
-def _snippet(hit: Hit) -> SessionSnippet | None:
+def _snippet(hit: SessionHit) -> SessionSnippet | None:
     if hit.snippet is None or hit.passage is None:
         return None
     return SessionSnippet(
@@ -158,11 +155,11 @@ class AskSuggestions(RequestModel):
     files: Annotated[list[_Path], Field(max_length=200)] = Field(default_factory=list)
     topics: Annotated[list[_Topic], Field(max_length=50)] = Field(default_factory=list)
     text: _Text | None = None
-    token_budget: Annotated[StrictInt, Field(ge=LEAST_BUDGET, le=MOST_BUDGET)] = 16_000
+    token_budget: Annotated[StrictInt, Field(ge=MIN_BUDGET, le=MAX_BUDGET)] = 16_000
 
-    def as_situation(self) -> Situation:
+    def as_situation(self) -> WorkSituation:
         """Return it as the domain takes it."""
-        return Situation(
+        return WorkSituation(
             self.token_budget, self.working_dir, tuple(self.files), tuple(self.topics), (self.text or "").strip()
         )
 
@@ -178,13 +175,13 @@ class SuggestedSession(ResponseModel):
     matched_topics: list[str]
     matched_files: list[str]
     suggested_tokens: int
-    component: ComponentAsked = Field(description="As POST …/compositions takes it among its components.")
+    component: ComponentRequest = Field(description="As POST …/compositions takes it among its components.")
 
     @classmethod
-    def of(cls, one: Suggestion) -> SuggestedSession:
+    def of(cls, one: SessionSuggestion) -> SuggestedSession:
         """Return a suggestion as it goes over the wire."""
         version = _version(one)
-        component = ComponentAsked(
+        component = ComponentRequest(
             session_id=one.past.facts.session_id,
             version_id=version or "auto",
             recompress_settings=_settings(one),
@@ -202,17 +199,17 @@ class SuggestedSession(ResponseModel):
         )
 
 
-def _version(one: Suggestion) -> str | None:
-    if isinstance(one.choice, Candidate):
+def _version(one: SessionSuggestion) -> str | None:
+    if isinstance(one.choice, VersionCandidate):
         return version_id(one.choice.number)
-    return "original" if one.choice is Instead.ORIGINAL else None
+    return "original" if one.choice is NoVersion.ORIGINAL else None
 
 
-def _settings(one: Suggestion) -> CompressionSettings | None:
+def _settings(one: SessionSuggestion) -> CompressionSettings | None:
     if one.ratio is None:
         return None
     return CompressionSettings(
-        mode=Mode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=aggressiveness_of(one.ratio)
+        mode=CompressionMode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=aggressiveness_of(one.ratio)
     )
 
 
@@ -244,7 +241,7 @@ class LinkItem(ResponseModel):
     linked_at: datetime
 
     @classmethod
-    def of(cls, one: Linked) -> LinkItem:
+    def of(cls, one: LinkedSession) -> LinkItem:
         """Return a link as it goes over the wire."""
         return cls(
             link_id=one.link.link_id,
@@ -289,7 +286,7 @@ def suggest_sessions(desk: Reads, app_id: AppAsked, project_id: ProjectInPath, b
     situation = body.as_situation()
     with desk.read() as session:
         project = get_project(session, app_id, project_id)
-        pasts = pasts_of(session, app_id, project, situation.text, situation.files)
+        pasts = past_sessions(session, app_id, project, situation.text, situation.files)
     found = suggest(situation, pasts, desk.now())
     return answer(
         Suggestions(
@@ -307,7 +304,9 @@ def list_links(
     """List the sessions of other projects that this one may use, the oldest link first."""
     with desk.read() as session:
         project = get_project(session, app_id, project_id)
-        found = [Linked(one, source, recorded, project_id) for one, source, recorded in links_of(session, project.key)]
+        found = [
+            LinkedSession(one, source, recorded, project_id) for one, source, recorded in links_of(session, project.key)
+        ]
     rows, following = cursors.slice_of(_LINKS, found, limit, cursor)
     return LinkList(links=[LinkItem.of(one) for one in rows], cursor=following)
 
@@ -318,7 +317,7 @@ def make_link(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: M
 
     def work(session: Session) -> Done:
         cause = desk.cause(body.reason)
-        made = linking.link(session, app_id, project_id, body.source_project, body.source_session, body.reason, cause)
+        made = link_session(session, app_id, project_id, body.source_project, body.source_session, body.reason, cause)
         return Done(LinkItem.of(made), 201, about=app_id)
 
     return desk.write(work)
@@ -329,7 +328,7 @@ def remove_link(desk: Writes, app_id: AppAsked, link_id: LinkInPath) -> Response
     """Take a link away; refused while a composition of the project uses the session."""
 
     def work(session: Session) -> Done:
-        linking.unlink(session, app_id, link_id, desk.cause("unlinked"))
+        unlink_session(session, app_id, link_id, desk.cause("unlinked"))
         return Done(Success(), about=app_id)
 
     return desk.write(work)
@@ -340,7 +339,7 @@ def _search(desk: Reads, app_id: str, project_id: str | None, body: AskSessions)
     with desk.read() as session:
         get_app(session, app_id)
         project = None if project_id is None else get_project(session, app_id, project_id)
-        hits, more = find(session, app_id, project, body.as_wanted(offset), desk.now())
+        hits, more = find_sessions(session, app_id, project, body.as_wanted(offset), desk.now())
         results = [FoundSession.of(one) for one in hits]
     following = cursors.encode(_FOUND, offset + body.limit) if more else None
     return answer(FoundSessions(results=results, cursor=following))

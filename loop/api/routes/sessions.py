@@ -46,11 +46,15 @@ from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
 from shared.sessions.queries import SessionFilter
-from shared.sessions.registry import leaving
-from shared.sessions.registry.entering import refuse_known
 from shared.sessions.registry.intake import Intake, from_path, from_upload
-from shared.sessions.registry.leaving import Left
-from shared.sessions.registry.registering import ORIGINAL_CHANGED, Work
+from shared.sessions.registry.registration import (
+    ORIGINAL_CHANGED,
+    SessionWork,
+    UnregisteredSession,
+    refuse_known,
+    remove_session_files,
+    unregister,
+)
 
 router = APIRouter(prefix="/api/memory", tags=["Sessions"])
 _SESSIONS = "sessions"
@@ -101,7 +105,7 @@ def show_session(desk: Reads, app_id: AppAsked, session_id: SessionInPath) -> Se
     """Show a session, with the files it touched most."""
     with desk.read() as session:
         recorded = queries.get_session(session, app_id, session_id)
-        files = [TouchedFileItem.model_validate(one) for one in queries.files_of(session, recorded.key, _MOST_FILES)]
+        files = [TouchedFileItem.of(one) for one in queries.files_of(session, recorded.key, _MOST_FILES)]
         return SessionDetail(**dict(_item(session, recorded)), files=files)
 
 
@@ -157,7 +161,7 @@ def unregister_session(
     """Take a session out of the registry, with its versions; refused while a composition uses it."""
 
     def work(session: Session) -> Done:
-        left = leaving.unregister(session, app_id, session_id, desk.cause(BY_HAND), project_id)
+        left = unregister(session, app_id, session_id, desk.cause(BY_HAND), project_id)
         answer = Unregistered(project_id=project_id, sessions=[session_id])
         return Done(answer, about=app_id, then=lambda: _clear(desk, [left]))
 
@@ -169,7 +173,7 @@ def delete_sessions(desk: Writes, app_id: AppAsked, body: DeleteSessions) -> Res
     """Take several sessions out of the registry and say of each what became of it."""
 
     def work(session: Session) -> Done:
-        left: list[Left] = []
+        left: list[UnregisteredSession] = []
         outcomes = [_outcome(desk, session, app_id, one, left) for one in dict.fromkeys(body.session_ids)]
         return Done(DeletedSessions(sessions=outcomes), about=app_id, then=lambda: _clear(desk, left))
 
@@ -180,7 +184,7 @@ def _register(desk: Desk, named: tuple[str, str, str], taking: AbstractContextMa
     registrar = desk.loop.registrar
     with _refusals_counted(desk), taking as intake:
 
-        def carry(work: Work) -> Response:
+        def carry(work: SessionWork) -> Response:
             return desk.write(lambda session: _registered(desk, session, work(session), named[1], source))
 
         return registrar.register(registrar.place(*named), intake, desk.cause(BY_HAND), carry)
@@ -199,7 +203,7 @@ def _sync(desk: Desk, app_id: str, session_id: str, uploaded: FilePath | None) -
     with desk.read() as session:
         before = queries.get_session(session, app_id, session_id).size_bytes
 
-    def carry(work: Work) -> Response:
+    def carry(work: SessionWork) -> Response:
         return desk.write(lambda session: _synced(desk, session, work(session), before))
 
     with _refusals_counted(desk):
@@ -216,16 +220,18 @@ def _synced(desk: Desk, session: Session, recorded: RecordedSession, before: int
     return Done(Synced(session=item, added_bytes=added), about=recorded.app_id, then=tell)
 
 
-def _outcome(desk: Desk, session: Session, app_id: str, session_id: str, left: list[Left]) -> DeletedSession:
+def _outcome(
+    desk: Desk, session: Session, app_id: str, session_id: str, left: list[UnregisteredSession]
+) -> DeletedSession:
     try:
-        left.append(leaving.unregister(session, app_id, session_id, desk.cause(BY_HAND)))
+        left.append(unregister(session, app_id, session_id, desk.cause(BY_HAND)))
     except (NotFound, Conflict) as error:
         return DeletedSession(session_id=session_id, deleted=False, code=error.code, message=error.message)
     return DeletedSession(session_id=session_id, deleted=True)
 
 
-def _clear(desk: Desk, left: Sequence[Left]) -> None:
-    leaving.clear_away(desk.loop.database, desk.loop.store, left)
+def _clear(desk: Desk, left: Sequence[UnregisteredSession]) -> None:
+    remove_session_files(desk.loop.database, desk.loop.store, left)
     for app_id, project_id in dict.fromkeys((one.app_id, one.project_id) for one in left):
         shown(desk, app_id, project_id)
 

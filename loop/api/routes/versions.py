@@ -31,18 +31,15 @@ from shared.errors import Conflict
 from shared.llm.calls import EXTRACTIVE
 from shared.outbox.queries import get_job
 from shared.sessions import manifest
-from shared.sessions.compressions import finishing, queries
-from shared.sessions.compressions.asking import CompressionSettings
-from shared.sessions.compressions.making import Made, Making
-from shared.sessions.compressions.queries import SessionJob
-from shared.sessions.compressions.requesting import ask, check_model
-from shared.sessions.compressions.sources import Origin, read_task, version_file
-from shared.sessions.models import Compression
-from shared.sessions.models import Making as MakingState
+from shared.sessions.compress import versions
+from shared.sessions.compress.queries import SessionJob, get_version, session_job, session_jobs, versions_of, working_of
+from shared.sessions.compress.run import CompressionRun, Version
+from shared.sessions.compress.settings import CompressionSettings
+from shared.sessions.compress.sources import CompressionOrigin, read_task, version_file
+from shared.sessions.compress.versions import complete_settings, request_version
+from shared.sessions.models import BuildState, SessionVersion, version_id
 from shared.sessions.queries import get_session, lock_project_by_key, lock_session, markers_of, project_by_key
-from shared.sessions.registry.changes import ChangeKind
-from shared.sessions.registry.projects import ProjectSettings
-from shared.sessions.version_ids import version_id
+from shared.sessions.registry.projects import ChangeKind, ProjectSettings
 
 VERSION_ID_PATTERN = r"^v\d{3,9}$"
 
@@ -82,7 +79,7 @@ class VersionAnswer(ResponseModel):
 
     session_id: str
     version_id: str = Field(examples=["v001"])
-    state: MakingState
+    state: BuildState
     file: str | None = Field(description="Name of its files, without `.md` and `.jsonl`.")
     created_at: datetime
     finished_at: datetime | None
@@ -102,12 +99,12 @@ class VersionAnswer(ResponseModel):
     last_used: datetime | None
 
     @classmethod
-    def of(cls, version: Compression, session_id: str) -> VersionAnswer:
+    def of(cls, version: SessionVersion, session_id: str) -> VersionAnswer:
         """Return a version as it goes over the wire."""
         return cls(
             session_id=session_id,
             version_id=version.version_id,
-            state=MakingState(version.state),
+            state=BuildState(version.state),
             file=version.file,
             created_at=version.created_at,
             finished_at=version.finished_at,
@@ -163,7 +160,7 @@ class VersionForeseen(ResponseModel):
     note: str | None = Field(description="Why the ratio would not be near the one asked for.")
 
     @classmethod
-    def of(cls, made: Made) -> VersionForeseen:
+    def of(cls, made: Version) -> VersionForeseen:
         """Return what was foreseen as it goes over the wire."""
         return cls(
             input_tokens=made.plan.input_tokens,
@@ -219,7 +216,7 @@ def _progress(found: SessionJob) -> Progress:
     version = found.compression
     if version is None:
         return Progress(done=0, total=0)
-    is_whole = version.state == MakingState.READY
+    is_whole = version.state == BuildState.READY
     return Progress(done=version.parts_total if is_whole else version.parts_done, total=version.parts_total)
 
 
@@ -251,8 +248,8 @@ def list_versions(
     before = cursors.decode_number(_VERSIONS, cursor)
     with desk.read() as session:
         recorded = get_session(session, app_id, session_id)
-        rows, more = cursors.page(queries.versions_of(session, recorded.key, limit + 1, before), limit)
-        working = queries.working_of(session, recorded.key)
+        rows, more = cursors.page(versions_of(session, recorded.key, limit + 1, before), limit)
+        working = working_of(session, recorded.key)
         return VersionList(
             session_id=session_id,
             versions=[VersionAnswer.of(one, session_id) for one in rows],
@@ -284,7 +281,7 @@ def make_version(
         source = _source(session, app_id, session_id, wanted)
         attempts = desk.loop.settings.job_max_attempts
         cause = desk.cause(BY_HAND)
-        asked = ask(session, app, recorded, settings, cause, desk.now(), source, wanted.reason, attempts)
+        asked = request_version(session, app, recorded, settings, cause, desk.now(), source, wanted.reason, attempts)
         assert asked.job_id is not None
         job = get_job(session, asked.job_id)
         made = VersionMade(
@@ -306,7 +303,7 @@ def read_version(
 ) -> Response:
     """Read what a version says: as Markdown, or as a transcript that tools can go on with; these count as a use."""
     with desk.read() as session:
-        version = queries.get_version(session, get_session(session, app_id, session_id), version_id)
+        version = get_version(session, get_session(session, app_id, session_id), version_id)
         origin = _origin(session, app_id, session_id, version)
     path = version_file(desk.loop.store, origin, version, _ENDINGS.get(format_, "md"))
     if not path.is_file():
@@ -315,7 +312,7 @@ def read_version(
         content = path.read_bytes().decode()
         return answer(VersionContent(version=VersionAnswer.of(version, session_id), content=content))
     with desk.loop.database.write() as session:
-        finishing.count_use(session, version, desk.now())
+        versions.count_version_use(session, version, desk.now())
     return FileResponse(path, media_type=_TYPES[_ENDINGS[format_]])
 
 
@@ -327,8 +324,8 @@ def remove_version(desk: Writes, app_id: AppAsked, session_id: SessionInPath, ve
         lock_app(session, app_id)
         project = lock_project_by_key(session, get_session(session, app_id, session_id).project_key)
         recorded = lock_session(session, app_id, session_id)
-        version = queries.get_version(session, recorded, version_id)
-        files = finishing.remove(session, project, recorded, version, ChangeKind.REMOVED, desk.cause(BY_HAND))
+        version = get_version(session, recorded, version_id)
+        files = versions.remove_version(session, project, recorded, version, ChangeKind.REMOVED, desk.cause(BY_HAND))
         folder = desk.loop.store.versions_folder(app_id, project.project_id, session_id)
 
         def clear() -> None:
@@ -350,7 +347,7 @@ def list_session_jobs(
     before = cursors.decode_number(_JOBS, cursor)
     with desk.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(queries.session_jobs(session, app_id, limit + 1, before), limit)
+        rows, more = cursors.page(session_jobs(session, app_id, limit + 1, before), limit)
         return SessionJobList(
             jobs=[SessionJobAnswer.about(one, desk.loop.regulator.expected(session, one.job)) for one in rows],
             cursor=cursors.encode(_JOBS, rows[-1].job.seq) if more else None,
@@ -361,34 +358,34 @@ def list_session_jobs(
 def show_session_job(desk: Reads, app_id: AppAsked, job_id: JobInPath) -> SessionJobAnswer:
     """Show how far a compression or a composition has come."""
     with desk.read() as session:
-        found = queries.session_job(session, app_id, job_id)
+        found = session_job(session, app_id, job_id)
         return SessionJobAnswer.about(found, desk.loop.regulator.expected(session, found.job))
 
 
 def _settings(desk: Desk, session: Session, project_key: int, wanted: MakeVersion) -> CompressionSettings:
     project = ProjectSettings.of(project_by_key(session, project_key))
-    return check_model(wanted.as_settings(), desk.loop.settings.model, project)
+    return complete_settings(wanted.as_settings(), desk.loop.settings.model, project)
 
 
-def _source(session: Session, app_id: str, session_id: str, wanted: MakeVersion) -> Compression | None:
+def _source(session: Session, app_id: str, session_id: str, wanted: MakeVersion) -> SessionVersion | None:
     if wanted.source_version is None:
         return None
-    return queries.get_version(session, get_session(session, app_id, session_id), wanted.source_version)
+    return get_version(session, get_session(session, app_id, session_id), wanted.source_version)
 
 
-def _origin(session: Session, app_id: str, session_id: str, version: Compression | None) -> Origin:
+def _origin(session: Session, app_id: str, session_id: str, version: SessionVersion | None) -> CompressionOrigin:
     recorded = get_session(session, app_id, session_id)
     project_id = project_by_key(session, recorded.project_key).project_id
     sha256 = recorded.sha256 if version is None else version.digests["jsonl"]
     markers = markers_of(session, recorded.key)
-    return Origin(app_id, project_id, session_id, sha256, recorded.size_bytes, version, markers)
+    return CompressionOrigin(app_id, project_id, session_id, sha256, recorded.size_bytes, version, markers)
 
 
-def _foresee(desk: Desk, app_id: str, session_id: str, wanted: MakeVersion) -> Made:
+def _foresee(desk: Desk, app_id: str, session_id: str, wanted: MakeVersion) -> Version:
     """Make the version by rules alone and keep nothing of it; no energy is spent."""
     with desk.read() as session:
         recorded = get_session(session, app_id, session_id)
         settings = _settings(desk, session, recorded.project_key, wanted).model_copy(update={"model": EXTRACTIVE})
         origin = _origin(session, app_id, session_id, _source(session, app_id, session_id, wanted))
     task = read_task(desk.loop.store, origin, settings)
-    return Making(task, _CHUNK_TOKENS).finish(())
+    return CompressionRun(task, _CHUNK_TOKENS).finish(())

@@ -13,11 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
-from shared.sessions.ageing.rules import AutoDecay, Retention
-from shared.sessions.compositions.asking import NAME_PATTERN, CompositionAsked
-from shared.sessions.compressions.asking import CompressionSettings, TierPreset
-from shared.sessions.semantic.models import LearntKind, Verdict
-from shared.sessions.version_ids import version_id
+from shared.sessions.compose.requests import NAME_PATTERN, CompositionRequest
+from shared.sessions.compress.settings import CompressionSettings, TierPreset
+from shared.sessions.models import SemanticKind, SemanticVerdict, version_id
+from shared.sessions.retention.rules import AutoDecay, Retention
 
 DOCUMENT, CHECKSUMS = "archive.json", "checksums.json"
 ENDINGS = ("md", "jsonl")
@@ -147,7 +146,7 @@ class ArchivedComposition(_Part):
     """A composition; its files are beside it."""
 
     name: Annotated[str, Field(pattern=NAME_PATTERN)]
-    request: CompositionAsked
+    request: CompositionRequest
     budget: _Count
     total_tokens: _Count
     total_messages: _Count
@@ -172,10 +171,10 @@ class ArchivedSource(_Part):
 class ArchivedMemory(_Part):
     """A semantic memory."""
 
-    kind: LearntKind
+    kind: SemanticKind
     content: Annotated[Words, Field(min_length=1, max_length=2000)]
     confidence: Annotated[float, Field(ge=0, le=1)]
-    verdict: Verdict
+    verdict: SemanticVerdict
     decided_by: _Name | None = None
     decided_at: Moment | None = None
     agent: _Name

@@ -17,9 +17,9 @@ from typing import IO
 
 from shared.errors import Invalid, Limit, NotFound, Transient
 from shared.sessions.store import Store
-from shared.sessions.transcripts.foreign import refuse_foreign
-from shared.sessions.transcripts.lines import complete_bytes
-from shared.sessions.transcripts.overview import Overview, overview_of
+from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
+from shared.sessions.transcripts.records import complete_bytes
+from shared.sessions.transcripts.turns import refuse_foreign
 
 TOO_LARGE = "too_large"
 STORAGE_FULL = "storage_full"
@@ -37,13 +37,13 @@ class Intake:
     """Without a last line that was still being written."""
     sha256: str
     """Of those bytes."""
-    overview: Overview
+    overview: TranscriptOverview
     original_file: str | None
     """Where it was copied from; None for an upload."""
 
 
 @dataclass(frozen=True)
-class Bounds:
+class TranscriptLimit:
     """How large a transcript may be."""
 
     max_mb: int
@@ -64,7 +64,7 @@ class Bounds:
 
 
 @contextmanager
-def from_path(store: Store, app_id: str, session_id: str, original: Path, bounds: Bounds) -> Iterator[Intake]:
+def from_path(store: Store, app_id: str, session_id: str, original: Path, bounds: TranscriptLimit) -> Iterator[Intake]:
     """Copy an original into the cache and read it; what is left in the cache at the end goes.
 
     Raises: NotFound, Invalid, Limit.

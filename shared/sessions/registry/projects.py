@@ -1,8 +1,13 @@
-"""Projects: opened on their own or with their first session, changed, and removed once they are empty."""
+"""Projects: opened on their own or with their first session, changed, removed once empty; and their history."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,12 +15,93 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy.orm import Session
 
 from shared.causes import Cause
-from shared.errors import Conflict
-from shared.sessions import queries
-from shared.sessions.compressions.asking import TierPreset
-from shared.sessions.models import Project
-from shared.sessions.registry.changes import ChangeKind, note, touch
-from shared.sessions.registry.naming import display_name_of, sanitise, with_hash
+from shared.errors import Conflict, Invalid
+from shared.sessions.compress.settings import TierPreset
+from shared.sessions.models import Project, SessionChange
+from shared.sessions.queries import count_compositions, count_sessions, find_project
+
+_MOST_CHARACTERS = 180
+"""So that a folder's name stays below what file systems take, with a hash behind it."""
+_HASH_CHARACTERS = 8
+_OTHER = re.compile(r"[^A-Za-z0-9-]")
+
+
+def sanitise(path: str) -> str:
+    """Return the project's id of a path, as ``-home-dac-github-myapp``; one too long is cut and gets a hash.
+
+    Raises: Invalid.
+    """
+    name = _OTHER.sub("-", path.strip())
+    if not name.strip("-") and path.strip() != "/":
+        raise Invalid(f"{path[:80]!r} names no folder; give its path, as /home/me/myapp.", code="bad_name")
+    return name if len(name) <= _MOST_CHARACTERS else with_hash(name, path)
+
+
+def with_hash(name: str, path: str) -> str:
+    """Return a name told apart from others that look the same, by its path's hash."""
+    digest = sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:_HASH_CHARACTERS]
+    return f"{name[: _MOST_CHARACTERS - _HASH_CHARACTERS]}-{digest}"
+
+
+def display_name_of(path: str) -> str:
+    """Return what people call a folder: the last part of its path."""
+    return (PurePosixPath(path).name or path)[:200]
+
+
+class ChangeKind(StrEnum):
+    """What was done."""
+
+    CREATED = "created"
+    REGISTERED = "registered"
+    SYNCED = "synced"
+    UNREGISTERED = "unregistered"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    WEIGHED = "weighed"
+    """A marker was given another weight, or its own back."""
+    COMPRESSED = "compressed"
+    COMPOSED = "composed"
+    USED = "used"
+    FAILED = "failed"
+    LINKED = "linked"
+    JUDGED = "judged"
+    AGED = "aged"
+    IMPORTED = "imported"
+
+
+def touch(project: Project, now: datetime) -> None:
+    """Say that what a project's manifest shows has changed."""
+    project.revision += 1
+    project.last_modified = now
+
+
+def record_change(
+    session: Session,
+    project: Project,
+    subject: str,
+    kind: str,
+    cause: Cause,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+    *,
+    session_id: str | None = None,
+) -> SessionChange:
+    """Write down a change: ids, counts and settings, never what was said or marked."""
+    change = SessionChange(
+        app_id=project.app_id,
+        project_id=project.project_id,
+        session_id=session_id,
+        subject=subject[:200],
+        kind=kind,
+        actor=cause.actor[:200],
+        reason=cause.reason[:300],
+        before=before or {},
+        after=after or {},
+        at=cause.at,
+    )
+    session.add(change)
+    return change
+
 
 ALREADY_REGISTERED = "already_registered"
 
@@ -46,15 +132,15 @@ class ProjectChange:
     forgets_folder: bool = False
 
 
-def create(
+def create_project(
     session: Session, app_id: str, path: str, cause: Cause, *, display_name: str | None = None, project_id: str = ""
 ) -> Project:
     """Open a project of a locked app. Raises: Conflict where the path has one, Invalid."""
     name = project_id or sanitise(path)
-    known = queries.find_project(session, app_id, name)
+    known = find_project(session, app_id, name)
     if known is not None and not project_id and known.original_path != path:
         name = with_hash(name, path)
-        known = queries.find_project(session, app_id, name)
+        known = find_project(session, app_id, name)
     if known is not None:
         raise Conflict(f"{known.original_path} is project {name} already.", code=ALREADY_REGISTERED)
     project = Project(
@@ -70,29 +156,29 @@ def create(
     )
     session.add(project)
     session.flush()
-    note(session, project, name, ChangeKind.CREATED, cause)
+    record_change(session, project, name, ChangeKind.CREATED, cause)
     return project
 
 
-def change(session: Session, project: Project, wanted: ProjectChange, cause: Cause) -> None:
+def change_project(session: Session, project: Project, wanted: ProjectChange, cause: Cause) -> None:
     """Change a locked project; its settings one by one."""
-    before = _shown(project)
+    before = _as_history(project)
     if wanted.display_name is not None:
         project.display_name = wanted.display_name
     if wanted.settings:
         project.settings = project.settings | wanted.settings
     if wanted.source_folder is not None or wanted.forgets_folder:
         project.source_folder, project.refused_files, project.scanned_at = wanted.source_folder, {}, None
-    after = _shown(project)
+    after = _as_history(project)
     if after != before:
         touch(project, cause.at)
-        note(session, project, project.project_id, ChangeKind.CHANGED, cause, before, after)
+        record_change(session, project, project.project_id, ChangeKind.CHANGED, cause, before, after)
 
 
-def remove(session: Session, project: Project, cause: Cause) -> None:
+def remove_project(session: Session, project: Project, cause: Cause) -> None:
     """Remove a locked project that holds nothing any more. Raises: Conflict."""
-    held = queries.count_sessions(session, [project.key]).get(project.key, 0)
-    composed = queries.count_compositions(session, project.key)
+    held = count_sessions(session, [project.key]).get(project.key, 0)
+    composed = count_compositions(session, project.key)
     if held or composed:
         raise Conflict(
             f"Project {project.project_id} holds {held} sessions and {composed} compositions; remove them first, or "
@@ -100,11 +186,11 @@ def remove(session: Session, project: Project, cause: Cause) -> None:
             code="project_not_empty",
             details={"sessions": held, "compositions": composed},
         )
-    note(session, project, project.project_id, ChangeKind.REMOVED, cause)
+    record_change(session, project, project.project_id, ChangeKind.REMOVED, cause)
     session.delete(project)
     session.flush()
 
 
-def _shown(project: Project) -> dict[str, Any]:
+def _as_history(project: Project) -> dict[str, Any]:
     folder = {"sourceFolder": project.source_folder is not None}
     return {"displayName": project.display_name, "settings": dict(project.settings)} | folder

@@ -5,22 +5,162 @@ The counts are those of the README of the recorded sessions. Source: seed 004, "
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.markers import MarkerNames, PlacedMarker
-from shared.sessions.transcripts.chains import Chains, short_hash
-from shared.sessions.transcripts.reading import read_records
 from shared.sessions.transcripts.records import BadLine, Record
-from shared.sessions.transcripts.repeats import Repeats
-from shared.sessions.transcripts.saying import is_human_prompt, turns_of
-from shared.sessions.transcripts.topics import Topics
-from shared.sessions.transcripts.touching import TouchedFile, Touches
-from shared.sessions.transcripts.turns import Turn, TurnKind
+from shared.sessions.transcripts.turns import Repeats, Turn, TurnKind, is_human_prompt, read_records, turns_of
+
+
+class RecordChains:
+    """Counts over the records of one file; of ids only eight bytes are kept."""
+
+    def __init__(self) -> None:
+        self._uuids: set[int] = set()
+        self._awaited: Counter[int] = Counter()
+        """Parents not seen yet."""
+        self._summarised: Counter[int] = Counter()
+        """Records that summaries say they are of."""
+        self._last: datetime | None = None
+        self._counts: Counter[str] = Counter()
+
+    def add(self, record: Record) -> None:
+        """Take a record into account."""
+        if record.flag("isSidechain"):
+            self._counts["sidechainRecords"] += 1
+        if record.is_boundary:
+            self._counts["compactionBoundaries"] += 1
+        if record.kind == "summary":
+            self._summarised[short_hash(record.word("leafUuid") or "")] += 1
+        if uuid := record.word("uuid"):
+            self._link(short_hash(uuid), record.word("parentUuid"))
+            self._time(record.at)
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts, once every record was added."""
+        return {
+            "duplicateUuids": self._counts["duplicateUuids"],
+            "orphans": self._unknown(self._awaited),
+            "roots": self._counts["roots"],
+            "sidechainRecords": self._counts["sidechainRecords"],
+            "foreignSummaries": self._unknown(self._summarised),
+            "compactionBoundaries": self._counts["compactionBoundaries"],
+            "outOfOrder": self._counts["outOfOrder"],
+        }
+
+    def _link(self, uuid: int, parent: str | None) -> None:
+        if uuid in self._uuids:
+            self._counts["duplicateUuids"] += 1
+        self._uuids.add(uuid)
+        if parent is None:
+            self._counts["roots"] += 1
+        elif (key := short_hash(parent)) not in self._uuids:
+            self._awaited[key] += 1
+
+    def _time(self, at: datetime | None) -> None:
+        if at is None:
+            return
+        if self._last is not None and at < self._last:
+            self._counts["outOfOrder"] += 1
+        self._last = at
+
+    def _unknown(self, named: Counter[int]) -> int:
+        return sum(times for key, times in named.items() if key not in self._uuids)
+
+
+def short_hash(text: str) -> int:
+    """Return eight bytes of a text's hash."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
+
+
+_MOST_TOPICS = 12
+_MOST_WORDS = 20_000
+_NAME_WEIGHT = 3
+_TITLE_WEIGHT = 2
+_WORD = re.compile(r"[^\W\d_][\w./-]{3,60}(?<![./-])")
+_MARKER = re.compile(r"##keepit[^#\s]{0,20}##", re.IGNORECASE)
+_IS_NAME = re.compile(r"[a-z][A-Z]|_|\w[./]\w")
+_COMMON = frozenset(
+    """about above after again against also although always another any anything around back because been before being
+    below better between both bring call came cannot change changes check code come could create does doing done down
+    each else even ever every example file files first from function give going good have having help here however
+    into issue just keep know last later least less like line lines little look made make makes many maybe mean might
+    more most move much must need needs never next nothing only open other over please probably problem question rather
+    read really remove right same seems several should show simple since some something still such sure take tell test
+    tests than that their them then there these they thing things think this those three through time trying under
+    until update used user uses using very want wants well were what when where whether which while whole will with
+    without work works would write wrong your yours""".split()  # noqa: SIM905 - a list of 200 strings is not easier to read
+)
+
+
+class Topics:
+    """Counts words. Feed it what people said."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def add(self, text: str, is_title: bool = False) -> None:
+        """Take a text into account; a title says more than a prompt."""
+        for word in _WORD.findall(_MARKER.sub(" ", text)):
+            name = bool(_IS_NAME.search(word))
+            key = word if name else word.lower()
+            if (name or key not in _COMMON) and (key in self._counts or len(self._counts) < _MOST_WORDS):
+                self._counts[key] += (_NAME_WEIGHT if name else 1) * (_TITLE_WEIGHT if is_title else 1)
+
+    def best(self) -> list[str]:
+        """Return the words used most, in an order that does not depend on where they stood."""
+        ranked = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
+        return [word for word, _ in ranked[:_MOST_TOPICS]]
+
+
+MOST_FILES = 2000
+MOST_PATH_CHARACTERS = 500
+_PATH_KEYS = ("file_path", "notebook_path", "path")
+_CHANGING_WORDS = ("write", "edit", "create", "update", "patch", "replace", "insert")
+
+
+@dataclass(frozen=True)
+class TouchedFile:
+    """A file, how often a tool was given it, and whether one wrote it."""
+
+    path: str
+    touches: int
+    changed: bool
+
+
+class FileTouches:
+    """Collects files, the first ``MOST_FILES`` of them."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, TouchedFile] = {}
+
+    def add(self, turn: Turn) -> None:
+        """Take a turn into account."""
+        if turn.kind is not TurnKind.TOOL_USE:
+            return
+        changes = any(word in (turn.tool_name or "").lower() for word in _CHANGING_WORDS)
+        for path in {turn.tool_input.get(name) for name in _PATH_KEYS if isinstance(turn.tool_input.get(name), str)}:
+            self._touch(str(path), changes)
+
+    def files(self) -> tuple[TouchedFile, ...]:
+        """Return the files, those touched most often first."""
+        return tuple(sorted(self._files.values(), key=lambda one: (-one.touches, one.path)))
+
+    def _touch(self, path: str, changes: bool) -> None:
+        if not path or len(path) > MOST_PATH_CHARACTERS:
+            return
+        known = self._files.get(path, TouchedFile(path, 0, False))
+        if known.touches or len(self._files) < MOST_FILES:
+            self._files[path] = TouchedFile(path, known.touches + 1, known.changed or changes)
+
 
 MOST_MARKERS = 5000
 _MOST_PROBLEMS = 200
@@ -32,7 +172,7 @@ _DETAILS = {"gitBranch": "gitBranches", "version": "claudeVersions", "cwd": "fol
 
 
 @dataclass(frozen=True)
-class Overview:
+class TranscriptOverview:
     """What was read in a transcript."""
 
     original_tokens: int
@@ -48,7 +188,7 @@ class Overview:
     marker_problems: tuple[dict[str, str], ...]
 
 
-def overview_of(path: Path, session_id: str, size_bytes: int | None = None) -> Overview:
+def overview_of(path: Path, session_id: str, size_bytes: int | None = None) -> TranscriptOverview:
     """Read the first ``size_bytes`` of a session's file."""
     survey = _Survey(session_id)
     for found in read_records(path, size_bytes):
@@ -58,9 +198,9 @@ def overview_of(path: Path, session_id: str, size_bytes: int | None = None) -> O
 
 class _Survey:
     def __init__(self, session_id: str) -> None:
-        self._chains, self._repeats = Chains(), Repeats()
-        self._topics, self._touches = Topics(), Touches()
-        self._marks, self._about = _Marks(session_id), _About()
+        self._chains, self._repeats = RecordChains(), Repeats()
+        self._topics, self._touches = Topics(), FileTouches()
+        self._marks, self._about = _MarkerList(session_id), _Metadata()
         self._usage: dict[int, int] = {}
         self._bad_lines: set[int] = set()
         self._tokens = 0
@@ -85,9 +225,9 @@ class _Survey:
         for turn in self._new_turns(found):
             self._add_turn(turn)
 
-    def overview(self) -> Overview:
+    def overview(self) -> TranscriptOverview:
         messages = self._counts["humanPrompts"] + len(self._usage)
-        return Overview(
+        return TranscriptOverview(
             original_tokens=self._tokens,
             original_messages=messages,
             first_timestamp=self._first,
@@ -135,7 +275,7 @@ class _Survey:
             self._last = at if self._last is None else max(at, self._last)
 
 
-class _Marks:
+class _MarkerList:
     """Markers and what is wrong with some, no more of either than can be kept."""
 
     def __init__(self, session_id: str) -> None:
@@ -154,7 +294,7 @@ class _Marks:
         self.problems += said[: _MOST_PROBLEMS - len(self.problems)]
 
 
-class _About:
+class _Metadata:
     """Names that records carry: branches, versions, folders, models; the last of each stands for the session."""
 
     def __init__(self) -> None:

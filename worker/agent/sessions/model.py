@@ -1,7 +1,7 @@
-"""The Memory Sub-Agent's part that condenses by asking a language model.
+"""The Memory Sub-Agent on recorded sessions, by asking a language model.
 
-It decides what the model is shown, and which of its lines are taken: what they name must stand in the record, and
-together they are never longer than asked. What it forgot is added by the weaving. How a model is reached is the chat's.
+It decides what the model is shown and what of its answer is taken: what a line names must stand in the record, and
+together the lines are never longer than asked; a finding must name where it was said, and stand there.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
 from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
-from shared.sessions.compressions.chunks import Chunk, Condensed, Piece
-from shared.sessions.compressions.drafting import Line
-from shared.sessions.compressions.names import missing_in, names_in
+from shared.sessions.compress.assembly import Chunk, ChunkPiece, CondensedChunk
+from shared.sessions.compress.draft import SummaryLine
+from shared.sessions.models import SemanticKind
+from shared.sessions.semantic import SemanticProposal, SessionPrompt
+from shared.sessions.text import missing_in, names_in
 from shared.wording import clean, shorten
+from worker.agent.facts.grounding import Ground
 from worker.agent.model_answers import is_apology
 from worker.agent.model_part import ModelPart
 from worker.agent.model_prompts import fill
 from worker.agent.room import room_beside
-from worker.agent.sessions.protocol import CompressionAgent
+from worker.agent.sessions.protocol import CompressionAgent, LearningAgent, LearningResult
+from worker.agent.vocabulary import EMPTY, WORD, stem
 
 _LEAST_ROOM = 600
 """Tokens of a record below which a window is of no use."""
@@ -63,10 +67,10 @@ class CompressionAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class _Task:
+class _ShownChunk:
     """One chunk under way."""
 
-    shown: tuple[Piece, ...]
+    shown: tuple[ChunkPiece, ...]
     record: str
     limit: int
 
@@ -92,7 +96,7 @@ class _Task:
         numbers = [number - 1 for number in line.sources if 0 < number <= len(self.shown)]
         return tuple(dict.fromkeys(self.shown[number].source for number in sorted(numbers)))
 
-    def fitting(self, answer: CompressionAnswer) -> Iterator[Line]:
+    def fitting(self, answer: CompressionAnswer) -> Iterator[SummaryLine]:
         """Yield the lines that can be taken, as far as there is room; the first alone is cut."""
         room = self.limit
         for number, line in enumerate(one for one in answer.lines if not self.invented(one)):
@@ -101,7 +105,7 @@ class _Task:
                 return
             text = shorten(text, max(1, room - 1))
             room -= len(text) + 1
-            yield Line(text, self.sources(line) or (self.shown[0].source,))
+            yield SummaryLine(text, self.sources(line) or (self.shown[0].source,))
 
 
 class ModelCompressionAgent(ModelPart, CompressionAgent):
@@ -111,13 +115,13 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
     def chunk_tokens(self) -> int:
         return self._room()
 
-    def condense(self, chunk: Chunk, meter: Meter) -> Condensed:
+    def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
         shown = tuple(_fitting(chunk.pieces, self._room()))
         record = "\n".join(_line(number, piece) for number, piece in enumerate(shown, 1))
-        task = _Task(shown, record, min(chunk.room, self._answer_tokens))
-        question = self._question(record, ", ".join(_names(chunk.must_keep)), task.limit)
+        task = _ShownChunk(shown, record, min(chunk.room, self._answer_tokens))
+        question = self._question(record, ", ".join(_shown_names(chunk.must_keep)), task.limit)
         answer = ask_repairing(self._chat, question, self._timeout_seconds, meter, task.complaint, lambda _: None)
-        return Condensed((), tuple(task.fitting(answer)))
+        return CondensedChunk((), tuple(task.fitting(answer)))
 
     @property
     def _answer_tokens(self) -> int:
@@ -134,11 +138,11 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
         return Question(WorkKind.COMPRESS, prompt.system, prompt.user, CompressionAnswer, tokens, fresh=prompt.user)
 
 
-def _line(number: int, piece: Piece) -> str:
+def _line(number: int, piece: ChunkPiece) -> str:
     return f"[{number}] {piece.speaker}: {clean(piece.text)}"
 
 
-def _fitting(pieces: Sequence[Piece], room: int) -> Iterator[Piece]:
+def _fitting(pieces: Sequence[ChunkPiece], room: int) -> Iterator[ChunkPiece]:
     """Yield the pieces to show: all that are to be condensed, and of what was done meanwhile what fits beside them."""
     costs = [most_tokens(_line(9_999, piece)) + 1 for piece in pieces]
     room -= sum(cost for cost, piece in zip(costs, pieces, strict=True) if piece.number is not None)
@@ -150,10 +154,125 @@ def _fitting(pieces: Sequence[Piece], room: int) -> Iterator[Piece]:
             yield piece
 
 
-def _names(names: Sequence[str]) -> Iterator[str]:
+def _shown_names(names: Sequence[str]) -> Iterator[str]:
     room = _NAMES_CHARS
     for name in names:
         room -= len(name) + 2
         if room < 0:
             return
         yield name
+
+
+_MAX_FINDINGS = 8
+_MAX_FINDING_CHARS = 200
+_FINDING_TOKENS = 110
+"""What one finding takes in an answer, with its keys."""
+_TOKENS_FOR_A_FINDING = 512
+"""One is asked for each so many tokens of window, so that small windows keep room to read."""
+_LEAST_LEARNING_ROOM = 200
+_LEAST_BORNE = 0.5
+"""Of the words that say something, the share that must stand where a finding says it was said."""
+
+
+class FindingAnswer(BaseModel):
+    """One finding, and the numbers of the messages that say it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    kind: SemanticKind
+    content: str
+    sources: list[int] = Field(alias="from")
+
+
+class LearningAnswer(BaseModel):
+    """What was found; an empty list is an answer."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    findings: list[FindingAnswer]
+
+
+@dataclass(frozen=True)
+class _ShownPrompts:
+    """The prompts shown under their numbers, and how many that makes."""
+
+    prompts: tuple[SessionPrompt, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(f"[{number}] {clean(prompt.text)}" for number, prompt in enumerate(self.prompts, 1))
+
+    def sources(self, one: FindingAnswer) -> tuple[SessionPrompt, ...]:
+        """Return the prompts that bear a finding, of those it names."""
+        named = (self.prompts[number - 1] for number in one.sources if 0 < number <= len(self.prompts))
+        return tuple(prompt for prompt in dict.fromkeys(named) if _bears(prompt.text, one.content))
+
+    def complaint(self, answer: LearningAnswer) -> str | None:
+        """Say what a second answer could do better."""
+        for number, one in enumerate(answer.findings, 1):
+            text = clean(one.content)
+            if not text or is_apology(text):
+                return f"finding {number} says nothing"
+            if len(text) > _MAX_FINDING_CHARS:
+                return f"finding {number} takes {len(text)} characters and may take at most {_MAX_FINDING_CHARS}"
+            if not self.sources(one):
+                return f"finding {number} is not said in the messages it names"
+        return None
+
+    def proposals(self, answer: LearningAnswer) -> Iterator[SemanticProposal]:
+        """Yield what of an answer was said, once for each prompt that says it."""
+        for one in answer.findings[:_MAX_FINDINGS]:
+            text = clean(one.content)
+            if text and len(text) <= _MAX_FINDING_CHARS and not is_apology(text):
+                for prompt in self.sources(one):
+                    yield SemanticProposal(
+                        one.kind, text, prompt.uuid, shorten(clean(prompt.text), 2 * _MAX_FINDING_CHARS)
+                    )
+
+
+class ModelLearningAgent(ModelPart, LearningAgent):
+    """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
+
+    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
+        reading = _ShownPrompts(
+            _fitting_prompts(prompts, room_beside(self._question(""), self._context_tokens, _LEAST_LEARNING_ROOM))
+        )
+        question = self._question(reading.text)
+        answer = ask_repairing(self._chat, question, self._timeout_seconds, meter, reading.complaint, lambda _: None)
+        return LearningResult(tuple(reading.proposals(answer)), len(reading.prompts))
+
+    @property
+    def _most(self) -> int:
+        return max(1, min(_MAX_FINDINGS, self._context_tokens // _TOKENS_FOR_A_FINDING))
+
+    def _question(self, prompts: str) -> Question[LearningAnswer]:
+        prompt = fill("learn", mark=self._mark(), prompts=prompts, most=self._most, limit=_MAX_FINDING_CHARS)
+        tokens = self._most * _FINDING_TOKENS
+        # The first line of what is shown holds the mark, so no server has cached anything behind it.
+        return Question(WorkKind.LEARN, prompt.system, prompt.user, LearningAnswer, tokens, fresh=prompt.user)
+
+
+def _fitting_prompts(prompts: Sequence[SessionPrompt], room: int) -> tuple[SessionPrompt, ...]:
+    """Return as many prompts from the first as fit, at least one; where not even one does, its beginning."""
+    kept: list[SessionPrompt] = []
+    for prompt in prompts:
+        room -= most_tokens(clean(prompt.text)) + 8
+        if room < 0:
+            break
+        kept.append(prompt)
+    if kept:
+        return tuple(kept)
+    first = prompts[0]
+    # Three tokens is the most one character takes.
+    return (
+        SessionPrompt(first.uuid, shorten(clean(first.text), max(1, (room + most_tokens(clean(first.text))) // 3))),
+    )
+
+
+def _bears(said: str, content: str) -> bool:
+    """Whether a text holds every name and number of a statement, and half of its other words."""
+    if missing_in(names_in(content), said) or not Ground([said]).bears(content):
+        return False
+    words = {stem(word) for word in WORD.findall(content.casefold()) if word not in EMPTY}
+    there = {stem(word) for word in WORD.findall(said.casefold())}
+    return not words or len(words & there) >= _LEAST_BORNE * len(words)

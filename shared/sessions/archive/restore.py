@@ -1,0 +1,469 @@
+"""Checks that a file is a whole archive of a project, and gives it its place: all of it, or nothing.
+
+Sizes are looked at before a byte is unpacked; then every part must be expected, of the size and with the checksum it
+should have, and every transcript readable. Files come first, then every row in one transaction. What is registered
+already is never written over: the project must have a name of its own, and no session of it may be known to the app.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from sqlalchemy import insert
+from sqlalchemy.orm import Session
+
+from shared.causes import Cause
+from shared.db.transactions import Transactions
+from shared.errors import Conflict, Invalid, Limit
+from shared.ids import new_id
+from shared.sessions.archive.document import (
+    CHECKSUMS,
+    DOCUMENT,
+    ArchivedComposition,
+    ArchivedMemory,
+    ArchivedSession,
+    ArchivedVersion,
+    ProjectArchive,
+    composition_member,
+    original_member,
+    version_member,
+)
+from shared.sessions.compose.documents import FILES
+from shared.sessions.compose.requests import composition_id
+from shared.sessions.models import (
+    BuildState,
+    Composition,
+    CompositionComponent,
+    KeepitMarker,
+    MarkerOutcome,
+    Project,
+    RecordedSession,
+    SemanticMemory,
+    SemanticSource,
+    SessionChange,
+    SessionVersion,
+)
+from shared.sessions.queries import AGEING, find_project, known_sessions, markers_of
+from shared.sessions.registry.intake import Intake, TranscriptLimit, explained
+from shared.sessions.registry.projects import ALREADY_REGISTERED, ChangeKind, create_project, record_change
+from shared.sessions.registry.registration import SessionPlace, insert_session, lock_place
+from shared.sessions.retention.rules import Ageing
+from shared.sessions.retention.runs import change_rules
+from shared.sessions.semantic import normal_of
+from shared.sessions.store import Store
+from shared.sessions.transcripts.overview import overview_of
+from shared.sessions.transcripts.records import complete_bytes
+from shared.sessions.transcripts.turns import refuse_foreign
+
+MOST_MEMBERS = 50_000
+_MOST_DOCUMENT_BYTES = 64 * 2**20
+_MOST_READ_BYTES = 32 * 2**20
+"""At once; the list of all parts is, and takes a multiple of it in memory."""
+_ENCRYPTED = 0x1
+BAD_ARCHIVE = "bad_archive"
+_BROKEN = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""What the format's reader raises for a file that is damaged, encrypted or compressed in a way it does not know."""
+
+
+@dataclass(frozen=True)
+class CheckedArchive:
+    """An archive that is whole, unpacked in the cache."""
+
+    archive: ProjectArchive
+    files: Mapping[str, Path]
+    """Where each part lies, by its name in the archive."""
+    intakes: Mapping[str, Intake]
+    """What was read in each session's copy, by the session's id."""
+
+
+@contextmanager
+def check_archive(
+    store: Store, app_id: str, path: Path, bounds: TranscriptLimit, most_bytes: int
+) -> Iterator[CheckedArchive]:
+    """Check an archive and unpack it into the cache; what is left there at the end goes.
+
+    Raises: Invalid, naming the part and what is wrong with it; Limit; Transient for a full disk.
+    """
+    files: dict[str, Path] = {}
+    try:
+        with explained(path), _opened(path) as file:
+            infos = _infos(file, most_bytes)
+            archive = _document(file, infos)
+            _unpack(store, app_id, file, infos, _expected_members(file, infos, archive), files)
+            intakes = {one.session_id: _intake(one, files, bounds) for one in archive.sessions}
+            _agree(archive, intakes)
+        yield CheckedArchive(archive, files, intakes)
+    finally:
+        for one in files.values():
+            one.unlink(missing_ok=True)
+
+
+class _Sparing(io.FileIO):
+    """A file that is not read in one piece where that would fill the memory."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return some bytes. Raises: BadZipFile."""
+        if size is not None and size > _MOST_READ_BYTES:
+            raise BadZipFile("its list of parts is too long")
+        return super().read(size)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[ZipFile]:
+    try:
+        with _Sparing(path) as source, ZipFile(source) as file:
+            yield file
+    except _BROKEN as error:
+        raise _bad("the file", f"it is no zip file, or a damaged one ({type(error).__name__})") from None
+
+
+def _infos(file: ZipFile, most_bytes: int) -> dict[str, ZipInfo]:
+    """Return the parts by their names. Raises: Invalid, Limit."""
+    listed = file.infolist()
+    if len(listed) > MOST_MEMBERS or sum(info.file_size for info in listed) > most_bytes:
+        raise Limit(
+            f"The archive unpacks to more than {most_bytes} bytes or {MOST_MEMBERS} files; raise "
+            "AFTERTHOUGHT_SESSIONS_CACHE_MB to take it in.",
+            code="too_large",
+            details={"limit": most_bytes},
+        )
+    infos = {info.filename: info for info in listed}
+    if len(infos) < len(listed):
+        raise _bad("the file", "a name is there twice")
+    for info in listed:
+        if info.flag_bits & _ENCRYPTED:
+            raise _bad(info.filename, "it is encrypted")
+    return infos
+
+
+def _document(file: ZipFile, infos: Mapping[str, ZipInfo]) -> ProjectArchive:
+    try:
+        return ProjectArchive.model_validate(orjson.loads(_small(file, infos, DOCUMENT)))
+    except orjson.JSONDecodeError:
+        raise _bad(DOCUMENT, "it is not JSON") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise _bad(DOCUMENT, f"{where or 'it'}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _expected_members(file: ZipFile, infos: Mapping[str, ZipInfo], archive: ProjectArchive) -> dict[str, str]:
+    """Return what is to be unpacked, with the SHA-256 of each. Raises: Invalid."""
+    expected = dict(archive.members())
+    for name in (*expected, CHECKSUMS):
+        if name not in infos:
+            raise _bad(name, "it is missing")
+    for name in infos.keys() - expected.keys() - {DOCUMENT, CHECKSUMS}:
+        raise _bad(name, "nothing in the archive speaks of it")
+    try:
+        checksums = orjson.loads(_small(file, infos, CHECKSUMS))
+    except orjson.JSONDecodeError:
+        raise _bad(CHECKSUMS, "it is not JSON") from None
+    own = expected | {DOCUMENT: sha256(_small(file, infos, DOCUMENT)).hexdigest()}
+    if checksums != own:
+        wrong = next((name for name, digest in own.items() if _of(checksums, name) != digest), CHECKSUMS)
+        raise _bad(wrong, "its checksum is not the one that stands in checksums.json")
+    return expected
+
+
+def _of(checksums: object, name: str) -> object:
+    return checksums.get(name) if isinstance(checksums, dict) else None
+
+
+def _small(file: ZipFile, infos: Mapping[str, ZipInfo], name: str) -> bytes:
+    if name not in infos:
+        raise _bad(name, "it is missing")
+    if infos[name].file_size > _MOST_DOCUMENT_BYTES:
+        raise _bad(name, f"it is larger than {_MOST_DOCUMENT_BYTES} bytes")
+    return file.read(infos[name])
+
+
+def _unpack(
+    store: Store,
+    app_id: str,
+    file: ZipFile,
+    infos: Mapping[str, ZipInfo],
+    expected: Mapping[str, str],
+    files: dict[str, Path],
+) -> None:
+    """Unpack what is expected into the cache, noting each file before it is written."""
+    store.make_folder(store.cache(app_id))
+    for name, digest in expected.items():
+        files[name] = store.unfinished(app_id)
+        try:
+            with file.open(infos[name]) as member:
+                found = store.copy(member, files[name], infos[name].file_size + 1)
+        except _BROKEN as error:
+            raise _bad(name, f"it is damaged ({type(error).__name__})") from None
+        if found != digest:
+            raise _bad(name, "its content does not have the checksum it should have")
+
+
+def _intake(one: ArchivedSession, files: Mapping[str, Path], bounds: TranscriptLimit) -> Intake:
+    """Read a session's copy, which was unpacked with the digest that stands in the archive."""
+    name = original_member(one.session_id)
+    path = files[name]
+    size = path.stat().st_size
+    bounds.check(size, name)
+    refuse_foreign(path, name)
+    if complete_bytes(path) != size:
+        raise _bad(name, "its last line is cut off")
+    return Intake(path, size, one.sha256, overview_of(path, one.session_id), None)
+
+
+def _agree(archive: ProjectArchive, intakes: Mapping[str, Intake]) -> None:
+    """Raises: Invalid, where the archive says of a session what its copy does not bear out."""
+    for one in archive.sessions:
+        intake = intakes[one.session_id]
+        if one.size_bytes != intake.size_bytes:
+            raise _bad(original_member(one.session_id), "it is not as long as the archive says")
+        marked = {placed.marker_id for placed in intake.overview.markers}
+        named = {weight.marker_id for weight in one.weights}
+        named.update(marker_id for version in one.versions for marker_id in version.fates)
+        if not named <= marked:
+            raise _bad(original_member(one.session_id), "it lacks marked parts that the archive speaks of")
+
+
+def _bad(name: str, why: str) -> Invalid:
+    return Invalid(
+        f"This is not a whole archive of a project: {name[:200]}: {why}. Export it once more.",
+        code=BAD_ARCHIVE,
+        details={"member": name[:200]},
+    )
+
+
+_Answer = TypeVar("_Answer")
+_OWN_OF_VERSIONS = ("settings", "keepit_stats", "fates")
+_OWN_OF_COMPOSITIONS = ("request", "components")
+ProjectWork = Callable[[Session], Project]
+
+
+@dataclass(frozen=True)
+class ArchiveDestination:
+    """Where an archive goes."""
+
+    app_id: str
+    project_id: str
+    epoch: int
+    """Of the app when this was begun."""
+    keeps_origins: bool = False
+    """Whether sessions may be synced from the files they say they come from: only where an admin says so, as anybody
+    can write the path of any file into an archive."""
+
+
+@dataclass
+class _Keys:
+    """Rows that other rows of the archive point at."""
+
+    sessions: dict[str, RecordedSession]
+    markers: dict[str, dict[str, KeepitMarker]]
+    versions: dict[tuple[str, int], SessionVersion]
+
+
+def restore_archive(
+    database: Transactions,
+    store: Store,
+    to: ArchiveDestination,
+    checked: CheckedArchive,
+    cause: Cause,
+    carry: Callable[[ProjectWork], _Answer],
+) -> _Answer:
+    """Give an archive its place. ``carry`` writes its rows in a transaction. Raises: Conflict, Purged, Transient."""
+    with store.app_lock(to.app_id):
+        with database.read() as session:
+            _refuse_known(session, to, checked.archive)
+        placed = _place(store, to, checked)
+        try:
+            return carry(lambda session: _write_rows(session, to, checked, cause))
+        finally:
+            _take_back(database, store, to, placed)
+
+
+def _refuse_known(session: Session, to: ArchiveDestination, archive: ProjectArchive) -> None:
+    if find_project(session, to.app_id, to.project_id) is not None:
+        raise Conflict(
+            f"App {to.app_id} has a project {to.project_id} already; import under another name: ?projectId=NAME.",
+            code=ALREADY_REGISTERED,
+            details={"projectId": to.project_id},
+        )
+    known = known_sessions(session, to.app_id, [one.session_id for one in archive.sessions])
+    if known:
+        raise Conflict(
+            f"App {to.app_id} has registered {len(known)} of the archive's sessions already, {known[0]} among them; "
+            "unregister them first. Nothing was taken in.",
+            code=ALREADY_REGISTERED,
+            details={"sessions": known[:100]},
+        )
+
+
+def _place(store: Store, to: ArchiveDestination, checked: CheckedArchive) -> list[Path]:
+    """Move every file to its place; return where they are now."""
+    placed = []
+    for member, target in _targets(store, to, checked.archive).items():
+        store.place(checked.files[member], target)
+        placed.append(target)
+    return placed
+
+
+def _targets(store: Store, to: ArchiveDestination, archive: ProjectArchive) -> dict[str, Path]:
+    found = {}
+    for one in archive.sessions:
+        found[original_member(one.session_id)] = store.original(to.app_id, to.project_id, one.session_id)
+        folder = store.versions_folder(to.app_id, to.project_id, one.session_id)
+        for version in one.versions:
+            for ending in version.digests:
+                found[version_member(one.session_id, version.file, ending)] = folder / f"{version.file}.{ending}"
+    for composition in archive.compositions:
+        folder = store.composition_folder(to.app_id, to.project_id, composition.name)
+        for ending in composition.digests:
+            found[composition_member(composition.name, ending)] = folder / FILES[ending]
+    return found
+
+
+def _take_back(database: Transactions, store: Store, to: ArchiveDestination, placed: list[Path]) -> None:
+    """Remove the files again where the rows did not come to be."""
+    with database.read() as session:
+        if find_project(session, to.app_id, to.project_id) is not None:
+            return
+    for path in placed:
+        store.remove(path)
+
+
+def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchive, cause: Cause) -> Project:
+    archive = checked.archive
+    lock_place(session, SessionPlace(to.app_id, to.project_id, "", to.epoch))
+    _refuse_known(session, to, archive)
+    kept = archive.project
+    project = create_project(
+        session, to.app_id, kept.original_path, cause, display_name=kept.display_name, project_id=to.project_id
+    )
+    own_settings = kept.settings.model_dump(mode="json", by_alias=True, exclude={"retention", "auto_decay"})
+    project.settings = project.settings | own_settings
+    change_rules(
+        session, project, Ageing(retention=kept.settings.retention, auto_decay=kept.settings.auto_decay), cause
+    )
+    keys = _Keys({}, {}, {})
+    for one in archive.sessions:
+        _insert_session(session, to, checked, one, keys, cause)
+    for composition in archive.compositions:
+        _compose(session, project, composition, keys)
+    for memory in archive.semantic_memories:
+        _remember(session, project, memory, keys, cause)
+    _tell_history(session, project, archive)
+    after = {"sessions": len(archive.sessions), "compositions": len(archive.compositions)}
+    record_change(session, project, project.project_id, ChangeKind.IMPORTED, cause, after=after)
+    session.flush()
+    return project
+
+
+def _insert_session(
+    session: Session, to: ArchiveDestination, checked: CheckedArchive, one: ArchivedSession, keys: _Keys, cause: Cause
+) -> None:
+    origin = one.original_file if to.keeps_origins else None
+    intake = replace(checked.intakes[one.session_id], original_file=origin)
+    recorded = insert_session(session, SessionPlace(to.app_id, to.project_id, one.session_id, to.epoch), intake, cause)
+    recorded.registered_at, recorded.next_version = one.registered_at, one.next_version
+    markers = {marker.marker_id: marker for marker in markers_of(session, recorded.key)}
+    for weight in one.weights:
+        marker = markers[weight.marker_id]
+        marker.override_weight, marker.overridden_by = weight.weight, weight.overridden_by
+        marker.overridden_at = weight.overridden_at
+    keys.sessions[one.session_id], keys.markers[one.session_id] = recorded, markers
+    for version in one.versions:
+        keys.versions[(one.session_id, version.number)] = _add_version(session, recorded, version, markers)
+
+
+def _add_version(
+    session: Session, recorded: RecordedSession, one: ArchivedVersion, markers: Mapping[str, KeepitMarker]
+) -> SessionVersion:
+    simple = {name: getattr(one, name) for name in ArchivedVersion.model_fields if name not in _OWN_OF_VERSIONS}
+    row = SessionVersion(
+        session_key=recorded.key,
+        state=BuildState.READY,
+        settings=_json(one.settings),
+        keepit_stats=_json(one.keepit_stats),
+        **simple,
+    )
+    session.add(row)
+    session.flush()
+    fates = [
+        {"compression_key": row.key, "marker_key": markers[marker_id].key, "survived": survived}
+        for marker_id, survived in one.fates.items()
+    ]
+    if fates:
+        session.execute(insert(MarkerOutcome), fates)
+    return row
+
+
+def _compose(session: Session, project: Project, one: ArchivedComposition, keys: _Keys) -> None:
+    simple = {name: getattr(one, name) for name in ArchivedComposition.model_fields if name not in _OWN_OF_COMPOSITIONS}
+    request = _json(one.request)
+    row = Composition(
+        composition_id=composition_id(project, one.name, request),
+        request=request,
+        app_id=project.app_id,
+        project_key=project.key,
+        state=BuildState.READY,
+        **simple,
+    )
+    session.add(row)
+    session.flush()
+    for position, part in enumerate(one.components):
+        version = None if part.number is None else keys.versions[(part.session_id, part.number)]
+        session.add(
+            CompositionComponent(
+                composition_key=row.key,
+                position=position,
+                session_key=keys.sessions[part.session_id].key,
+                compression_key=None if version is None else version.key,
+                allocation=part.allocation,
+                tokens=part.tokens,
+                left_out=part.left_out,
+                recompress=None if part.recompress is None else _json(part.recompress),
+            )
+        )
+
+
+def _remember(session: Session, project: Project, one: ArchivedMemory, keys: _Keys, cause: Cause) -> None:
+    simple = {name: getattr(one, name) for name in ArchivedMemory.model_fields if name != "sources"}
+    row = SemanticMemory(
+        memory_id=new_id("sem", cause.at),
+        app_id=project.app_id,
+        project_key=project.key,
+        normal=normal_of(one.content),
+        **simple,
+    )
+    session.add(row)
+    session.flush()
+    for source in one.sources:
+        recorded = keys.sessions.get(source.session_id)
+        if recorded is not None:
+            session.add(
+                SemanticSource(
+                    memory_key=row.key,
+                    session_key=recorded.key,
+                    message_uuid=source.message_uuid,
+                    excerpt=source.excerpt,
+                )
+            )
+
+
+def _tell_history(session: Session, project: Project, archive: ProjectArchive) -> None:
+    """Write down what was done to the project where it came from; how it aged there decides nothing here."""
+    for one in (one for one in archive.changes if one.subject != AGEING):
+        fields = one.model_dump(mode="python")
+        session.add(SessionChange(app_id=project.app_id, project_id=project.project_id, **fields))
+
+
+def _json(value: BaseModel) -> dict[str, Any]:
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)

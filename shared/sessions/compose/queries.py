@@ -1,0 +1,127 @@
+"""Reads of compositions and of what they could be made from, always of one app."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from shared.errors import NotFound
+from shared.outbox.models import WAITING, Job
+from shared.sessions.models import (
+    BuildState,
+    Composition,
+    CompositionComponent,
+    Project,
+    ProjectLink,
+    RecordedSession,
+    SessionVersion,
+)
+
+
+@dataclass(frozen=True)
+class CompositionFilter:
+    """Which compositions are wanted; None means any."""
+
+    state: BuildState | None = None
+    session_key: int | None = None
+    """Those that this session is part of."""
+
+
+@dataclass(frozen=True)
+class ComponentRow:
+    """A part of a composition, with what it points at."""
+
+    component: CompositionComponent
+    recorded: RecordedSession
+    project: Project
+    """The session's own."""
+    compression: SessionVersion | None
+
+
+def get_composition(session: Session, app_id: str, composition_id: str) -> Composition:
+    """Return a composition. Raises: NotFound."""
+    query = select(Composition).where(Composition.app_id == app_id, Composition.composition_id == composition_id)
+    found = session.scalar(query, execution_options={"populate_existing": True})
+    if found is None:
+        raise NotFound(
+            f"App {app_id} has no composition {composition_id}; list those of a project under "
+            "/api/memory/projects/PROJECT/compositions.",
+            details={"appId": app_id, "compositionId": composition_id},
+        )
+    return found
+
+
+def composition_by_key(session: Session, app_id: str, key: int) -> Composition | None:
+    """Return the composition a job is for, or None where it is gone."""
+    query = select(Composition).where(Composition.app_id == app_id, Composition.key == key)
+    return session.scalar(query, execution_options={"populate_existing": True})
+
+
+def composition_by_name(session: Session, project_key: int, name: str) -> Composition | None:
+    """Return a project's composition of that name, whatever its state."""
+    return session.scalar(select(Composition).where(Composition.project_key == project_key, Composition.name == name))
+
+
+def list_compositions(
+    session: Session, project_key: int, wanted: CompositionFilter, limit: int, before: int | None = None
+) -> Sequence[Composition]:
+    """Return a project's compositions, newest first; ``before`` is the key to go on below."""
+    query = select(Composition).where(Composition.project_key == project_key)
+    if wanted.state is not None:
+        query = query.where(Composition.state == wanted.state)
+    if wanted.session_key is not None:
+        having = select(CompositionComponent.composition_key)
+        query = query.where(Composition.key.in_(having.where(CompositionComponent.session_key == wanted.session_key)))
+    query = query if before is None else query.where(Composition.key < before)
+    return session.scalars(query.order_by(Composition.key.desc()).limit(limit)).all()
+
+
+def rows_of(session: Session, composition_keys: Collection[int]) -> dict[int, list[ComponentRow]]:
+    """Return the parts of compositions, in order."""
+    query = select(CompositionComponent, RecordedSession, Project, SessionVersion)
+    query = query.join(RecordedSession, RecordedSession.key == CompositionComponent.session_key)
+    query = query.join(Project, Project.key == RecordedSession.project_key)
+    query = query.outerjoin(SessionVersion, SessionVersion.key == CompositionComponent.compression_key)
+    query = query.where(CompositionComponent.composition_key.in_(composition_keys))
+    ordered = query.order_by(CompositionComponent.composition_key, CompositionComponent.position)
+    found: dict[int, list[ComponentRow]] = {key: [] for key in composition_keys}
+    for row in session.execute(ordered, execution_options={"populate_existing": True}):
+        found[row[0].composition_key].append(ComponentRow(*row))
+    return found
+
+
+def linked_to(session: Session, project_key: int, session_keys: Collection[int]) -> set[int]:
+    """Return which sessions of other projects a project is shown as well."""
+    query = select(ProjectLink.session_key).where(ProjectLink.target_key == project_key)
+    return set(session.scalars(query.where(ProjectLink.session_key.in_(session_keys))))
+
+
+def versions_in_hand(session: Session, session_keys: Collection[int]) -> dict[int, list[SessionVersion]]:
+    """Return the versions of sessions that are whole or being made, oldest first."""
+    usable = SessionVersion.state.in_((BuildState.READY, BuildState.WORKING))
+    query = select(SessionVersion).where(SessionVersion.session_key.in_(session_keys), usable)
+    found: dict[int, list[SessionVersion]] = {key: [] for key in session_keys}
+    for version in session.scalars(query.order_by(SessionVersion.session_key, SessionVersion.number)):
+        found[version.session_key].append(version)
+    return found
+
+
+def lock_waiting_for(session: Session, compression_key: int) -> Sequence[Job]:
+    """Return the waiting jobs of compositions that a version is made for, locked."""
+    waiting = select(Composition.job_id).join(
+        CompositionComponent, CompositionComponent.composition_key == Composition.key
+    )
+    waiting = waiting.where(
+        CompositionComponent.compression_key == compression_key, Composition.state == BuildState.WORKING
+    )
+    query = select(Job).where(Job.job_id.in_(waiting), Job.state.in_(WAITING)).order_by(Job.seq)
+    return session.scalars(query.with_for_update(), execution_options={"populate_existing": True}).all()
+
+
+def components_with(session: Session, compression_key: int) -> Sequence[Composition]:
+    """Return the compositions that use a version."""
+    query = select(Composition).join(CompositionComponent, CompositionComponent.composition_key == Composition.key)
+    return session.scalars(query.where(CompositionComponent.compression_key == compression_key)).all()

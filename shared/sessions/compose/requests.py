@@ -1,0 +1,363 @@
+"""Requesting a composition: what it is to be made of, its row, the versions that have to be made, and its job.
+
+A request is kept as it was made, so that it can be made again. Source: seed 004, "Composition Algorithm".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID, uuid5
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, model_validator
+from pydantic.alias_generators import to_camel
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App
+from shared.causes import Cause
+from shared.contracts.jobs import SESSION_PRIORITY, JobKind
+from shared.contracts.values import FILE_ID_PATTERN
+from shared.errors import Conflict, Invalid, NotFound
+from shared.llm.tokens import LAST_RESORT
+from shared.outbox.dispatch import NewJob, enqueue
+from shared.sessions.compose.compositions import remove_composition
+from shared.sessions.compose.documents import CompositionSource, ReadBlocks, overhead_chars
+from shared.sessions.compose.plan import (
+    AUTO,
+    ORIGINAL,
+    AllocationStrategy,
+    ComponentForm,
+    ComponentPlan,
+    ComponentWish,
+    CompositionTerms,
+    budget_too_small,
+    candidate_of,
+    plan_components,
+)
+from shared.sessions.compose.queries import composition_by_name, linked_to, versions_in_hand
+from shared.sessions.compress.settings import CompressionSettings
+from shared.sessions.compress.versions import complete_settings, request_version
+from shared.sessions.models import (
+    BuildState,
+    Composition,
+    CompositionComponent,
+    Project,
+    RecordedSession,
+    SessionVersion,
+)
+from shared.sessions.queries import get_session, lock_project, lock_session
+from shared.sessions.registry.projects import ProjectSettings
+
+MIN_BUDGET, MAX_BUDGET = 100, 2_000_000
+MAX_COMPONENTS = 100
+MAX_NAME_CHARS = 100
+NAME_PATTERN = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}$"
+_VERSION_PATTERN = r"^(auto|original|v[0-9]{3,9})$"
+
+CompositionName = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+
+
+class OutputFormat(StrEnum):
+    """Which documents are written."""
+
+    MARKDOWN = "markdown"
+    JSONL = "jsonl"
+    BOTH = "both"
+
+
+class ComponentOrder(StrEnum):
+    """In which order the sessions stand."""
+
+    OLDEST_FIRST = "oldest-first"
+    AS_GIVEN = "as-given"
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class ComponentRequest(_Wire):
+    """A session that is to be in it."""
+
+    session_id: str = Field(pattern=FILE_ID_PATTERN)
+    version_id: str = Field(
+        AUTO, pattern=_VERSION_PATTERN, description="`auto`, `original`, or a version as `v001`.", examples=["auto"]
+    )
+    allocation: StrictInt | None = Field(None, ge=0, le=MAX_BUDGET, description="Its tokens; with strategy custom.")
+    recompress_settings: CompressionSettings | None = Field(
+        None, description="Has a new version made for it; with versionId auto."
+    )
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> ComponentRequest:
+        if self.recompress_settings is not None and self.version_id != AUTO:
+            raise ValueError("recompressSettings goes with versionId auto")
+        return self
+
+
+class CompositionRequest(_Wire):
+    """What a composition is to be made of."""
+
+    components: tuple[ComponentRequest, ...] = Field(min_length=1, max_length=MAX_COMPONENTS)
+    total_token_budget: StrictInt = Field(ge=MIN_BUDGET, le=MAX_BUDGET, description="Never exceeded.", examples=[16000])
+    strategy: AllocationStrategy = AllocationStrategy.EQUAL
+    output_format: OutputFormat = OutputFormat.BOTH
+    order: ComponentOrder = ComponentOrder.OLDEST_FIRST
+    min_freshness: StrictInt | None = Field(
+        None, ge=1, le=10, description="1: versions must cover all there is now; 10: any version will do."
+    )
+    model: str | None = Field(None, max_length=200, description="Who compresses where that is needed.")
+
+    @model_validator(mode="after")
+    def _add_up(self) -> CompositionRequest:
+        named = [one.session_id for one in self.components]
+        if len(set(named)) < len(named):
+            raise ValueError("each session can be named once")
+        is_custom = self.strategy is AllocationStrategy.CUSTOM
+        if any((one.allocation is not None) != is_custom for one in self.components):
+            raise ValueError("with strategy custom each component has an allocation, with any other none has")
+        if is_custom and sum(one.allocation or 0 for one in self.components) > self.total_token_budget:
+            raise ValueError("the allocations together pass totalTokenBudget")
+        return self
+
+
+COMPOSITION_PAYLOAD_KEY = "compositionKey"
+_SPACE = UUID("b0a7b7de-0d4c-5b43-8f5e-5f0f3c1d9a77")
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class NewComposition:
+    """What is asked for, and under which name."""
+
+    name: str
+    asked: CompositionRequest
+    replaces: bool = False
+    """Whether one that has the name makes way."""
+
+
+@dataclass(frozen=True)
+class VersionMaking:
+    """With what versions are made that a composition needs."""
+
+    model: str | None = None
+    """The model of the settings, if one is."""
+    max_attempts: int = 5
+
+
+@dataclass(frozen=True)
+class PlannedComponent:
+    """A session and what it gets."""
+
+    recorded: RecordedSession
+    wish: ComponentWish
+    planned: ComponentPlan
+
+
+def request_composition(
+    session: Session, app: App, project_id: str, new: NewComposition, cause: Cause, means: VersionMaking
+) -> Composition:
+    """Ask a locked app's project for a composition. Raises: NotFound, Conflict, Invalid."""
+    project = lock_project(session, app.app_id, project_id)
+    for session_id in sorted(one.session_id for one in new.asked.components):
+        lock_session(session, app.app_id, session_id)
+    foreseen = plan_composition(session, project, new.name, new.asked)
+    _make_way(session, project, new, cause)
+    composition = _insert_composition(session, project, new, cause)
+    write_components(session, app, composition, foreseen, cause, means)
+    wanted = NewJob(
+        kind=JobKind.COMPOSE_CONTEXT,
+        app_id=app.app_id,
+        dedupe=f"compose:{composition.key}",
+        epoch=app.purge_epoch,
+        priority=SESSION_PRIORITY,
+        max_attempts=means.max_attempts,
+        payload={COMPOSITION_PAYLOAD_KEY: composition.key},
+    )
+    composition.job_id = enqueue(session, wanted, cause.at).job_id
+    return composition
+
+
+def plan_composition(
+    session: Session, project: Project, name: str, asked: CompositionRequest
+) -> list[PlannedComponent]:
+    """Return what each session would get, in their order; nothing is written. Raises: NotFound, Invalid."""
+    recorded = [get_session(session, project.app_id, one.session_id) for one in asked.components]
+    _refuse_strangers(session, project, recorded)
+    wishes = _wishes(session, asked, recorded)
+    # With "original", the longest word that can stand there: which version it will be is not known yet.
+    owners = [session.get_one(Project, one.project_key) for one in recorded]
+    headings = [source_of(project, *one).heading for one in zip(owners, recorded, strict=True)]
+    taken = LAST_RESORT.tokens_in(overhead_chars(name, headings))
+    available = asked.total_token_budget - taken
+    if available <= 0:
+        raise budget_too_small(1 - available, f"the headings alone take {taken} tokens", asked.total_token_budget)
+    plans = plan_components(wishes, CompositionTerms(asked.strategy, available, asked.min_freshness, asked.model))
+    found = [PlannedComponent(*one) for one in zip(recorded, wishes, plans, strict=True)]
+    return found if asked.order is ComponentOrder.AS_GIVEN else sorted(found, key=lambda one: _age_key(one.recorded))
+
+
+def write_components(
+    session: Session,
+    app: App,
+    composition: Composition,
+    foreseen: Sequence[PlannedComponent],
+    cause: Cause,
+    means: VersionMaking,
+) -> None:
+    """Write who is in a composition, and ask for the versions that have to be made."""
+    session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
+    versions = versions_in_hand(session, [one.recorded.key for one in foreseen])
+    for position, one in enumerate(foreseen):
+        if one.planned.way is ComponentForm.COMPRESS:
+            version: SessionVersion | None = _request_version(session, app, composition, one, cause, means)
+        else:
+            version = _numbered(versions[one.recorded.key], one.planned.number)
+        component = CompositionComponent(
+            composition_key=composition.key,
+            position=position,
+            session_key=one.recorded.key,
+            compression_key=None if version is None else version.key,
+            allocation=one.planned.allocation,
+            recompress=_recompress(one.planned),
+        )
+        session.add(component)
+    session.flush()
+
+
+def source_of(
+    project: Project,
+    owner: Project,
+    recorded: RecordedSession,
+    version: SessionVersion | None = None,
+    allocation: int = 0,
+    read: ReadBlocks = tuple,
+) -> CompositionSource:
+    """Return a session's part of a project's composition."""
+    return CompositionSource(
+        session_id=recorded.session_id,
+        version_id=ORIGINAL if version is None else version.version_id,
+        last_said=recorded.last_timestamp,
+        allocation=allocation,
+        read=read,
+        project=None if owner.key == project.key else owner.display_name,
+        first_said=recorded.first_timestamp,
+    )
+
+
+def _age_key(recorded: RecordedSession) -> tuple[datetime, str]:
+    return recorded.last_timestamp or _BEGINNING, recorded.session_id
+
+
+def _refuse_strangers(session: Session, project: Project, recorded: Sequence[RecordedSession]) -> None:
+    """Raises: Invalid, for a session that is neither the project's nor linked to it."""
+    others = [one for one in recorded if one.project_key != project.key]
+    linked = linked_to(session, project.key, [one.key for one in others]) if others else set()
+    strange = [one.session_id for one in others if one.key not in linked]
+    if strange:
+        raise Invalid(
+            f"Session {strange[0]} belongs to another project; link it to {project.project_id} first "
+            "(POST /api/memory/projects/{projectId}/links, or `afterthought sessions link`).",
+            code="session_not_in_project",
+            details={"sessions": strange},
+        )
+
+
+def _wishes(session: Session, asked: CompositionRequest, recorded: Sequence[RecordedSession]) -> list[ComponentWish]:
+    newest_first = sorted(recorded, key=_age_key, reverse=True)
+    ages = {one.key: age for age, one in enumerate(newest_first)}
+    versions = versions_in_hand(session, list(ages))
+    return [
+        _wish(component, one, versions[one.key], ages[one.key])
+        for component, one in zip(asked.components, recorded, strict=True)
+    ]
+
+
+def _wish(
+    asked: ComponentRequest, recorded: RecordedSession, versions: Sequence[SessionVersion], age: int
+) -> ComponentWish:
+    running = next((one.number for one in versions if one.state == BuildState.WORKING), None)
+    wish = ComponentWish(
+        session_id=recorded.session_id,
+        original_tokens=recorded.original_tokens,
+        size_bytes=recorded.size_bytes,
+        candidates=tuple(candidate_of(one) for one in versions if one.state == BuildState.READY),
+        running=running,
+        version_id=asked.version_id,
+        allocation=asked.allocation,
+        recompress=asked.recompress_settings,
+        age=age,
+    )
+    if wish.is_unknown:
+        raise NotFound(
+            f"Session {recorded.session_id} has no version {asked.version_id}; list them under "
+            f"/api/memory/sessions/{recorded.session_id}/versions."
+        )
+    return wish
+
+
+def _make_way(session: Session, project: Project, new: NewComposition, cause: Cause) -> None:
+    present = composition_by_name(session, project.key, new.name)
+    if present is None:
+        return
+    if present.state != BuildState.FAILED and not new.replaces:
+        raise Conflict(
+            f"Project {project.project_id} has a composition {new.name} already ({present.composition_id}); choose "
+            "another name, or ask with replace=true.",
+            code="name_taken",
+            details={"compositionId": present.composition_id},
+        )
+    remove_composition(session, project, present, cause.by(cause.actor, f"replaced; {cause.reason}"[:300]))
+
+
+def _insert_composition(session: Session, project: Project, new: NewComposition, cause: Cause) -> Composition:
+    asked = new.asked.model_dump(mode="json", by_alias=True, exclude_none=True)
+    composition = Composition(
+        composition_id=composition_id(project, new.name, asked),
+        app_id=project.app_id,
+        project_key=project.key,
+        name=new.name,
+        state=BuildState.WORKING,
+        request=asked,
+        budget=new.asked.total_token_budget,
+        asked_by=cause.actor[:200],
+        created_at=cause.at,
+    )
+    session.add(composition)
+    session.flush()
+    return composition
+
+
+def composition_id(project: Project, name: str, asked: dict[str, Any]) -> str:
+    """Return the id of a composition: the same request has the same, so that its files can be the same bytes."""
+    return str(uuid5(_SPACE, json.dumps([project.app_id, project.project_id, name, asked], sort_keys=True)))
+
+
+def _request_version(
+    session: Session, app: App, composition: Composition, one: PlannedComponent, cause: Cause, means: VersionMaking
+) -> SessionVersion:
+    assert one.planned.settings is not None
+    owner = ProjectSettings.of(session.get_one(Project, one.recorded.project_key))
+    settings = complete_settings(one.planned.settings, means.model, owner)
+    reason = f"for composition {composition.name}: {one.planned.reason}"[:300]
+    return request_version(
+        session, app, one.recorded, settings, cause, cause.at, reason=reason, max_attempts=means.max_attempts
+    )
+
+
+def _numbered(versions: Sequence[SessionVersion], number: int | None) -> SessionVersion | None:
+    return next((one for one in versions if one.number == number), None)
+
+
+def _recompress(planned: ComponentPlan) -> dict[str, Any] | None:
+    """Return what is kept of a version that is made for a composition, and whether it was only joined."""
+    kept: dict[str, Any] = {"joined": True} if planned.way is ComponentForm.JOIN else {}
+    if planned.settings is not None:
+        settings = planned.settings.model_dump(mode="json", by_alias=True, exclude_none=True)
+        kept |= {"settings": settings, "reason": planned.reason}
+    return kept or None

@@ -1,0 +1,1 @@
+"""Versions of sessions: how they are requested, planned, assembled and written."""

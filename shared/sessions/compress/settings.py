@@ -1,0 +1,149 @@
+"""How a compression is asked for: its settings, checked and with every default written out.
+
+Source: seed 004, "Compression Record"; oracles, "Sessions".
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import pairwise
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+MIN_RATIO, MAX_RATIO = 2, 100
+MAX_DISTANCE = 10
+
+
+class CompressionMode(StrEnum):
+    """How the ratio runs through a session."""
+
+    UNIFORM = "uniform"
+    TIERED = "tiered"
+
+
+class Aggressiveness(StrEnum):
+    """How readily marked parts are given up."""
+
+    MINIMAL = "minimal"
+    """Called light where decay is spoken of."""
+    MODERATE = "moderate"
+    AGGRESSIVE = "aggressive"
+
+
+class TierPreset(StrEnum):
+    """Tiers that have a name."""
+
+    GENTLE = "gentle"
+    STANDARD = "standard"
+    AGGRESSIVE = "aggressive"
+    CUSTOM = "custom"
+
+
+class KeepitMode(StrEnum):
+    """What becomes of marked parts."""
+
+    DECAY = "decay"
+    PRESERVE_ALL = "preserve-all"
+    IGNORE = "ignore"
+    """They are taken for ordinary text, but for those pinned at 1.00."""
+
+
+_Ratio = Annotated[int, Field(ge=MIN_RATIO, le=MAX_RATIO)]
+
+
+class Tier(BaseModel):
+    """A part of a session and how it is compressed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    end_percent: int = Field(ge=1, le=100, description="Where it ends, per cent of the session.")
+    compaction_ratio: _Ratio
+    aggressiveness: Aggressiveness
+
+
+def _tiers(*rows: tuple[int, int, Aggressiveness]) -> tuple[Tier, ...]:
+    return tuple(Tier(end_percent=end, compaction_ratio=ratio, aggressiveness=how) for end, ratio, how in rows)
+
+
+_MIN, _MOD, _AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE
+PRESETS = {
+    TierPreset.GENTLE: _tiers((25, 10, _MOD), (50, 7, _MOD), (75, 5, _MIN), (90, 4, _MIN), (100, 2, _MIN)),
+    TierPreset.STANDARD: _tiers((25, 25, _AGG), (50, 15, _AGG), (75, 10, _MOD), (90, 5, _MOD), (100, 3, _MIN)),
+    TierPreset.AGGRESSIVE: _tiers((25, 50, _AGG), (50, 35, _AGG), (75, 20, _AGG), (90, 10, _MOD), (100, 5, _MIN)),
+}
+"""Source: oracles, "Sessions"."""
+
+
+class CompressionSettings(BaseModel):
+    """What a version is made with; the same settings over the same bytes give the same version."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+    mode: CompressionMode = CompressionMode.TIERED
+    compaction_ratio: _Ratio | None = Field(None, description="Of the uniform mode; 10 unless said.")
+    aggressiveness: Aggressiveness | None = Field(None, description="Of the uniform mode; by the ratio unless said.")
+    tier_preset: TierPreset | None = Field(None, description="Of the tiered mode; standard unless said.")
+    custom_tiers: tuple[Tier, ...] | None = Field(None, max_length=20, description="Ascending, the last ends at 100.")
+    model: str | None = Field(
+        None,
+        max_length=200,
+        description="Who compresses: `extractive`, or the model of the settings; that unless said.",
+    )
+    skip_first_messages: int = Field(0, ge=0, le=1_000_000, description="Messages at the beginning to leave out.")
+    keepit_mode: KeepitMode = KeepitMode.DECAY
+    session_distance: int = Field(1, ge=1, le=1000, description="1: the latest session; 10 and more: an old one.")
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> CompressionSettings:
+        if self.mode is CompressionMode.UNIFORM and (self.tier_preset is not None or self.custom_tiers is not None):
+            raise ValueError("uniform mode takes compactionRatio and aggressiveness, no tiers")
+        if self.mode is CompressionMode.TIERED and (
+            self.compaction_ratio is not None or self.aggressiveness is not None
+        ):
+            raise ValueError("tiered mode takes tierPreset or customTiers, no ratio of its own")
+        if (self.tier_preset is TierPreset.CUSTOM) != (self.custom_tiers is not None) and self.tier_preset is not None:
+            raise ValueError("tierPreset custom and customTiers go together")
+        _check_tiers(self.custom_tiers)
+        return self
+
+    def complete(self, model: str) -> CompressionSettings:
+        """Return the settings with every default written out; ``model`` compresses where none was named."""
+        filled: dict[str, object] = {"model": self.model or model}
+        if self.mode is CompressionMode.UNIFORM:
+            ratio = self.compaction_ratio or 10
+            filled |= {"compaction_ratio": ratio, "aggressiveness": self.aggressiveness or aggressiveness_of(ratio)}
+        else:
+            custom = self.custom_tiers is not None
+            filled["tier_preset"] = TierPreset.CUSTOM if custom else self.tier_preset or TierPreset.STANDARD
+        return self.model_copy(update=filled)
+
+    @property
+    def tiers(self) -> tuple[Tier, ...]:
+        """The tiers of complete settings; one for the uniform mode."""
+        if self.mode is CompressionMode.UNIFORM:
+            assert self.compaction_ratio is not None
+            assert self.aggressiveness is not None
+            return _tiers((100, self.compaction_ratio, self.aggressiveness))
+        return self.custom_tiers or PRESETS[self.tier_preset or TierPreset.STANDARD]
+
+    @property
+    def label(self) -> str:
+        """The part of a file's name that says how it was made, as ``tiered-standard``."""
+        return f"{self.mode}-{self.aggressiveness if self.mode is CompressionMode.UNIFORM else self.tier_preset}"
+
+
+def aggressiveness_of(ratio: int) -> Aggressiveness:
+    """Return how aggressive a ratio is: 2-5 minimal, 6-15 moderate, 16 and more aggressive."""
+    if ratio <= 5:
+        return Aggressiveness.MINIMAL
+    return Aggressiveness.MODERATE if ratio <= 15 else Aggressiveness.AGGRESSIVE
+
+
+def _check_tiers(tiers: tuple[Tier, ...] | None) -> None:
+    if tiers is None:
+        return
+    ends = [tier.end_percent for tier in tiers]
+    if not ends or ends[-1] != 100 or any(a >= b for a, b in pairwise(ends)):
+        raise ValueError("the tiers' endPercent must ascend and the last must be 100")

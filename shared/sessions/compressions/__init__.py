@@ -1,1 +1,0 @@
-"""Versions of sessions: how they are asked for, planned, woven and written."""

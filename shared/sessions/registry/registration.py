@@ -1,0 +1,427 @@
+"""Registering sessions, taking in what was added to them since, weighing their marked parts, unregistering them.
+
+The copy gets its place before the row that names it is committed, under a lock of the session's own; if the row does
+not come to be, the copy goes again, or the sweep takes it. Originals are not touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import IO, TypeVar
+
+from sqlalchemy import delete, insert
+from sqlalchemy.orm import Session
+
+from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.causes import Cause
+from shared.db.transactions import Transactions
+from shared.errors import Conflict, Purged
+from shared.outbox.models import OPEN
+from shared.outbox.ownership import abandon
+from shared.outbox.queries import lock_job
+from shared.sessions.markers import PlacedMarker
+from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionFile
+from shared.sessions.queries import (
+    compositions_using,
+    count_versions,
+    find_project,
+    find_session,
+    get_marker,
+    get_session,
+    lock_jobs_making,
+    lock_project,
+    lock_project_by_key,
+    lock_session,
+    markers_of,
+    open_learning,
+    project_by_key,
+    sessions_of,
+)
+from shared.sessions.registry.intake import Intake, TranscriptLimit, explained, hash_of, open_original
+from shared.sessions.registry.projects import (
+    ALREADY_REGISTERED,
+    ChangeKind,
+    create_project,
+    record_change,
+    remove_project,
+    sanitise,
+    touch,
+)
+from shared.sessions.semantic import remove_unsupported
+from shared.sessions.store import Store, chunks_of
+from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
+from shared.sessions.transcripts.records import complete_bytes
+
+_MOST_TOKENS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class SessionPlace:
+    """Where a session is to stand."""
+
+    app_id: str
+    project_id: str
+    session_id: str
+    epoch: int
+    """Of the app when this was begun: what was erased since is not brought back."""
+
+
+def lock_place(session: Session, place: SessionPlace) -> None:
+    """Lock the app of a place. Raises: NotFound, Conflict, Purged."""
+    epoch = lock_app(session, place.app_id).purge_epoch
+    get_installed_app(session, place.app_id)
+    if epoch != place.epoch:
+        raise Purged(f"App {place.app_id} was erased or purged meanwhile; ask again if it is still wanted.")
+
+
+def insert_session(session: Session, place: SessionPlace, intake: Intake, cause: Cause) -> RecordedSession:
+    """Register a session, and its project where there is none yet. Raises: Conflict, Purged."""
+    lock_place(session, place)
+    refuse_known(session, place.app_id, place.session_id)
+    project = _project_for(session, place, intake.overview, cause)
+    recorded = RecordedSession(
+        app_id=place.app_id,
+        project_key=project.key,
+        session_id=place.session_id,
+        original_file=intake.original_file,
+        registered_at=cause.at,
+        last_accessed=cause.at,
+    )
+    describe(recorded, intake.size_bytes, intake.sha256, intake.overview, cause.at)
+    session.add(recorded)
+    session.flush()
+    save_parts(session, recorded, intake.overview)
+    touch(project, cause.at)
+    size = {"sizeBytes": intake.size_bytes, "markers": len(intake.overview.markers)}
+    record_change(
+        session, project, place.session_id, ChangeKind.REGISTERED, cause, after=size, session_id=place.session_id
+    )
+    return recorded
+
+
+def refuse_known(session: Session, app_id: str, session_id: str) -> None:
+    """Raises: Conflict where a session is registered already."""
+    known = find_session(session, app_id, session_id)
+    if known is None:
+        return
+    project = project_by_key(session, known.project_key)
+    raise Conflict(
+        f"Session {session_id} is registered already, in project {project.project_id}. Sync it to take in what was "
+        "added, or unregister it first.",
+        code=ALREADY_REGISTERED,
+        details={"projectId": project.project_id, "sessionId": session_id},
+    )
+
+
+def describe(
+    recorded: RecordedSession, size_bytes: int, sha256: str, overview: TranscriptOverview, now: datetime
+) -> None:
+    """Write down what a session's copy amounts to."""
+    recorded.size_bytes, recorded.sha256, recorded.synced_at = size_bytes, sha256, now
+    recorded.original_tokens = min(overview.original_tokens, _MOST_TOKENS)
+    recorded.original_messages = overview.original_messages
+    recorded.counts, recorded.details = dict(overview.counts), dict(overview.details)
+    recorded.marker_problems = list(overview.marker_problems)
+    recorded.first_timestamp, recorded.last_timestamp = overview.first_timestamp, overview.last_timestamp
+
+
+def save_parts(session: Session, recorded: RecordedSession, overview: TranscriptOverview) -> None:
+    """Keep a session's files and marked parts; a part that was known keeps its row, its weight and its fates."""
+    session.execute(delete(SessionFile).where(SessionFile.session_key == recorded.key))
+    rows = [
+        {"session_key": recorded.key, "path": one.path, "touches": one.touches, "changed": one.changed}
+        for one in overview.files
+    ]
+    if rows:
+        session.execute(insert(SessionFile), rows)
+    known = {one.marker_id: one for one in markers_of(session, recorded.key)}
+    for ordinal, placed in enumerate(overview.markers):
+        row = known.pop(placed.marker_id, None) or _new_marker(session, recorded, placed)
+        _fill_marker(row, ordinal, placed)
+    for gone in known.values():
+        session.delete(gone)
+    session.flush()
+
+
+def _new_marker(session: Session, recorded: RecordedSession, placed: PlacedMarker) -> KeepitMarker:
+    row = KeepitMarker(session_key=recorded.key, marker_id=placed.marker_id)
+    session.add(row)
+    return row
+
+
+def _fill_marker(row: KeepitMarker, ordinal: int, placed: PlacedMarker) -> None:
+    found = placed.found
+    row.ordinal, row.message_uuid, row.said_at = ordinal, placed.message_uuid, placed.said_at
+    row.weight, row.content, row.context = found.weight, found.content, found.context
+    row.start, row.end = found.start, found.end
+
+
+def _project_for(session: Session, place: SessionPlace, overview: TranscriptOverview, cause: Cause) -> Project:
+    if find_project(session, place.app_id, place.project_id) is not None:
+        return lock_project(session, place.app_id, place.project_id)
+    folders = [str(folder) for folder in overview.details["folders"]] or [place.project_id]
+    path = next((folder for folder in folders if sanitise(folder) == place.project_id), folders[0])
+    return create_project(session, place.app_id, path, cause, project_id=place.project_id)
+
+
+ORIGINAL_CHANGED = "original_changed"
+ORIGINAL_GONE = "original_gone"
+_Answer = TypeVar("_Answer")
+SessionWork = Callable[[Session], RecordedSession]
+CarryOut = Callable[[SessionWork], _Answer]
+"""Carries a piece of writing out in a transaction and makes an answer of it."""
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """What a sync found behind what was known."""
+
+    end: int
+    sha256: str
+    """Of everything up to the end."""
+    overview: TranscriptOverview | None
+    """None where nothing was added."""
+
+
+class Registrar:
+    """Registers and syncs sessions of a store."""
+
+    def __init__(self, database: Transactions, store: Store, bounds: TranscriptLimit) -> None:
+        self._database = database
+        self._store = store
+        self.bounds = bounds
+
+    def place(self, app_id: str, project_id: str, session_id: str) -> SessionPlace:
+        """Return where a session is to stand, as of now. Raises: NotFound for the app."""
+        with self._database.read() as session:
+            return SessionPlace(app_id, project_id, session_id, get_app(session, app_id).purge_epoch)
+
+    def register(self, place: SessionPlace, intake: Intake, cause: Cause, carry: CarryOut[_Answer]) -> _Answer:
+        """Register what was taken in. Raises: Conflict, Purged, Limit."""
+        with self._placed(place, intake):
+            return carry(lambda session: insert_session(session, place, intake, cause))
+
+    def sync(
+        self, app_id: str, session_id: str, uploaded: Path | None, cause: Cause, carry: CarryOut[_Answer]
+    ) -> _Answer:
+        """Take in what was added to an original, or to what was uploaded of it, since the last time.
+
+        Raises: NotFound, Conflict where the original is gone or is not what it was, Limit.
+        """
+        with self._store.session_lock(app_id, session_id):
+            with self._database.read() as session:
+                known = get_session(session, app_id, session_id)
+                project_id = project_by_key(session, known.project_key).project_id
+                place = SessionPlace(app_id, project_id, session_id, get_app(session, app_id).purge_epoch)
+            source = uploaded or _source_of(known)
+            with explained(source), _original_present(known):
+                tail = self._take_tail(place, known, source)
+            return carry(lambda session: write_tail(session, place, known, tail, cause))
+
+    @contextmanager
+    def _placed(self, place: SessionPlace, intake: Intake) -> Iterator[None]:
+        target = self._store.original(place.app_id, place.project_id, place.session_id)
+        with self._store.session_lock(place.app_id, place.session_id):
+            if self._is_known(place):
+                # Whatever is carried out will say so, or give the answer it gave before.
+                yield
+                return
+            with explained(target):
+                self._store.place(intake.path, target)
+            try:
+                yield
+            finally:
+                if not self._is_known(place):
+                    self._store.remove(target)
+
+    def _is_known(self, place: SessionPlace) -> bool:
+        with self._database.read() as session:
+            return find_session(session, place.app_id, place.session_id) is not None
+
+    def _take_tail(self, place: SessionPlace, known: RecordedSession, source: Path) -> _Tail:
+        """Compare, and copy what was added. Raises: OSError, Conflict, Limit."""
+        copy = self._store.original(place.app_id, place.project_id, place.session_id)
+        size = known.size_bytes
+        with open_original(source) as file:
+            self.bounds.check(os.fstat(file.fileno()).st_size, source.name)
+            if hash_of(file, size) != (known.sha256, size):
+                raise _original_changed(known, source)
+            end = max(complete_bytes(source), size)
+            if copy.exists() and copy.stat().st_size >= size:
+                file.seek(size)
+                self._store.append(copy, size, chunks_of(file, end - size))
+            else:
+                self._make_anew(place, file, copy, end)
+        with copy.open("rb") as file:
+            digest, _ = hash_of(file, end)
+        return _Tail(end, digest, overview_of(copy, known.session_id, end) if end > size else None)
+
+    def _make_anew(self, place: SessionPlace, file: IO[bytes], copy: Path, end: int) -> None:
+        """Replace a copy that somebody removed or shortened."""
+        file.seek(0)
+        fresh = self._store.unfinished(place.app_id)
+        self._store.make_folder(fresh.parent)
+        self._store.copy(file, fresh, end)
+        self._store.place(fresh, copy)
+
+
+def write_tail(
+    session: Session, place: SessionPlace, known: RecordedSession, tail: _Tail, cause: Cause
+) -> RecordedSession:
+    """Write down what a sync found. Raises: NotFound, Conflict, Purged."""
+    lock_place(session, place)
+    project = lock_project(session, place.app_id, place.project_id)
+    recorded = lock_session(session, place.app_id, place.session_id)
+    if (recorded.key, recorded.size_bytes) != (known.key, known.size_bytes):
+        raise Conflict(f"Session {place.session_id} was registered anew meanwhile; sync it again.", code="conflict")
+    recorded.synced_at = cause.at
+    if tail.overview is None:
+        return recorded
+    before = {"sizeBytes": recorded.size_bytes}
+    describe(recorded, tail.end, tail.sha256, tail.overview, cause.at)
+    save_parts(session, recorded, tail.overview)
+    touch(project, cause.at)
+    after = {"sizeBytes": tail.end, "markers": len(tail.overview.markers)}
+    record_change(
+        session, project, place.session_id, ChangeKind.SYNCED, cause, before, after, session_id=place.session_id
+    )
+    return recorded
+
+
+def _source_of(known: RecordedSession) -> Path:
+    if known.original_file is None:
+        raise Conflict(
+            f"Session {known.session_id} was uploaded, so there is no file to look at; upload the longer file to "
+            f"/api/memory/sessions/{known.session_id}/sync.",
+            code="no_original",
+        )
+    return Path(known.original_file)
+
+
+@contextmanager
+def _original_present(known: RecordedSession) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise Conflict(
+            f"The original of session {known.session_id} is no longer at {known.original_file}. Nothing is lost: the "
+            "copy of the last sync is kept, with everything made of it.",
+            code=ORIGINAL_GONE,
+        ) from None
+
+
+def _original_changed(known: RecordedSession, source: Path) -> Conflict:
+    return Conflict(
+        f"{source.name} no longer begins with what was registered as session {known.session_id}: it was rewritten, "
+        "not only added to. The copy is kept as it is. To take in the new file, unregister the session and register "
+        "it anew, or register the file under another id.",
+        code=ORIGINAL_CHANGED,
+        details={"sessionId": known.session_id},
+    )
+
+
+def set_marker_weight(
+    session: Session, app_id: str, session_id: str, marker_id: str, weight: int | None, cause: Cause
+) -> KeepitMarker:
+    """Put ``weight`` (hundredths) in the place of what is written; None takes that back. Raises: NotFound."""
+    lock_app(session, app_id)
+    found = get_session(session, app_id, session_id)
+    project = lock_project_by_key(session, found.project_key)
+    recorded = lock_session(session, app_id, session_id)
+    marker = get_marker(session, recorded, marker_id)
+    before = {"weight": marker.weight_in_force}
+    marker.override_weight = weight
+    marker.overridden_by = None if weight is None else cause.actor
+    marker.overridden_at = None if weight is None else cause.at
+    after = {"weight": marker.weight_in_force}
+    touch(project, cause.at)
+    record_change(session, project, marker_id, ChangeKind.WEIGHED, cause, before, after, session_id=session_id)
+    session.flush()
+    return marker
+
+
+VERSION_IN_USE = "version_in_use"
+
+
+@dataclass(frozen=True)
+class UnregisteredSession:
+    """A session that was taken out of the registry; its files are yet to go."""
+
+    app_id: str
+    project_id: str
+    session_id: str
+
+
+def unregister(
+    session: Session, app_id: str, session_id: str, cause: Cause, project_id: str | None = None
+) -> UnregisteredSession:
+    """Remove a session's rows. Raises: NotFound, Conflict while a composition uses it."""
+    lock_app(session, app_id)
+    recorded = get_session(session, app_id, session_id)
+    named = project_id or project_by_key(session, recorded.project_key).project_id
+    project = lock_project(session, app_id, named)
+    recorded = lock_session(session, app_id, session_id)
+    if recorded.project_key != project.key:
+        raise Conflict(f"Session {session_id} is not in project {named}.", code="other_project")
+    _refuse_used(session, recorded)
+    versions = count_versions(session, [recorded.key]).get(recorded.key, 0)
+    before = {"sizeBytes": recorded.size_bytes, "versions": versions}
+    # A job left without its version would hold its worker's place until its lease ran out.
+    abandon(session, lock_jobs_making(session, recorded.key), "its session was unregistered", cause.at)
+    session.delete(recorded)
+    touch(project, cause.at)
+    record_change(session, project, session_id, ChangeKind.UNREGISTERED, cause, before, session_id=session_id)
+    remove_unsupported(session, project, cause)
+    return UnregisteredSession(app_id, named, session_id)
+
+
+def remove_project_with_sessions(
+    session: Session, app_id: str, project_id: str, cause: Cause, force: bool
+) -> list[UnregisteredSession]:
+    """Remove a project; by force with its sessions, as long as no composition uses one. Raises: NotFound, Conflict."""
+    lock_app(session, app_id)
+    project = lock_project(session, app_id, project_id)
+    held = [one.session_id for one in sessions_of(session, project.key)] if force else []
+    left = [unregister(session, app_id, session_id, cause, project_id) for session_id in held]
+    learning = open_learning(session, app_id, project.key)
+    job = None if learning is None else lock_job(session, learning.job_id)
+    if job is not None and job.state in OPEN:
+        abandon(session, [job], "its project was removed", cause.at)
+    remove_project(session, project, cause)
+    return left
+
+
+def remove_session_files(database: Transactions, store: Store, left: Iterable[UnregisteredSession]) -> None:
+    """Remove the files of sessions that were taken out, unless they were registered anew meanwhile."""
+    for one in left:
+        with store.session_lock(one.app_id, one.session_id):
+            with database.read() as session:
+                if find_session(session, one.app_id, one.session_id) is not None:
+                    continue
+            store.remove(store.original(one.app_id, one.project_id, one.session_id))
+            store.remove(store.versions_folder(one.app_id, one.project_id, one.session_id))
+
+
+def remove_project_files(database: Transactions, store: Store, app_id: str, project_id: str) -> None:
+    """Remove the folder of a project that was removed, unless it was opened anew meanwhile."""
+    with store.app_lock(app_id):
+        with database.read() as session:
+            if find_project(session, app_id, project_id) is not None:
+                return
+        store.remove(store.project_folder(app_id, project_id))
+
+
+def _refuse_used(session: Session, recorded: RecordedSession) -> None:
+    using = compositions_using(session, [recorded.key])
+    if using:
+        names = ", ".join(name for _, _, name in using)
+        raise Conflict(
+            f"Session {recorded.session_id} is used by {names}; remove those compositions first.",
+            code=VERSION_IN_USE,
+            details={"compositions": [composition_id for _, composition_id, _ in using]},
+        )

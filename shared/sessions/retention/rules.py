@@ -1,0 +1,350 @@
+"""How versions age: which of a session may go, and what is made of it as it grows old. Values in, values out.
+
+What is in use never goes. The rules are kept with the project's settings; ages are counted from when something was last
+said in a session. Source: seed 004, "Automatic Decay/Recompression Scheduling" and "compressionRetention".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from shared.sessions.compress.settings import TierPreset
+from shared.sessions.models import version_id
+
+_MOST_DAYS = 36_500
+
+
+class AgeingSchedule(StrEnum):
+    """How often versions are aged."""
+
+    DAILY = "daily"
+    WEEKLY = "weekly"
+    ON_ACCESS = "on-access"
+    """When the project was used since the last time, and that is an hour ago."""
+
+
+class RetentionMode(StrEnum):
+    """Which versions of a session stay."""
+
+    ALL = "all"
+    NEWEST = "newest"
+    DAYS = "days"
+
+
+class _RulesBody(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class Retention(_RulesBody):
+    """How many versions of a session are kept, or for how long; never applied to what is in use or the only one."""
+
+    keep: RetentionMode = RetentionMode.ALL
+    count: int | None = Field(None, ge=1, le=10_000, description="With `newest`: how many.")
+    days: int | None = Field(None, ge=1, le=_MOST_DAYS, description="With `days`: since they were made or last used.")
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> Retention:
+        if (self.keep is RetentionMode.NEWEST) != (self.count is not None):
+            raise ValueError("keep newest and count go together")
+        if (self.keep is RetentionMode.DAYS) != (self.days is not None):
+            raise ValueError("keep days and days go together")
+        return self
+
+
+class DecayRules(_RulesBody):
+    """What becomes of a session with age; days since something was last said in it."""
+
+    create_after_days: int = Field(7, ge=0, le=_MOST_DAYS)
+    create_preset: TierPreset = Field(TierPreset.STANDARD, description="Of the version made then, if it has none.")
+    aggressive_after_days: int = Field(30, ge=0, le=_MOST_DAYS)
+    aggressive_preset: TierPreset = TierPreset.AGGRESSIVE
+    prune_intermediate_after_days: int = Field(
+        60, ge=0, le=_MOST_DAYS, description="Then versions other than the aggressive one go."
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> DecayRules:
+        if TierPreset.CUSTOM in (self.create_preset, self.aggressive_preset):
+            raise ValueError("the presets are gentle, standard or aggressive")
+        days = [self.create_after_days, self.aggressive_after_days, self.prune_intermediate_after_days]
+        if days != sorted(days):
+            raise ValueError("createAfterDays, aggressiveAfterDays and pruneIntermediateAfterDays must ascend")
+        return self
+
+
+class AutoDecay(_RulesBody):
+    """Whether and when sessions are compressed further as they grow old."""
+
+    enabled: bool = False
+    schedule: AgeingSchedule = AgeingSchedule.DAILY
+    rules: DecayRules = DecayRules()
+
+
+class Ageing(_RulesBody):
+    """All of it."""
+
+    retention: Retention = Retention()
+    auto_decay: AutoDecay = AutoDecay()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is anything to do at all."""
+        return self.auto_decay.enabled or self.retention.keep is not RetentionMode.ALL
+
+    @property
+    def schedule(self) -> AgeingSchedule:
+        """How often; what is kept is looked at daily where nothing decays."""
+        return self.auto_decay.schedule if self.auto_decay.enabled else AgeingSchedule.DAILY
+
+    @property
+    def digest(self) -> str:
+        """Tells these rules from others; how often they are followed is no part of it."""
+        rules = self.model_dump(mode="json", exclude={"auto_decay": {"schedule"}})
+        return sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class AgedVersion:
+    """A version, as far as removing it goes."""
+
+    key: int
+    session_id: str
+    number: int
+    made_at: datetime
+    output_tokens: int = 0
+    last_used: datetime | None = None
+    uses: int = 0
+    covers: int = 0
+    """Bytes of the original."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    used_in: tuple[str, ...] = ()
+    """Names of the compositions that use it."""
+    is_source: bool = False
+    """Whether another version is being made from it at this moment."""
+
+    @property
+    def version_id(self) -> str:
+        """``v001`` and so on."""
+        return version_id(self.number)
+
+    @property
+    def touched_at(self) -> datetime:
+        """When it was made or last used."""
+        return max(self.made_at, self.last_used or self.made_at)
+
+    @property
+    def held_by(self) -> str | None:
+        """What keeps it from being removed."""
+        if self.used_in:
+            return f"in use by {', '.join(self.used_in[:5])}"
+        return "another version is being made from it" if self.is_source else None
+
+
+@dataclass(frozen=True)
+class VersionRemoval:
+    """What is to become of a version, and why."""
+
+    version: AgedVersion
+    why: str
+
+
+@dataclass(frozen=True)
+class VersionRemovals:
+    """Which versions go, and which would but have to stay."""
+
+    go: tuple[VersionRemoval, ...] = ()
+    stay: tuple[VersionRemoval, ...] = ()
+
+    @classmethod
+    def of(cls, wanted: Iterable[VersionRemoval], kept: Iterable[VersionRemoval] = ()) -> VersionRemovals:
+        """Return removals without what is in use."""
+        wanted = list(wanted)
+        held = [VersionRemoval(one.version, one.version.held_by) for one in wanted if one.version.held_by is not None]
+        return cls(tuple(one for one in wanted if one.version.held_by is None), (*held, *kept))
+
+    def but_the_only_one(self, versions: Sequence[AgedVersion]) -> VersionRemovals:
+        """Return removals that leave the session a version: the newest of those that would go."""
+        if not self.go or len(self.go) < len(versions):
+            return self
+        newest = max(self.go, key=lambda one: one.version.number)
+        rest = tuple(one for one in self.go if one is not newest)
+        return VersionRemovals(rest, (*self.stay, VersionRemoval(newest.version, "the only version of its session")))
+
+
+@dataclass(frozen=True)
+class PruningRules:
+    """Which versions a person wants gone: those that meet all that is said."""
+
+    unused: bool = False
+    """Never used, in any composition or by being read."""
+    superseded: bool = False
+    """A newer one was made with the same settings from no less."""
+    older_than_days: int | None = None
+    """Neither made nor used since."""
+    sessions: tuple[str, ...] = ()
+    """Only of these; of all where none is named."""
+
+    @property
+    def says_anything(self) -> bool:
+        """Whether any rule is given."""
+        return self.unused or self.superseded or self.older_than_days is not None
+
+
+def prune_versions(versions: Sequence[AgedVersion], wanted: PruningRules, now: datetime) -> VersionRemovals:
+    """Return what goes of a session's versions."""
+    if wanted.sessions and not any(one.session_id in wanted.sessions for one in versions):
+        return VersionRemovals()
+    found = [(version, _reasons(version, versions, wanted, now)) for version in versions]
+    return VersionRemovals.of(VersionRemoval(version, "; ".join(why)) for version, why in found if why)
+
+
+def _reasons(version: AgedVersion, versions: Sequence[AgedVersion], wanted: PruningRules, now: datetime) -> list[str]:
+    """Return why a version goes; nothing when any of what is said does not hold."""
+    reasons: list[str | None] = []
+    if wanted.unused:
+        reasons.append("never used" if version.uses == 0 and version.last_used is None else None)
+    if wanted.superseded:
+        newer = successor(version, versions)
+        reasons.append(f"superseded by {newer.version_id}" if newer else None)
+    if wanted.older_than_days is not None:
+        is_old = version.touched_at <= now - timedelta(days=wanted.older_than_days)
+        reasons.append(f"not touched for {wanted.older_than_days} days" if is_old else None)
+    return [] if None in reasons else [one for one in reasons if one]
+
+
+def successor(version: AgedVersion, versions: Iterable[AgedVersion]) -> AgedVersion | None:
+    """Return the newest version that was made later with the same settings and covers no less."""
+    later = [
+        one
+        for one in versions
+        if one.number > version.number and one.settings == version.settings and one.covers >= version.covers
+    ]
+    return max(later, key=lambda one: one.number, default=None)
+
+
+def warnings_of(removals: VersionRemovals, versions: Sequence[AgedVersion]) -> list[str]:
+    """Return what a person should know before a session's versions go."""
+    said = [f"{one.version.session_id} {one.version.version_id} stays: {one.why}" for one in removals.stay]
+    if removals.go and len(removals.go) == len(versions):
+        said.append(f"{versions[0].session_id} is left without any version")
+    return said
+
+
+def expired_versions(versions: Sequence[AgedVersion], retention: Retention, now: datetime) -> VersionRemovals:
+    """Return what goes of a session's versions."""
+    why = f"retention keeps {retention.keep} {retention.count or retention.days or ''}".strip()
+    beyond = _beyond(versions, retention, now)
+    return VersionRemovals.of(VersionRemoval(version, why) for version in beyond).but_the_only_one(versions)
+
+
+def _beyond(versions: Sequence[AgedVersion], retention: Retention, now: datetime) -> Sequence[AgedVersion]:
+    newest_first = sorted(versions, key=lambda one: -one.number)
+    if retention.keep is RetentionMode.NEWEST:
+        return newest_first[retention.count or 1 :]
+    if retention.keep is RetentionMode.DAYS:
+        since = now - timedelta(days=retention.days or 1)
+        return [one for one in newest_first if one.touched_at <= since]
+    return []
+
+
+RESTING = timedelta(days=1)
+PERIODS = {
+    AgeingSchedule.DAILY: timedelta(days=1),
+    AgeingSchedule.WEEKLY: timedelta(days=7),
+    AgeingSchedule.ON_ACCESS: timedelta(hours=1),
+}
+MOST_FAILURES = 3
+"""After so many failures over the same bytes a version is not asked for again."""
+
+
+@dataclass(frozen=True)
+class AgeingSession:
+    """A session, as far as its age goes."""
+
+    session_id: str
+    size_bytes: int
+    last_said: datetime | None
+    versions: tuple[AgedVersion, ...] = ()
+    is_being_compressed: bool = False
+    failures: int = 0
+    """How often a version of these very bytes failed since the last that did not."""
+
+    def days(self, now: datetime) -> float | None:
+        """Return how old it is; None where it has no time."""
+        return None if self.last_said is None else (now - self.last_said) / timedelta(days=1)
+
+    @property
+    def fresh(self) -> list[AgedVersion]:
+        """Its versions that cover all there is."""
+        return [one for one in self.versions if one.covers >= self.size_bytes]
+
+    def made_with(self, preset: TierPreset) -> AgedVersion | None:
+        """Return the newest version of all there is that was made with a preset."""
+        made = [one for one in self.fresh if one.settings.get("tierPreset") == preset]
+        return max(made, key=lambda one: one.number, default=None)
+
+
+@dataclass(frozen=True)
+class WantedVersion:
+    """A version that is to be made."""
+
+    session_id: str
+    preset: TierPreset
+    why: str
+
+
+@dataclass(frozen=True)
+class DecayResult:
+    """What is to be done about a session."""
+
+    make: WantedVersion | None = None
+    removals: VersionRemovals = field(default_factory=VersionRemovals)
+
+
+def decay_session(session: AgeingSession, config: AutoDecay, now: datetime) -> DecayResult:
+    """Return what the rules want of a session at its age."""
+    days = session.days(now)
+    if not config.enabled or days is None:
+        return DecayResult()
+    return DecayResult(_wanted_version(session, config.rules, days), _intermediate(session, config.rules, days, now))
+
+
+def is_due(schedule: AgeingSchedule, aged_at: datetime | None, accessed_at: datetime, now: datetime) -> bool:
+    """Whether it is time to look at a project again."""
+    if aged_at is None:
+        return True
+    if schedule is AgeingSchedule.ON_ACCESS and accessed_at <= aged_at:
+        return False
+    return now >= aged_at + PERIODS[schedule]
+
+
+def _wanted_version(session: AgeingSession, rules: DecayRules, days: float) -> WantedVersion | None:
+    if session.is_being_compressed or session.failures >= MOST_FAILURES:
+        return None
+    if days >= rules.aggressive_after_days:
+        if session.made_with(rules.aggressive_preset) is None:
+            why = f"{rules.aggressive_after_days} days old"
+            return WantedVersion(session.session_id, rules.aggressive_preset, why)
+    elif days >= rules.create_after_days and not session.fresh:
+        return WantedVersion(session.session_id, rules.create_preset, f"{rules.create_after_days} days old, no version")
+    return None
+
+
+def _intermediate(session: AgeingSession, rules: DecayRules, days: float, now: datetime) -> VersionRemovals:
+    last = session.made_with(rules.aggressive_preset)
+    if days < rules.prune_intermediate_after_days or last is None:
+        return VersionRemovals()
+    others = [one for one in session.versions if one is not last]
+    why = f"intermediate, {rules.prune_intermediate_after_days} days old"
+    resting = [one for one in others if one.touched_at > now - RESTING]
+    stay = [VersionRemoval(one, "made or used within the last day") for one in resting if one.held_by is None]
+    return VersionRemovals.of((VersionRemoval(one, why) for one in others if one not in resting or one.held_by), stay)

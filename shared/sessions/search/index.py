@@ -1,0 +1,259 @@
+"""Brings sessions and their versions into what they are found by, some passages a transaction.
+
+Files are read and words split with no transaction open. A session counts as findable only with its last passages, so
+one whose indexing was killed half-way is done anew; whoever comes late finds that the session has changed and stops.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+
+from sqlalchemy import ColumnElement, delete, insert
+from sqlalchemy.orm import Session
+
+from shared.apps.queries import lock_app
+from shared.db.transactions import Transactions
+from shared.errors import Invalid, NotFound
+from shared.search.words import words_of
+from shared.sessions.blocks import Block, BlockKind, blocks_in
+from shared.sessions.models import RecordedSession, SessionPassage, SessionVersion, SessionWord
+from shared.sessions.queries import get_session, project_by_key
+from shared.sessions.store import Store
+from shared.sessions.transcripts.turns import Turn, TurnKind, read_turns
+from shared.telemetry.logging import get_logger
+
+_BYTES = 7
+"""56 bits: they fit every database's 64-bit integers, and two words of an app hardly ever meet."""
+
+
+def numbers_of(app_id: str, words: Iterable[str]) -> list[int]:
+    """Return a number for each word of an app."""
+    keyed = blake2b(key=blake2b(app_id.encode(), digest_size=32).digest(), digest_size=_BYTES)
+    numbers = []
+    for word in words:
+        one = keyed.copy()
+        one.update(word.encode("utf-8", "surrogatepass"))
+        numbers.append(int.from_bytes(one.digest()))
+    return numbers
+
+
+MAX_PASSAGE_CHARS = 1_200
+"""Characters of a passage."""
+MOST_OF_A_TURN = 8
+MOST_OF_A_SESSION = 400
+_TELLING = ("file_path", "notebook_path", "path", "command", "pattern", "query", "url", "description", "prompt")
+_LONGEST_LINE = 300
+_BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s+|\s+")
+
+
+@dataclass(frozen=True)
+class SessionPassageText:
+    """A piece of a session, or of one of its versions."""
+
+    kind: str
+    text: str
+    message_uuid: str | None = None
+    said_at: datetime | None = None
+
+
+def passages_of(turns: Iterable[Turn]) -> list[SessionPassageText]:
+    """Return the pieces of an original."""
+    sieve = _Sieve()
+    for turn in turns:
+        for text in _texts(turn):
+            sieve.add(SessionPassageText(turn.kind.value, text, turn.uuid, turn.at))
+    return sieve.kept
+
+
+def passages_in(segments: Iterable[Block]) -> list[SessionPassageText]:
+    """Return the pieces of a version."""
+    sieve = _Sieve()
+    for segment in segments:
+        for text in passage_pieces(segment.text):
+            source = segment.sources[0] if segment.sources else None
+            sieve.add(SessionPassageText(segment.kind.value, text, source, segment.at))
+    return sieve.kept
+
+
+def passage_pieces(text: str) -> Iterator[str]:
+    """Yield a text in parts of at most the longest, cut where a paragraph, line, sentence or word ends."""
+    rest = text.strip()
+    for _ in range(MOST_OF_A_TURN):
+        if not rest:
+            return
+        end = len(rest) if len(rest) <= MAX_PASSAGE_CHARS else _end_within(rest)
+        yield rest[:end].rstrip()
+        rest = rest[end:].lstrip()
+
+
+def _end_within(text: str) -> int:
+    """Return where the first part of a text ends: at the strongest break in its second half."""
+    breaks = _BREAK.finditer(text, MAX_PASSAGE_CHARS // 2, MAX_PASSAGE_CHARS)
+    strongest = max(breaks, key=lambda found: (found[0].count("\n"), found.start()), default=None)
+    return MAX_PASSAGE_CHARS if strongest is None else strongest.start()
+
+
+def _texts(turn: Turn) -> Iterator[str]:
+    if turn.is_sidechain:
+        return
+    match turn.kind:
+        case TurnKind.HUMAN | TurnKind.ASSISTANT | TurnKind.SUMMARY:
+            yield from passage_pieces(turn.text)
+        case TurnKind.TOOL_USE:
+            told = (turn.tool_input.get(name) for name in _TELLING)
+            yield " ".join([turn.tool_name or "tool", *(_line(one) for one in told if isinstance(one, str))])
+        case TurnKind.TOOL_RESULT if turn.is_error:
+            yield _line(turn.text)
+
+
+def _line(text: str) -> str:
+    return " ".join(text[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
+
+
+class _Sieve:
+    """Keeps at most so many passages; what people wrote goes last."""
+
+    def __init__(self) -> None:
+        self.kept: list[SessionPassageText] = []
+        self._stride = 1
+        self._seen = 0
+
+    def add(self, passage: SessionPassageText) -> None:
+        self._seen += 1
+        if not _is_asked(passage) and self._seen % self._stride:
+            return
+        self.kept.append(passage)
+        if len(self.kept) > MOST_OF_A_SESSION:
+            self._thin()
+
+    def _thin(self) -> None:
+        others = [at for at, one in enumerate(self.kept) if not _is_asked(one)]
+        # Where people wrote more than there is room for, theirs are thinned as well.
+        gone = set(others[::2] if others else range(0, len(self.kept), 2))
+        self.kept = [one for at, one in enumerate(self.kept) if at not in gone]
+        self._stride *= 2
+
+
+def _is_asked(passage: SessionPassageText) -> bool:
+    return passage.kind in (TurnKind.HUMAN, BlockKind.REQUEST, BlockKind.KEEPIT)
+
+
+_AT_ONCE = 100
+"""Passages in one transaction."""
+_MOST_WORDS = 200
+"""Of one passage."""
+
+
+@dataclass(frozen=True)
+class _IndexTarget:
+    """What is indexed: a session as far as it was read, or one of its versions."""
+
+    app_id: str
+    session_key: int
+    size_bytes: int = 0
+    compression_key: int | None = None
+
+
+def index_session(database: Transactions, store: Store, app_id: str, session_id: str) -> int:
+    """Bring what a session's original says up to date; return its passages. Raises: Transient."""
+    with database.read() as session:
+        recorded = get_session(session, app_id, session_id)
+        project = project_by_key(session, recorded.project_key)
+        path = store.original(app_id, project.project_id, session_id)
+    target = _IndexTarget(app_id, recorded.key, recorded.size_bytes)
+    try:
+        found = passages_of(read_turns(path, recorded.size_bytes))
+    except (OSError, Invalid) as error:
+        found = _unreadable(target, error)
+    return _write_passages(database, target, found)
+
+
+def index_version(database: Transactions, store: Store, app_id: str, compression_key: int) -> int:
+    """Make a version that is ready findable; return its passages. Raises: Transient."""
+    with database.read() as session:
+        version = session.get(SessionVersion, compression_key)
+        recorded = None if version is None else session.get(RecordedSession, version.session_key)
+        if version is None or recorded is None or recorded.app_id != app_id:
+            return 0
+        project = project_by_key(session, recorded.project_key)
+        folder = store.versions_folder(app_id, project.project_id, recorded.session_id)
+    target = _IndexTarget(app_id, recorded.key, compression_key=compression_key)
+    try:
+        found = passages_in(blocks_in(folder / f"{version.file}.jsonl"))
+    except (OSError, Invalid) as error:
+        found = _unreadable(target, error)
+    return _write_passages(database, target, found)
+
+
+def _unreadable(target: _IndexTarget, error: Exception) -> list[SessionPassageText]:
+    """Say that a file cannot be read. It is not tried again until the session changes."""
+    why = type(error).__name__
+    get_logger().error("session_not_indexed", app_id=target.app_id, session_key=target.session_key, error=why)
+    return []
+
+
+def _write_passages(database: Transactions, target: _IndexTarget, found: Sequence[SessionPassageText]) -> int:
+    rows = [(one, numbers_of(target.app_id, words_of(one.text)[:_MOST_WORDS])) for one in found]
+    for at in range(0, max(1, len(rows)), _AT_ONCE):
+        with database.write() as session:
+            standing = _standing(session, target)
+            if standing is None:
+                return 0
+            if at == 0:
+                session.execute(delete(SessionPassage).where(*_mine(target)))
+            _add(session, target, rows[at : at + _AT_ONCE])
+            if at + _AT_ONCE >= len(rows):
+                _mark(standing, target)
+    return len(rows)
+
+
+def _standing(session: Session, target: _IndexTarget) -> RecordedSession | SessionVersion | None:
+    """Return the row that says what can be found; None where what was read is no longer what there is."""
+    try:
+        lock_app(session, target.app_id)
+    except NotFound:
+        return None
+    if target.compression_key is not None:
+        return session.get(SessionVersion, target.compression_key)
+    recorded = session.get(RecordedSession, target.session_key)
+    return recorded if recorded is not None and recorded.size_bytes == target.size_bytes else None
+
+
+def _mark(standing: RecordedSession | SessionVersion, target: _IndexTarget) -> None:
+    if isinstance(standing, SessionVersion):
+        standing.indexed = True
+    else:
+        standing.indexed_bytes = target.size_bytes
+
+
+def _mine(target: _IndexTarget) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    of_version = SessionPassage.compression_key.is_not_distinct_from(target.compression_key)
+    return SessionPassage.session_key == target.session_key, of_version
+
+
+def _add(session: Session, target: _IndexTarget, rows: Sequence[tuple[SessionPassageText, Sequence[int]]]) -> None:
+    kept = [_row(target, one) for one, _ in rows]
+    session.add_all(kept)
+    session.flush()
+    words = [
+        {"word": word, "passage_key": passage.key}
+        for passage, (_, numbers) in zip(kept, rows, strict=True)
+        for word in dict.fromkeys(numbers)
+    ]
+    if words:
+        session.execute(insert(SessionWord), words)
+
+
+def _row(target: _IndexTarget, one: SessionPassageText) -> SessionPassage:
+    return SessionPassage(
+        session_key=target.session_key,
+        compression_key=target.compression_key,
+        message_uuid=one.message_uuid,
+        kind=one.kind,
+        text=one.text.replace("\0", ""),
+        said_at=one.said_at,
+    )

@@ -1,0 +1,192 @@
+"""Reads of what sessions are found by, always of one app."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select, text
+from sqlalchemy.orm import Session
+
+from shared.errors import NotFound
+from shared.sessions.models import (
+    BuildState,
+    Composition,
+    CompositionComponent,
+    KeepitMarker,
+    Project,
+    ProjectLink,
+    RecordedSession,
+    SessionFile,
+    SessionPassage,
+    SessionVersion,
+    SessionWord,
+)
+
+Posting = tuple[int, int, int | None]
+"""Key of a passage, of its session, and of its version (None for the original)."""
+
+_UNINDEXED = text("recorded_sessions.indexed_bytes <> recorded_sessions.size_bytes")
+_UNINDEXED_VERSION = text("compressions.state = 'ready' AND NOT compressions.indexed")
+# Written out as their partial indexes have them: with bound values SQLite finds none of these.
+
+
+@dataclass(frozen=True)
+class SessionFacts:
+    """What is known about a session without looking into it."""
+
+    key: int
+    session_id: str
+    project_id: str
+    original_tokens: int
+    size_bytes: int
+    first: datetime | None
+    last: datetime | None
+    details: dict[str, Any]
+    is_linked: bool = False
+    """Whether it belongs to another project."""
+
+    @property
+    def topics(self) -> list[str]:
+        """What it is about."""
+        return list(self.details.get("primaryTopics") or [])
+
+
+def facts_of(session: Session, app_id: str, project: Project | None) -> list[SessionFacts]:
+    """Return what is known about an app's sessions, or about those of a project and those linked to it."""
+    query = select(RecordedSession, Project.project_id).join(Project, Project.key == RecordedSession.project_key)
+    query = query.where(RecordedSession.app_id == app_id)
+    if project is not None:
+        linked = select(ProjectLink.session_key).where(ProjectLink.target_key == project.key)
+        query = query.where(or_(RecordedSession.project_key == project.key, RecordedSession.key.in_(linked)))
+    rows = session.execute(query.order_by(RecordedSession.key)).all()
+    return [_session_facts(one, project_id, project) for one, project_id in rows]
+
+
+def _session_facts(one: RecordedSession, project_id: str, asked: Project | None) -> SessionFacts:
+    return SessionFacts(
+        key=one.key,
+        session_id=one.session_id,
+        project_id=project_id,
+        original_tokens=one.original_tokens,
+        size_bytes=one.size_bytes,
+        first=one.first_timestamp,
+        last=one.last_timestamp,
+        details=one.details,
+        is_linked=asked is not None and one.project_key != asked.key,
+    )
+
+
+def postings(session: Session, app_id: str, word: int, at_most: int) -> Sequence[Posting]:
+    """Return where a word stands in an app's sessions; at most so many places."""
+    query = (
+        select(SessionPassage.key, SessionPassage.session_key, SessionPassage.compression_key)
+        .join(SessionWord, SessionWord.passage_key == SessionPassage.key)
+        .join(RecordedSession, RecordedSession.key == SessionPassage.session_key)
+        .where(SessionWord.word == word, RecordedSession.app_id == app_id)
+    )
+    return [(passage, recorded, version) for passage, recorded, version in session.execute(query.limit(at_most))]
+
+
+def count_passages(session: Session, app_id: str) -> int:
+    """Return how many passages an app's sessions have."""
+    query = select(func.count()).select_from(SessionPassage)
+    query = query.join(RecordedSession, RecordedSession.key == SessionPassage.session_key)
+    return session.scalar(query.where(RecordedSession.app_id == app_id)) or 0
+
+
+def passages(session: Session, keys: Collection[int]) -> dict[int, SessionPassage]:
+    """Return passages by their keys."""
+    return {one.key: one for one in session.scalars(select(SessionPassage).where(SessionPassage.key.in_(keys)))}
+
+
+def version_numbers(session: Session, keys: Collection[int]) -> dict[int, int]:
+    """Return the numbers of versions that are ready, by their keys."""
+    query = select(SessionVersion.key, SessionVersion.number).where(SessionVersion.key.in_(keys))
+    rows = session.execute(query.where(SessionVersion.state == BuildState.READY))
+    return {key: number for key, number in rows}  # noqa: C416 - dict() takes a result for a mapping
+
+
+def touched(session: Session, app_id: str, wanted: Collection[str]) -> dict[int, list[str]]:
+    """Return the files that each of an app's sessions touched and that are called like one that is wanted.
+
+    Those touched most come first. Whether the folders agree is left to who asks.
+    """
+    names = {name for one in wanted if (name := PurePosixPath(one).name)}
+    if not names:
+        return {}
+    query = select(SessionFile.session_key, SessionFile.path)
+    query = query.join(RecordedSession, RecordedSession.key == SessionFile.session_key)
+    called = or_(*(_is_called(name) for name in sorted(names)))
+    query = query.where(RecordedSession.app_id == app_id, called)
+    found: dict[int, list[str]] = {}
+    for key, path in session.execute(query.order_by(SessionFile.touches.desc(), SessionFile.path)):
+        found.setdefault(key, []).append(path)
+    return found
+
+
+def _is_called(name: str) -> ColumnElement[bool]:
+    return or_(SessionFile.path == name, SessionFile.path.endswith(f"/{name}", autoescape=True))
+
+
+def marked_between(session: Session, app_id: str, least: int, most: int) -> set[int]:
+    """Return the keys of an app's sessions with a marked part whose weight in force lies in a range, hundredths."""
+    weight = func.coalesce(KeepitMarker.override_weight, KeepitMarker.weight)
+    query = select(KeepitMarker.session_key).join(RecordedSession, RecordedSession.key == KeepitMarker.session_key)
+    return set(session.scalars(query.where(RecordedSession.app_id == app_id, weight.between(least, most)).distinct()))
+
+
+def next_unindexed(session: Session) -> tuple[str, str] | None:
+    """Return a session that cannot be found whole: its app and its id."""
+    query = select(RecordedSession.app_id, RecordedSession.session_id)
+    query = query.where(_UNINDEXED)
+    row = session.execute(query.order_by(RecordedSession.key).limit(1)).first()
+    return None if row is None else (row[0], row[1])
+
+
+def next_unindexed_version(session: Session) -> tuple[str, int] | None:
+    """Return a version that cannot be found: its app and its key."""
+    query = select(RecordedSession.app_id, SessionVersion.key)
+    query = query.join(RecordedSession, RecordedSession.key == SessionVersion.session_key)
+    row = session.execute(query.where(_UNINDEXED_VERSION).order_by(SessionVersion.key).limit(1)).first()
+    return None if row is None else (row[0], row[1])
+
+
+def links_of(session: Session, target_key: int) -> Sequence[tuple[ProjectLink, str, str]]:
+    """Return the links to a project, oldest first, each with its session's project and id."""
+    query = select(ProjectLink, Project.project_id, RecordedSession.session_id)
+    query = query.join(RecordedSession, RecordedSession.key == ProjectLink.session_key)
+    query = query.join(Project, Project.key == RecordedSession.project_key).where(ProjectLink.target_key == target_key)
+    return [(link, source, recorded) for link, source, recorded in session.execute(query.order_by(ProjectLink.key))]
+
+
+def get_link(session: Session, app_id: str, link_id: str) -> tuple[ProjectLink, Project, RecordedSession]:
+    """Return a link of an app's with the project it is for and its session. Raises: NotFound."""
+    query = select(ProjectLink, Project, RecordedSession).join(Project, Project.key == ProjectLink.target_key)
+    query = query.join(RecordedSession, RecordedSession.key == ProjectLink.session_key)
+    row = session.execute(query.where(ProjectLink.link_id == link_id, Project.app_id == app_id)).first()
+    if row is None:
+        raise NotFound(f"App {app_id} has no link {link_id}; list them under /api/memory/projects/PROJECT/links.")
+    return row[0], row[1], row[2]
+
+
+def is_linked(session: Session, session_key: int, target_key: int) -> bool:
+    """Whether a session is linked to a project."""
+    link = and_(ProjectLink.session_key == session_key, ProjectLink.target_key == target_key)
+    return bool(session.scalar(select(exists(select(ProjectLink.key).where(link)))))
+
+
+def project_id_of(session: Session, key: int) -> str:
+    """Return the id of the project a row points at."""
+    return session.get_one(Project, key).project_id
+
+
+def targets_using(session: Session, session_key: int, target_key: int) -> Sequence[str]:
+    """Return the names of a project's compositions that use a session."""
+    query = select(Composition.name).distinct()
+    query = query.join(CompositionComponent, CompositionComponent.composition_key == Composition.key)
+    mine = (CompositionComponent.session_key == session_key, Composition.project_key == target_key)
+    return session.scalars(query.where(*mine).order_by(Composition.name)).all()

@@ -1,0 +1,277 @@
+"""Searches an app's sessions and their versions: conditions first, then words, in one short transaction.
+
+A word counts by how rare it is in the app's sessions, a name of code half as much again. A session counts by its best
+passage and a little by its next ones; the later of two alike goes first. Source: seed 004, "Memory Search".
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+from sqlalchemy.orm import Session
+
+from shared.search.words import words_of
+from shared.search.query import identifiers_of
+from shared.search.words import query_words
+from shared.sessions.models import Project, SessionPassage
+from shared.sessions.search import queries
+from shared.sessions.search.index import numbers_of
+from shared.sessions.search.queries import Posting, SessionFacts
+from shared.sessions.text import Snippet, snippet_of
+
+
+class SessionHitKind(StrEnum):
+    """Where something may be found."""
+
+    ORIGINAL = "original"
+    VERSION = "version"
+
+
+@dataclass(frozen=True)
+class SessionQuery:
+    """Every condition that is given must hold; a session must have one of the files and one of the topics."""
+
+    text: str = ""
+    files: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    least_weight: int | None = None
+    """Hundredths, of a marked part in the session."""
+    most_weight: int | None = None
+    kinds: frozenset[SessionHitKind] = frozenset(SessionHitKind)
+    limit: int = 20
+    offset: int = 0
+
+    @property
+    def asks_for_weight(self) -> bool:
+        """Whether marked parts decide."""
+        return self.least_weight is not None or self.most_weight is not None
+
+    def is_in_time(self, facts: SessionFacts) -> bool:
+        """Whether a session took place, in part at least, within the dates."""
+        if self.since is not None and (facts.last is None or facts.last < self.since):
+            return False
+        return self.until is None or (facts.first is not None and facts.first <= self.until)
+
+
+def matched_files(wanted: tuple[str, ...], touched: list[str]) -> list[str]:
+    """Return which files that were touched are meant by what is wanted: the same path, or the end of one."""
+    return [path for path in touched if any(_is_meant(one, path) for one in wanted)]
+
+
+def matched_topics(wanted: tuple[str, ...], topics: list[str]) -> list[str]:
+    """Return which topics are meant by what is wanted."""
+    lower = [one.lower() for one in wanted]
+    return [topic for topic in topics if any(one in topic.lower() for one in lower if one)]
+
+
+def _is_meant(wanted: str, path: str) -> bool:
+    mine, other = PurePosixPath(wanted).parts, PurePosixPath(path).parts
+    short, long = sorted((mine, other), key=len)
+    return bool(short) and long[len(long) - len(short) :] == short
+
+
+_NAME_FACTOR = 1.5
+_NEXT_PASSAGES = 2
+_NEXT_SHARE = 0.2
+_RECENCY = 0.1
+_HALF_LIFE_DAYS = 60.0
+
+
+@dataclass(frozen=True)
+class ScoredSession:
+    """A session or a version in which words stand."""
+
+    session_key: int
+    compression_key: int | None
+    score: float
+    """About 0..1: 1 where a passage holds every word."""
+    best: int
+    """Key of the passage that says most."""
+
+
+def weights(counts: Mapping[str, int], names: frozenset[str], passages: int) -> dict[str, float]:
+    """Return what each word counts for, given in how many passages it stands."""
+    return {
+        word: math.log(1 + passages / (1 + count)) * (_NAME_FACTOR if word in names else 1.0)
+        for word, count in counts.items()
+    }
+
+
+def score_sessions(postings: Mapping[str, Sequence[Posting]], worth: Mapping[str, float]) -> list[ScoredSession]:
+    """Return what words were found in, unordered."""
+    scores: dict[int, float] = defaultdict(float)
+    owners: dict[int, tuple[int, int | None]] = {}
+    for word, places in postings.items():
+        for passage, session_key, compression_key in places:
+            scores[passage] += worth[word]
+            owners[passage] = (session_key, compression_key)
+    groups: dict[tuple[int, int | None], list[tuple[float, int]]] = defaultdict(list)
+    for passage, score in scores.items():
+        groups[owners[passage]].append((score, -passage))
+    most = sum(worth.values()) or 1.0
+    return [_score_session(owner, sorted(group, reverse=True), most) for owner, group in groups.items()]
+
+
+def recency(last: datetime | None, now: datetime) -> float:
+    """Return how recent a session is, 0..1; halved every sixty days."""
+    if last is None:
+        return 0.0
+    days = max(0.0, (now - last).total_seconds()) / 86_400
+    return math.pow(0.5, days / _HALF_LIFE_DAYS)
+
+
+def with_recency(score: float, last: datetime | None, now: datetime) -> float:
+    """Return a score with what being recent adds to it, never more than a tenth."""
+    return score * (1 + _RECENCY * recency(last, now))
+
+
+def _score_session(owner: tuple[int, int | None], group: Sequence[tuple[float, int]], most: float) -> ScoredSession:
+    nexts = sum(score for score, _ in group[1 : 1 + _NEXT_PASSAGES])
+    return ScoredSession(*owner, score=(group[0][0] + _NEXT_SHARE * nexts) / most, best=-group[0][1])
+
+
+_MOST_PLACES = 20_000
+"""A word in more passages says too little to be worth reading them."""
+_MOST_WORDS = 24
+
+
+@dataclass(frozen=True)
+class SessionHit:
+    """A session, or a version of one, that was found."""
+
+    facts: SessionFacts
+    number: int | None
+    """Of the version; None for the original."""
+    score: float
+    snippet: Snippet | None = None
+    passage: SessionPassage | None = None
+    files: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """Which of its conditions' files and topics a session has."""
+
+    files: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+@dataclass
+class _Sought:
+    """The sessions that meet every condition, by key."""
+
+    facts: dict[int, SessionFacts] = field(default_factory=dict)
+    matches: dict[int, _Matches] = field(default_factory=dict)
+
+
+def find_sessions(
+    session: Session, app_id: str, project: Project | None, wanted: SessionQuery, now: datetime
+) -> tuple[list[SessionHit], bool]:
+    """Return what was found, the best first, and whether there is more."""
+    sought = _meeting(session, app_id, project, wanted)
+    if not wanted.text.strip():
+        return _by_date(sought, wanted)
+    words = query_words(wanted.text)[:_MOST_WORDS]
+    scored = _scored(session, app_id, wanted, words, sought, now)
+    page = scored[wanted.offset : wanted.offset + wanted.limit]
+    return _hits(session, page, sought, words), len(scored) > wanted.offset + wanted.limit
+
+
+def scores_of(session: Session, app_id: str, text: str) -> dict[int, float]:
+    """Return by session how well an app's sessions answer a text, about 0..1."""
+    best: dict[int, float] = {}
+    for one in _search_words(session, app_id, text, query_words(text)[:_MOST_WORDS]):
+        best[one.session_key] = max(one.score, best.get(one.session_key, 0.0))
+    return best
+
+
+def _meeting(session: Session, app_id: str, project: Project | None, wanted: SessionQuery) -> _Sought:
+    marked = _marked(session, app_id, wanted)
+    touched = queries.touched(session, app_id, wanted.files)
+    sought = _Sought()
+    for facts in queries.facts_of(session, app_id, project):
+        files = tuple(matched_files(wanted.files, touched.get(facts.key, [])))
+        topics = tuple(matched_topics(wanted.topics, facts.topics))
+        is_about = bool(files or not wanted.files) and bool(topics or not wanted.topics)
+        if is_about and wanted.is_in_time(facts) and (marked is None or facts.key in marked):
+            sought.facts[facts.key] = facts
+            sought.matches[facts.key] = _Matches(files, topics)
+    return sought
+
+
+def _marked(session: Session, app_id: str, wanted: SessionQuery) -> set[int] | None:
+    if not wanted.asks_for_weight:
+        return None
+    least = 0 if wanted.least_weight is None else wanted.least_weight
+    most = 100 if wanted.most_weight is None else wanted.most_weight
+    return queries.marked_between(session, app_id, least, most)
+
+
+def _by_date(sought: _Sought, wanted: SessionQuery) -> tuple[list[SessionHit], bool]:
+    """Return the sessions themselves, the latest first."""
+    ordered = sorted(sought.facts.values(), key=lambda one: (one.last is not None, one.last, one.key), reverse=True)
+    page = ordered[wanted.offset : wanted.offset + wanted.limit]
+    hits = [SessionHit(one, None, 0.0, files=sought.matches[one.key].files, topics=sought.matches[one.key].topics)
+            for one in page]  # fmt: skip
+    return hits, len(ordered) > wanted.offset + wanted.limit
+
+
+def _scored(
+    session: Session, app_id: str, wanted: SessionQuery, words: Sequence[str], sought: _Sought, now: datetime
+) -> list[tuple[float, ScoredSession]]:
+    scored = [
+        (with_recency(one.score, sought.facts[one.session_key].last, now), one)
+        for one in _search_words(session, app_id, wanted.text, words)
+        if one.session_key in sought.facts and _hit_kind(one) in wanted.kinds
+    ]
+    return sorted(scored, key=lambda pair: (-pair[0], -pair[1].session_key, pair[1].compression_key or 0))
+
+
+def _search_words(session: Session, app_id: str, text: str, words: Sequence[str]) -> list[ScoredSession]:
+    places = _places(session, app_id, words)
+    names = frozenset(words_of(" ".join(identifiers_of(text))))
+    counts = {word: len(found) for word, found in places.items()}
+    return score_sessions(places, weights(counts, names, queries.count_passages(session, app_id)))
+
+
+def _places(session: Session, app_id: str, words: Sequence[str]) -> dict[str, Sequence[Posting]]:
+    """Return where words stand, the too common ones left out unless there are no others."""
+    read = {
+        word: queries.postings(session, app_id, number, _MOST_PLACES + 1)
+        for word, number in zip(words, numbers_of(app_id, words), strict=True)
+    }
+    rare = {word: places for word, places in read.items() if len(places) <= _MOST_PLACES}
+    return rare if any(rare.values()) else read
+
+
+def _hit_kind(one: ScoredSession) -> SessionHitKind:
+    return SessionHitKind.ORIGINAL if one.compression_key is None else SessionHitKind.VERSION
+
+
+def _hits(
+    session: Session, page: Sequence[tuple[float, ScoredSession]], sought: _Sought, words: Sequence[str]
+) -> list[SessionHit]:
+    passages = queries.passages(session, [one.best for _, one in page])
+    numbers = queries.version_numbers(session, [one.compression_key for _, one in page if one.compression_key])
+    return [
+        SessionHit(
+            facts=sought.facts[one.session_key],
+            number=None if one.compression_key is None else numbers[one.compression_key],
+            score=score,
+            snippet=snippet_of(passages[one.best].text, words),
+            passage=passages[one.best],
+            files=sought.matches[one.session_key].files,
+            topics=sought.matches[one.session_key].topics,
+        )
+        for score, one in page
+        if one.best in passages and (one.compression_key is None or one.compression_key in numbers)
+    ]

@@ -1,0 +1,171 @@
+"""Which sessions would help in a working folder, and how much of each fits a budget. Source: seed 004, "Suggest".
+
+A session counts by the files it shares, what it is about, where it took place, how well it answers what is asked, and
+how recent it is, each as far as it was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+
+from sqlalchemy.orm import Session
+
+from shared.sessions.compose.plan import NoVersion, VersionCandidate, VersionCriteria, candidate_of, select_best
+from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO
+from shared.sessions.models import Project
+from shared.sessions.queries import ready_versions
+from shared.sessions.search import queries
+from shared.sessions.search.queries import SessionFacts
+from shared.sessions.search.query import matched_files, matched_topics, recency, scores_of
+
+MOST = 10
+LEAST_TOKENS = 200
+"""With less, a session is not worth mentioning."""
+_LEAST_RELEVANCE = 0.1
+_WEIGHTS = {"files": 0.4, "topics": 0.25, "text": 0.3, "folder": 0.15}
+_RECENT = 0.1
+
+
+@dataclass(frozen=True)
+class WorkSituation:
+    """Where somebody works, and what on."""
+
+    budget: int
+    folder: str | None = None
+    files: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class PastSession:
+    """A session that may help."""
+
+    facts: SessionFacts
+    files: tuple[str, ...]
+    versions: tuple[VersionCandidate, ...]
+    answers: float = 0.0
+    """How well it answers the text, about 0..1."""
+
+
+@dataclass(frozen=True)
+class SessionSuggestion:
+    """A session, in which form, and what it takes."""
+
+    past: PastSession
+    relevance: float
+    files: tuple[str, ...]
+    topics: tuple[str, ...]
+    parts: Mapping[str, float]
+    choice: VersionCandidate | NoVersion
+    tokens: int
+
+    @property
+    def ratio(self) -> int | None:
+        """The ratio of the version that would have to be made, if any."""
+        if self.choice is not NoVersion.NEW:
+            return None
+        wanted = -(-self.past.facts.original_tokens // self.tokens)
+        return min(MAX_RATIO, max(MIN_RATIO, wanted))
+
+
+def suggest(situation: WorkSituation, pasts: Sequence[PastSession], now: datetime) -> list[SessionSuggestion]:
+    """Return what would help, the most relevant first; together never more than the budget."""
+    rated = [(_parts(situation, past, now), past) for past in pasts if past.facts.original_tokens > 0]
+    ordered = sorted(rated, key=lambda pair: (-_relevance(pair[0]), -pair[1].facts.key))
+    left, chosen = situation.budget, list[SessionSuggestion]()
+    for parts, past in ordered:
+        if left < LEAST_TOKENS or len(chosen) == MOST or _relevance(parts) < _LEAST_RELEVANCE:
+            break
+        one = _chosen(situation, past, parts, left)
+        if one is not None:
+            chosen.append(one)
+            left -= one.tokens
+    return chosen
+
+
+def _parts(situation: WorkSituation, past: PastSession, now: datetime) -> dict[str, float]:
+    """Return each part of a session's relevance, weighed; only what was asked for counts."""
+    parts = {}
+    if situation.files:
+        parts["files"] = len(_asked_for(situation.files, past.files)) / len(situation.files)
+    if situation.topics:
+        met = [one for one in situation.topics if matched_topics((one,), past.facts.topics)]
+        parts["topics"] = len(met) / len(situation.topics)
+    if situation.text:
+        parts["text"] = min(1.0, past.answers)
+    if situation.folder:
+        parts["folder"] = nearness(situation.folder, past.facts.details.get("cwd"))
+    total = sum(_WEIGHTS[name] for name in parts)
+    weighed = {name: _WEIGHTS[name] * value / total * (1 - _RECENT) for name, value in parts.items()}
+    return weighed | {"recency": recency(past.facts.last, now) * (_RECENT if parts else 1.0)}
+
+
+def nearness(folder: str, other: object) -> float:
+    """Return how near two folders are: 1 for the same, less the more steps lie between one and the other above it."""
+    if not isinstance(other, str):
+        return 0.0
+    mine, theirs = PurePosixPath(folder).parts, PurePosixPath(other).parts
+    short, long = sorted((mine, theirs), key=len)
+    # A root alone is above everything, and says nothing.
+    if len(short) < 2 or long[: len(short)] != short:
+        return 0.0
+    return 1 / (1 + len(long) - len(short))
+
+
+def _relevance(parts: Mapping[str, float]) -> float:
+    return sum(parts.values())
+
+
+def _asked_for(wanted: tuple[str, ...], touched: Sequence[str]) -> list[str]:
+    return [one for one in wanted if matched_files((one,), list(touched))]
+
+
+def _chosen(
+    situation: WorkSituation, past: PastSession, parts: Mapping[str, float], left: int
+) -> SessionSuggestion | None:
+    most = max(left * 2 // 3, min(left, 2 * LEAST_TOKENS))  # Something is left for the next one.
+    facts = past.facts
+    choice = select_best(
+        facts.original_tokens, facts.size_bytes, past.versions, VersionCriteria(most, preserve_keepits=True)
+    )
+    tokens = _tokens(choice, facts, most)
+    if tokens is None:
+        return None
+    return SessionSuggestion(
+        past=past,
+        relevance=_relevance(parts),
+        files=tuple(matched_files(situation.files, list(past.files))),
+        topics=tuple(matched_topics(situation.topics, facts.topics)),
+        parts=parts,
+        choice=choice,
+        tokens=tokens,
+    )
+
+
+def _tokens(choice: VersionCandidate | NoVersion, facts: SessionFacts, most: int) -> int | None:
+    """Return what a choice takes; None where even the strongest compression would take more than there is."""
+    if choice is NoVersion.ORIGINAL:
+        return facts.original_tokens
+    if choice is NoVersion.NEW:
+        return most if -(-facts.original_tokens // most) <= MAX_RATIO else None
+    return choice.output_tokens if choice.output_tokens <= most else None
+
+
+def past_sessions(
+    session: Session, app_id: str, project: Project, text: str, files: Collection[str] = ()
+) -> list[PastSession]:
+    """Return a project's sessions as suggestions see them; of their files those called like one of ``files``."""
+    facts = queries.facts_of(session, app_id, project)
+    touched = queries.touched(session, app_id, files)
+    answers = scores_of(session, app_id, text) if text else {}
+    versions: dict[int, list[VersionCandidate]] = {}
+    for version in ready_versions(session, [one.key for one in facts]):
+        versions.setdefault(version.session_key, []).append(candidate_of(version))
+    return [
+        PastSession(one, tuple(touched.get(one.key, ())), tuple(versions.get(one.key, ())), answers.get(one.key, 0.0))
+        for one in facts
+    ]

@@ -1,0 +1,263 @@
+"""Semantic memories: what sessions have in common, proposed for a person to confirm or reject.
+
+Only human prompts, and commands that were run again and again, are learnt from. What says the same is one memory with
+several sources, and is believed more the more sessions say it. What a person rejected stays rejected however often it
+is found again; what a person confirmed stays when no session bears it any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+
+from sqlalchemy.orm import Session
+
+from shared.apps.models import App
+from shared.causes import Cause
+from shared.contracts.jobs import SESSION_PRIORITY, JobKind
+from shared.db.inserting import insert_if_absent
+from shared.errors import Conflict, Invalid
+from shared.ids import new_id
+from shared.outbox.dispatch import NewJob, enqueue
+from shared.outbox.models import Job
+from shared.sessions.models import (
+    Project,
+    RecordedSession,
+    SemanticKind,
+    SemanticMemory,
+    SemanticSource,
+    SemanticVerdict,
+)
+from shared.sessions.queries import (
+    LEARNING_PROJECT_KEY,
+    count_bearing_sessions,
+    find_semantic_memory,
+    get_semantic_memory,
+    lock_project_by_key,
+    next_to_learn,
+    open_learning,
+    without_sources,
+)
+from shared.sessions.registry.projects import ChangeKind, record_change, touch
+from shared.sessions.transcripts.turns import Turn, TurnKind
+from shared.wording import clean, shorten
+
+MAX_MEMORY_CHARS = 300
+"""Characters of a semantic memory."""
+MAX_EXCERPT_CHARS = 400
+_LONGEST_PROMPT = 8_000
+_LONGEST_COMMAND = 80
+_LEAST_USES = 3
+_MOST_COMMANDS = 5
+_RUNNING = frozenset({"Bash", "shell", "run_command"})
+
+
+@dataclass(frozen=True)
+class SessionPrompt:
+    """Something a person asked for."""
+
+    uuid: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SemanticProposal:
+    """Something that may be worth remembering of a project, and where it was found."""
+
+    kind: SemanticKind
+    content: str
+    uuid: str
+    excerpt: str
+
+
+@dataclass
+class LearningMaterial:
+    """What one session offers."""
+
+    prompts: list[SessionPrompt] = field(default_factory=list)
+    commands: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """How often each was run, and where first."""
+
+
+def material_of(turns: Iterable[Turn]) -> LearningMaterial:
+    """Return what a session's turns offer."""
+    material = LearningMaterial()
+    for turn in turns:
+        if turn.is_sidechain:
+            continue
+        if turn.kind is TurnKind.HUMAN and turn.text.strip():
+            material.prompts.append(SessionPrompt(turn.uuid, turn.text[:_LONGEST_PROMPT]))
+        elif turn.kind is TurnKind.TOOL_USE and turn.tool_name in _RUNNING:
+            _count_command(material, turn)
+    return material
+
+
+def patterns_in(material: LearningMaterial) -> Iterator[SemanticProposal]:
+    """Yield the commands that a session ran again and again, the most frequent first."""
+    often = [(count, command, uuid) for command, (count, uuid) in material.commands.items() if count >= _LEAST_USES]
+    for _, command, uuid in sorted(often, key=lambda one: (-one[0], one[1]))[:_MOST_COMMANDS]:
+        yield SemanticProposal(SemanticKind.PATTERN, f"Runs `{command}`", uuid, command)
+
+
+def _count_command(material: LearningMaterial, turn: Turn) -> None:
+    command = clean(str(turn.tool_input.get("command", "")))
+    if 0 < len(command) <= _LONGEST_COMMAND:
+        count, first = material.commands.get(command, (0, turn.uuid))
+        material.commands[command] = (count + 1, first)
+
+
+_FILLERS = re.compile(r"\b(?:please|the|a|an|just|also)\b", re.IGNORECASE)
+_SIGNS = re.compile(r"[^\w`./:@#+-]+")
+
+
+def request_learning(session: Session, app: App, project: Project, now: datetime, max_attempts: int) -> Job:
+    """Ask for what a project's sessions teach, or return the job that is at it.
+
+    Raises: Conflict where each session was learnt from as it is now.
+    """
+    present = open_learning(session, app.app_id, project.key)
+    if present is not None:
+        return present
+    if next_to_learn(session, project.key) is None:
+        raise Conflict(
+            f"Every session of {project.project_id} was learnt from as it is now; register or sync one.",
+            code="nothing_new",
+        )
+    wanted = NewJob(
+        kind=JobKind.LEARN_FROM_SESSIONS,
+        app_id=app.app_id,
+        # Not by what is to be read: where a job ended as a dead letter, that may be asked for once more.
+        dedupe=f"{JobKind.LEARN_FROM_SESSIONS}:{project.key}:{new_id('ask', now)}",
+        epoch=app.purge_epoch,
+        priority=SESSION_PRIORITY,
+        max_attempts=max_attempts,
+        payload={LEARNING_PROJECT_KEY: project.key},
+    )
+    return enqueue(session, wanted, now)
+
+
+def save_proposals(
+    session: Session,
+    project: Project,
+    recorded: RecordedSession,
+    proposals: Iterable[SemanticProposal],
+    agent: str,
+    now: datetime,
+) -> int:
+    """Keep what was found in a session of a locked app; return how many memories are new."""
+    new = 0
+    for proposal in proposals:
+        content = shorten(clean(proposal.content), MAX_MEMORY_CHARS)
+        if not content:
+            continue
+        memory = find_semantic_memory(session, project.key, proposal.kind, normal_of(content))
+        if memory is None:
+            memory, new = _new_memory(session, project, proposal, content, agent, now), new + 1
+        _add_source(session, memory, recorded, proposal)
+    if new:
+        touch(project, now)
+    return new
+
+
+def normal_of(content: str) -> str:
+    """Return the digest of a statement's normal form: what says the same in the same words is the same."""
+    words = _SIGNS.sub(" ", _FILLERS.sub(" ", content.casefold())).split()
+    return sha256(" ".join(word.rstrip(".:") for word in words).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def confidence(sessions: int) -> float:
+    """Return how far what so many sessions bear is believed: half of what is missing with each."""
+    return round(1 - 0.5 ** min(sessions, 6), 2)
+
+
+def remove_unsupported(session: Session, project: Project, cause: Cause) -> int:
+    """Let go of what no session bears any more and nobody confirmed or rejected; return how many went."""
+    session.flush()
+    gone = without_sources(session, project.key)
+    for memory in gone:
+        record_change(session, project, memory.memory_id, ChangeKind.REMOVED, cause, before={"kind": memory.kind})
+        session.delete(memory)
+    session.flush()
+    return len(gone)
+
+
+def _new_memory(
+    session: Session, project: Project, proposal: SemanticProposal, content: str, agent: str, now: datetime
+) -> SemanticMemory:
+    memory = SemanticMemory(
+        memory_id=new_id("sem", now),
+        project_key=project.key,
+        app_id=project.app_id,
+        kind=proposal.kind,
+        content=content,
+        normal=normal_of(content),
+        confidence=0.0,
+        verdict=SemanticVerdict.PROPOSED,
+        agent=agent,
+        extracted_at=now,
+    )
+    session.add(memory)
+    session.flush()
+    after = {"kind": proposal.kind, "agent": agent}
+    record_change(
+        session, project, memory.memory_id, ChangeKind.CREATED, Cause(agent, "found in sessions", now), after=after
+    )
+    return memory
+
+
+def _add_source(
+    session: Session, memory: SemanticMemory, recorded: RecordedSession, proposal: SemanticProposal
+) -> None:
+    insert_if_absent(
+        session,
+        SemanticSource,
+        memory_key=memory.key,
+        session_key=recorded.key,
+        message_uuid=proposal.uuid[:200],
+        excerpt=shorten(clean(proposal.excerpt), MAX_EXCERPT_CHARS),
+    )
+    memory.confidence = confidence(count_bearing_sessions(session, memory.key))
+
+
+def judge_memory(
+    session: Session, app_id: str, memory_id: str, verdict: SemanticVerdict | None, content: str | None, cause: Cause
+) -> SemanticMemory:
+    """Change what a locked app's memory says or is worth. Raises: NotFound, Invalid, Conflict."""
+    memory = get_semantic_memory(session, app_id, memory_id)
+    project = lock_project_by_key(session, memory.project_key)
+    before = {"verdict": memory.verdict}
+    if content is not None:
+        _change_text(session, memory, content)
+    if verdict is not None:
+        memory.verdict = verdict
+        memory.decided_by, memory.decided_at = cause.actor, cause.at
+    touch(project, cause.at)
+    after = {"verdict": memory.verdict, "reworded": content is not None}
+    record_change(session, project, memory_id, ChangeKind.JUDGED, cause, before, after)
+    session.flush()
+    return memory
+
+
+def remove_memory(session: Session, app_id: str, memory_id: str, cause: Cause) -> None:
+    """Remove a memory of a locked app; found again, it is proposed again. Raises: NotFound."""
+    memory = get_semantic_memory(session, app_id, memory_id)
+    project = lock_project_by_key(session, memory.project_key)
+    before = {"kind": memory.kind, "verdict": memory.verdict}
+    record_change(session, project, memory_id, ChangeKind.REMOVED, cause, before=before)
+    touch(project, cause.at)
+    session.delete(memory)
+    session.flush()
+
+
+def _change_text(session: Session, memory: SemanticMemory, content: str) -> None:
+    text = clean(content)
+    if not text or len(text) > MAX_MEMORY_CHARS:
+        raise Invalid(f"content: must be one line of 1 to {MAX_MEMORY_CHARS} characters.")
+    normal = normal_of(text)
+    other = find_semantic_memory(session, memory.project_key, memory.kind, normal)
+    if other is not None and other.key != memory.key:
+        raise Conflict(f"{other.memory_id} says that already.", code="already_known")
+    memory.content, memory.normal = text, normal

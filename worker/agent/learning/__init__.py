@@ -1,1 +1,0 @@
-"""The Memory Sub-Agent's part that learns from what people asked for in recorded sessions."""

@@ -1,0 +1,146 @@
+"""The built-in agent on recorded sessions: no model, no network, the same answer every time.
+
+It keeps the pieces that tell most for their length, as they were said. It learns what people laid down outright: how
+they want things done, what was decided, how the project is; not questions, guesses, and what only concerns the moment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+
+from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.tokens import LAST_RESORT, estimate_tokens
+from shared.sessions.compress.assembly import Chunk, ChunkPiece, CondensedChunk
+from shared.sessions.models import SemanticKind
+from shared.sessions.semantic import SemanticProposal, SessionPrompt
+from shared.sessions.text import names_in
+from shared.wording import clean
+from worker.agent.sentences import clauses
+from worker.agent.sessions.protocol import CompressionAgent, LearningAgent, LearningResult
+
+_CHUNK_TOKENS = 40_000
+_JOINING = 6
+"""Characters a piece takes beside its text, about."""
+
+
+class ExtractiveCompressionAgent(CompressionAgent):
+    """Condenses by leaving out."""
+
+    @property
+    def name(self) -> str:
+        return EXTRACTIVE
+
+    @property
+    def chunk_tokens(self) -> int:
+        return _CHUNK_TOKENS
+
+    def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
+        began = perf_counter()
+        prompt = sum(estimate_tokens(piece.text) for piece in chunk.pieces)
+        meter.reserve(Prospect(WorkKind.COMPRESS, EXTRACTIVE, prompt, LAST_RESORT.tokens_in(chunk.room)))
+        kept = _chosen(chunk)
+        said = sum(estimate_tokens(piece.text) for piece in chunk.pieces if piece.number in kept)
+        seconds = perf_counter() - began
+        meter(ModelCall(WorkKind.COMPRESS, EXTRACTIVE, prompt, said, True, CallOutcome.ANSWERED, seconds))
+        return CondensedChunk(tuple(sorted(kept)))
+
+
+def _chosen(chunk: Chunk) -> frozenset[int]:
+    kept, room = set[int](), chunk.room
+    for piece in _best_first(chunk):
+        cost = len(piece.text) + _JOINING
+        if piece.number is not None and cost <= room:
+            kept.add(piece.number)
+            room -= cost
+    return frozenset(kept)
+
+
+def _best_first(chunk: Chunk) -> Iterator[ChunkPiece]:
+    """Yield the pieces that can be kept by worth, in two rounds: first those that name something new."""
+    known, second = set[str](), list[ChunkPiece]()
+    for piece in sorted((one for one in chunk.pieces if one.number is not None), key=_order):
+        names = names_in(piece.text).keys()
+        if names and names <= known:
+            second.append(piece)
+        else:
+            known |= names
+            yield piece
+    yield from second
+
+
+def _order(piece: ChunkPiece) -> tuple[float, int]:
+    return -piece.worth, piece.number or 0
+
+
+_LONGEST = 200
+_FEWEST_WORDS = 3
+_WISHED = re.compile(
+    r"^(?:please |and |also |but )*(?:always|never|do not|don['’]t|avoid|prefer|stick to|only (?:use|run|write|commit)"
+    r"|make sure (?:to|that|you)|be sure to|remember to|from now on|in this (?:project|repo)\b.*\b(?:always|never|must)"
+    r"|(?:i|we) (?:always |never |really )?(?:prefer|want|like|expect|don['’]t want|hate|dislike)\b"
+    r"(?! to (?:make sure|be sure|know|see|understand|check)\b)"
+    r"|you (?:must|should always|should never|may not)"
+    r"|use (?:only )?[\w`.@/-]+(?: [\w`.@/-]+)?,? (?:not|instead of|rather than|and not)\b)",
+    re.IGNORECASE,
+)  # fmt: skip
+_DECIDED = re.compile(
+    r"\b(?:(?:we|i)(?:['’]ve| have)? (?:decided|agreed|settled|chose|went)\b"
+    r"|let['’]s (?:use|go with|switch to|keep|drop)"
+    r"|(?:we|i)(?:['’]ll| will|['’]re going to) (?:use|go with|switch to|keep|move to|drop)"
+    r"|(?:we|i) (?:switched|moved|migrated) (?:from|to)\b|(?:the )?decision is)",
+    re.IGNORECASE,
+)
+_IS_SO = re.compile(
+    r"\b(?:(?:the|this|our) (?:project|repo(?:sitory)?|app(?:lication)?|service|code ?base|api|database|db|front ?end|"
+    r"back ?end|server|client|tests?|build|ci|docs|package|library|tool|cli)\b[\w\s`'’-]{0,40}?\b"
+    r"(?:is|are|uses?|has|have|runs?|lives?|needs?|depends? on|requires?|follows?|supports?|must)\b"
+    r"|we (?:use|run|deploy|test|store|keep|ship)\b)",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"\b(?:now|right now|currently|today|yesterday|tomorrow|this time|for now|again|broken|fails?|failing|failed"
+    r"|crash\w*|error|wrong|missing|slow|stuck|weird|strange|seems?|looks?|maybe|perhaps|probably|might|could|would"
+    r"|i think|i guess|not sure|if you (?:can|want|like)|why|what|how|can you|could you)\b",
+    re.IGNORECASE,
+)
+_STARTS_WITH_JOINER = re.compile(r"^(?:and|also|but|so|then|because|which)\s+", re.IGNORECASE)
+
+
+class ExtractiveLearningAgent(LearningAgent):
+    """Learns with the words that were said."""
+
+    @property
+    def name(self) -> str:
+        return EXTRACTIVE
+
+    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
+        began = perf_counter()
+        read = sum(estimate_tokens(prompt.text) for prompt in prompts)
+        meter.reserve(Prospect(WorkKind.LEARN, EXTRACTIVE, read, read))
+        proposals = tuple(found for prompt in prompts for found in _found(prompt))
+        said = sum(estimate_tokens(one.content) for one in proposals)
+        seconds = perf_counter() - began
+        meter(ModelCall(WorkKind.LEARN, EXTRACTIVE, read, said, True, CallOutcome.ANSWERED, seconds))
+        return LearningResult(proposals, len(prompts))
+
+
+def _found(prompt: SessionPrompt) -> Iterator[SemanticProposal]:
+    for clause in clauses(prompt.text):
+        text = clean(_STARTS_WITH_JOINER.sub("", clause.text)).rstrip(".!")
+        kind = None if clause.asks else _kind(text)
+        if kind is not None:
+            yield SemanticProposal(kind, text[:1].upper() + text[1:], prompt.uuid, clause.text)
+
+
+def _kind(text: str) -> SemanticKind | None:
+    if not len(text.split()) >= _FEWEST_WORDS or len(text) > _LONGEST:
+        return None
+    if _WISHED.search(text):
+        return SemanticKind.PREFERENCE
+    if _PASSING.search(text):
+        return None
+    if _DECIDED.search(text):
+        return SemanticKind.DECISION
+    return SemanticKind.FACT if _IS_SO.search(text) else None
