@@ -31,21 +31,19 @@ from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
 from shared.tuning.values import tuning_of
-from worker.agent.extractive import ExtractiveAgent
-from worker.agent.facts.extractive import ExtractiveFactAgent
 from worker.agent.facts.model import ModelFactAgent
-from worker.agent.facts.protocol import FactAgent
+from worker.agent.facts.rules import ExtractiveFactAgent
 from worker.agent.learning.extractive import ExtractiveLearningAgent
 from worker.agent.learning.model import ModelLearningAgent
 from worker.agent.learning.protocol import LearningAgent
-from worker.agent.model_agent import ModelAgent
-from worker.agent.protocol import MemoryAgent
+from worker.agent.memories.model import ModelAgent
+from worker.agent.memories.rules import ExtractiveAgent
+from worker.agent.protocol import FactAgent, MemoryAgent, SummaryAgent
 from worker.agent.sessions.extractive import ExtractiveCompressionAgent
 from worker.agent.sessions.model import ModelCompressionAgent
 from worker.agent.sessions.protocol import CompressionAgent
-from worker.agent.summaries.extractive import ExtractiveSummaryAgent
 from worker.agent.summaries.model import ModelSummaryAgent
-from worker.agent.summaries.protocol import SummaryAgent
+from worker.agent.summaries.rules import ExtractiveSummaryAgent
 from worker.courier import Courier
 from worker.pipelines.attempt import Attempts, Pipeline, Timing
 from worker.pipelines.compose_context import ComposeContext

@@ -10,7 +10,7 @@ import hashlib
 import re
 import unicodedata
 
-from shared.wording import clean
+from shared.text.lines import clean
 
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))

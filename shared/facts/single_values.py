@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shared.wording import clean
+from shared.text.lines import clean
 
 _SUBJECT = r"^(?:(?:the )?user(?P<owns>['’]s)? ?|(?P<they>they|he|she) |i )?"
 _NOW = r"(?:(?:now|currently|presently) |is now )?"

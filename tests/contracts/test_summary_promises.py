@@ -25,7 +25,7 @@ from shared.summaries.queries import of_conversation
 from shared.tuning import changing
 from shared.tuning.models import EVERYWHERE
 from tests.support.house import House
-from worker.agent.summaries.protocol import Digest
+from worker.agent.protocol import Digest
 from worker.pipelines.summarise import BATCH, NOTHING
 
 APP = "notes"

@@ -12,9 +12,8 @@ from shared.facts.categories import Category
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
-from worker.agent.facts.extractive import ExtractiveFactAgent
-from worker.agent.facts.protocol import Extraction, KnownFact, Segment, Statement
-from worker.agent.protocol import Turn
+from worker.agent.facts.rules import ExtractiveFactAgent
+from worker.agent.protocol import Extraction, KnownFact, Segment, Statement, Turn
 
 THURSDAY = datetime(2025, 5, 8, 12, tzinfo=UTC)
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY

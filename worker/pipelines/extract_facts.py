@@ -34,8 +34,7 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
-from worker.agent.facts.protocol import Extraction, FactAgent, KnownFact, Segment, Statement
-from worker.agent.protocol import Turn
+from worker.agent.protocol import Extraction, FactAgent, KnownFact, Segment, Statement, Turn
 from worker.pipelines.ending import end, erased, unpurged
 from worker.pipelines.turns import spoken_turn
 

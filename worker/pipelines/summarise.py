@@ -32,7 +32,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from shared.tuning.queries import in_force
 from shared.tuning.values import Tuning
-from worker.agent.summaries.protocol import Span, SummaryAgent
+from worker.agent.protocol import Span, SummaryAgent
 from worker.pipelines import missing_vectors
 from worker.pipelines.ending import end, erased, unpurged
 from worker.pipelines.missing_vectors import Missing

@@ -43,7 +43,7 @@ from shared.facts.models import SLOTS, Fact, FactState
 from shared.facts.queries import FactFilter
 from shared.subjects import NOBODY
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
-from shared.wording import clean
+from shared.text.lines import clean
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])
 FactInPath = Annotated[int, Path(alias="factId", ge=1, le=LARGEST_INTEGER)]

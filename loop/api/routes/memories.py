@@ -48,7 +48,7 @@ from shared.memories.restoring import restore
 from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove
 from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionReason
-from shared.wording import clean
+from shared.text.lines import clean
 
 router = APIRouter(prefix="/apps/{appId}/memories", tags=["Memories"])
 _CHANGES, _MEMORIES = "changes", "memories"

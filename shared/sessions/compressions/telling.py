@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shared.wording import clean, shorten
+from shared.text.lines import clean, shorten
 
 _IDENTIFYING = (
     "command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "subagent_type",

@@ -12,7 +12,7 @@ from shared.sessions.semantic import queries
 from shared.sessions.semantic.learning import normal_of
 from shared.sessions.semantic.material import LONGEST
 from shared.sessions.semantic.models import SemanticMemory, Verdict
-from shared.wording import clean
+from shared.text.lines import clean
 
 
 def judge(

@@ -26,7 +26,7 @@ from shared.sessions.registry.changes import ChangeKind, note, touch
 from shared.sessions.semantic import queries
 from shared.sessions.semantic.material import LONGEST, LONGEST_EXCERPT, Proposal
 from shared.sessions.semantic.models import SemanticMemory, SemanticSource, Verdict
-from shared.wording import clean, shorten
+from shared.text.lines import clean, shorten
 
 _FILLERS = re.compile(r"\b(?:please|the|a|an|just|also)\b", re.IGNORECASE)
 _SIGNS = re.compile(r"[^\w`./:@#+-]+")

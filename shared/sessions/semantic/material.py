@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from shared.sessions.semantic.models import LearntKind
 from shared.sessions.transcripts.turns import Turn, TurnKind
-from shared.wording import clean
+from shared.text.lines import clean
 
 LONGEST = 300
 """Characters of a semantic memory."""

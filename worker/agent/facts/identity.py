@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from worker.agent.facts import words
-from worker.agent.facts.framing import (
+from worker.agent.facts.grammar import (
     FEW,
     IDENTITY,
     MORE,
@@ -16,6 +16,7 @@ from worker.agent.facts.framing import (
     PREFERENCE,
     REST,
     bare,
+    capitalised,
     denied,
     habit,
     i_state,
@@ -23,7 +24,6 @@ from worker.agent.facts.framing import (
     past,
     present,
 )
-from worker.agent.facts.wording import capitalised
 
 _NUMBER = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|\d{1,2}|no|several|twin)"
 _AGE = (

@@ -14,9 +14,9 @@ from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.semantic.material import Prompt, Proposal
 from shared.sessions.semantic.models import LearntKind
-from shared.wording import clean
+from shared.text.lines import clean
+from worker.agent.clauses import clauses
 from worker.agent.learning.protocol import LearningAgent, Learnt
-from worker.agent.sentences import clauses
 
 _LONGEST = 200
 _FEWEST_WORDS = 3

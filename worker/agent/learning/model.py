@@ -18,14 +18,11 @@ from shared.llm.tokens import most_tokens
 from shared.sessions.compressions.names import missing_in, names_in
 from shared.sessions.semantic.material import Prompt, Proposal
 from shared.sessions.semantic.models import LearntKind
-from shared.wording import clean, shorten
-from worker.agent.facts.grounding import Ground
+from shared.text.lines import clean, shorten
+from shared.text.words import EMPTY, WORD, stem
+from worker.agent.facts.model import Ground
 from worker.agent.learning.protocol import LearningAgent, Learnt
-from worker.agent.model_answers import is_apology
-from worker.agent.model_part import ModelPart
-from worker.agent.model_prompts import fill
-from worker.agent.room import room_beside
-from worker.agent.vocabulary import EMPTY, WORD, stem
+from worker.agent.prompt import ModelPart, fill, is_apology, room_beside
 
 _MOST = 8
 _LONGEST = 200

@@ -18,11 +18,8 @@ from shared.llm.tokens import most_tokens
 from shared.sessions.compressions.chunks import Chunk, Condensed, Piece
 from shared.sessions.compressions.drafting import Line
 from shared.sessions.compressions.names import missing_in, names_in
-from shared.wording import clean, shorten
-from worker.agent.model_answers import is_apology
-from worker.agent.model_part import ModelPart
-from worker.agent.model_prompts import fill
-from worker.agent.room import room_beside
+from shared.text.lines import clean, shorten
+from worker.agent.prompt import ModelPart, fill, is_apology, room_beside
 from worker.agent.sessions.protocol import CompressionAgent
 
 _LEAST_ROOM = 600

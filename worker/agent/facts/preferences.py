@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from worker.agent.facts import words
-from worker.agent.facts.framing import (
+from worker.agent.facts.grammar import (
     FEW,
     IDENTITY,
     MORE,
@@ -15,15 +15,17 @@ from worker.agent.facts.framing import (
     REST,
     Frame,
     bare,
+    capitalised,
     denied,
     habit,
     i_state,
     my_state,
     past,
     present,
+    third_person,
+    turned,
 )
 from worker.agent.facts.identity import IDENTITIES
-from worker.agent.facts.wording import capitalised, third_person, turned
 
 
 def _inclined(found: re.Match[str], rest: str) -> str:

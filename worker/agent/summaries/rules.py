@@ -1,7 +1,7 @@
 """The built-in agent's part that summarises: no model, no network, the same answer every time.
 
-It chooses clauses by what they say (``value``, ``pieces``): what was decided counts most, then what somebody prefers or
-rules out, then what is open. Code is left out; a question counts only while nobody has answered it.
+It chooses clauses by what they say: what was decided counts most, then what somebody prefers or rules out, then what is
+open. Code is left out; a question counts only while nobody has answered it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ from time import perf_counter
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
-from shared.wording import shorten
-from worker.agent.dating import resolve
-from worker.agent.pieces import Piece, choose
-from worker.agent.protocol import Turn
-from worker.agent.sentences import Clause, clauses
-from worker.agent.summaries.protocol import Digest, Span, SummaryAgent
-from worker.agent.telegraphic import plain
-from worker.agent.value import WEIGHTS, voice, words_of
+from shared.text.lines import shorten
+from worker.agent.clauses import Clause, clauses, plain
+from worker.agent.dates import resolve
+from worker.agent.pieces import WEIGHTS, Piece, choose, voice, words_of
+from worker.agent.protocol import Digest, Span, SummaryAgent, Turn
 
 _DECIDED = re.compile(
     r"\b(?:decid\w+|agreed?|chose|chosen|settled on|go(?:ing)? with|went with|switch(?:ed|ing)? to|instead of|confirmed"

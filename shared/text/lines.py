@@ -1,7 +1,4 @@
-"""The wording of a memory: one clean line, no longer than its limit, never ending inside a word.
-
-Pure functions of text, shared by every agent; what is worth saying is left to them. Source: decisions, "Memories".
-"""
+"""Text as one clean line, no longer than its limit, never ending inside a word. Source: decisions, "Memories"."""
 
 from __future__ import annotations
 

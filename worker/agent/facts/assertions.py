@@ -1,7 +1,7 @@
 """The clauses of a user's turn that may state something: their own words, meant as they stand.
 
 Left out: code, quotations, pasted lists and records, questions, what is hedged or supposed, what somebody else is said
-to have said, and whole turns that hand over a text to work on. What a clause states is left to ``patterns``.
+to have said, and whole turns that hand over a text to work on. What a clause states is left to ``rules``.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from worker.agent.dating import resolve
-from worker.agent.facts.wording import expand
+from shared.text.words import MONTHS, WEEKDAYS
+from worker.agent.clauses import clauses, plain, sentences
+from worker.agent.dates import resolve
+from worker.agent.facts.grammar import expand
 from worker.agent.facts.words import FAITHS_AND_NATIONS
-from worker.agent.sentences import clauses, sentences
-from worker.agent.telegraphic import plain
-from worker.agent.vocabulary import MONTHS, WEEKDAYS
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _LISTED = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+.*$", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""English words by how much they say: nothing, little, something. All other words say the most.
+"""English words by how much they say, months and weekdays, and rough stems.
 
 Written by hand for conversations. Words of other languages are in no list and count in full, so
 that a conversation in another language is still remembered, only less selectively.

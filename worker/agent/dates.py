@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
-from worker.agent.vocabulary import MONTHS, WEEKDAYS
+from shared.text.words import MONTHS, WEEKDAYS
 
 _COUNTS = {
     "a": 1,

@@ -7,19 +7,29 @@ compaction decision may be carried out is ``shared.memories.compaction``'s; stor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import AnswerT, Question
 from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
-from shared.memories.compaction import Action, Candidate, Decision, refusal
-from shared.wording import clean, shorten
-from worker.agent.model_answers import CompactionAnswer, CreationAnswer, NotesAnswer
-from worker.agent.model_part import ModelPart
-from worker.agent.model_prompts import Prompt, bullets, fill, listed
-from worker.agent.model_reading import Line, fitting_parts, message_ids, spoken_lines, written
+from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
+from shared.text.lines import clean, shorten
+from worker.agent.prompt import (
+    Line,
+    ModelPart,
+    Prompt,
+    fill,
+    fitting_parts,
+    is_apology,
+    message_ids,
+    room_beside,
+    spoken_lines,
+    written,
+)
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
-from worker.agent.room import room_beside
 
 _ANSWER_TOKENS = 160
 """What an answer takes beside its text: keys, reason, tags. The text may take one token per character."""
@@ -190,3 +200,101 @@ def _cut(answer: CompactionAnswer, limit: int) -> Decision:
     return Decision(
         decision.action, decision.target_id, decision.reason, shorten(decision.new_content, limit), decision.absorbed_id
     )
+
+
+def _no_truth(value: object) -> object:
+    """Refuse true and false, which would otherwise pass as 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError("must be a whole number")
+    return value
+
+
+def _worded(text: str, name: str) -> str:
+    """Return the cleaned text.
+
+    Raises:
+        ValueError: it says nothing, or is an apology.
+    """
+    line = clean(text)
+    if not any(character.isalnum() for character in line):
+        raise ValueError(f"{name} has no words")
+    if is_apology(line):
+        raise ValueError(f"{name} is an apology and not what was asked for")
+    return line
+
+
+Whole = Annotated[int, BeforeValidator(_no_truth)]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class CreationAnswer(_Answer):
+    """One memory, or the reason why there is none."""
+
+    reason: str
+    remember: bool
+    memory: str
+    importance: Annotated[Whole, Field(ge=0, le=10)]
+    tags: list[str]
+
+    @model_validator(mode="after")
+    def _says_something(self) -> CreationAnswer:
+        if self.remember:
+            _worded(self.memory, "memory")
+        else:
+            _worded(self.reason, "reason")
+        return self
+
+
+class NotesAnswer(_Answer):
+    """What one part of a long conversation holds; an empty list is an answer."""
+
+    notes: list[str]
+
+    @model_validator(mode="after")
+    def _says_something(self) -> NotesAnswer:
+        for note in self.notes:
+            _worded(note, "a note")
+        return self
+
+
+class CompactionAnswer(_Answer):
+    """How room is made; whether it may be is judged by ``shared.memories.compaction``."""
+
+    reason: str
+    action: Action
+    target_id: Whole
+    absorbed_id: Whole
+    new_content: str
+
+    @model_validator(mode="after")
+    def _says_something(self) -> CompactionAnswer:
+        _worded(self.reason, "reason")
+        if self.action is Action.EDIT:
+            _worded(self.new_content, "new_content")
+        return self
+
+    def decision(self) -> Decision:
+        """Return it as a decision, with cleaned text."""
+        merged = self.action is Action.EDIT
+        return Decision(
+            self.action,
+            self.target_id,
+            clean(self.reason),
+            clean(self.new_content) if merged else None,
+            self.absorbed_id if merged else NEW,
+        )
+
+
+def bullets(texts: Sequence[str]) -> str:
+    """Return one line for each text, or a line that says there is none."""
+    return "\n".join(f"- {clean(text)}" for text in texts) or "(nothing yet)"
+
+
+def listed(memory: Candidate) -> str:
+    """Return a memory as compaction's prompt shows it."""
+    day = memory.updated_at.date().isoformat()
+    pinned = ", pinned" if memory.pinned else ""
+    return f"[{memory.id}] {day}, importance {memory.importance}{pinned}: {clean(memory.content)}"
