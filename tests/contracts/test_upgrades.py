@@ -19,7 +19,7 @@ from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision
 from shared.erasure.erasing import erase_app
 from shared.facts import queries
-from shared.facts.normalising import said_key
+from shared.facts.models import said_key
 from shared.indexing import filling, word_index
 from shared.indexing.places import position_of
 from shared.indexing.words import words_of

@@ -35,12 +35,12 @@ from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import LARGEST_INTEGER
 from shared.erasure.erasing import clear_facts
 from shared.errors import Invalid
-from shared.facts import clearing, deleting, editing, queries
+from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
 from shared.facts.editing import Edit, Outcome, Written
-from shared.facts.eviction import dry_run
 from shared.facts.models import SLOTS, Fact, FactState
 from shared.facts.queries import FactFilter
+from shared.facts.retention import dry_run, held
 from shared.subjects import NOBODY
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
 from shared.text.lines import clean
@@ -152,7 +152,7 @@ def _change(desk: Desk, session: Session, fact: Fact, body: ChangeFacts) -> date
     match body.action:
         case BulkAction.DELETE:
             cause, seconds = desk.cause("deleted by hand"), desk.loop.settings.fact_undo_seconds
-            return deleting.delete(session, fact, cause, seconds)
+            return editing.delete(session, fact, cause, seconds)
         case BulkAction.MOVE:
             editing.edit(session, fact, Edit(category=body.category), desk.cause("moved by hand"))
         case BulkAction.PIN:
@@ -176,7 +176,7 @@ def show_eviction(
         of_users: dict[str, list[Fact]] = {}
         for fact in facts:
             of_users.setdefault(fact.user_id, []).append(fact)
-        runs = [dry_run(queries.held(own), desk.now(), more) for own in of_users.values()]
+        runs = [dry_run(held(own), desk.now(), more) for own in of_users.values()]
         return EvictionAnswer.of(runs, {fact.fact_id: fact for fact in facts}, more)
 
 
@@ -220,7 +220,7 @@ def delete_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Respons
         lock_app(session, app_id)
         fact = queries.get_standing(session, app_id, fact_id)
         cause, seconds = desk.cause("deleted by hand"), desk.loop.settings.fact_undo_seconds
-        return Done(DeletedFact(id=fact_id, undo_until=deleting.delete(session, fact, cause, seconds)))
+        return Done(DeletedFact(id=fact_id, undo_until=editing.delete(session, fact, cause, seconds)))
 
     return desk.write(work)
 
@@ -245,7 +245,7 @@ def undo_delete(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Respons
 
     def work(session: Session) -> Done:
         lock_app(session, app_id)
-        fact = deleting.undo(session, app_id, fact_id, desk.cause("taken back"))
+        fact = editing.undo(session, app_id, fact_id, desk.cause("taken back"))
         return Done(ChangedFact(fact=_answer(session, fact)), about=app_id)
 
     return desk.write(work)

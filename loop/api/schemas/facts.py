@@ -14,8 +14,8 @@ from loop.api.schemas.wire import Answer, Body, Flag, Success
 from shared.contracts.values import LARGEST_INTEGER, UserId
 from shared.facts.categories import Category
 from shared.facts.editing import MAX_CHARS
-from shared.facts.eviction import PRUNE_TO, DryRun
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState
+from shared.facts.retention import PRUNE_TO, DryRun
 
 Statement = Annotated[str, Field(min_length=1, max_length=MAX_CHARS, examples=["User lives in Copenhagen."])]
 FactId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]

@@ -15,14 +15,14 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 
-from shared.facts import categorising
+from shared.facts import categories
 from shared.facts.categories import Category
-from shared.facts.normalising import normal
 from shared.llm.answers import Listed
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
 from shared.llm.repair import ask_repairing
 from shared.telemetry.metrics import RefusedFact
+from shared.text.likeness import normal
 from shared.text.lines import clean
 from shared.text.words import EMPTY, MONTHS, WEEKDAYS, WORD, stem
 from worker.agent.dates import resolve
@@ -264,7 +264,7 @@ def category_of(one: FactAnswer) -> Category | None:
     """Return an entry's category; where it gives none that exists, the one its words show, if they do."""
     if one.category is not None:
         return one.category
-    found = categorising.category_of(one.statement)
+    found = categories.category_of(one.statement)
     return None if found is Category.PREFERENCE and not _PLAINLY_LIKED.search(one.statement) else found
 
 

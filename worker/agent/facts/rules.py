@@ -13,13 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from shared.facts.categories import Category
-from shared.facts.likeness import oppose
-from shared.facts.normalising import normal
-from shared.facts.single_values import contradict
+from shared.facts.categories import Category, contradict
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens
 from shared.telemetry.metrics import RefusedFact
+from shared.text.likeness import normal, oppose
 from shared.text.lines import clean
 from shared.text.words import EMPTY, VAGUE, WORD, stem
 from worker.agent.facts import words

@@ -1,6 +1,6 @@
-"""Which facts go: pure rules of age, category and confidence. Pinned ones are exempt. Source: seed 000; decisions.
+"""Which facts go: rules of age, category and confidence, and carrying them out. Pinned ones are exempt.
 
-Carrying it out, with its history, is left to ``placing`` and ``expiring``.
+Source: seed 000; decisions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sqlalchemy.orm import Session
+
+from shared.causes import Cause
+from shared.facts import queries
 from shared.facts.categories import LIFETIMES, WEIGHTS, Category
+from shared.facts.changes import Texts, free_slots, record, remove_rows
+from shared.facts.models import Fact, FactChangeKind
+from shared.subjects import Subject
 
 PRUNE_TO = 120
 """Facts that remain when there were more. Source: seed 000."""
@@ -93,3 +100,47 @@ def dry_run(facts: Sequence[Held], now: datetime, more: int = 0) -> DryRun:
 
 def _soonest(one: Expiring) -> tuple[datetime, int]:
     return one.at, one.fact.fact_id
+
+
+def held(facts: Sequence[Fact]) -> list[Held]:
+    """Return facts as eviction sees them."""
+    return [
+        Held(one.fact_id, Category(one.category), one.confidence, one.last_seen, one.pin_slot is not None)
+        for one in facts
+    ]
+
+
+def expire(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
+    """Let the expired facts of a locked app go; return which went."""
+    going = queries.expired(session, app_id, cause.at)
+    ids = tuple(fact.fact_id for fact in going)
+    for fact in going:
+        days = LIFETIMES[Category(fact.category)].days
+        why = cause.by(RULE_EXPIRY, f"nothing was heard of it for more than {days} days")
+        evict(session, fact, why, FactChangeKind.EXPIRED)
+    return ids
+
+
+def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
+    """Evict what is too much of a subject's facts; return which went."""
+    facts = queries.standing(session, subject)
+    going = evicted(held(facts), cause.at)
+    by_id = {fact.fact_id: fact for fact in facts}
+    for one in going:
+        evict(session, by_id[one.fact.fact_id], cause.by(RULE_EVICTION, _why(one, len(facts))))
+    return tuple(one.fact.fact_id for one in going)
+
+
+def make_room(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
+    """Evict what is too much where no place is free; return which went."""
+    return () if free_slots(session, subject) else prune(session, subject, cause)
+
+
+def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = FactChangeKind.EVICTED) -> None:
+    """Let a fact go, and what it had replaced with it; their history stays."""
+    record(session, fact, kind, cause, Texts(before=fact.statement))
+    remove_rows(session, [fact, *queries.chain_beneath(session, fact)])
+
+
+def _why(one: Scored, stood: int) -> str:
+    return f"{stood} facts stood, more than {PRUNE_TO}; its score was {one.score:.2f}"

@@ -1,4 +1,4 @@
-"""Whether two short statements differ in something that matters, whatever their vectors say.
+"""Whether two short statements say the same, differ in something that matters, or oppose each other.
 
 Vectors of "lives in Copenhagen" and "lives in London" lie close together; what tells them apart are words. Pure
 functions of text, on the side of caution: two statements held apart are a nuisance, two merged ones a loss.
@@ -7,9 +7,26 @@ functions of text, on the side of caution: two statements held apart are a nuisa
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 
-from shared.facts.normalising import normal
+from shared.text.lines import clean
+
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
+_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))
+_ENDS = " .,;:!?…\"'`()[]-*•"
+_SUBJECT = re.compile(r"(?:the )?user(?=[\s'])\s*")
+
+
+def normal(statement: str) -> str:
+    """Return a statement without what does not change its meaning: case, white space, ends, quotes, its subject.
+
+    A statement that consists of such things only is its own cleaned text.
+    """
+    line = unicodedata.normalize("NFKC", clean(statement)).translate(_QUOTES).translate(_DASHES).casefold()
+    bare = " ".join(line.split()).strip(_ENDS)
+    said = _SUBJECT.sub("", bare, count=1) if _SUBJECT.match(bare) else bare
+    return said.lstrip() or bare or line
 
 
 def _words(listed: str) -> frozenset[str]:

@@ -1,24 +1,22 @@
 """What becomes of one statement in a locked app: it stands as a new fact, is heard again, or replaces another.
 
-Which of these it is, is judged in ``merging``. Here the rows are written: the fact, where it was said, its history.
+Which of these it is, is judged in ``merging``. Here the rows are written: the fact, where it was said, and its history:
+who, why, before and after, and whose words stand in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.causes import Cause
+from shared.causes import ERASED, Cause
 from shared.errors import Conflict, Limit
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.eviction import PRUNE_TO, RULE_EVICTION, Scored, evicted
-from shared.facts.history import Texts, record
-from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChangeKind, FactSource, FactState
-from shared.facts.normalising import said_key
+from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState, said_key
 from shared.subjects import NOBODY, Subject
 
 Moment = tuple[datetime, str]
@@ -153,27 +151,6 @@ def is_counted(source: FactSource | None, said: Said) -> bool:
     return source is not None and bool(said.message_ids) and set(said.message_ids) <= set(source.message_ids)
 
 
-def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
-    """Evict what is too much of a subject's facts; return which went."""
-    facts = queries.standing(session, subject)
-    going = evicted(queries.held(facts), cause.at)
-    by_id = {fact.fact_id: fact for fact in facts}
-    for one in going:
-        evict(session, by_id[one.fact.fact_id], cause.by(RULE_EVICTION, _why(one, len(facts))))
-    return tuple(one.fact.fact_id for one in going)
-
-
-def make_room(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
-    """Evict what is too much where no place is free; return which went."""
-    return () if free_slots(session, subject) else prune(session, subject, cause)
-
-
-def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = FactChangeKind.EVICTED) -> None:
-    """Let a fact go, and what it had replaced with it; their history stays."""
-    record(session, fact, kind, cause, Texts(before=fact.statement))
-    remove_rows(session, [fact, *queries.chain_beneath(session, fact)])
-
-
 def remove_rows(session: Session, facts: Sequence[Fact]) -> None:
     """Remove facts with their sources and vectors."""
     for fact in facts:
@@ -262,10 +239,62 @@ def _add_mention(source: FactSource, said: Said) -> None:
     source.said_at = max(source.said_at, said.said_at)
 
 
-def _why(one: Scored, stood: int) -> str:
-    return f"{stood} facts stood, more than {PRUNE_TO}; its score was {one.score:.2f}"
-
-
 def _at_most_one(confidence: float) -> float:
     # Rounded, so that five boosts of 0.15 come to what is written on paper.
     return round(min(confidence, 1.0), 6)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A fact's statement before and after a change."""
+
+    before: str | None = None
+    after: str | None = None
+
+
+NO_TEXTS = Texts()
+
+
+def keys_of(session: Session, fact_id: int) -> list[int]:
+    """Return the keys of the conversations a fact was said in."""
+    return [one.conversation_key for one in queries.sources_of(session, fact_id) if one.conversation_key is not None]
+
+
+def record(
+    session: Session,
+    fact: Fact,
+    kind: FactChangeKind,
+    cause: Cause,
+    texts: Texts = NO_TEXTS,
+    related: int | None = None,
+    keys: Iterable[int] | None = None,
+) -> FactChange:
+    """Add one change of a fact; ``keys`` names the conversations whose words the texts hold, if not all of its own."""
+    change = FactChange(
+        fact_id=fact.fact_id,
+        app_id=fact.app_id,
+        user_id=fact.user_id,
+        kind=kind,
+        actor=cause.actor,
+        reason=cause.reason,
+        before=texts.before,
+        after=texts.after,
+        source_keys=[] if texts == NO_TEXTS else sorted(keys_of(session, fact.fact_id) if keys is None else keys),
+        related_fact_id=related,
+        job_id=cause.job_id,
+        at=cause.at,
+    )
+    session.add(change)
+    session.flush()
+    return change
+
+
+def empty(changes: Iterable[FactChange]) -> int:
+    """Empty the texts and reasons of changes; return of how many. What happened when, and by whom, stays."""
+    count = 0
+    for change in changes:
+        change.before = change.after = None
+        change.reason = ERASED
+        change.source_keys = []
+        count += 1
+    return count
