@@ -11,6 +11,7 @@ import unicodedata
 from dataclasses import dataclass, replace
 
 from shared.text.lines import clean
+from shared.text.words import word_set
 
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))
@@ -29,12 +30,8 @@ def normal(statement: str) -> str:
     return said.lstrip() or bare or line
 
 
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
 _WORD = re.compile(r"[^\W_]+(?:[.'+#@-][^\W_]+)*[+#]*")
-_LIGHT = _words(
+_LIGHT = word_set(
     "a an the this that these those is are am be been being has have had do does did of in on at to for with by as "
     "from into about and or it its his her their they them he she him users user's who which very really quite "
     "also just currently now presently still kind sort there than over s"
@@ -58,13 +55,13 @@ _KINDRED = {
     "build": "builds building develops developing",
 }
 _ROOTS = {form: root for root, forms in _KINDRED.items() for form in [root, *forms.split()]}
-_NEGATIONS = _words("not no never none nothing cannot without neither nor hardly refuses stopped quit former")
-_PAST = _words("used was were had did formerly previously former anymore longer ex stopped quit will would")
-_SIDES = _words("with from about as")
+_NEGATIONS = word_set("not no never none nothing cannot without neither nor hardly refuses stopped quit former")
+_PAST = word_set("used was were had did formerly previously former anymore longer ex stopped quit will would")
+_SIDES = word_set("with from about as")
 """Prepositions that say another thing wherever another stands: works with Google, works at Google."""
-_PREPOSITIONS = _SIDES | _words("of in on at to for by into over")
-_ORDERING = _words("to than over from before after rather instead until versus vs for by")
-_NUMBERS = _words(
+_PREPOSITIONS = _SIDES | word_set("of in on at to for by into over")
+_ORDERING = word_set("to than over from before after rather instead until versus vs for by")
+_NUMBERS = word_set(
     "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand "
     "first second third january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday once twice"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from shared.text.words import word_set
+
 _JOINERS = "\u200c\u200d"
 """Invisible, yet part of how emoji and some scripts are written."""
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”’）]*")
@@ -12,38 +14,11 @@ _CLAUSE_END = re.compile(r"[,;:](?=\s|$)|\s(?=[-–—(\[]\s?)|(?<=\w)(?=—)|[�
 _WORD_END = re.compile(r"(?<=\S)(?=\s|$)")
 _TITLES = "Dr|Mr|Mrs|Ms|Prof|St|Jr|Sr|No|vs|approx|ca|cf"
 _ABBREVIATION = re.compile(rf"(?:^|[\s(])(?:[^\W\d_]|(?:[^\W\d_]\.)+[^\W\d_]|{_TITLES})\.$")
-_LOOSE_WORDS = frozenset(
-    {
-        "a",
-        "an",
-        "and",
-        "as",
-        "at",
-        "because",
-        "but",
-        "by",
-        "for",
-        "from",
-        "if",
-        "in",
-        "into",
-        "is",
-        "of",
-        "on",
-        "or",
-        "our",
-        "so",
-        "than",
-        "that",
-        "the",
-        "their",
-        "to",
-        "was",
-        "were",
-        "which",
-        "who",
-        "with",
-    }
+_LOOSE_WORDS = word_set(
+    """
+    a an and as at because but by for from if in into is of on or our so than that the their to was were which who
+    with
+    """
 )
 _LOOSE_MARKS = " ,;:-–—、，；：([\"'“‘«/&"
 

@@ -10,11 +10,17 @@ import re
 from functools import lru_cache
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def word_tuple(listed: str) -> tuple[str, ...]:
+    """Return words that are listed in one text."""
+    return tuple(listed.split())
 
 
-EMPTY = _words(
+def word_set(listed: str) -> frozenset[str]:
+    """Return the set of words that are listed in one text."""
+    return frozenset(listed.split())
+
+
+EMPTY = word_set(
     """
     a about after again all also although am an and any are aren as at be because been before being but by can
     cannot could couldn did didn do does doesn doing don down during each either else even ever every for from
@@ -29,7 +35,7 @@ EMPTY = _words(
 )
 """Grammar: worth nothing."""
 
-VAGUE = _words(
+VAGUE = word_set(
     """
     absolutely actually agree ah alright always amazing anyway anything anyone apart appreciate around aw aww
     awesome away bad basically beautiful best better bet big bit bless bring bringing brings bro bunch bye came
@@ -58,7 +64,7 @@ VAGUE = _words(
 )
 """Praise, politeness and the small change of talk: worth little."""
 
-COMMON = _words(
+COMMON = word_set(
     """
     able add added against ago almost alone already amount another answer ask asked asking attend back become
     becoming bought build building built call called change changed changes close create created creating day
@@ -75,22 +81,15 @@ COMMON = _words(
 )
 """Frequent words that still say something."""
 
-SPEAKING_OF_SELF = _words("i me my mine myself we us our ours ourselves")
-SPEAKING_TO_YOU = _words("you your yours yourself yourselves")
+SPEAKING_OF_SELF = word_set("i me my mine myself we us our ours ourselves")
+SPEAKING_TO_YOU = word_set("you your yours yourself yourselves")
 
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+MONTHS = word_tuple("January February March April May June July August September October November December")
+NUMERALS = word_tuple(
+    """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty
+    """
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 

@@ -9,21 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shared.text.lines import shorten
-from shared.text.words import COMMON, EMPTY, MONTHS, VAGUE, WEEKDAYS
+from shared.text.sentences import sentences
+from shared.text.words import COMMON, EMPTY, MONTHS, VAGUE, WEEKDAYS, word_set
 
-_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-_RECALLED = re.compile(
-    r"^[ \t]*(?:\(memories for app\b.*|(?:\d+\.[ \t]*)?\[(?:created|recalled)\b[^\]]*\].*)$",
-    re.MULTILINE | re.IGNORECASE,
-)
-_BULLET = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
-_MARKUP = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#+\s*", re.MULTILINE)
-_SENTENCE = re.compile(
-    r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)[\"'”’)\]]*\s+|(?<=[。！？])|\n+"
-)
 _CLAUSE = re.compile(
     r"\s+[-–—]+\s+|\s*[;—]\s*"
     r"|,?\s+(?=(?:but|which|because(?! of)|since|although|though)\s)"
@@ -33,35 +21,6 @@ _CLAUSE = re.compile(
     r"|,\s+(?=(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|you)\s)",
     re.IGNORECASE,
 )
-
-_LONGEST = 2000
-"""No memory may be longer, so no more of one sentence is read, characters."""
-
-
-@dataclass(frozen=True)
-class Clause:
-    """A part of a sentence that can stand alone."""
-
-    text: str
-    asks: bool
-    """The sentence it belongs to is a question."""
-
-
-def clauses(content: str) -> list[Clause]:
-    """Cut a message into clauses, in the order they were said."""
-    return [clause for sentence in sentences(content) for clause in _parts(sentence)]
-
-
-def sentences(content: str) -> list[str]:
-    """Cut a message into sentences, without what is not this person's own statement."""
-    own = _QUOTED_LINE.sub("", _ADDRESS.sub("", _RECALLED.sub("", _FENCE.sub("\n", content))))
-    plain = _MARKUP.sub("", _BULLET.sub("", own))
-    return [cleaned for part in _SENTENCE.split(plain) if (cleaned := shorten(part[:_LONGEST], _LONGEST))]
-
-
-def _parts(sentence: str) -> list[Clause]:
-    asks = sentence.rstrip("\"'”’) ").endswith(("?", "？"))
-    return [Clause(part.strip(" ,"), asks) for part in _CLAUSE.split(sentence) if part and part.strip(" ,.!?")]
 
 
 _OPENING = re.compile(
@@ -86,47 +45,12 @@ _PHRASE = re.compile(
     r"|(?:have|has|had) been(?= \w+ing\b)|for me|to me|with me|for us)\b",
     re.IGNORECASE,
 )
-_FILLERS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "really",
-        "very",
-        "just",
-        "so",
-        "quite",
-        "actually",
-        "totally",
-        "definitely",
-        "super",
-        "pretty",
-        "absolutely",
-        "truly",
-        "simply",
-        "basically",
-        "honestly",
-        "literally",
-        "certainly",
-        "some",
-        "too",
-        "also",
-        "already",
-        "still",
-        "even",
-        "is",
-        "are",
-        "am",
-        "was",
-        "were",
-        "that's",
-        "it's",
-        "there's",
-        "being",
-        "lately",
-        "currently",
-        "recently",
-    ]
+_FILLERS = word_set(
+    """
+    a an the really very just so quite actually totally definitely super pretty absolutely truly simply basically
+    honestly literally certainly some too also already still even is are am was were that's it's there's being
+    lately currently recently
+    """
 )
 _TIDY = re.compile(r"\s+(?=[,.;:!?])|^[\s,.;:!?–—-]+|[\s,.;:!–—-]+$")
 _AND = re.compile(r",?\s+and\s+", re.IGNORECASE)
@@ -139,6 +63,24 @@ _DAY = rf"(?:\w+ before )?(?:(?:{'|'.join(WEEKDAYS)}) )?\d{{1,2}} (?:{'|'.join(M
 _LEADING_DATE = re.compile(rf"^(?:on )?({_DAY}),?\s+(.+)$")
 _IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _LOWERED = EMPTY | VAGUE | COMMON
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a sentence that can stand alone."""
+
+    text: str
+    asks: bool
+    """The sentence it belongs to is a question."""
+
+
+def clauses(content: str) -> list[Clause]:
+    """Cut a message into clauses, in the order they were said."""
+    found = []
+    for sentence in sentences(content):
+        asks = sentence.rstrip("\"'”’) ").endswith(("?", "？"))
+        found += [Clause(part.strip(" ,"), asks) for part in _CLAUSE.split(sentence) if part and part.strip(" ,.!?")]
+    return found
 
 
 def plain(text: str, names: frozenset[str] = frozenset()) -> str:

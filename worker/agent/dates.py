@@ -9,22 +9,9 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
-from shared.text.words import MONTHS, WEEKDAYS
+from shared.text.words import MONTHS, NUMERALS, WEEKDAYS
 
-_COUNTS = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-}
+_COUNTS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(NUMERALS[:11]) if number}
 _COUNT = r"\d{1,2}|" + "|".join(_COUNTS)
 _RELATIVE = re.compile(
     rf"""\b(?:(?:on|in)\s+)?(?:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
+from shared.text.sentences import sentences
 from shared.text.words import MONTHS, WEEKDAYS
-from worker.agent.clauses import clauses, plain, sentences
+from worker.agent.clauses import clauses, plain
 from worker.agent.dates import resolve
 from worker.agent.facts.grammar import expand
 from worker.agent.facts.words import FAITHS_AND_NATIONS
@@ -116,7 +117,7 @@ _PICTOGRAM = re.compile(r"[\u2190-\u2bff\u2e80\ufe0f\U0001f000-\U0001faff]|[:;]-
 
 
 @dataclass(frozen=True)
-class Said:
+class Assertion:
     """One clause as it is matched."""
 
     text: str
@@ -140,14 +141,14 @@ def own_words(content: str) -> str:
     return _PICTOGRAM.sub(" ", content)
 
 
-def stating_clauses(content: str, said_on: date, names: frozenset[str] = frozenset()) -> Iterator[Said]:
+def assertions(content: str, said_on: date, names: frozenset[str] = frozenset()) -> Iterator[Assertion]:
     """Yield the clauses that are meant as they stand, contractions written out and relative times as dates."""
     for sentence in sentences(own_words(content)):
         if not _SUPPOSED.match(sentence):
             yield from _stating(sentence, said_on, names)
 
 
-def _stating(sentence: str, said_on: date, names: frozenset[str]) -> Iterator[Said]:
+def _stating(sentence: str, said_on: date, names: frozenset[str]) -> Iterator[Assertion]:
     parts = clauses(_SPLICE.sub(r"\1; ", _CAUSE.sub(" because", sentence)))
     passing = _PASSING.search(sentence) is not None
     for i, part in enumerate(parts):
@@ -158,7 +159,7 @@ def _stating(sentence: str, said_on: date, names: frozenset[str]) -> Iterator[Sa
             continue
         corrects = _CORRECTING.match(part.text) is not None
         text = _NOW.sub("", _ANOTHER_AND_I.sub("we", expand(_dated(part.text, said_on, names))))
-        yield from (Said(one, corrects, passing) for one in _with_subject(text))
+        yield from (Assertion(one, corrects, passing) for one in _with_subject(text))
 
 
 def _dated(clause: str, said_on: date, names: frozenset[str]) -> str:

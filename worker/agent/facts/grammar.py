@@ -113,6 +113,8 @@ Says = str | Callable[[re.Match[str], str], str]
 class Frame:
     """One way to state something."""
 
+    example: str
+    """A clause of which this frame decides what it states."""
     pattern: re.Pattern[str]
     says: Says
     category: Category
@@ -133,19 +135,19 @@ NAME = r"(?P<rest>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*){0,3})"
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
 
 
-def i_state(pattern: str, says: Says, category: Category, the: bool = False) -> Frame:
+def i_state(example: str, pattern: str, says: Says, category: Category, the: bool = False) -> Frame:
     """Return a frame of what begins with ``I`` or ``we`` and perhaps an adverb."""
-    return Frame(re.compile(rf"^(?:i|we)\s+{ADVERBS}{pattern}$", re.IGNORECASE), says, category, the)
+    return Frame(example, re.compile(rf"^(?:i|we)\s+{ADVERBS}{pattern}$", re.IGNORECASE), says, category, the)
 
 
-def my_state(pattern: str, says: Says, category: Category) -> Frame:
+def my_state(example: str, pattern: str, says: Says, category: Category) -> Frame:
     """Return a frame of what begins with ``my`` or ``our``."""
-    return Frame(re.compile(rf"^(?:my|our)\s+{pattern}$", re.IGNORECASE), says, category, the=True)
+    return Frame(example, re.compile(rf"^(?:my|our)\s+{pattern}$", re.IGNORECASE), says, category, the=True)
 
 
-def bare(pattern: str, says: Says, category: Category) -> Frame:
+def bare(example: str, pattern: str, says: Says, category: Category) -> Frame:
     """Return a frame of what names neither."""
-    return Frame(re.compile(rf"^{pattern}$", re.IGNORECASE), says, category)
+    return Frame(example, re.compile(rf"^{pattern}$", re.IGNORECASE), says, category)
 
 
 def present(found: re.Match[str], rest: str) -> str:

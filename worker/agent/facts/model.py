@@ -24,10 +24,10 @@ from shared.llm.repair import ask_repairing
 from shared.telemetry.metrics import RefusedFact
 from shared.text.likeness import normal
 from shared.text.lines import clean
-from shared.text.words import EMPTY, MONTHS, WEEKDAYS, WORD, stem
+from shared.text.words import EMPTY, MONTHS, NUMERALS, WEEKDAYS, WORD, stem
 from worker.agent.dates import resolve
 from worker.agent.facts.rules import LONGEST, once_each, without_known
-from worker.agent.facts.words import EXPLAINING, NUMERALS
+from worker.agent.facts.words import EXPLAINING
 from worker.agent.prompt import (
     Line,
     ModelPart,

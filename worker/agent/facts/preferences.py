@@ -59,12 +59,14 @@ def _cared(found: re.Match[str], rest: str) -> str:
 
 PREFERENCES = (
     my_state(
+        "my favourite colour is green",
         r"(?P<what>(?:all[- ]time |absolute |personal |current )?favourite (?!is\b|are\b)[^,]{1,60}?) (?P<is>is|are) "
         + REST,
         _favourite,
         PREFERENCE,
     ),
     Frame(
+        "Ravel is my favourite composer",
         re.compile(
             r"^(?P<rest>[A-Z\"“][^,]{1,80}?|[a-z]+ing\b[^,]{0,60}?) (?P<is>is|are) (?:definitely |still |also )?"
             r"(?:one of )?my (?:all[- ]time |absolute |personal )?(?P<what>favourite [^,]{1,40}?)$"
@@ -73,29 +75,39 @@ PREFERENCES = (
         PREFERENCE,
     ),
     my_state(
+        "my main hobby is archery",
         r"(?P<what>(?:main |biggest )?(?:hobby|hobbies|passion|passions|interests)) (?P<is>is|are|include) " + REST,
         "'s {what} {is} {rest}",
         PREFERENCE,
     ),
     i_state(
+        "I like oak",
         rf"(?:do )?(?P<verb>love|like|enjoy|adore|prefer|hate|dislike|detest|loathe|despise|avoid)\s+{REST}",
         present,
         PREFERENCE,
     ),
-    i_state(r"(?P<verb>care|value|believe) (?!about you)(?:deeply |a lot )?" + REST, _cared, PREFERENCE),
-    i_state(rf"(?P<not>cannot) (?P<verb>stand)\s+{REST}", denied, PREFERENCE),
     i_state(
+        "I care about wildlife",
+        r"(?P<verb>care|value|believe) (?!about you)(?:deeply |a lot )?" + REST,
+        _cared,
+        PREFERENCE,
+    ),
+    i_state("I cannot stand coriander", rf"(?P<not>cannot) (?P<verb>stand)\s+{REST}", denied, PREFERENCE),
+    i_state(
+        "I do not like cilantro",
         r"(?P<not>do not) (?:really |particularly |even )?(?P<verb>like|enjoy|eat|drink|smoke|use|watch|care for|own)"
         + MORE,
         lambda found, rest: f"does not {found['verb'].lower()} {rest}",
         PREFERENCE,
     ),
     i_state(
+        "I never eat meat",
         rf"(?P<often>never) (?P<verb>eat|drink|smoke|drive|use|watch|wear|buy|skip|fly){MORE}",
         habit,
         PREFERENCE,
     ),
     i_state(
+        "I am not interested in football",
         r"(?:am|have (?:always |long )?been) (?P<not>not )?(?:(?:always|really|very|super|quite|totally|so|deeply) )*"
         r"(?P<how>into|all about|fond of|passionate about|keen on|interested in|obsessed with|addicted to|crazy about"
         r"|hooked on)"
@@ -104,41 +116,48 @@ PREFERENCES = (
         PREFERENCE,
     ),
     i_state(
+        "I am afraid of heights",
         rf"am (?P<not>not )?(?:(?:very|so|terribly) )*(?P<how>afraid of|scared of"
         rf"|terrified of) (?P<rest>{words.FEARS})",
         _inclined,
         IDENTITY,
     ),
     i_state(
+        "I am a big fan of Ravel",
         r"am (?P<not>not )?(?P<how>(?:an? |such a )?(?:big |huge |massive |lifelong |real |die-hard )*"
         rf"(?:fan of|lover of|believer in)) {REST}",
         _inclined,
         PREFERENCE,
     ),
     i_state(
+        "I am a huge opera fan",
         r"am (?P<rest>an? (?:big |huge |massive |lifelong |real |die-hard )*(?!big\b|huge\b|real\b)[\w' -]{3,40}? "
         r"(?:fan|lover|enthusiast|buff|nerd|geek|fanatic|addict|collector))",
         "is {rest}",
         PREFERENCE,
     ),
     bare(
+        "Making pottery is my passion",
         r"(?P<rest>[a-z][\w' -]{2,40}?) (?P<is>is|are) (?:definitely |still |also |really )?my (?P<what>(?:biggest "
         r"|main |true )?(?:passion|hobby|hobbies))",
         _among_favourites,
         PREFERENCE,
     ),
     i_state(
+        "I have always had a love for horses",
         r"have always had (?P<rest>an? (?:\w+ )?(?:love|passion|soft spot|respect|interest|fear|talent) (?:for|in"
         r"|of) .+)",
         "has always had {rest}",
         PREFERENCE,
     ),
     i_state(
+        "I have always loved trains",
         rf"(?:have )?always (?:\w+ly )?(?P<verb>loved|enjoyed|hated|liked|preferred)\s+{REST}",
         lambda found, rest: f"has always {found['verb'].lower()} {rest}",
         PREFERENCE,
     ),
     i_state(
+        "I always take the train to work",
         rf"(?P<often>always|never|usually|often|regularly|rarely|mostly|frequently|typically) (?P<verb>{words.DEEDS})"
         rf"\s+(?!been\b|not\b){REST}",
         habit,
@@ -146,15 +165,20 @@ PREFERENCES = (
         the=True,
     ),
     i_state(
-        rf"(?P<verb>{words.DEEDS})\s+(?P<rest>(?!been\b|not\b|to\b)(?:.+ )?{words.REGULARLY}\b.*)", habit, PREFERENCE
+        "I go swimming every Tuesday",
+        rf"(?P<verb>{words.DEEDS})\s+(?P<rest>(?!been\b|not\b|to\b)(?:.+ )?{words.REGULARLY}\b.*)",
+        habit,
+        PREFERENCE,
     ),
     i_state(
+        "I play the cello",
         rf"(?P<verb>{words.HABITS})(?:\s+(?P<rest>(?!for\b|a lot\b|with it|off\b|down\b|out\b|along\b|around\b"
         r"|together\b|up\b).+))",
         habit,
         PREFERENCE,
     ),
     i_state(
+        "I have been playing the flute for 15 years",
         r"have been (?P<verb>playing|painting|drawing|dancing|singing|collecting|practi[sc]ing|teaching|gardening"
         r"|knitting|cycling|running|swimming|skiing|doing|coaching) (?P<rest>.+ (?:for (?!the first)|since ).+)",
         lambda found, rest: f"has been {found['verb'].lower()} {rest}",
@@ -162,12 +186,14 @@ PREFERENCES = (
         the=True,
     ),
     i_state(
+        "I use Postgres at work",
         r"(?:use|code in|program in|develop in|write everything in) (?!for\b|to\b|in\b|with\b|as\b|an? (?-i:[a-z])"
         r"|my\b|print\b|some\b)" + REST,
         "uses {rest}",
         PREFERENCE,
     ),
     bare(
+        "Please always answer in danish",
         rf"(?:please |from now on,? |always )+(?:answer|reply|respond|write|talk"
         rf"|speak)(?: to me)? (?:only )?(?P<rest>in {words.TONGUES})",
         lambda _, rest: f"wants answers {rest[:3]}{capitalised(rest[3:])}",
@@ -222,31 +248,38 @@ _ACHIEVED = (
     r"|internship|marathon"
 )
 PROJECTS = (
-    i_state(rf"(?P<be>am) (?:busy )?(?P<verb>{_WORK})\s*{REST}", _lasting(_in_hand), PROJECT),
     i_state(
+        "I am researching seed banks", rf"(?P<be>am) (?:busy )?(?P<verb>{_WORK})\s*{REST}", _lasting(_in_hand), PROJECT
+    ),
+    i_state(
+        "I have been learning Finnish for two years",
         rf"(?P<be>have (?:\w+ )?been) (?:(?:busy|currently|secretly|really) )?(?P<verb>{_WORK})\s*{REST}",
         _lasting(_in_hand),
         PROJECT,
     ),
-    i_state(rf"plan (?P<how>to|on)\s+{REST}", "plans {how} {rest}", PROJECT),
-    i_state(rf"(?:aim|intend) to\s+{REST}", "aims to {rest}", PROJECT),
+    i_state("I plan to visit Japan", rf"plan (?P<how>to|on)\s+{REST}", "plans {how} {rest}", PROJECT),
+    i_state("I aim to run a marathon", rf"(?:aim|intend) to\s+{REST}", "aims to {rest}", PROJECT),
     i_state(
+        "I want to open a bakery",
         r"want to (?P<rest>(?:become|learn (?!how|more|about)|study|lose|quit (?:smoking|drinking|my)|move to|travel"
         rf"|visit|(?:open|start|launch|run|own|build|create|buy|publish|write) {_VENTURE}).+)",
         "wants to {rest}",
         PROJECT,
     ),
     i_state(
+        "I have always wanted to visit Peru",
         r"have always wanted to (?P<rest>(?:become|be an?|learn|open|write|visit|travel|play|live|go to|own|try) .+)",
         "has always wanted to {rest}",
         PROJECT,
     ),
     i_state(
+        "I am going to adopt a dog",
         r"am going to (?P<rest>(?:start|launch|open|move|study|build|publish|adopt|marry|attend|teach|apply|join)\b.+)",
         "is going to {rest}",
         PROJECT,
     ),
     my_state(
+        "My thesis is about river deltas",
         r"(?P<what>(?:(?:main|big|biggest|long-term|short-term|ultimate|next|current|new|latest|life|career|fitness) )*"
         r"(?:goal|dream|dream job|plan|ambition|project|thesis|dissertation|side project|deadline|resolution|startup"
         rf"|focus)) (?P<is>is|are) (?=an?\b|the\b|about\b|on\b|due\b|called\b|to\b|in\b|\w+ing an?\b|(?-i:[A-Z])"
@@ -254,8 +287,14 @@ PROJECTS = (
         "'s {what} {is} {rest}",
         PROJECT,
     ),
-    i_state(rf"have (?P<rest>(?:an?|my) {FEW}(?:{_OCCASION}) (?:on|in|for|to|at|with)\b.+)", "has {rest}", PROJECT),
     i_state(
+        "I have an exam on 12 June",
+        rf"have (?P<rest>(?:an?|my) {FEW}(?:{_OCCASION}) (?:on|in|for|to|at|with)\b.+)",
+        "has {rest}",
+        PROJECT,
+    ),
+    i_state(
+        "I started playing the oboe",
         r"(?P<has>have (?:(?:just|recently|finally|already) )?)?(?P<verb>joined|signed up for|enrolled in|took up"
         r"|taken up"
         r"|applied (?:to|for)|registered for|(?:started|began|begun) (?=\w+ing\b|on a book)"
@@ -264,6 +303,7 @@ PROJECTS = (
         PROJECT,
     ),
     i_state(
+        "I finished my novel",
         rf"(?P<verb>finished|completed|published|released|passed) (?P<rest>(?:my|an?|our"
         rf"|the) {FEW}(?:{_ACHIEVED})\b.*)",
         past,

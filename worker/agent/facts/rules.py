@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 from shared.facts.categories import Category, contradict
-from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.telemetry.metrics import RefusedFact
 from shared.text.likeness import normal, oppose
 from shared.text.lines import clean
 from shared.text.words import EMPTY, VAGUE, WORD, stem
 from worker.agent.facts import words
-from worker.agent.facts.assertions import Said, stating_clauses
+from worker.agent.facts.assertions import Assertion, assertions
 from worker.agent.facts.grammar import ADVERBS, Frame, name_of, stated, third_person, turned
 from worker.agent.facts.preferences import FRAMES
-from worker.agent.protocol import Extraction, FactAgent, KnownFact, Segment, Statement, Turn
+from worker.agent.protocol import Extraction, FactAgent, KnownFact, Segment, Statement
 
 
 class ExtractiveFactAgent(FactAgent):
@@ -35,15 +34,14 @@ class ExtractiveFactAgent(FactAgent):
         return EXTRACTIVE
 
     def extract(self, segment: Segment, meter: Meter) -> Extraction:
-        began = perf_counter()
         prompt = sum(estimate_tokens(turn.content) for turn in segment.turns)
         # No statement is longer than what it was made of, but for the name before it.
-        meter.reserve(Prospect(WorkKind.EXTRACT, EXTRACTIVE, prompt, 2 * prompt))
-        extraction = _extracted(segment)
-        said = sum(estimate_tokens(one.text) for one in extraction.statements)
-        seconds = perf_counter() - began
-        meter(ModelCall(WorkKind.EXTRACT, EXTRACTIVE, prompt, said, True, CallOutcome.ANSWERED, seconds))
-        return extraction
+        return metered(
+            meter,
+            Prospect(WorkKind.EXTRACT, EXTRACTIVE, prompt, 2 * prompt),
+            lambda: _extracted(segment),
+            lambda extraction: sum(estimate_tokens(one.text) for one in extraction.statements),
+        )
 
 
 def _extracted(segment: Segment) -> Extraction:
@@ -51,26 +49,17 @@ def _extracted(segment: Segment) -> Extraction:
     statements: list[Statement] = []
     names = frozenset(turn.name for turn in (*segment.before, *segment.turns) if turn.name)
     for turn in segment.turns:
-        if turn.role == "user":
-            content, repeated = without_known(turn.content, segment.known)
-            refused[RefusedFact.RECALLED] += repeated
-            statements += _statements(replace(turn, content=content), segment.known, names)
+        if turn.role != "user":
+            continue
+        content, repeated = without_known(turn.content, segment.known)
+        refused[RefusedFact.RECALLED] += repeated
+        said = assertions(content, turn.created_at.date(), names)
+        phrases = [phrase for one in said if (phrase := phrase_of(one, segment.known)) is not None]
+        for phrase in settled(phrases, segment.known):
+            text = stated(phrase.text, name_of(turn.name))
+            if len(text) <= LONGEST:
+                statements.append(Statement(text, phrase.category, (turn.message_id,), phrase.updates))
     return Extraction(once_each(statements), len(segment.turns), +refused)
-
-
-def _statements(turn: Turn, known: Sequence[KnownFact], names: frozenset[str]) -> Iterator[Statement]:
-    name = name_of(turn.name)
-    for found in settled(list(_found(turn, known, names)), known):
-        text = stated(found.matched.phrase, name)
-        if len(text) <= LONGEST:
-            yield Statement(text, found.matched.category, (turn.message_id,), found.updates)
-
-
-def _found(turn: Turn, known: Sequence[KnownFact], names: frozenset[str]) -> Iterator[Found]:
-    for said in stating_clauses(turn.content, turn.created_at.date(), names):
-        found = found_in(said, known)
-        if found is not None:
-            yield found
 
 
 LONGEST = 200
@@ -141,38 +130,40 @@ _FAVOURITE = re.compile(r"\bfavou?rite (.+?) (?:is|are)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Found:
+class Phrase:
     """What a clause states, and the known fact it sets right."""
 
-    matched: Matched
+    text: str
+    """Begins with a verb in the third person, or with ``'s`` and what is the speaker's."""
+    category: Category
     updates: int | None = None
     ends: bool = False
     """Whether it only says that something is no longer so."""
 
 
-def found_in(said: Said, known: Sequence[KnownFact]) -> Found | None:
+def phrase_of(said: Assertion, known: Sequence[KnownFact]) -> Phrase | None:
     """Return what a clause states, with the one known fact it explicitly corrects."""
     explicit = _moved(said.text, known) or _switched(said.text, known) or _ended(said.text, known)
     if explicit:
         return explicit
-    stated = matched(said.text)
-    if stated is None or _is_passing(said, stated.phrase):
+    phrase = framed(said.text)
+    if phrase is None or _is_passing(said, phrase.text):
         return None
-    return Found(stated, _same_slot(stated.phrase, known) if said.corrects else None)
+    return replace(phrase, updates=_same_slot(phrase.text, known)) if said.corrects else phrase
 
 
-def _is_passing(said: Said, phrase: str) -> bool:
+def _is_passing(said: Assertion, phrase: str) -> bool:
     """Say whether a plan is over before it is of use: one for the day it is told on, or for an outing."""
     return _PLANS.match(phrase) is not None and (said.passing or _OUTING.search(phrase) is not None)
 
 
-def settled(found: Sequence[Found], known: Sequence[KnownFact]) -> list[Found]:
+def settled(phrases: Sequence[Phrase], known: Sequence[KnownFact]) -> list[Phrase]:
     """Let what is so now take the place of what is said to be over: ``not at A any more, at B``."""
-    kept = list(found)
-    for over in [one for one in found if one.ends and one.updates is not None]:
+    kept = list(phrases)
+    for over in [one for one in phrases if one.ends and one.updates is not None]:
         before = next(fact for fact in known if fact.fact_id == over.updates)
         slot = slot_of(before.statement)
-        instead = next((one for one in kept if not one.ends and slot and slot_of(one.matched.phrase) == slot), None)
+        instead = next((one for one in kept if not one.ends and slot and slot_of(one.text) == slot), None)
         if instead is not None:
             kept[kept.index(instead)] = replace(instead, updates=over.updates)
             kept.remove(over)
@@ -196,35 +187,35 @@ def _only(facts: Sequence[KnownFact]) -> int | None:
     return facts[0].fact_id if len(facts) == 1 else None
 
 
-def _moved(clause: str, known: Sequence[KnownFact]) -> Found | None:
+def _moved(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
     move = _MOVED.match(clause)
     if not move or not is_whole(move["new"]):
         return None
     phrase = f"lives in {turned(move['new'])}"
-    return Found(Matched(phrase, Category.IDENTITY), _same_slot(phrase, known))
+    return Phrase(phrase, Category.IDENTITY, _same_slot(phrase, known))
 
 
-def _switched(clause: str, known: Sequence[KnownFact]) -> Found | None:
+def _switched(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
     switch = _SWITCHED.match(clause)
     if not switch or not (is_whole(switch["old"]) and is_whole(switch["new"])):
         return None
     phrase = f"switched from {turned(switch['old'])} to {turned(switch['new'])}"
-    return Found(Matched(phrase, Category.PREFERENCE), _only(_telling(switch["old"], known)))
+    return Phrase(phrase, Category.PREFERENCE, _only(_naming(switch["old"], known)))
 
 
-def _ended(clause: str, known: Sequence[KnownFact]) -> Found | None:
+def _ended(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
     end = _STOPPED.match(clause) or _NOT_ANY_MORE.match(clause)
     if not end:
         return None
-    before = matched(f"I {end['verb']} {end['rest']}")
+    before = framed(f"I {end['verb']} {end['rest']}")
     if before is None:
         return None
     phrase = f"no longer {third_person(end['verb'])} {turned(end['rest'])}"
-    said = _only(_telling(f"{end['verb']} {end['rest']}", known))
-    return Found(Matched(phrase, before.category), said, ends=True)
+    said = _only(_naming(f"{end['verb']} {end['rest']}", known))
+    return Phrase(phrase, before.category, said, ends=True)
 
 
-def _telling(text: str, known: Sequence[KnownFact]) -> list[KnownFact]:
+def _naming(text: str, known: Sequence[KnownFact]) -> list[KnownFact]:
     """Return the known facts in which every word of weight in ``text`` stands."""
     wanted = _roots(text)
     return [fact for fact in known if wanted and wanted <= _roots(fact.statement)]
@@ -277,24 +268,21 @@ _UNFIT = re.compile(
 _MOST_WORDS = 24
 
 
-@dataclass(frozen=True)
-class Matched:
-    """What a clause states."""
-
-    phrase: str
-    """Begins with a verb in the third person, or with ``'s`` and what is the speaker's."""
-    category: Category
-
-
-def matched(clause: str) -> Matched | None:
+def framed(clause: str) -> Phrase | None:
     """Return what a clause states, or None where it states nothing lasting, or not the whole of it."""
+    decided = frame_of(clause)
+    return None if decided is None else Phrase(decided[1], decided[0].category)
+
+
+def frame_of(clause: str) -> tuple[Frame, str] | None:
+    """Return the first frame that fits a clause, with the phrase it makes of it."""
     clause = _AFTER_VERB.sub(r"\1 ", _WE_ARE.sub("we am", _ENDING.sub("", clause).strip()))
     if _UNFIT.search(clause) or len(clause.split()) > _MOST_WORDS:
         return None
     for frame in FRAMES:
         found = frame.pattern.match(clause)
         if found and (phrase := _phrase(frame, found)):
-            return Matched(phrase, frame.category)
+            return frame, phrase
     return None
 
 

@@ -12,17 +12,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from time import perf_counter
 
-from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.memories.compaction import NEW, Action, Candidate, Decision
 from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.clauses import Clause, clauses, plain, telegram
 from worker.agent.dates import resolve, written
-from worker.agent.pieces import WEIGHTS, Piece, Weights, choose, fuller, read, render, total, voice, words_of
-from worker.agent.protocol import SPOKEN_ROLES, Draft, NothingToRemember, Transcript, Turn
+from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, total, voice, words_of
+from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, NothingToRemember, Transcript, Turn
 
 _OUTCOME = re.compile(
     r"\b(?:scheduled|rescheduled|booked|reserved|ordered|cancel+ed|created|added|removed|deleted|updated|changed|moved"
@@ -42,74 +41,73 @@ _REASON_TOKENS = 100
 _NO_TAGS = EMPTY | VAGUE | {word.lower() for word in (*MONTHS, *WEEKDAYS)}
 
 
-class ExtractiveAgent:
-    """A ``MemoryAgent`` that picks what to keep instead of writing it."""
-
-    def __init__(self, weights: Weights = WEIGHTS) -> None:
-        self._weights = weights
+class ExtractiveAgent(MemoryAgent):
+    """A memory agent that picks what to keep instead of writing it."""
 
     @property
     def name(self) -> str:
-        """Recorded with each memory."""
         return EXTRACTIVE
 
     def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
-        """Keep the clauses that say most within ``limit``, or say why there is nothing."""
-        began = perf_counter()
         read = [turn.content for turn in transcript.turns]
-        meter.reserve(_prospect(WorkKind.CREATE, read, limit))
-        result = self._draft(transcript, limit)
-        said = result.content if isinstance(result, Draft) else result.reason
-        meter(_call(WorkKind.CREATE, read, said, perf_counter() - began))
-        return result
+        prospect = _prospect(WorkKind.CREATE, read, limit)
+        return metered(
+            meter,
+            prospect,
+            lambda: self._draft(transcript, limit),
+            lambda result: estimate_tokens(result.content if isinstance(result, Draft) else result.reason),
+            estimate_tokens("".join(read)),
+        )
 
     def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
-        """Merge the two memories whose union loses least, or delete one that is wholly redundant."""
-        began = perf_counter()
         read = [memory.content for memory in (*existing, new)]
-        meter.reserve(_prospect(WorkKind.COMPACT, read, limit))
-        decision = make_room(existing, new, limit, self._weights)
-        meter(_call(WorkKind.COMPACT, read, (decision.new_content or "") + decision.reason, perf_counter() - began))
-        return decision
+        prospect = _prospect(WorkKind.COMPACT, read, limit)
+        return metered(
+            meter,
+            prospect,
+            lambda: make_room(existing, new, limit),
+            lambda decision: estimate_tokens((decision.new_content or "") + decision.reason),
+            estimate_tokens("".join(read)),
+        )
 
     def _draft(self, transcript: Transcript, limit: int) -> Draft | NothingToRemember:
         spoken = [turn for turn in transcript.turns if turn.role in SPOKEN_ROLES and turn.content.strip()]
         if not spoken:
             return NothingToRemember("nobody said anything in this conversation")
-        pieces = _pieces(spoken, transcript.app_name, self._weights)
-        worthy = [piece for piece in pieces if self._value(piece) >= self._weights.least]
+        pieces = _pieces(spoken, transcript.app_name)
+        worthy = [piece for piece in pieces if self._value(piece) >= WEIGHTS.least]
         if not worthy:
             return NothingToRemember("only greetings, thanks or questions, nothing that was stated, decided or done")
-        fresh = _not_known(worthy, transcript.known, self._weights)
+        fresh = _not_known(worthy, transcript.known)
         if not fresh:
             return NothingToRemember("everything said in it is already remembered")
         return self._written(fresh, limit)
 
     def _value(self, piece: Piece) -> float:
         """Return what a piece says by itself; a bare date says nothing."""
-        words = words_of(piece.text, self._weights)
+        words = words_of(piece.text)
         return min(piece.factor, 1.0) * sum(worth for root, worth in words.items() if " " not in root)
 
     def _written(self, fresh: Sequence[Piece], limit: int) -> Draft:
-        better = [piece for piece in fresh if self._value(piece) >= self._weights.enough] or fresh
-        chosen = choose(better, limit, weights=self._weights)
+        better = [piece for piece in fresh if self._value(piece) >= WEIGHTS.enough] or fresh
+        chosen = choose(better, limit)
         if len(chosen) == len(better):
-            chosen = choose(fresh, limit, weights=self._weights)
+            chosen = choose(fresh, limit)
         chosen = chosen or [_cut(max(better, key=self._value), limit)]
         content = render(fuller(chosen, limit))
-        strongest = max(piece.factor * sum(words_of(piece.text, self._weights).values()) for piece in chosen)
+        strongest = max(piece.factor * sum(words_of(piece.text).values()) for piece in chosen)
         sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.place)))
-        return Draft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen, self._weights), sources)
+        return Draft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
 
 
-def _pieces(turns: Sequence[Turn], app_name: str, weights: Weights) -> list[Piece]:
+def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:
     names = frozenset(turn.name for turn in turns if turn.name)
     all_named = all(turn.name for turn in turns)
     pieces: list[Piece] = []
     for turn in turns:
         person = _is_person(turn, all_named, app_name)
         for clause in clauses(turn.content):
-            factor = voice(clause.text, clause.asks, weights) if person else _outcome(clause)
+            factor = voice(clause.text, clause.asks) if person else _outcome(clause)
             if factor <= 0:
                 continue
             full = plain(resolve(clause.text, turn.created_at.date()), names)
@@ -140,10 +138,10 @@ def _outcome(clause: Clause) -> float:
     return 0.7 if done else 0.0
 
 
-def _not_known(pieces: Sequence[Piece], known: Iterable[str], weights: Weights) -> list[Piece]:
+def _not_known(pieces: Sequence[Piece], known: Iterable[str]) -> list[Piece]:
     """Leave out pieces that a present memory already says in full."""
-    remembered = [words_of(memory, weights).keys() for memory in known]
-    return [piece for piece in pieces if not any(words_of(piece.text, weights).keys() <= said for said in remembered)]
+    remembered = [words_of(memory).keys() for memory in known]
+    return [piece for piece in pieces if not any(words_of(piece.text).keys() <= said for said in remembered)]
 
 
 def _cut(piece: Piece, limit: int) -> Piece:
@@ -151,23 +149,18 @@ def _cut(piece: Piece, limit: int) -> Piece:
     return replace(piece, text=shorten(piece.text, limit - len(piece.speaker) - 2), full="")
 
 
-def _tags(chosen: Sequence[Piece], weights: Weights) -> tuple[str, ...]:
+def _tags(chosen: Sequence[Piece]) -> tuple[str, ...]:
     """Return the words that say most, in lower case, the weightiest first and each in one form only."""
     worth: dict[str, tuple[float, str]] = {}
     for spelling in (match[0] for piece in chosen for match in WORD.finditer(piece.text)):
         word = spelling.lower()
         if word.isalpha() and len(word) > 2 and word not in _NO_TAGS:
-            worth.setdefault(stem(word), (max(words_of(f", {spelling}", weights).values(), default=0.0), word))
+            worth.setdefault(stem(word), (max(words_of(f", {spelling}").values(), default=0.0), word))
     return tuple(word for _, word in sorted(worth.values(), key=lambda one: -one[0])[:_MOST_TAGS])
 
 
 def _prospect(kind: WorkKind, read: Sequence[str], limit: int) -> Prospect:
     return Prospect(kind, EXTRACTIVE, sum(map(estimate_tokens, read)), estimate_tokens(" " * limit) + _REASON_TOKENS)
-
-
-def _call(kind: WorkKind, read: Iterable[str], said: str, seconds: float) -> ModelCall:
-    prompt, completion = estimate_tokens("".join(read)), estimate_tokens(said)
-    return ModelCall(kind, EXTRACTIVE, prompt, completion, True, CallOutcome.ANSWERED, seconds)
 
 
 @dataclass(frozen=True)
@@ -189,22 +182,22 @@ class _Union:
     loss: float
 
 
-def make_room(existing: Sequence[Candidate], new: Candidate, limit: int, weights: Weights = WEIGHTS) -> Decision:
+def make_room(existing: Sequence[Candidate], new: Candidate, limit: int) -> Decision:
     """Choose how the memories become one fewer; the decision always passes ``refusal``."""
-    every = [_understand(memory, weights) for memory in (*existing, new)]
+    every = [_understand(memory) for memory in (*existing, new)]
     loose = [one for one in every if not one.memory.pinned or one.memory.id == NEW]
     if len(loose) == 1:
         return Decision(Action.DELETE, NEW, "every present memory is pinned, so the new one gives way")
-    return _drop_redundant(loose, every) or _merge(loose, every, limit, weights)
+    return _drop_redundant(loose, every) or _merge(loose, every, limit)
 
 
-def _understand(memory: Candidate, weights: Weights) -> _Read:
+def _understand(memory: Candidate) -> _Read:
     factor = 0.75 + memory.importance / 20
     pieces = tuple(
         replace(piece, factor=factor, text=telegram(piece.text) or piece.text, full=piece.text)
         for piece in read(memory.content)
     )
-    return _Read(memory, pieces, frozenset(words_of(memory.content, weights)))
+    return _Read(memory, pieces, frozenset(words_of(memory.content)))
 
 
 def _drop_redundant(loose: Sequence[_Read], every: Sequence[_Read]) -> Decision | None:
@@ -217,8 +210,8 @@ def _drop_redundant(loose: Sequence[_Read], every: Sequence[_Read]) -> Decision 
     return None
 
 
-def _merge(loose: Sequence[_Read], every: Sequence[_Read], limit: int, weights: Weights) -> Decision:
-    unions = [_unite(a, b, every, limit, weights) for a, b in combinations(sorted(loose, key=_age), 2)]
+def _merge(loose: Sequence[_Read], every: Sequence[_Read], limit: int) -> Decision:
+    unions = [_unite(a, b, every, limit) for a, b in combinations(sorted(loose, key=_age), 2)]
     best = min(unions, key=lambda union: (union.loss, _age(union.target), _age(union.absorbed)))
     content = render(fuller(best.kept, limit)) or shorten(best.target.memory.content, limit)
     return Decision(Action.EDIT, best.target.memory.id, _explained(best), content, best.absorbed.memory.id)
@@ -229,12 +222,12 @@ def _age(one: _Read) -> tuple[bool, float, int]:
     return one.memory.id == NEW, one.memory.updated_at.timestamp(), one.memory.id
 
 
-def _unite(target: _Read, absorbed: _Read, every: Sequence[_Read], limit: int, weights: Weights) -> _Union:
+def _unite(target: _Read, absorbed: _Read, every: Sequence[_Read], limit: int) -> _Union:
     elsewhere = (one.says for one in every if one is not target and one is not absorbed)
     said: frozenset[str] = frozenset().union(*elsewhere)
     both = [replace(piece, place=i) for i, piece in enumerate((*target.pieces, *absorbed.pieces))]
-    kept = tuple(choose(both, limit, said, weights))
-    return _Union(target, absorbed, kept, total(both, said, weights) - total(kept, said, weights))
+    kept = tuple(choose(both, limit, said))
+    return _Union(target, absorbed, kept, total(both, said) - total(kept, said))
 
 
 def _explained(union: _Union) -> str:

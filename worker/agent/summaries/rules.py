@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from time import perf_counter
 
-from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
 from shared.text.lines import shorten
@@ -72,13 +71,13 @@ class ExtractiveSummaryAgent(SummaryAgent):
         return EXTRACTIVE
 
     def summarise(self, span: Span, meter: Meter) -> Digest:
-        began = perf_counter()
         prompt = sum(estimate_tokens(turn.content) for turn in span.turns)
-        meter.reserve(Prospect(WorkKind.SUMMARISE, EXTRACTIVE, prompt, MOST_TOKENS))
-        points = _chosen(list(_points(span.turns)), span.previous or "")
-        said = sum(map(estimate_tokens, points))
-        seconds = perf_counter() - began
-        meter(ModelCall(WorkKind.SUMMARISE, EXTRACTIVE, prompt, said, True, CallOutcome.ANSWERED, seconds))
+        points = metered(
+            meter,
+            Prospect(WorkKind.SUMMARISE, EXTRACTIVE, prompt, MOST_TOKENS),
+            lambda: _chosen(list(_points(span.turns)), span.previous or ""),
+            lambda points: sum(map(estimate_tokens, points)),
+        )
         return Digest(points, len(span.turns))
 
 
