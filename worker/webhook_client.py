@@ -1,6 +1,6 @@
-"""Brings a body to a webhook's address: to the very address that was checked, within a deadline, and not one hop on.
+"""Posts a body to a webhook's address: to the very address that was checked, within a deadline, without redirects.
 
-What is to be brought, and what becomes of a failure, is the pipeline's.
+What is posted, and what becomes of a failure, is the pipeline's.
 """
 
 from __future__ import annotations
@@ -24,67 +24,69 @@ _LEAST_SECONDS = 0.001
 Trace = Callable[[str, dict[str, Any]], None]
 
 
-class Unreachable(Transient):
+class WebhookUnreachable(Transient):
     """Nothing answered in time, or not in HTTP."""
 
     code = "unreachable"
 
 
 @dataclass(frozen=True)
-class Parcel:
-    """What is brought, and where to."""
+class WebhookRequest:
+    """What is posted, and where to."""
 
     url: str
     headers: dict[str, str]
     body: bytes
 
 
-class Courier:
-    """Posts parcels; the proxies of the environment are left alone, and redirects are not followed."""
+@dataclass
+class WebhookClient:
+    """Posts requests; the proxies of the environment are left alone, and redirects are not followed."""
 
-    def __init__(self, guard: Guard, seconds: float) -> None:
-        """``seconds`` is the longest a delivery may take in all."""
-        self._guard = guard
-        self._seconds = seconds
+    guard: Guard
+    seconds: float
+    """The longest a delivery may take in all."""
+
+    def __post_init__(self) -> None:
         # No connection is kept: under an address there may be several names, each with its own certificate.
         limits = httpx.Limits(max_keepalive_connections=0)
         self._client = httpx.Client(
             transport=httpx.HTTPTransport(limits=limits), trust_env=False, follow_redirects=False
         )
 
-    def bring(self, parcel: Parcel) -> int:
-        """Post a parcel and return the status of the answer. Raises: Invalid, Unreachable, Transient."""
-        until = time.monotonic() + self._seconds
-        address = parse(parcel.url)
+    def post(self, request: WebhookRequest) -> int:
+        """Post and return the status of the answer. Raises: Invalid, WebhookUnreachable, Transient."""
+        until = time.monotonic() + self.seconds
+        address = parse(request.url)
         failure: Exception | None = None
-        for ip in self._guard.addresses(address)[:MOST_ADDRESSES]:
+        for ip in self.guard.addresses(address)[:MOST_ADDRESSES]:
             try:
-                return self._post(parcel, address, ip, until)
+                return self._post(request, address, ip, until)
             except httpx.ConnectError as error:
                 failure = error
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                raise Unreachable(f"It did not answer in HTTP ({type(error).__name__}).") from error
-        raise Unreachable(f"Nothing could be reached there ({type(failure).__name__}).") from failure
+                raise WebhookUnreachable(f"It did not answer in HTTP ({type(error).__name__}).") from error
+        raise WebhookUnreachable(f"Nothing could be reached there ({type(failure).__name__}).") from failure
 
     def close(self) -> None:
         """Close the client."""
         self._client.close()
 
-    def _post(self, parcel: Parcel, address: Address, ip: IpAddress, until: float) -> int:
+    def _post(self, request: WebhookRequest, address: Address, ip: IpAddress, until: float) -> int:
         host = f"[{ip}]" if ip.version == 6 else str(ip)
         left = max(until - time.monotonic(), _LEAST_SECONDS)
         with _deadline(left) as trace:
-            request = self._client.build_request(
+            built = self._client.build_request(
                 "POST",
                 f"{address.scheme}://{host}:{address.port}{address.target}",
-                content=parcel.body,
-                headers={"Host": address.authority, "User-Agent": _AGENT, "Connection": "close", **parcel.headers},
+                content=request.body,
+                headers={"Host": address.authority, "User-Agent": _AGENT, "Connection": "close", **request.headers},
                 timeout=left,
                 # The certificate must be the name's, though the connection goes to the address.
                 extensions={"sni_hostname": address.host, "trace": trace},
             )
             # The body of the answer is nobody's business, and is not read.
-            response = self._client.send(request, stream=True)
+            response = self._client.send(built, stream=True)
             response.close()
             return response.status_code
 
