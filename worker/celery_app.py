@@ -5,6 +5,7 @@ Settings are read here, before anything is counted; what a pool process needs is
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from typing import Any
@@ -32,17 +33,36 @@ from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
 from worker.lifecycle import GAVE_UP, Hearing, Watch, private_queue
-from worker.refusals import keep_messages_out_of_logs
-from worker.tasks.canary import register_canary
-from worker.tasks.end_conversation import register_end_conversation
-from worker.tasks.jobs import register_jobs
-from worker.tasks.registry import Ready
+from worker.tasks import Ready, register_tasks
 from worker.wiring import make_metrics, node_name, retry_rule, wire
+
+_CONSUMERS = ("celery.worker.consumer.consumer", "celery.worker.consumer", "celery.worker.strategy")
+_REFUSALS = {
+    "Received unregistered task": "no task of that name",
+    "Received invalid task message": "not a message of Celery's, or of a content type that is not accepted",
+    "Received and deleted unknown message": "not a message of Celery's",
+    "Can't decode message body": "its body cannot be decoded",
+}
+
+
+class WithoutMessages(logging.Filter):
+    """Passes what a consumer logs, but for lines that print a message, which may hold anything: logged anew without."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether Celery's own line may be printed."""
+        template = str(record.msg)
+        why = next((why for beginning, why in _REFUSALS.items() if template.startswith(beginning)), None)
+        if why is None:
+            return True
+        get_logger().error("queue_message_refused", why=why)
+        return False
+
 
 settings = read_settings()
 node = node_name(settings)
 configure_logging(settings.log_level, settings.log_format, node)
-keep_messages_out_of_logs()
+for consumer in _CONSUMERS:
+    logging.getLogger(consumer).addFilter(WithoutMessages())
 log = get_logger()
 
 
@@ -59,9 +79,7 @@ app.conf.task_queues = [*app.conf.task_queues, make_queue(private_queue(node))]
 ready = Ready()
 news = connect_redis(settings)
 hearing = Hearing(settings.worker_silence_seconds)
-register_canary(app)
-register_end_conversation(app, ready)
-register_jobs(app, ready)
+register_tasks(app, ready)
 
 
 def _send_canary() -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 GAVE_UP = 70
 """Exit status of a worker that found itself deaf or stuck."""
@@ -37,30 +37,21 @@ class Hearing:
         return self.sent_at is not None and time.monotonic() - self.sent_at > self.silence_seconds
 
 
+@dataclass
 class Watch:
     """Sends canaries while the worker is idle, and ends it when they do not come back or a task never ends."""
 
-    def __init__(
-        self,
-        hearing: Hearing,
-        send: Callable[[], bool],
-        held: Callable[[], Iterable[str]],
-        give_up: Callable[[str], None],
-        longest_task_seconds: float,
-        announce: Callable[[], object] = lambda: None,
-    ) -> None:
-        """``held`` names the tasks in hand; ``give_up`` is told why, and does not return in a real worker.
-
-        ``announce`` tells the others, at every look, that this worker is well.
-        """
-        self._hearing = hearing
-        self._send = send
-        self._held = held
-        self._give_up = give_up
-        self._longest_task_seconds = longest_task_seconds
-        self._announce = announce
-        self._held_since: dict[str, float] = {}
-        self._over = threading.Event()
+    hearing: Hearing
+    send: Callable[[], bool]
+    held: Callable[[], Iterable[str]]
+    """Names the tasks in hand."""
+    give_up: Callable[[str], None]
+    """Is told why, and does not return in a real worker."""
+    longest_task_seconds: float
+    announce: Callable[[], object] = lambda: None
+    """Tells the others, at every look, that this worker is well."""
+    _held_since: dict[str, float] = field(default_factory=dict, init=False)
+    _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def start(self) -> None:
         """Watch from a thread of its own."""
@@ -71,30 +62,24 @@ class Watch:
         self._over.set()
 
     def _run(self) -> None:
-        self._announce()
-        while not self._over.wait(self._hearing.silence_seconds / 4):
+        self.announce()
+        while not self._over.wait(self.hearing.silence_seconds / 4):
             self.look()
 
     def look(self) -> None:
         """Look once: a task in hand must end in time, and an idle worker must hear its canary."""
         now = time.monotonic()
-        self._held_since = {task: self._held_since.get(task, now) for task in self._held()}
-        if any(now - since > self._longest_task_seconds for since in self._held_since.values()):
-            self._give_up("a task is in hand long after its time limit")
-        elif self._hearing.is_deaf() and not self._held_since:
-            self._give_up("its own canary did not come back")
+        self._held_since = {task: self._held_since.get(task, now) for task in self.held()}
+        if any(now - since > self.longest_task_seconds for since in self._held_since.values()):
+            self.give_up("a task is in hand long after its time limit")
+        elif self.hearing.is_deaf() and not self._held_since:
+            self.give_up("its own canary did not come back")
         else:
-            self._look_well(now)
-
-    def _look_well(self, now: float) -> None:
-        self._announce()
-        if self._held_since:
-            self._hearing.hear()
-        elif self._hearing.sent_at is None:
-            self._try_hearing(now)
-
-    def _try_hearing(self, now: float) -> None:
-        # Noted before it is sent: a canary can be back before the call that sends it returns.
-        self._hearing.sent_at = now
-        if not self._send():
-            self._hearing.sent_at = None
+            self.announce()
+            if self._held_since:
+                self.hearing.hear()
+            elif self.hearing.sent_at is None:
+                # Noted before it is sent: a canary can be back before the call that sends it returns.
+                self.hearing.sent_at = now
+                if not self.send():
+                    self.hearing.sent_at = None

@@ -31,19 +31,16 @@ from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
-from worker.agent.extractive import ExtractiveAgent
-from worker.agent.facts.extractive import ExtractiveFactAgent
 from worker.agent.facts.model import ModelFactAgent
-from worker.agent.facts.protocol import FactAgent
-from worker.agent.model_agent import ModelAgent
-from worker.agent.protocol import MemoryAgent
+from worker.agent.facts.rules import ExtractiveFactAgent
+from worker.agent.memories.model import ModelAgent
+from worker.agent.memories.rules import ExtractiveAgent
+from worker.agent.protocol import FactAgent, MemoryAgent, SummaryAgent
 from worker.agent.sessions.model import ModelCompressionAgent, ModelLearningAgent
 from worker.agent.sessions.protocol import CompressionAgent, LearningAgent
 from worker.agent.sessions.rules import ExtractiveCompressionAgent, ExtractiveLearningAgent
-from worker.agent.summaries.extractive import ExtractiveSummaryAgent
 from worker.agent.summaries.model import ModelSummaryAgent
-from worker.agent.summaries.protocol import SummaryAgent
-from worker.courier import Courier
+from worker.agent.summaries.rules import ExtractiveSummaryAgent
 from worker.pipelines.attempt import Attempts, Pipeline, Timing
 from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession
@@ -55,6 +52,7 @@ from worker.pipelines.extract_facts import ExtractFacts
 from worker.pipelines.index_messages import IndexMessages
 from worker.pipelines.learn_from_sessions import LearnFromSessions
 from worker.pipelines.summarise import Summarise
+from worker.webhook_client import WebhookClient
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     longest = settings.task_hard_limit_seconds
     accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
     agents, store = build_agents(settings), Store(settings.sessions_path)
+    webhooks = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
     cap, limit, attempts = settings.memory_cap, settings.memory_max_chars, settings.job_max_attempts
     create = CreateMemory(database, clock, agents.memories, accountant, cap, limit, metrics)
     extract = ExtractFacts(
@@ -103,7 +102,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.LEARN_FROM_SESSIONS: LearnFromSessions(
                 database, clock, agents.learning, store, accountant, metrics
             ),
-            JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, _courier(settings), metrics),
+            JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, webhooks, metrics),
         },
         end_conversation=EndConversationByMessage(
             database, clock, settings.job_max_attempts, metrics, news, pace_of(settings)
@@ -120,10 +119,6 @@ def _embed_messages(
         return make_embedder_by_name(name, settings.ollama_host, settings.model_timeout_seconds)
 
     return EmbedMessages(database, clock, embedder, accountant, accountant.metrics, settings.embed_batch, former)
-
-
-def _courier(settings: Settings) -> Courier:
-    return Courier(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from shared.clock import Clock
-from shared.contracts.jobs import JobKind, Track
+from shared.contracts.jobs import JobKind
 from shared.db.transactions import Transactions
 from shared.events import placing, queries
 from shared.events.models import Webhook
@@ -71,7 +71,6 @@ class PublishEvents:
             kind=JobKind.DELIVER_WEBHOOK,
             app_id=event.app_id,
             dedupe=f"webhook:{webhook.webhook_id}:{event.position}",
-            track=Track.DELIVERY,
             max_attempts=self._max_attempts,
             payload={WEBHOOK: webhook.webhook_id, POSITION: event.position},
         )

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from loop.regulator import Allowance, Regulator
 from shared.clock import Clock
-from shared.contracts.jobs import ROUTES, JobKind, JobMessage, Queue, Track
+from shared.contracts.jobs import JOB_TYPES, JobKind, JobMessage, Queue, Track, task_name
 from shared.db.transactions import Transactions
 from shared.errors import Transient
 from shared.outbox import dispatch, queries
@@ -133,8 +133,9 @@ class RelayJobs:
         return bool(leased)
 
     def _send_one(self, job: Dispatch) -> None:
-        task, queue = ROUTES[JobKind(job.kind)]
-        self._send(task, queue, JobMessage(job_id=job.job_id, fence=job.fence), job.priority)
+        kind = JobKind(job.kind)
+        message = JobMessage(job_id=job.job_id, fence=job.fence)
+        self._send(task_name(kind), JOB_TYPES[kind].queue, message, job.priority)
         self._metrics.jobs_sent.labels(job.kind).inc()
 
     def _hand_back(self, unsent: list[Dispatch], wait_seconds: float) -> None:

@@ -18,8 +18,7 @@ from shared.clock import Clock
 from shared.db.transactions import Transactions
 from shared.erasure.erasing import finish_fact_deletes, settle_clear
 from shared.facts import queries
-from shared.facts.eviction import RULE_EXPIRY
-from shared.facts.expiring import expire
+from shared.facts.retention import RULE_EXPIRY, expire
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics
 

@@ -32,9 +32,8 @@ from shared.facts.merging import Known, New, Repeat, Replace, Stated, judge
 from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from tests.support.meters import Calls
-from worker.agent.facts.extractive import ExtractiveFactAgent
-from worker.agent.facts.protocol import Segment, Statement
-from worker.agent.protocol import Turn
+from worker.agent.facts.rules import ExtractiveFactAgent
+from worker.agent.protocol import Segment, Statement, Turn
 
 BUDGET = 500
 SEEDS = range(5)

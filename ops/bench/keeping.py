@@ -19,11 +19,11 @@ from statistics import mean, median
 
 from ops.bench.corpora import DEFAULT_DATA, Conversation, Question, Subject, locomo, memorybank, missing
 from shared.memories.compaction import NEW, Candidate, Room, carry_out, oldest_goes, refusal
-from shared.wording import shorten
+from shared.text.lines import shorten
+from shared.text.sentences import sentences
 from tests.support.meters import Calls
-from worker.agent.extractive import ExtractiveAgent
+from worker.agent.memories.rules import ExtractiveAgent
 from worker.agent.protocol import Draft, Transcript, Turn
-from worker.agent.sentences import sentences
 
 CAP = 10
 _WHEN = 2

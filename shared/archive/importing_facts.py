@@ -17,11 +17,9 @@ from shared.archive.document import ArchivedFact, ArchivedFactChange, ArchivedFa
 from shared.causes import Cause
 from shared.errors import Conflict
 from shared.facts import queries
+from shared.facts.changes import Texts, free_pins, free_slots, record
 from shared.facts.clearing import refuse_while_clearing
-from shared.facts.history import Texts, record
-from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState
-from shared.facts.normalising import said_key
-from shared.facts.placing import free_pins, free_slots
+from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState, said_key
 from shared.subjects import NOBODY, Subject
 
 

@@ -7,6 +7,7 @@ messages still parse.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -50,37 +51,57 @@ class Track(StrEnum):
     """Work that costs none."""
 
 
-CREATE_MEMORY_TASK = "afterthought.create_memory"
-EXTRACT_FACTS_TASK = "afterthought.extract_facts"
-SUMMARISE_TASK = "afterthought.summarise"
-EMBED_MESSAGES_TASK = "afterthought.embed_messages"
-INDEX_MESSAGES_TASK = "afterthought.index_messages"
-COMPRESS_SESSION_TASK = "afterthought.compress_session"
-COMPOSE_CONTEXT_TASK = "afterthought.compose_context"
-LEARN_FROM_SESSIONS_TASK = "afterthought.learn_from_sessions"
-END_CONVERSATION_TASK = "afterthought.end_conversation"
-DELIVER_WEBHOOK_TASK = "afterthought.deliver_webhook"
-CANARY_TASK = "afterthought.canary"
-
-ROUTES: dict[JobKind, tuple[str, Queue]] = {
-    JobKind.CREATE_MEMORY: (CREATE_MEMORY_TASK, Queue.MEMORY),
-    JobKind.EXTRACT_FACTS: (EXTRACT_FACTS_TASK, Queue.MEMORY),
-    JobKind.SUMMARISE: (SUMMARISE_TASK, Queue.MEMORY),
-    JobKind.EMBED_MESSAGES: (EMBED_MESSAGES_TASK, Queue.MEMORY),
-    JobKind.INDEX_MESSAGES: (INDEX_MESSAGES_TASK, Queue.MEMORY),
-    JobKind.COMPRESS_SESSION: (COMPRESS_SESSION_TASK, Queue.MEMORY),
-    JobKind.COMPOSE_CONTEXT: (COMPOSE_CONTEXT_TASK, Queue.MEMORY),
-    JobKind.LEARN_FROM_SESSIONS: (LEARN_FROM_SESSIONS_TASK, Queue.MEMORY),
-    JobKind.DELIVER_WEBHOOK: (DELIVER_WEBHOOK_TASK, Queue.DELIVERY),
-}
-"""The task and the queue of each kind that is dispatched."""
-
 MEMORY_PRIORITY = 7
 """Memory work is of low priority: 0 is first, 9 is last."""
 INDEX_PRIORITY = 8
 """Work on the indexes comes after it: words find what has no vector yet. No other work has this priority."""
 SESSION_PRIORITY = 9
 """Work on recorded sessions gives way to all other work of its app."""
+
+
+class NoPayload(BaseModel):
+    """The payload of jobs that name all they need in their row."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WebhookPayload(BaseModel):
+    """The payload of a delivery: which webhook is told of which event."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+    webhook_id: str
+    position: int | None = Field(description="Of the event; none for a test.")
+
+
+@dataclass(frozen=True)
+class JobType:
+    """How jobs of one kind are carried. Attempts are the same for all kinds: a setting."""
+
+    queue: Queue = Queue.MEMORY
+    priority: int = MEMORY_PRIORITY
+    track: Track = Track.THOUGHT
+    payload: type[BaseModel] = NoPayload
+
+
+JOB_TYPES: Mapping[JobKind, JobType] = {
+    JobKind.CREATE_MEMORY: JobType(),
+    JobKind.EXTRACT_FACTS: JobType(),
+    JobKind.SUMMARISE: JobType(),
+    JobKind.EMBED_MESSAGES: JobType(priority=INDEX_PRIORITY),
+    JobKind.INDEX_MESSAGES: JobType(priority=INDEX_PRIORITY),
+    JobKind.COMPRESS_SESSION: JobType(priority=SESSION_PRIORITY),
+    JobKind.COMPOSE_CONTEXT: JobType(priority=SESSION_PRIORITY),
+    JobKind.LEARN_FROM_SESSIONS: JobType(priority=SESSION_PRIORITY),
+    JobKind.DELIVER_WEBHOOK: JobType(Queue.DELIVERY, 5, Track.DELIVERY, WebhookPayload),
+}
+"""Every kind that is dispatched."""
+CANARY_TASK = "afterthought.canary"
+
+
+def task_name(kind: JobKind) -> str:
+    """Return the name of the Celery task that carries out jobs of a kind."""
+    return f"afterthought.{kind}"
 
 
 class JobMessage(BaseModel):

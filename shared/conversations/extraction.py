@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
+from shared.contracts.jobs import JobKind
 from shared.conversations import queries
 from shared.conversations.models import Conversation
 from shared.ids import new_id
@@ -126,6 +126,5 @@ def _job(conversation: Conversation, epoch: int, max_attempts: int) -> NewJob:
         conversation_key=conversation.key,
         conversation_id=conversation.conversation_id,
         epoch=epoch,
-        priority=MEMORY_PRIORITY,
         max_attempts=max_attempts,
     )

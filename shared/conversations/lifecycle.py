@@ -17,7 +17,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
-from shared.contracts.jobs import MEMORY_PRIORITY, JobKind
+from shared.contracts.jobs import JobKind
 from shared.conversations import answers, extraction, queries, summarising
 from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
 from shared.conversations.extraction import Pace
@@ -222,7 +222,6 @@ def _memory_job(conversation: Conversation, epoch: int, max_attempts: int) -> Ne
         conversation_key=conversation.key,
         conversation_id=conversation.conversation_id,
         epoch=epoch,
-        priority=MEMORY_PRIORITY,
         max_attempts=max_attempts,
     )
 

@@ -29,10 +29,10 @@ from shared.erasure import queries
 from shared.events.placing import erase_of_app, erase_of_conversations
 from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import record, record_end_of_job
-from shared.facts import clearing, deleting
-from shared.facts import forgetting as fact_forgetting
+from shared.facts import clearing as fact_clearing
+from shared.facts import editing as fact_editing
 from shared.facts import queries as fact_queries
-from shared.facts.deleting import RULE_UNDO_OVER
+from shared.facts.editing import RULE_UNDO_OVER
 from shared.facts.models import FactClear
 from shared.ids import new_id
 from shared.memories import forgetting
@@ -79,8 +79,8 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     told = erase_of_app(session, app_id)
     erased = _forget_memories(session, app, now, tuple(Track)) | told
     erase_of_app(session, app_id)
-    erased |= fact_forgetting.forget_all(session, app_id)
-    fact_forgetting.forget_clears(session, app_id)
+    erased |= fact_clearing.forget_all(session, app_id)
+    fact_clearing.forget_clears(session, app_id)
     forgetting.part_from(session, Origin.app_id == app_id)
     erased |= consent.forget_all(session, app_id)
     forget_tuning(session, app_id)
@@ -93,7 +93,7 @@ def erase_app(session: Session, app_id: str, actor: str, now: datetime) -> Erasu
     left = (
         left_of_app(session, app_id)
         | queries.rows_of_app(session, app_id)
-        | fact_forgetting.left_of_app(session, app_id)
+        | fact_clearing.left_of_app(session, app_id)
         | consent.left_of_app(session, app_id)
         | session_queries.left_of_app(session, app_id)
         | left_in_index_of_app(session, app_id)
@@ -113,14 +113,14 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     erased |= _forget_memories(session, app, now, _MEMORY_WORK, user_id)
     # The ends of the jobs that were cancelled, too.
     erased["events"] += erase_of_conversations(session, app_id, names)
-    erased |= fact_forgetting.forget_all(session, app_id, user_id)
-    fact_forgetting.forget_clears(session, app_id, user_id)
+    erased |= fact_clearing.forget_all(session, app_id, user_id)
+    fact_clearing.forget_clears(session, app_id, user_id)
     cause = Cause(actor, "its user was erased", now)
     # From before memories belonged to users: one of several users belongs to nobody.
     mixed = memory_queries.held_by_others(session, subject, keys) | fact_queries.held_by_others(session, subject, keys)
     for key in sorted(mixed):
         _add(erased, forgetting.forget_conversation(session, app_id, key, cause))
-        _add(erased, fact_forgetting.forget_conversation(session, app_id, key, cause))
+        _add(erased, fact_clearing.forget_conversation(session, app_id, key, cause))
     forgetting.part_from(session, Origin.conversation_key.in_(mine))
     erased |= consent.forget_all(session, app_id, user_id)
     for key in keys:
@@ -128,14 +128,14 @@ def erase_user(session: Session, subject: Subject, actor: str, now: datetime) ->
     erased["answers"] = rows_changed(session, delete(Answer).where(Answer.conversation_key.in_(mine)))
     erased["messages"] = rows_changed(session, delete(Message).where(Message.conversation_key.in_(mine)))
     erased["conversations"] = rows_changed(session, delete(Conversation).where(Conversation.key.in_(mine)))
-    left = left_of_app(session, app_id, user_id) | fact_forgetting.left_of_app(session, app_id, user_id)
+    left = left_of_app(session, app_id, user_id) | fact_clearing.left_of_app(session, app_id, user_id)
     left |= consent.left_of_app(session, app_id, user_id) | queries.rows_of_app(session, app_id, user_id)
     left["events"] = count_events(session, app_id, names)
     for key in keys:
         _add(left, left_in_index_of_conversation(session, app_id, key))
     # What is kept of them holds no text; nor does it name them any more, but for the receipt.
     forgetting.part_from_user(session, subject)
-    fact_forgetting.part_from_user(session, subject)
+    fact_clearing.part_from_user(session, subject)
     return _receipt(session, app, "user", actor, erased, left, now, user_id)
 
 
@@ -150,7 +150,7 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     cause = Cause(actor, "its conversation was erased", now)
     erased = {"events": told, "drafts": drafts}
     erased |= forgetting.forget_conversation(session, app_id, conversation.key, cause)
-    erased |= fact_forgetting.forget_conversation(session, app_id, conversation.key, cause)
+    erased |= fact_clearing.forget_conversation(session, app_id, conversation.key, cause)
     erased |= remove_conversation_from_index(session, app_id, conversation.key)
     erased |= summaries.forget_conversation(session, conversation.key)
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
@@ -159,7 +159,7 @@ def erase_conversation(session: Session, app_id: str, conversation_id: str, acto
     session.delete(conversation)
     session.flush()
     left = forgetting.left_of_conversation(session, app_id, conversation.key)
-    left |= fact_forgetting.left_of_conversation(session, app_id, conversation.key)
+    left |= fact_clearing.left_of_conversation(session, app_id, conversation.key)
     left |= left_in_index_of_conversation(session, app_id, conversation.key)
     left |= summaries.left_of_conversation(session, conversation.key)
     left |= queries.rows_of_conversations(session, app_id, [conversation.key])
@@ -187,7 +187,7 @@ def clear_facts(
     where that was made final. Raises: NotFound; Conflict, for a user while the app's are being cleared.
     """
     former = settle_clear(session, app_id, cause.at, user_id, at_once=True)
-    return clearing.clear_all(session, app_id, cause, seconds, user_id), former
+    return fact_clearing.clear_all(session, app_id, cause, seconds, user_id), former
 
 
 def settle_clear(
@@ -203,10 +203,10 @@ def settle_clear(
         return None
     lock_all(session, app_id, user_id)
     drafts = _withdraw_drafts(session, app, now, user_id)
-    settled = clearing.settled_with(session, clear)
-    erased = clearing.make_final(session, clear, now) | {"drafts": drafts}
+    settled = fact_clearing.settled_with(session, clear)
+    erased = fact_clearing.make_final(session, clear, now) | {"drafts": drafts}
     erased["idempotencyKeys"] = _forget_answers(session, app_id)
-    left = fact_forgetting.left_of_app(session, app_id, user_id)
+    left = fact_clearing.left_of_app(session, app_id, user_id)
     left["idempotencyKeys"] = queries.count_idempotency_keys(session, app_id)
     receipt = _receipt(session, app, "facts", clear.actor, erased, left, now, user_id)
     for one in settled:
@@ -225,9 +225,9 @@ def finish_fact_deletes(session: Session, app_id: str, now: datetime) -> Erasure
         return None
     lock_all(session, app_id)
     drafts = _withdraw_drafts(session, app, now)
-    erased, gone = deleting.finish(session, due)
+    erased, gone = fact_editing.finish(session, due)
     erased |= {"drafts": drafts, "idempotencyKeys": _forget_answers(session, app_id)}
-    left = fact_forgetting.left_of_facts(session, gone)
+    left = fact_clearing.left_of_facts(session, gone)
     return _receipt(session, app, "fact", RULE_UNDO_OVER, erased, left, now)
 
 

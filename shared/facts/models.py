@@ -7,6 +7,7 @@ until it can no longer be taken back; neither has a slot, and neither is shown o
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from enum import StrEnum
 
@@ -29,6 +30,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
 from shared.subjects import NOBODY, Subject
+from shared.text.likeness import normal
 
 SLOTS = 150
 """Facts a subject has at the very most. Source: seed 000."""
@@ -218,3 +220,9 @@ class FactChange(Base):
     related_fact_id: Mapped[int | None] = mapped_column(BigInteger)
     job_id: Mapped[str | None] = mapped_column(String(40))
     at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+def said_key(user_id: str, statement: str) -> str:
+    """Return the digest under which an app holds a statement about one user (or about nobody in particular)."""
+    whose = f"u{user_id}" if user_id else ""
+    return hashlib.sha256(f"{whose}\0{normal(statement)}".encode()).hexdigest()

@@ -13,7 +13,6 @@ from shared.conversations.models import Conversation, Message
 from shared.db.counting import count
 from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
-from shared.facts.eviction import Held
 from shared.facts.models import SLOTS, Fact, FactChange, FactClear, FactSource, FactState
 from shared.subjects import Subject
 
@@ -170,14 +169,6 @@ def facts_said_in(session: Session, conversation_key: int) -> Sequence[Fact]:
     """Return the facts of whatever state that a conversation said, the newest first."""
     said = select(FactSource.fact_id).where(FactSource.conversation_key == conversation_key)
     return session.scalars(select(Fact).where(Fact.fact_id.in_(said)).order_by(Fact.fact_id.desc())).all()
-
-
-def held(facts: Sequence[Fact]) -> list[Held]:
-    """Return facts as eviction sees them."""
-    return [
-        Held(one.fact_id, Category(one.category), one.confidence, one.last_seen, one.pin_slot is not None)
-        for one in facts
-    ]
 
 
 def taken_places(session: Session, subject: Subject) -> tuple[set[int], set[int]]:

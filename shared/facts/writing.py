@@ -15,14 +15,24 @@ from sqlalchemy.orm import Session
 
 from shared.causes import Cause
 from shared.facts import queries
-from shared.facts.categories import Category
-from shared.facts.chains import insert, is_late, join, said_last
+from shared.facts.categories import Category, single_value
+from shared.facts.changes import Said, hear_again, is_counted, replace, stand, subsume
 from shared.facts.clearing import refuse_while_clearing
-from shared.facts.merging import RULE_CONTRADICTION, Known, Repeat, Replace, Stated, judge, says_the_same
-from shared.facts.models import Fact
-from shared.facts.normalising import said_key
-from shared.facts.placing import Said, hear_again, is_counted, make_room, prune, replace, stand, subsume
-from shared.facts.single_values import single_value
+from shared.facts.merging import (
+    RULE_CONTRADICTION,
+    Known,
+    Repeat,
+    Replace,
+    Stated,
+    insert,
+    is_late,
+    join,
+    judge,
+    said_last,
+    says_the_same,
+)
+from shared.facts.models import Fact, said_key
+from shared.facts.retention import make_room, prune
 from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from time import perf_counter
+from typing import Protocol, TypeVar
 
+ResultT = TypeVar("ResultT")
 EXTRACTIVE = "extractive"
 """What the built-in agent is called wherever a model's name would stand."""
 
@@ -73,3 +76,20 @@ class Meter(Protocol):
 
     def __call__(self, call: ModelCall) -> None:
         """Book what it cost, and let go of what was set aside for it, in a transaction of its own."""
+
+
+def metered(
+    meter: Meter,
+    prospect: Prospect,
+    work: Callable[[], ResultT],
+    tokens_of: Callable[[ResultT], int],
+    prompt_tokens: int | None = None,
+) -> ResultT:
+    """Do work without a model and account for it as one call; ``prompt_tokens`` where not the most there may be."""
+    began = perf_counter()
+    meter.reserve(prospect)
+    result = work()
+    seconds = perf_counter() - began
+    read = prospect.most_prompt_tokens if prompt_tokens is None else prompt_tokens
+    meter(ModelCall(prospect.kind, EXTRACTIVE, read, tokens_of(result), True, CallOutcome.ANSWERED, seconds))
+    return result

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from shared.wording import shorten
+from shared.text.lines import shorten
 
 LONGEST_REASON = 500
 """Characters of an agent's reason that are kept; an archive takes no longer ones either."""

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.contracts.jobs import Track
+from shared.contracts.jobs import JOB_TYPES, JobKind, Track
 from shared.ids import new_id
 from shared.outbox import queries
 from shared.outbox.lanes import Terms, held, hold, let_go_beyond, refresh, refresh_all, serve, wake
@@ -33,15 +33,16 @@ def _equal_terms(session: Session, app_id: str, kind: str) -> Terms:
 class NewJob:
     """What is asked for."""
 
-    kind: str
+    kind: JobKind
     app_id: str
     dedupe: str
     """The same text means the same work; asking twice gives one job."""
     conversation_key: int | None = None
     conversation_id: str | None = None
     epoch: int = 0
-    priority: int = 5
-    track: Track = Track.THOUGHT
+    priority: int | None = None
+    """As is usual for its kind, where none is given; the same goes for the track."""
+    track: Track | None = None
     max_attempts: int = 5
     payload: dict[str, Any] | None = None
 
@@ -61,6 +62,7 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
     present = queries.get_by_dedupe(session, wanted.dedupe)
     if present is not None:
         return present
+    usual = JOB_TYPES[wanted.kind]
     job = Job(
         job_id=new_id("job", now),
         kind=wanted.kind,
@@ -70,8 +72,8 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
         epoch=wanted.epoch,
         dedupe=wanted.dedupe,
         payload=wanted.payload or {},
-        priority=wanted.priority,
-        track=wanted.track,
+        priority=usual.priority if wanted.priority is None else wanted.priority,
+        track=wanted.track or usual.track,
         max_attempts=wanted.max_attempts,
         state=JobState.PENDING,
         created_at=now,
@@ -80,7 +82,7 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
     session.add(job)
     session.flush()
     refresh(session, job.app_id, job.track, now)
-    why = held(session, wanted.app_id, wanted.track)
+    why = held(session, wanted.app_id, job.track)
     if why is not None:
         job.state, job.deferral, job.deferred_since, job.reason = JobState.DEFERRED, Deferral.BUDGET, now, why.why
     return job

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from shared.wording import clean
+from shared.text.lines import clean
 
 MOST_NOTES = 10_000
 _Line = Annotated[str, Field(min_length=1, max_length=500)]

@@ -43,7 +43,7 @@ from shared.sessions.queries import (
 )
 from shared.sessions.registry.projects import ChangeKind, record_change, touch
 from shared.sessions.transcripts.turns import Turn, TurnKind
-from shared.wording import clean, shorten
+from shared.text.lines import clean, shorten
 
 MAX_MEMORY_CHARS = 300
 """Characters of a semantic memory."""

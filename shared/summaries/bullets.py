@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from shared.llm.tokens import LAST_RESORT, estimate_tokens
-from shared.wording import clean, shorten
+from shared.text.lines import clean, shorten
 
 MOST_TOKENS = 200
 MOST_CHARS = LAST_RESORT.chars_in(MOST_TOKENS)

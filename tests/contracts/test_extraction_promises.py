@@ -29,7 +29,7 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.metrics import RefusedFact
 from tests.support.house import House
-from worker.agent.facts.protocol import Extraction, Statement
+from worker.agent.protocol import Extraction, Statement
 from worker.pipelines.extract_facts import ExtractFacts, Seen
 
 PACE = Pace()

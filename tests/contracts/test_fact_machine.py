@@ -17,10 +17,9 @@ from shared.erasure.erasing import finish_fact_deletes
 from shared.errors import Conflict, NotFound
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.eviction import PRUNE_TO
-from shared.facts.expiring import expire
+from shared.facts.changes import certainty
 from shared.facts.models import PIN_SLOTS, SLOTS, FactChangeKind, FactState
-from shared.facts.placing import certainty
+from shared.facts.retention import PRUNE_TO, expire
 from shared.facts.writing import Found
 from shared.llm.embedding import to_bytes
 from tests.support.house import House

@@ -20,7 +20,7 @@ from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_conversation
 from shared.facts import queries
 from shared.facts.models import FactState
-from shared.facts.normalising import normal
+from shared.text.likeness import normal
 from tests.support.house import House
 
 POOL = (

@@ -25,7 +25,7 @@ from shared.search.tuning import change_tuning
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
 from tests.support.house import House
-from worker.agent.summaries.protocol import Digest
+from worker.agent.protocol import Digest
 from worker.pipelines.summarise import BATCH, NOTHING
 
 APP = "notes"

@@ -19,7 +19,7 @@ from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision
 from shared.erasure.erasing import erase_app
 from shared.facts import queries
-from shared.facts.normalising import said_key
+from shared.facts.models import said_key
 from shared.outbox.lanes import mend
 from shared.outbox.models import JobState
 from shared.search import word_index

@@ -30,8 +30,8 @@ from shared.outbox.ownership import Claim
 from shared.subjects import Subject
 from tests.support.house import House
 from tests.support.receiver import Receiver, receiving
-from worker.courier import Courier, Parcel, Unreachable
 from worker.pipelines.deliver_webhook import DeliverWebhook, Undelivered
+from worker.webhook_client import WebhookClient, WebhookRequest, WebhookUnreachable
 
 SECONDS = 0.5
 PATIENCE = 10.0
@@ -53,8 +53,8 @@ class Post:
         self.publish = PublishEvents(
             house.database, house.clock, self.told.append, timedelta(hours=24), 3, house.metrics
         )
-        self.courier = Courier(guard_of(internal), seconds)
-        self.pipeline = DeliverWebhook(house.database, house.clock, self.courier, house.metrics)
+        self.client = WebhookClient(guard_of(internal), seconds)
+        self.pipeline = DeliverWebhook(house.database, house.clock, self.client, house.metrics)
 
     def add(self, url: str, *kinds: EventKind, app_id: str = "notes") -> Webhook:
         with self.house.database.write() as session:
@@ -97,7 +97,7 @@ class Post:
 def post(house: House) -> Iterator[Post]:
     post = Post(house)
     yield post
-    post.courier.close()
+    post.client.close()
 
 
 def test_an_event_is_delivered_signed_with_the_text_it_is_about(post: Post, receiver: Receiver) -> None:
@@ -220,7 +220,7 @@ def test_an_answer_is_waited_for_only_so_long(house: House, receiver: Receiver, 
     receiver.behave = behave  # type: ignore[assignment]
     [claim] = post.claims()
     begun = time.monotonic()
-    with pytest.raises(Unreachable):
+    with pytest.raises(WebhookUnreachable):
         post.pipeline(claim)
     assert time.monotonic() - begun < SECONDS * 3
     assert post.webhook(webhook.webhook_id).outcome == "unreachable"
@@ -242,7 +242,7 @@ def test_the_body_of_an_answer_is_not_read(post: Post, receiver: Receiver) -> No
 def test_nobody_listens(post: Post) -> None:
     post.add("http://127.0.0.1:1/")
     post.remember("Likes tea.")
-    with pytest.raises(Unreachable):
+    with pytest.raises(WebhookUnreachable):
         post.pipeline(post.claims()[0])
 
 
@@ -252,7 +252,7 @@ def test_a_name_that_leads_inside_by_the_time_of_the_delivery_is_not_called(hous
     address = parse(f"http://rebinding.example:{receiver.port}/")
     assert guard.addresses(address), "as it was when the webhook was added"
     post = Post(house)
-    post.pipeline = DeliverWebhook(house.database, house.clock, Courier(guard, SECONDS), house.metrics)
+    post.pipeline = DeliverWebhook(house.database, house.clock, WebhookClient(guard, SECONDS), house.metrics)
     webhook = post.add(f"http://{address.authority}/")
     post.remember("Likes tea.")
     with pytest.raises(Invalid, match="not public"):
@@ -267,37 +267,37 @@ def test_a_name_is_looked_up_once_and_its_checked_address_is_called(receiver: Re
         asked.append((host, port))
         return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
 
-    courier = Courier(guard_of("127.0.0.1", resolve), SECONDS)
+    client = WebhookClient(guard_of("127.0.0.1", resolve), SECONDS)
     url = f"http://hooks.example:{receiver.port}/x"
-    assert courier.bring(Parcel(url, {}, b"{}")) == 204
+    assert client.post(WebhookRequest(url, {}, b"{}")) == 204
     assert asked == [("hooks.example", receiver.port)]
     assert receiver.received[0].headers["host"] == f"hooks.example:{receiver.port}"
-    courier.close()
+    client.close()
 
 
 def test_the_proxies_of_the_environment_are_left_alone(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    courier = Courier(guard_of("127.0.0.1"), SECONDS)
-    assert courier.bring(Parcel(receiver.url, {}, b"{}")) == 204
-    courier.close()
+    client = WebhookClient(guard_of("127.0.0.1"), SECONDS)
+    assert client.post(WebhookRequest(receiver.url, {}, b"{}")) == 204
+    client.close()
 
 
 def test_no_transaction_is_open_while_a_webhook_is_told(post: Post, receiver: Receiver) -> None:
     held = []
 
-    class Watching(Courier):
-        def bring(self, parcel: Parcel) -> int:
+    class Watching(WebhookClient):
+        def post(self, request: WebhookRequest) -> int:
             held.append(post.house.database.is_held_here)
-            return super().bring(parcel)
+            return super().post(request)
 
-    courier = Watching(guard_of("127.0.0.1"), SECONDS)
-    post.pipeline = DeliverWebhook(post.house.database, post.house.clock, courier, post.house.metrics)
+    client = Watching(guard_of("127.0.0.1"), SECONDS)
+    post.pipeline = DeliverWebhook(post.house.database, post.house.clock, client, post.house.metrics)
     post.add(receiver.url)
     post.remember("Likes tea.")
     assert post.attempt(post.claims()[0]) is JobState.DONE
     assert held == [False]
-    courier.close()
+    client.close()
 
 
 @pytest.mark.parametrize("what", ["removed", "disabled", "event forgotten", "app uninstalled"])

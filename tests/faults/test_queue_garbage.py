@@ -10,24 +10,25 @@ import pytest
 from celery import Celery
 
 from shared.broker import make_celery
-from shared.contracts.jobs import CREATE_MEMORY_TASK, END_CONVERSATION_TASK, Queue
+from shared.contracts.jobs import JobKind, Queue, task_name
 from shared.settings import Settings
 from tests.faults.fleet import Fleet, launch
 from tests.support.waiting import wait_until
 
 CANARY = "zyzzogeton-2718"
+CREATE_MEMORY, END_CONVERSATION = task_name(JobKind.CREATE_MEMORY), task_name(JobKind.END_CONVERSATION)
 GARBAGE: list[tuple[str, list[Any], dict[str, Any], str]] = [
-    (END_CONVERSATION_TASK, [CANARY, {"x": CANARY}], {}, "json"),
-    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": f"{CANARY} said so"}, "json"),
-    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": "c1", CANARY: 1}, "json"),
-    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": "c1", "reason": f"{CANARY}\0"}, "json"),
-    (END_CONVERSATION_TASK, [], {"appId": [1], "conversationId": {"a": CANARY}}, "json"),
-    (CREATE_MEMORY_TASK, [CANARY], {}, "json"),
-    (CREATE_MEMORY_TASK, [], {CANARY: 1}, "json"),
-    (CREATE_MEMORY_TASK, [], {"job_id": "job_0", "fence": 10**30}, "json"),
+    (END_CONVERSATION, [CANARY, {"x": CANARY}], {}, "json"),
+    (END_CONVERSATION, [], {"appId": "app0", "conversationId": f"{CANARY} said so"}, "json"),
+    (END_CONVERSATION, [], {"appId": "app0", "conversationId": "c1", CANARY: 1}, "json"),
+    (END_CONVERSATION, [], {"appId": "app0", "conversationId": "c1", "reason": f"{CANARY}\0"}, "json"),
+    (END_CONVERSATION, [], {"appId": [1], "conversationId": {"a": CANARY}}, "json"),
+    (CREATE_MEMORY, [CANARY], {}, "json"),
+    (CREATE_MEMORY, [], {CANARY: 1}, "json"),
+    (CREATE_MEMORY, [], {"job_id": "job_0", "fence": 10**30}, "json"),
     ("nobody.knows", [CANARY], {CANARY: CANARY}, "json"),
-    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": CANARY}, "pickle"),
-    (END_CONVERSATION_TASK, [], {"appId": "app0", "conversationId": CANARY}, "yaml"),
+    (END_CONVERSATION, [], {"appId": "app0", "conversationId": CANARY}, "pickle"),
+    (END_CONVERSATION, [], {"appId": "app0", "conversationId": CANARY}, "yaml"),
 ]
 
 
@@ -52,7 +53,7 @@ def test_garbage_on_the_queues_stops_nothing_and_is_repeated_nowhere(fleet: Flee
             stranger.send_task(task, args=args, kwargs=fields, queue=queue.value, serializer=serializer)
     fleet.ask("POST", f"/apps/{app}/conversations", json={"conversationId": "last"})
     fields = {"appId": app, "conversationId": "last", "reason": f"over, {CANARY}"}
-    stranger.send_task(END_CONVERSATION_TASK, kwargs=fields, queue=Queue.INTAKE.value)
+    stranger.send_task(END_CONVERSATION, kwargs=fields, queue=Queue.INTAKE.value)
     wait_until(lambda: fleet.states(app), 60, "the last message to be carried out")
     fleet.settle(app)
     assert all(process.alive for process in fleet.system.processes)

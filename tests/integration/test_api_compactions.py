@@ -21,7 +21,7 @@ def remember(api: Api, house: House, user: str, *said: str) -> None:
 def test_room_is_counted_by_day_and_by_what_went(api: Api) -> None:
     path = api.install()
     house = House(api.loop.settings.database_url)
-    house.clock = house.pipeline._clock = api.clock
+    house.clock = house.pipeline.clock = api.clock
     remember(api, house, "ann", *(f"Fact {i}" for i in range(10)))
     house.scripted.decides = [
         lambda present, _: Decision(Action.DELETE, present[0].id, "stale"),

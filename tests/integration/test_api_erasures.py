@@ -13,7 +13,7 @@ from sqlalchemy import select
 from loop.embedded_redis import EmbeddedRedis
 from loop.steps.upkeep import FinishErasures
 from shared.broker import make_celery
-from shared.contracts.jobs import END_CONVERSATION_TASK, Queue
+from shared.contracts.jobs import JobKind, Queue, task_name
 from shared.db.base import Base
 from shared.db.engine import Database
 from tests.support.api import Api, open_api
@@ -176,7 +176,7 @@ def test_a_receipt_counts_words_of_the_app_that_wait_in_the_queues(
         sender = make_celery(api.loop.settings)
         for app, reason in (("chat", CANARY), ("chat", None), ("email", "other words")):
             fields = {"appId": app, "conversationId": "c1"} | ({"reason": reason} if reason else {})
-            sender.send_task(END_CONVERSATION_TASK, kwargs=fields, queue=Queue.INTAKE.value, priority=3)
+            sender.send_task(task_name(JobKind.END_CONVERSATION), kwargs=fields, queue=Queue.INTAKE.value, priority=3)
         sender.close()
         assert api.ask("DELETE", f"{path}/data")["receipt"]["left"]["queuedText"] == 1
         with own_redis.client() as client:

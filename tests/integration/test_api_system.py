@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from loop.embedded_redis import EmbeddedRedis
 from loop.gauges import CATALOGUE
 from shared.broker import announce_worker, send
-from shared.contracts.jobs import CREATE_MEMORY_TASK, MEMORY_PRIORITY, JobKind, JobMessage, Queue
+from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, JobMessage, Queue, task_name
 from shared.outbox import dispatch
 from shared.outbox.models import Deferral, JobState
 from tests.support.api import Api, open_api
@@ -160,7 +160,8 @@ def test_a_scrape_works_without_redis_and_says_that_it_is_down(
 ) -> None:
     with open_api(sqlite_url, tmp_path / "home", own_redis.url) as api:
         for priority in (0, MEMORY_PRIORITY, 9):
-            send(api.loop.celery, CREATE_MEMORY_TASK, Queue.MEMORY, JobMessage(job_id="job_1", fence=1), priority)
+            message = JobMessage(job_id="job_1", fence=1)
+            send(api.loop.celery, task_name(JobKind.CREATE_MEMORY), Queue.MEMORY, message, priority)
         found = _samples(api)
         assert found["afterthought_redis_up", ()] == 1
         assert found["afterthought_queue_depth", ("memory",)] == 3

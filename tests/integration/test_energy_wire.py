@@ -25,7 +25,7 @@ from tests.support.ollama_server import Act, OllamaServer
 from tests.support.relaying import Relay, spend
 from tests.support.services import EmbeddedRedis, start_system
 from tests.support.waiting import wait_until
-from worker.agent.model_agent import ModelAgent
+from worker.agent.memories.model import ModelAgent
 
 SHORT = (Line(Speaker.SYSTEM, "Be brief."), Line(Speaker.USER, "Hello?"))
 PLAIN = Act(answer="Hello.", seen_tokens=100, said_tokens=20)

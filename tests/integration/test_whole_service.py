@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from shared.broker import make_celery
-from shared.contracts.jobs import END_CONVERSATION_TASK
+from shared.contracts.jobs import JobKind, task_name
 from shared.settings import Settings
 from tests.support.ollama_server import OllamaServer
 from tests.support.services import EmbeddedRedis, System, start_system
@@ -125,7 +125,7 @@ def test_apps_that_speak_celery_end_conversations_and_bad_messages_become_dead_l
         {"appId": "a", "conversationId": "c1", "surprise": "text"},
         {},
     ):
-        celery.send_task(END_CONVERSATION_TASK, kwargs=fields, queue="intake")
+        celery.send_task(task_name(JobKind.END_CONVERSATION), kwargs=fields, queue="intake")
     celery.close()
     wait_until(lambda: len(service.ask("GET", "/jobs", params={"state": "dead"})["jobs"]) == 3, 60, "dead letters")
     wait_until(lambda: service.contents("a"), 60, "the memory")

@@ -24,10 +24,19 @@ from shared.sessions.store import Store
 from shared.settings import Settings
 from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
-from worker.agent.facts.protocol import Extraction, FactAgent, Segment
-from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
+from worker.agent.protocol import (
+    Digest,
+    Draft,
+    Extraction,
+    FactAgent,
+    MemoryAgent,
+    NothingToRemember,
+    Segment,
+    Span,
+    SummaryAgent,
+    Transcript,
+)
 from worker.agent.sessions.protocol import CompressionAgent
-from worker.agent.summaries.protocol import Digest, Span, SummaryAgent
 from worker.pipelines.attempt import Attempts, Pipeline
 from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession

@@ -41,9 +41,18 @@ from shared.outbox.retry import RetryRule
 from shared.search.tuning import Tuning
 from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
-from worker.agent.facts.protocol import Extraction, Segment, Statement
-from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript, Turn
-from worker.agent.summaries.protocol import Digest, Span
+from worker.agent.protocol import (
+    Digest,
+    Draft,
+    Extraction,
+    MemoryAgent,
+    NothingToRemember,
+    Segment,
+    Span,
+    Statement,
+    Transcript,
+    Turn,
+)
 from worker.pipelines.attempt import Attempts, JobFailed, Pipeline, Timing
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.embed_messages import EmbedMessages

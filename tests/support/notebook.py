@@ -13,7 +13,7 @@ from shared.causes import Cause
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import clear_facts, erase_conversation, settle_clear
-from shared.facts import clearing, deleting, editing, queries
+from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
 from shared.facts.editing import Outcome, Written
 from shared.facts.models import Fact, FactChange, FactState
@@ -64,11 +64,11 @@ class Notebook:
 
     def delete(self, fact_id: int, seconds: float = 60) -> None:
         with self.locked() as session:
-            deleting.delete(session, queries.get_standing(session, self.app_id, fact_id), self.hand(), seconds)
+            editing.delete(session, queries.get_standing(session, self.app_id, fact_id), self.hand(), seconds)
 
     def undo(self, fact_id: int) -> None:
         with self.locked() as session:
-            deleting.undo(session, self.app_id, fact_id, self.hand())
+            editing.undo(session, self.app_id, fact_id, self.hand())
 
     def clear(self, seconds: float = 8, user_id: str | None = None) -> Erasure | None:
         with self.house.database.write() as session:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.facts.categories import Category
-from shared.facts.categorising import category_of
+from shared.facts.categories import Category, category_of
 
 PROJECT = [
     "User is building a local-first chat app",

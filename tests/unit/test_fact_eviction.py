@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.facts.categories import Category
-from shared.facts.eviction import PRUNE_TO, Held, by_score, dry_run, evicted, is_expired, score
+from shared.facts.retention import PRUNE_TO, Held, by_score, dry_run, evicted, is_expired, score
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from shared.facts.likeness import differ, oppose
+from shared.facts.categories import contradict
 from shared.facts.merging import Known, New, Repeat, Replace, Stated, judge
-from shared.facts.normalising import normal, said_key
-from shared.facts.single_values import contradict
+from shared.facts.models import said_key
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
+from shared.text.likeness import differ, normal, oppose
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SAME = 0.9

@@ -12,9 +12,10 @@ from shared.facts.categories import Category
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
-from worker.agent.facts.extractive import ExtractiveFactAgent
-from worker.agent.facts.protocol import Extraction, KnownFact, Segment, Statement
-from worker.agent.protocol import Turn
+from worker.agent.facts.grammar import Frame
+from worker.agent.facts.preferences import FRAMES
+from worker.agent.facts.rules import ExtractiveFactAgent, frame_of
+from worker.agent.protocol import Extraction, KnownFact, Segment, Statement, Turn
 
 THURSDAY = datetime(2025, 5, 8, 12, tzinfo=UTC)
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
@@ -247,6 +248,13 @@ def test_a_turn_with_a_name_gives_statements_with_it(content: str, expected: lis
 @pytest.mark.parametrize("name", ["user", "x" * 41, "<b>", "42"])
 def test_a_name_that_names_nobody_is_left_out(name: str) -> None:
     assert said("I live in Aarhus.", name=name) == ["Lives in Aarhus"]
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.example)
+def test_of_its_example_each_frame_decides_what_it_states(frame: Frame) -> None:
+    decided = frame_of(frame.example)
+    assert decided is not None
+    assert decided[0] is frame
 
 
 def test_what_is_asked_is_not_stated_though_its_question_mark_stands_behind_a_phrase() -> None:

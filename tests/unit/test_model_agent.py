@@ -15,7 +15,7 @@ from shared.llm.chat import Question
 from shared.llm.scripted import Line, ScriptedChat
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
 from tests.support.meters import Calls
-from worker.agent.model_agent import ModelAgent
+from worker.agent.memories.model import ModelAgent
 from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript, Turn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)

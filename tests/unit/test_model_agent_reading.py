@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.llm.tokens import most_tokens
-from worker.agent.model_reading import Line, fitting_parts, message_ids, split_text, spoken_lines, written
+from worker.agent.prompt import Line, fitting_parts, message_ids, split_text, spoken_lines, written
 from worker.agent.protocol import Turn
 
 START = datetime(2025, 3, 1, 22, tzinfo=UTC)

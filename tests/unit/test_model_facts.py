@@ -19,8 +19,7 @@ from shared.llm.tokens import most_tokens
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
 from worker.agent.facts.model import ModelFactAgent
-from worker.agent.facts.protocol import Extraction, KnownFact, Segment, Statement
-from worker.agent.protocol import Turn
+from worker.agent.protocol import Extraction, KnownFact, Segment, Statement, Turn
 
 NOON = datetime(2025, 5, 8, 12, tzinfo=UTC)
 SAID = (

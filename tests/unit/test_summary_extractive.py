@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from shared.llm.calls import EXTRACTIVE, WorkKind
 from shared.summaries.bullets import MOST_TOKENS, written
 from tests.support.meters import Calls
-from worker.agent.protocol import Turn
-from worker.agent.summaries.extractive import ExtractiveSummaryAgent
-from worker.agent.summaries.protocol import Digest, Span
+from worker.agent.protocol import Digest, Span, Turn
+from worker.agent.summaries.rules import ExtractiveSummaryAgent
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TALK = (

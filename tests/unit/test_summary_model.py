@@ -14,9 +14,8 @@ from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
 from shared.llm.scripted import Line, ScriptedChat
 from tests.support.meters import Calls
-from worker.agent.protocol import Turn
+from worker.agent.protocol import Digest, Span, Turn
 from worker.agent.summaries.model import ModelSummaryAgent
-from worker.agent.summaries.protocol import Digest, Span
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SAID = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.wording import clean, shorten
+from shared.text.lines import clean, shorten
 
 WORDS = st.lists(st.text("abcdefgéß0123456789'.,;:!?-", min_size=1, max_size=12), min_size=1, max_size=60).map(" ".join)
 

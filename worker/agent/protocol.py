@@ -1,18 +1,21 @@
-"""What the Memory Sub-Agent is given and what it proposes.
+"""What the Memory Sub-Agent is given and what it proposes: for memories, facts and summaries.
 
-An agent only proposes. Whether a proposal is valid is decided by ``shared.memories.compaction``, and what becomes of
-it by the pipelines.
+An agent only proposes. Whether a proposal is valid is decided by ``shared.memories.compaction``,
+``shared.facts.merging`` and ``shared.summaries.bullets``, and what becomes of it by the pipelines.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from shared.facts.categories import Category
 from shared.llm.calls import Meter
 from shared.memories.compaction import Candidate, Decision
+from shared.telemetry.metrics import RefusedFact
 
 SPOKEN_ROLES = frozenset({"user", "assistant"})
 """Whose turns may be remembered; what systems and tools said never is."""
@@ -79,3 +82,101 @@ class MemoryAgent(Protocol):
 
     def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
         """Propose how ``existing`` plus ``new`` (id ``NEW``) become one fewer."""
+
+
+@dataclass(frozen=True)
+class KnownFact:
+    """A fact the app already has about the same user."""
+
+    fact_id: int
+    statement: str
+    category: Category
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What was said in a conversation since facts were last extracted of it."""
+
+    app_name: str
+    conversation_id: str
+    turns: tuple[Turn, ...]
+    """New turns in order, of users and assistants only, cleaned of what was recalled; user turns are the source."""
+    before: tuple[Turn, ...] = ()
+    """The last turns before those, already seen: they explain what the new ones answer, and are no source."""
+    known: tuple[KnownFact, ...] = ()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One thing that was stated directly and unambiguously."""
+
+    text: str
+    """In the third person, one clean line."""
+    category: Category
+    message_ids: tuple[str, ...]
+    """The user turns it was said in; at least one, all of the segment's new turns."""
+    updates: int | None = None
+    """The known fact it contradicts."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What was found, and how far was read."""
+
+    statements: tuple[Statement, ...]
+    turns_read: int
+    """How many of the segment's turns, from the first, were read whole; at least one. The rest is read next time."""
+    refused: Counter[RefusedFact] = field(default_factory=Counter)
+    """Statements that were not fit to become facts."""
+
+
+class FactAgent(Protocol):
+    """The part of the Memory Sub-Agent that extracts facts.
+
+    Raises ``Transient`` when the model could not be reached or ran out of time, ``ModelOutput`` when it answered
+    unusably twice, and ``Configuration`` when it can never answer (model missing, window too small).
+    """
+
+    @property
+    def name(self) -> str:
+        """Recorded with each fact: ``extractive`` or ``ollama:NAME``."""
+
+    def extract(self, segment: Segment, meter: Meter) -> Extraction:
+        """Propose what the users of a segment stated, each thing once, only what is of high confidence."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """What was said in a conversation since it was last summarised."""
+
+    app_name: str
+    conversation_id: str
+    turns: tuple[Turn, ...]
+    """New turns in order, of users and assistants only, cleaned of what was recalled."""
+    previous: str | None = None
+    """The summary before, for what the new turns refer to; it stands beside the new one, and is not repeated."""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a span comes to, and how far was read."""
+
+    points: tuple[str, ...]
+    """The most important first within what they tell; none where nothing was said that is worth one."""
+    turns_read: int
+    """How many of the span's turns, from the first, were read whole; at least one. The rest is read next time."""
+
+
+class SummaryAgent(Protocol):
+    """The part of the Memory Sub-Agent that summarises.
+
+    Raises ``Transient`` when the model could not be reached or ran out of time, ``ModelOutput`` when it answered
+    unusably twice, and ``Configuration`` when it can never answer (model missing, window too small).
+    """
+
+    @property
+    def name(self) -> str:
+        """Recorded with each summary: ``extractive`` or ``ollama:NAME``."""
+
+    def summarise(self, span: Span, meter: Meter) -> Digest:
+        """Say what a span with at least one turn comes to."""

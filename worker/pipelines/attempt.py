@@ -45,36 +45,26 @@ class Timing:
     heartbeat_seconds: float
 
 
+@dataclass
 class Attempts:
     """Runs pipelines under a lease."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        owner: Owner,
-        rule: RetryRule,
-        timing: Timing,
-        metrics: Metrics,
-        news: redis.Redis,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._owner = owner
-        self._rule = rule
-        self._timing = timing
-        self._metrics = metrics
-        self._news = news
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    owner: Owner
+    rule: RetryRule
+    timing: Timing
+    metrics: Metrics
+    news: redis.Redis
 
     def run(self, message: JobMessage, kind: JobKind, pipeline: Pipeline) -> None:
         """Carry out one delivery of a job. Raises: JobFailed, Transient."""
         held = self._claim(message)
         if held is None:
-            self._log.info("job_message_stale", job_id=message.job_id, fence=message.fence)
-            self._metrics.stale_messages.labels(kind).inc()
+            get_logger().info("job_message_stale", job_id=message.job_id, fence=message.fence)
+            self.metrics.stale_messages.labels(kind).inc()
             return
-        begun = self._clock.now()
+        begun = self.clock.now()
         with self._kept_alive(held):
             state, failure = self._attempt(held, pipeline)
         self._tell(held, state, begun)
@@ -82,9 +72,9 @@ class Attempts:
             raise JobFailed(f"{held.job_id} is {state}: {failure}")
 
     def _claim(self, message: JobMessage) -> Claim | None:
-        now = self._clock.now()
-        with self._database.write() as session:
-            return ownership.claim(session, message.job_id, message.fence, self._owner, self._until(now), now)
+        now = self.clock.now()
+        with self.database.write() as session:
+            return ownership.claim(session, message.job_id, message.fence, self.owner, self._until(now), now)
 
     def _attempt(self, held: Claim, pipeline: Pipeline) -> tuple[JobState | None, str | None]:
         try:
@@ -99,29 +89,29 @@ class Attempts:
         except SoftTimeLimitExceeded:
             return self._fail(held, "it took longer than the task's time limit")
         except AfterthoughtError as error:
-            self._log.warning("job_attempt_failed", error=error.code, **_named(held))
+            get_logger().warning("job_attempt_failed", error=error.code, **_named(held))
             return self._fail(held, f"{error.code}: {error.message}", isinstance(error, Configuration))
         # The top of a worker's work: an error nobody foresaw is logged whole and must not lose the job.
         except Exception as error:  # noqa: BLE001
-            self._log.exception("job_attempt_broke", **_named(held))
+            get_logger().exception("job_attempt_broke", **_named(held))
             return self._fail(held, f"unexpected {type(error).__name__}; the worker's log has the traceback")
 
     def _fail(self, held: Claim, reason: str, patiently: bool = False) -> tuple[JobState | None, str | None]:
         try:
-            with self._database.write() as session:
-                state = ownership.fail(session, held, reason, self._clock.now(), self._rule, patiently)
+            with self.database.write() as session:
+                state = ownership.fail(session, held, reason, self.clock.now(), self.rule, patiently)
                 if state is JobState.DEAD:
-                    record_end(session, held, state, self._clock.now())
+                    record_end(session, held, state, self.clock.now())
             return state, reason
         except LeaseLost as error:
             self._drop(held, error)
             return None, None
 
     def _wait(self, held: Claim, error: NotYet) -> JobState | None:
-        self._log.info("job_waits", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
+        get_logger().info("job_waits", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
         try:
-            with self._database.write() as session:
-                ownership.wait(session, held, error.message, error.until, self._clock.now())
+            with self.database.write() as session:
+                ownership.wait(session, held, error.message, error.until, self.clock.now())
             return JobState.RETRYING
         except LeaseLost as lost:
             self._drop(held, lost)
@@ -129,12 +119,12 @@ class Attempts:
 
     def _put_off(self, held: Claim, error: OverBudget) -> JobState | None:
         """Wait until the app's budget covers the work; nothing has failed."""
-        self._log.info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
+        get_logger().info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
         try:
-            with self._database.write() as session:
+            with self.database.write() as session:
                 changed_at = lock_app(session, held.app_id).updated_at
-                ownership.put_off(session, held, error.message, error.until, self._clock.now(), changed_at)
-                record_deferral(session, held, self._clock.now())
+                ownership.put_off(session, held, error.message, error.until, self.clock.now(), changed_at)
+                record_deferral(session, held, self.clock.now())
         except LeaseLost as lost:
             self._drop(held, lost)
             return None
@@ -142,26 +132,26 @@ class Attempts:
 
     def _drop(self, held: Claim, error: AfterthoughtError) -> None:
         """Let go of a job that was purged or taken over; its row already says so."""
-        self._log.info("job_result_dropped", job_id=held.job_id, why=error.code)
-        self._metrics.stale_messages.labels(held.kind).inc()
+        get_logger().info("job_result_dropped", job_id=held.job_id, why=error.code)
+        self.metrics.stale_messages.labels(held.kind).inc()
 
     def _tell(self, held: Claim, state: JobState | None, begun: datetime) -> None:
-        now = self._clock.now()
-        self._metrics.job_duration.labels(held.kind).observe((now - begun).total_seconds())
+        now = self.clock.now()
+        self.metrics.job_duration.labels(held.kind).observe((now - begun).total_seconds())
         if state is JobState.RETRYING:
-            self._metrics.job_retries.labels(held.kind).inc()
+            self.metrics.job_retries.labels(held.kind).inc()
         elif state is JobState.DEFERRED:
-            self._metrics.budget_deferrals.inc()
+            self.metrics.budget_deferrals.inc()
         elif state is not None:
-            self._metrics.jobs_finished.labels(held.kind, state).inc()
-            self._metrics.job_delay.labels(held.kind).observe((now - held.created_at).total_seconds())
+            self.metrics.jobs_finished.labels(held.kind, state).inc()
+            self.metrics.job_delay.labels(held.kind).observe((now - held.created_at).total_seconds())
         if state is JobState.DEAD:
-            self._metrics.dead_letters.labels(held.kind).inc()
-        self._log.info("job_attempt_ended", kind=held.kind, state=state, **_named(held))
-        notify(self._news, f"job:{held.job_id}:{state}")
+            self.metrics.dead_letters.labels(held.kind).inc()
+        get_logger().info("job_attempt_ended", kind=held.kind, state=state, **_named(held))
+        notify(self.news, f"job:{held.job_id}:{state}")
 
     def _until(self, now: datetime) -> datetime:
-        return now + timedelta(seconds=self._timing.lease_seconds)
+        return now + timedelta(seconds=self.timing.lease_seconds)
 
     @contextmanager
     def _kept_alive(self, held: Claim) -> Iterator[None]:
@@ -173,16 +163,16 @@ class Attempts:
             yield
         finally:
             over.set()
-            keeper.join(timeout=self._timing.heartbeat_seconds)
+            keeper.join(timeout=self.timing.heartbeat_seconds)
 
     def _beat(self, held: Claim, over: threading.Event) -> None:
-        while not over.wait(self._timing.heartbeat_seconds):
+        while not over.wait(self.timing.heartbeat_seconds):
             try:
-                with self._database.write() as session:
-                    if not ownership.beat(session, held, self._until(self._clock.now())):
+                with self.database.write() as session:
+                    if not ownership.beat(session, held, self._until(self.clock.now())):
                         return
             except Transient as error:
-                self._log.warning("lease_not_renewed", job_id=held.job_id, error=error.code)
+                get_logger().warning("lease_not_renewed", job_id=held.job_id, error=error.code)
 
 
 def _named(held: Claim) -> dict[str, str | int]:

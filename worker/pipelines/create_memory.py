@@ -61,33 +61,23 @@ class Proposal:
     why: CompactionReason | None = None
 
 
+@dataclass
 class CreateMemory:
     """The pipeline of ``create_memory`` jobs."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        agent: MemoryAgent,
-        accountant: Accountant,
-        cap: int,
-        limit: int,
-        metrics: Metrics,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._agent = agent
-        self._accountant = accountant
-        self._cap = cap
-        self._limit = limit
-        self._metrics = metrics
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    agent: MemoryAgent
+    accountant: Accountant
+    cap: int
+    limit: int
+    metrics: Metrics
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: Transient, ModelOutput, Purged, LeaseLost."""
         seen = self._read(claim)
-        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
-        draft = self._agent.create(seen.transcript, self._limit, meter)
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
+        draft = self.agent.create(seen.transcript, self.limit, meter)
         if not isinstance(draft, Draft):
             return self._end_with_nothing(claim)
         proposal = self._make_room(seen, draft, meter)
@@ -108,7 +98,7 @@ class CreateMemory:
             return self._write(claim, last, seen, has_to=True), last
 
     def _read(self, claim: Claim) -> Snapshot:
-        with self._database.read() as session:
+        with self.database.read() as session:
             app = get_app(session, claim.app_id)
             unpurged(app, claim)
             conversation = session.get(Conversation, claim.conversation_key)
@@ -117,11 +107,11 @@ class CreateMemory:
             existing = queries.candidates(queries.standing(session, conversation.subject))
             turns = tuple(_turn(m) for m in messages_of(session, conversation.key))
             known = tuple(memory.content for memory in existing)
-            held_at = _held_at(conversation, turns, self._clock.now())
+            held_at = _held_at(conversation, turns, self.clock.now())
             transcript = Transcript(
                 app.name, conversation.conversation_id, turns, held_at, conversation.end_reason, known
             )
-        return Snapshot(conversation.subject, transcript, existing, len(existing) >= self._cap)
+        return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
     def _make_room(self, seen: Snapshot, draft: Draft, meter: Meter) -> Proposal:
         """Ask the agent how to come back to the cap; what it gets wrong falls back to oldest-goes."""
@@ -129,14 +119,14 @@ class CreateMemory:
             return Proposal(draft)
         new = Candidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
         try:
-            decision = self._agent.compact(seen.existing, new, self._limit, meter)
+            decision = self.agent.compact(seen.existing, new, self.limit, meter)
         except (Transient, ModelOutput, Configuration) as error:
             why = f"the agent could not decide ({error.code})"
             return Proposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.MODEL_FAILED)
         except OverBudget as error:
             # To put the job off would pay for its draft again and again; a smaller decision costs nothing.
             return Proposal(draft, compaction.oldest_goes(seen.existing, error.message), CompactionReason.OVER_BUDGET)
-        refused = compaction.refusal(decision, seen.existing, self._limit)
+        refused = compaction.refusal(decision, seen.existing, self.limit)
         if refused is not None:
             why = f"the agent's decision was refused: {refused}"
             return Proposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.INVALID_DECISION)
@@ -144,28 +134,28 @@ class CreateMemory:
 
     def _write(self, claim: Claim, proposal: Proposal, seen: Snapshot, has_to: bool = False) -> Placed:
         """Write everything; ``has_to``: whatever changed meanwhile. Raises: SnapshotChanged."""
-        with self._database.write() as session:
-            now = self._clock.now()
+        with self.database.write() as session:
+            now = self.clock.now()
             unpurged(lock_app(session, claim.app_id), claim)
             # Before the rest: an erased conversation would be missed by the memory's foreign key first.
             confirm(session, claim)
             if not has_to and self._has_changed(session, seen):
                 raise SnapshotChanged
-            cause = Cause(self._agent.name, "its conversation ended", now, claim.job_id)
+            cause = Cause(self.agent.name, "its conversation ended", now, claim.job_id)
             new = self._new(claim, proposal.draft, seen)
-            placed = place(session, seen.subject, new, cause, self._cap, proposal.room)
+            placed = place(session, seen.subject, new, cause, self.cap, proposal.room)
             end(session, claim, JobState.DONE, now, _why_no_place(placed))
             return placed
 
     def _has_changed(self, session: Session, seen: Snapshot) -> bool:
         """Whether a room thought out for ``seen`` no longer fits; without one, a change matters only at the cap."""
         present = queries.candidates(queries.standing(session, seen.subject))
-        return len(present) >= self._cap and present != seen.existing
+        return len(present) >= self.cap and present != seen.existing
 
     def _new(self, claim: Claim, draft: Draft, seen: Snapshot) -> NewMemory:
         return NewMemory(
             content=draft.content,
-            agent=self._agent.name,
+            agent=self.agent.name,
             epoch=claim.epoch,
             importance=draft.importance,
             tags=draft.tags,
@@ -176,19 +166,19 @@ class CreateMemory:
         )
 
     def _end_with_nothing(self, claim: Claim) -> JobState:
-        with self._database.write() as session:
-            end(session, claim, JobState.NOTHING, self._clock.now(), NOTHING)
-        self._metrics.nothing_to_remember.labels(agent_kind(self._agent.name)).inc()
+        with self.database.write() as session:
+            end(session, claim, JobState.NOTHING, self.clock.now(), NOTHING)
+        self.metrics.nothing_to_remember.labels(agent_kind(self.agent.name)).inc()
         return JobState.NOTHING
 
     def _tell(self, claim: Claim, placed: Placed, proposal: Proposal) -> None:
-        self._metrics.memories_created.labels(agent_kind(self._agent.name)).inc()
+        self.metrics.memories_created.labels(agent_kind(self.agent.name)).inc()
         named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
         for room in placed.rooms:
             why = proposal.why if room is proposal.room and proposal.why else CompactionReason.SNAPSHOT_CHANGED
-            self._metrics.compactions.labels(room.outcome, why).inc()
-            self._log.info("room_made", outcome=room.outcome, removed=room.removed_id, **named)
-        self._log.info("memory_created", memory_id=placed.memory_id, **named)
+            self.metrics.compactions.labels(room.outcome, why).inc()
+            get_logger().info("room_made", outcome=room.outcome, removed=room.removed_id, **named)
+        get_logger().info("memory_created", memory_id=placed.memory_id, **named)
 
 
 def _why_no_place(placed: Placed) -> str | None:

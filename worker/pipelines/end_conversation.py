@@ -6,6 +6,7 @@ and counted, and never silently dropped.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import redis
@@ -26,26 +27,17 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
 
+@dataclass
 class EndConversationByMessage:
     """Carries out messages of the intake queue; ending twice is ending once."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        max_attempts: int,
-        metrics: Metrics,
-        news: redis.Redis,
-        pace: Pace | None = None,
-    ) -> None:
-        """``pace``: how often facts are extracted; None for never."""
-        self._database = database
-        self._clock = clock
-        self._max_attempts = max_attempts
-        self._metrics = metrics
-        self._news = news
-        self._pace = pace
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    max_attempts: int
+    metrics: Metrics
+    news: redis.Redis
+    pace: Pace | None = None
+    """How often facts are extracted; None for never."""
 
     def __call__(self, fields: dict[str, Any]) -> None:
         """Carry out one message. Raises: Transient, when it should be delivered again."""
@@ -56,18 +48,18 @@ class EndConversationByMessage:
             self._bury(f"malformed intake message: {wrong}")
         except (NotFound, Conflict) as error:
             self._bury(f"{error.code}: {error.message}")
-        notify(self._news, "intake")
+        notify(self.news, "intake")
 
     def _end(self, wanted: EndConversation) -> None:
-        with self._database.write() as session:
+        with self.database.write() as session:
             app = lock_app(session, wanted.app_id)
             conversation = lock_conversation(session, app.app_id, wanted.conversation_id)
-            now = self._clock.now()
-            end(session, conversation, app.purge_epoch, wanted.reason, now, self._max_attempts, self._pace)
+            now = self.clock.now()
+            end(session, conversation, app.purge_epoch, wanted.reason, now, self.max_attempts, self.pace)
 
     def _bury(self, reason: str) -> None:
-        with self._database.write() as session:
-            job = bury(session, JobKind.END_CONVERSATION, reason, self._clock.now())
-        self._metrics.dead_letters.labels(JobKind.END_CONVERSATION).inc()
-        self._metrics.jobs_finished.labels(JobKind.END_CONVERSATION, JobState.DEAD).inc()
-        self._log.warning("intake_message_buried", job_id=job.job_id)
+        with self.database.write() as session:
+            job = bury(session, JobKind.END_CONVERSATION, reason, self.clock.now())
+        self.metrics.dead_letters.labels(JobKind.END_CONVERSATION).inc()
+        self.metrics.jobs_finished.labels(JobKind.END_CONVERSATION, JobState.DEAD).inc()
+        get_logger().warning("intake_message_buried", job_id=job.job_id)

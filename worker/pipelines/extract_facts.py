@@ -34,8 +34,7 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
-from worker.agent.facts.protocol import Extraction, FactAgent, KnownFact, Segment, Statement
-from worker.agent.protocol import Turn
+from worker.agent.protocol import Extraction, FactAgent, KnownFact, Segment, Statement, Turn
 from worker.pipelines.ending import end, erased, unpurged
 from worker.pipelines.turns import spoken_turn
 
@@ -77,42 +76,31 @@ class Thought:
     vectors: dict[int, bytes]
 
 
+@dataclass
 class ExtractFacts:
     """The pipeline of ``extract_facts`` jobs."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        agent: FactAgent,
-        embedder: Embedder,
-        accountant: Accountant,
-        metrics: Metrics,
-        max_attempts: int,
-        pace: Pace | None,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._agent = agent
-        self._embedder = embedder
-        self._accountant = accountant
-        self._metrics = metrics
-        self._max_attempts = max_attempts
-        self._pace = pace
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    agent: FactAgent
+    embedder: Embedder
+    accountant: Accountant
+    metrics: Metrics
+    max_attempts: int
+    pace: Pace | None
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
         seen = self._read(claim)
         if seen is None:
             return self._end_with_nothing(claim)
-        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         thought = self._think(seen, meter)
         return self._write(claim, seen, thought)
 
     def _read(self, claim: Claim) -> Seen | None:
         """Return what there is to think about; None when nobody said anything new."""
-        with self._database.read() as session:
+        with self.database.read() as session:
             app = get_app(session, claim.app_id)
             conversation = session.get(Conversation, claim.conversation_key)
             _refuse(session, app, claim, conversation)
@@ -129,7 +117,7 @@ class ExtractFacts:
         new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
         before = newest_messages(session, conversation.key, BEFORE, start)
         known = queries.standing(session, conversation.subject)
-        missing = queries.without_vector(session, conversation.subject, self._embedder.name, EMBED_LIMIT)
+        missing = queries.without_vector(session, conversation.subject, self.embedder.name, EMBED_LIMIT)
         segment = Segment(
             app_name=app.name,
             conversation_id=conversation.conversation_id,
@@ -145,11 +133,11 @@ class ExtractFacts:
     def _think(self, seen: Seen, meter: Meter) -> Thought:
         if not any(turn.role == "user" for turn in seen.segment.turns):
             return Thought(Extraction((), len(seen.positions)), (), {})
-        extraction = self._agent.extract(seen.segment, meter)
+        extraction = self.agent.extract(seen.segment, meter)
         said = [statement.text for statement in extraction.statements]
         vectors = self._embed([*said, *seen.unembedded.values()], meter) if said else []
         own, others = vectors[: len(said)], vectors[len(said) :]
-        times, now = {turn.message_id: turn.created_at for turn in seen.segment.turns}, self._clock.now()
+        times, now = {turn.message_id: turn.created_at for turn in seen.segment.turns}, self.clock.now()
         found = tuple(
             # A sender's clock that is ahead of ours says nothing later than now.
             self._found(one, vector, min(now, max(times[message] for message in one.message_ids)))
@@ -158,31 +146,31 @@ class ExtractFacts:
         return Thought(extraction, found, dict(zip(seen.unembedded, others, strict=False)))
 
     def _found(self, one: Statement, vector: bytes | None, said_at: datetime) -> Found:
-        model = None if vector is None else self._embedder.name
+        model = None if vector is None else self.embedder.name
         return Found(one.text, one.category, one.message_ids, one.updates, vector, model, said_at)
 
     def _embed(self, texts: Sequence[str], meter: Meter) -> list[bytes]:
         """Return a vector for each text, or none at all while the embedder is away: a later job makes up for it."""
         try:
-            return [to_bytes(vector) for vector in self._embedder.embed(texts, meter)]
+            return [to_bytes(vector) for vector in self.embedder.embed(texts, meter)]
         except (Transient, Configuration, OverBudget) as error:
-            self._log.warning("facts_not_embedded", embedder=self._embedder.name, why=error.code)
-            self._metrics.embedding_failures.inc()
+            get_logger().warning("facts_not_embedded", embedder=self.embedder.name, why=error.code)
+            self.metrics.embedding_failures.inc()
             return []
 
     def _write(self, claim: Claim, seen: Seen, thought: Thought) -> JobState:
-        with self._database.write() as session:
-            now = self._clock.now()
+        with self.database.write() as session:
+            now = self.clock.now()
             app = lock_app(session, claim.app_id)
             _refuse(session, app, claim, session.get(Conversation, claim.conversation_key))
             conversation = self._unmoved(session, claim, seen.seen_before)
-            keep_vectors(session, thought.vectors, seen.unembedded, self._embedder.name)
+            keep_vectors(session, thought.vectors, seen.unembedded, self.embedder.name)
             learned = self._learn(session, claim, seen, thought, now)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
             end(session, claim, state, now, None if changed else NOTHING)
             after = seen.seen_after(thought.extraction.turns_read)
-            move_on(session, conversation, after, app.purge_epoch, self._pace, now, self._max_attempts)
+            move_on(session, conversation, after, app.purge_epoch, self.pace, now, self.max_attempts)
         self._tell(claim, seen, thought, learned, now)
         return state
 
@@ -202,25 +190,25 @@ class ExtractFacts:
             user_id=seen.user_id,
             # An old chat that is brought in now is heard now: its facts begin their life here.
             at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)),
-            agent=self._agent.name,
+            agent=self.agent.name,
         )
-        cause = Cause(self._agent.name, "said in a conversation", now, claim.job_id)
-        return learn(session, claim.app_id, heard, thought.found, cause, self._embedder.same_meaning)
+        cause = Cause(self.agent.name, "said in a conversation", now, claim.job_id)
+        return learn(session, claim.app_id, heard, thought.found, cause, self.embedder.same_meaning)
 
     def _end_with_nothing(self, claim: Claim) -> JobState:
-        with self._database.write() as session:
-            now = self._clock.now()
+        with self.database.write() as session:
+            now = self.clock.now()
             epoch = lock_app(session, claim.app_id).purge_epoch
             conversation = lock_by_key(session, claim.conversation_key)
             end(session, claim, JobState.NOTHING, now, NOTHING)
             if conversation is not None:
                 # Something may have been said since it was read, and nobody asked because this job was open.
-                move_on(session, conversation, conversation.facts_seen, epoch, self._pace, now, self._max_attempts)
+                move_on(session, conversation, conversation.facts_seen, epoch, self.pace, now, self.max_attempts)
         return JobState.NOTHING
 
     def _tell(self, claim: Claim, seen: Seen, thought: Thought, learned: Learned, now: datetime) -> None:
-        metrics = self._metrics
-        metrics.facts_learned.labels(agent_kind(self._agent.name)).inc(len(learned.learned))
+        metrics = self.metrics
+        metrics.facts_learned.labels(agent_kind(self.agent.name)).inc(len(learned.learned))
         metrics.fact_conflicts.inc(len(learned.replaced))
         metrics.facts_removed.labels(FactRemoval.EVICTED).inc(len(learned.evicted))
         for by, count in learned.merged.items():
@@ -230,7 +218,7 @@ class ExtractFacts:
         for turn in seen.segment.turns[: thought.extraction.turns_read]:
             if turn.role == "user":
                 metrics.extraction_lag.observe(_lag(turn, seen.opened_at, now))
-        self._log.info(
+        get_logger().info(
             "facts_extracted",
             job_id=claim.job_id,
             app_id=claim.app_id,

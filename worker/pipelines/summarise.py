@@ -31,7 +31,7 @@ from shared.summaries.queries import newest
 from shared.summaries.writing import NewSummary, keep
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
-from worker.agent.summaries.protocol import Span, SummaryAgent
+from worker.agent.protocol import Span, SummaryAgent
 from worker.pipelines import missing_vectors
 from worker.pipelines.ending import end, erased, unpurged
 from worker.pipelines.missing_vectors import Missing

@@ -13,8 +13,8 @@ from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.eviction import PRUNE_TO, dry_run
 from shared.facts.models import SLOTS, Fact, FactState
+from shared.facts.retention import PRUNE_TO, dry_run, held
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])
 
@@ -58,7 +58,7 @@ def show_eviction(
         of_users: dict[str, list[Fact]] = {}
         for fact in facts.values():
             of_users.setdefault(fact.user_id, []).append(fact)
-        runs = [dry_run(queries.held(own), desk.now(), more) for own in of_users.values()]
+        runs = [dry_run(held(own), desk.now(), more) for own in of_users.values()]
         going = {fact_id for run in runs for fact_id in run.going}
         expiring = {one.fact.fact_id: one.at for run in runs for one in run.expiring}
         scored = [

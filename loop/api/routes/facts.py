@@ -21,14 +21,14 @@ from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import LARGEST_INTEGER, UserId
 from shared.erasure.erasing import clear_facts
 from shared.errors import Invalid
-from shared.facts import clearing, deleting, editing, queries
+from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
 from shared.facts.editing import MAX_CHARS, Edit, Outcome, Written
 from shared.facts.models import SLOTS, Fact, FactChangeKind, FactSource, FactState
 from shared.facts.queries import FactFilter
 from shared.subjects import NOBODY
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy
-from shared.wording import clean
+from shared.text.lines import clean
 
 Statement = Annotated[str, Field(min_length=1, max_length=MAX_CHARS, examples=["User lives in Copenhagen."])]
 FactId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]
@@ -330,7 +330,7 @@ def _change(desk: Desk, session: Session, fact: Fact, body: ChangeFacts) -> date
     match body.action:
         case BulkAction.DELETE:
             cause, seconds = desk.cause("deleted by hand"), desk.loop.settings.fact_undo_seconds
-            return deleting.delete(session, fact, cause, seconds)
+            return editing.delete(session, fact, cause, seconds)
         case BulkAction.MOVE:
             editing.edit(session, fact, Edit(category=body.category), desk.cause("moved by hand"))
         case BulkAction.PIN:
@@ -380,7 +380,7 @@ def delete_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Respons
         lock_app(session, app_id)
         fact = queries.get_standing(session, app_id, fact_id)
         cause, seconds = desk.cause("deleted by hand"), desk.loop.settings.fact_undo_seconds
-        return Done(DeletedFact(id=fact_id, undo_until=deleting.delete(session, fact, cause, seconds)))
+        return Done(DeletedFact(id=fact_id, undo_until=editing.delete(session, fact, cause, seconds)))
 
     return desk.write(work)
 
@@ -405,7 +405,7 @@ def undo_delete(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Respons
 
     def work(session: Session) -> Done:
         lock_app(session, app_id)
-        fact = deleting.undo(session, app_id, fact_id, desk.cause("taken back"))
+        fact = editing.undo(session, app_id, fact_id, desk.cause("taken back"))
         return Done(ChangedFact(fact=_answer(session, fact)), about=app_id)
 
     return desk.write(work)

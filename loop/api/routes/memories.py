@@ -37,7 +37,7 @@ from shared.memories.restoring import restore
 from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove
 from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionReason
-from shared.wording import clean
+from shared.text.lines import clean
 
 Content = Annotated[str, Field(min_length=1, examples=["Prefers meetings after 2 pm."])]
 

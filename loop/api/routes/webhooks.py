@@ -16,7 +16,7 @@ from loop.api.schema import Flag, RequestModel, ResponseModel, Success
 from loop.api.writes import Done
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.events import DeliveryOutcome, EventKind
-from shared.contracts.jobs import JobKind, Track
+from shared.contracts.jobs import JobKind
 from shared.contracts.values import ID_PATTERN
 from shared.errors import Conflict, Invalid, Transient
 from shared.events import queries, webhooks
@@ -182,7 +182,6 @@ def try_webhook(desk: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> R
             kind=JobKind.DELIVER_WEBHOOK,
             app_id=app_id,
             dedupe=f"webhook:{webhook_id}:{new_id('test', desk.now())}",
-            track=Track.DELIVERY,
             max_attempts=1,
             payload={"webhookId": webhook_id, "position": None},
         )

@@ -25,7 +25,7 @@ from shared.sessions.markers import MarkerNames, PlacedMarker
 from shared.sessions.models import KeepitMarker, SessionVersion
 from shared.sessions.store import Store
 from shared.sessions.transcripts.turns import Turn, TurnKind, read_turns
-from shared.wording import clean, shorten
+from shared.text.lines import clean, shorten
 
 _IDENTIFYING = (
     "command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "subagent_type",

@@ -16,9 +16,8 @@ from pathlib import PurePosixPath
 
 from sqlalchemy.orm import Session
 
-from shared.search.words import words_of
 from shared.search.query import identifiers_of
-from shared.search.words import query_words
+from shared.search.words import query_words, words_of
 from shared.sessions.models import Project, SessionPassage
 from shared.sessions.search import queries
 from shared.sessions.search.index import numbers_of

@@ -1,31 +1,46 @@
 """The Memory Sub-Agent's part that extracts facts by asking a language model.
 
-It decides what the model is shown and what of its answer is proposed. How a model is reached is the chat's; reading
-its answer with patience is ``answers``', and whether it was said at all ``grounding``'s.
+Small models answer with words where numbers are wanted, copy an enumeration, or forget a field. Each field is read for
+what it may mean and is None where that is unclear: what one entry lacks costs that entry alone. A statement must have
+ground in what was said: its names and numbers, and one of its other words; a guard, not a proof.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated, Any, ClassVar
 
-from shared.facts.normalising import normal
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
+
+from shared.facts import categories
+from shared.facts.categories import Category
+from shared.llm.answers import Listed
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
 from shared.llm.repair import ask_repairing
 from shared.telemetry.metrics import RefusedFact
-from shared.wording import clean
-from worker.agent.facts.answers import HIGH, FactAnswer, FactsAnswer, blemish, category_of, is_readable
-from worker.agent.facts.grounding import Ground
-from worker.agent.facts.protocol import Extraction, FactAgent, Segment, Statement
-from worker.agent.facts.reading import Reading, earlier_lines, known_lines, readable
-from worker.agent.facts.statements import LONGEST, once_each, without_known
-from worker.agent.model_part import ModelPart
-from worker.agent.model_prompts import fill
-from worker.agent.model_reading import Line, written
-from worker.agent.protocol import Turn
-from worker.agent.room import room_beside
+from shared.text.likeness import normal
+from shared.text.lines import clean
+from shared.text.words import EMPTY, MONTHS, NUMERALS, WEEKDAYS, WORD, stem
+from worker.agent.dates import resolve
+from worker.agent.facts.rules import LONGEST, once_each, without_known
+from worker.agent.facts.words import EXPLAINING
+from worker.agent.prompt import (
+    Line,
+    ModelPart,
+    Reading,
+    earlier_lines,
+    fill,
+    is_apology,
+    known_lines,
+    readable,
+    room_beside,
+    written,
+)
+from worker.agent.protocol import Extraction, FactAgent, Segment, Statement, Turn
 
 _FACT_TOKENS = 110
 """What one fact takes in an answer, with its keys."""
@@ -155,3 +170,188 @@ def _with_question(segment: Segment, number: int) -> list[Turn]:
     earlier = (*segment.before, *segment.turns[: number - 1])
     asked = [turn for turn in earlier[-1:] if turn.role == "assistant"]
     return [*asked, segment.turns[number - 1]]
+
+
+HIGH = 0.75
+"""Confidence from which a statement counts as said plainly. Source: decisions, "Facts and context"."""
+_WORDED = {"high": 1.0, "very high": 1.0, "certain": 1.0, "medium": 0.5, "moderate": 0.5, "low": 0.25, "none": 0.0}
+_FIRST_PERSON = re.compile(r"(?:i|i['’]\w+|my|mine|me|we|we['’]\w+|our|ich|mein|je|yo|jeg|jag|ik|io)\b", re.IGNORECASE)
+_OF_THE_MACHINE = re.compile(
+    r"(?:your?\b|(?:the |this |an? )?(?:ai |language )?(?:assistant|ai|chat ?bot|bot|model|llm"
+    r"|system)(?:['’]s)?\s+(?:is|was|has|had|can|could|cannot|will|would|should|does|did|offer\w*|suggest\w*"
+    r"|recommend\w*|help\w*|provid\w*|said|says|told|gave|gives|explain\w*|answer\w*|promis\w*|know\w*|like\w*"
+    r"|name)\b)",
+    re.IGNORECASE,
+)
+_PLAINLY_LIKED = re.compile(
+    r"\b(?:prefers?|likes?|loves?|enjoys?|hates?|dislikes?|favou?rites?|always|never|uses|avoids?|fan of"
+    r"|interested in)\b",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(r"^(?:the )?user(?:['’]s)?\s+(?:is (?=\w+ing\b))?", re.IGNORECASE)
+
+
+def _text(value: object) -> str:
+    return clean(value) if isinstance(value, str) else ""
+
+
+def _category(value: object) -> Category | None:
+    word = _text(value).lower()
+    return Category(word) if word in set(Category) else None
+
+
+def _confidence(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        word = value.strip().lower()
+        value = _WORDED.get(word, word)
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return number if 0 <= number <= 1 else None
+
+
+def _truth(value: object) -> bool:
+    return value is True or (isinstance(value, str) and value.strip().lower() in ("true", "yes"))
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, str) and value.strip().lstrip("#[").rstrip("]").isdecimal():
+        value = int(value.strip().lstrip("#[").rstrip("]"))
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _wholes(value: object) -> list[int]:
+    values = value if isinstance(value, list) else [value]
+    return [number for one in values if (number := _whole(one)) is not None]
+
+
+class FactAnswer(BaseModel):
+    """One fact as a model gave it; every value that could not be read is None or empty."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    fact: Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
+    category: Annotated[
+        Category | None, BeforeValidator(_category), WithJsonSchema({"type": "string", "enum": [*Category]})
+    ]
+    confidence: Annotated[
+        float | None, BeforeValidator(_confidence), WithJsonSchema({"type": "string", "enum": ["high", "low"]})
+    ]
+    updates_previous: Annotated[bool, BeforeValidator(_truth), WithJsonSchema({"type": "boolean"})]
+    updates: Annotated[int | None, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
+    messages: Annotated[
+        list[int], BeforeValidator(_wholes), WithJsonSchema({"type": "array", "items": {"type": "integer"}})
+    ]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whatever_it_is(cls, value: Any) -> dict[str, Any]:
+        """Read an entry that is no object as one that says nothing, and a missing field as an unclear one."""
+        given = value if isinstance(value, dict) else {}
+        return {name: given.get(name) for name in cls.model_fields}
+
+    @property
+    def statement(self) -> str:
+        """The fact without the subject that every fact has."""
+        bare = _SUBJECT.sub("", self.fact).rstrip(" .")
+        return bare[:1].upper() + bare[1:]
+
+
+def category_of(one: FactAnswer) -> Category | None:
+    """Return an entry's category; where it gives none that exists, the one its words show, if they do."""
+    if one.category is not None:
+        return one.category
+    found = categories.category_of(one.statement)
+    return None if found is Category.PREFERENCE and not _PLAINLY_LIKED.search(one.statement) else found
+
+
+class FactsAnswer(Listed):
+    """What a piece of conversation states; an empty list is an answer, and so is the list without the object."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    listed_as: ClassVar[str] = "facts"
+
+    facts: list[FactAnswer]
+
+
+def is_readable(one: FactAnswer) -> bool:
+    """Whether an entry says what it takes to judge it, whatever it says."""
+    has_words = any(character.isalnum() for character in one.statement)
+    return has_words and not is_apology(one.fact) and category_of(one) is not None and one.confidence is not None
+
+
+def blemish(one: FactAnswer) -> str | None:
+    """Say why an entry is no fact at all, in words a model can be told; None where it is one."""
+    if not any(character.isalnum() for character in one.statement):
+        return "has no words"
+    if is_apology(one.fact):
+        return "is an apology and not a fact"
+    if _FIRST_PERSON.match(one.statement):
+        return "speaks as I"
+    if _OF_THE_MACHINE.match(one.statement):
+        return "is about the assistant"
+    if len(one.statement) > LONGEST:
+        return f"has more than {LONGEST} characters"
+    if category_of(one) is None:
+        return f"needs one category of {', '.join(Category)}"
+    return "needs a confidence of high or low" if one.confidence is None else None
+
+
+_NUMBERS = {word: str(number) for number, word in enumerate(NUMERALS)}
+_DATE_WORDS = frozenset(word.lower() for word in (*MONTHS, *WEEKDAYS))
+_PREFIX = 5
+"""Letters in which two forms of one long word agree."""
+_UNSPACED = re.compile(r"[^\x00-\u024f\u0370-\u05ff\u0600-\u06ff\u0900-\u0dff]")
+
+
+class Ground:
+    """The words of some texts, as a statement may use them."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._text = " ".join(texts).casefold()
+        self._roots = frozenset(_root(word) for word in WORD.findall(self._text))
+
+    @classmethod
+    def of(cls, turns: Iterable[Turn]) -> Ground:
+        """Return the ground that turns give: what was said, by whom, and when."""
+        return cls(text for turn in turns for text in _readings(turn))
+
+    def bears(self, statement: str) -> bool:
+        """Say whether a statement has ground here."""
+        words = WORD.findall(statement)
+        weighty = [word for i, word in enumerate(words) if _is_weighty(word, i == 0)]
+        content = [word for word in words if word.lower() not in EMPTY | EXPLAINING | _DATE_WORDS]
+        return all(map(self._has, weighty)) and any(map(self._has, content))
+
+    def _has(self, word: str) -> bool:
+        lowered = word.casefold()
+        if _root(lowered) in self._roots:
+            return True
+        if _UNSPACED.search(word):
+            return any(lowered[i : i + 2] in self._text for i in range(max(1, len(lowered) - 1)))
+        return (
+            lowered.isalpha()
+            and len(lowered) >= _PREFIX
+            and re.search(rf"\b{re.escape(lowered[:_PREFIX])}", self._text) is not None
+        )
+
+
+def _readings(turn: Turn) -> tuple[str, ...]:
+    """Return what was said as it stands and with its relative times as dates, who said it, and in which year."""
+    day = turn.created_at.date()
+    return turn.content, resolve(turn.content, day), turn.name or "", str(day.year)
+
+
+def _is_weighty(word: str, opens: bool) -> bool:
+    """Say whether a word is a number, or a name: those are not put in other words."""
+    if any(character.isdigit() for character in word) or word.lower() in _NUMBERS:
+        return True
+    return word[:1].isupper() and not opens and word.lower() not in _DATE_WORDS | EMPTY
+
+
+def _root(word: str) -> str:
+    bare = re.split(r"['’]", word)[0]
+    return _NUMBERS.get(bare, stem(bare))

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 
+from shared.text.words import word_set
+
 
 def _any(words: str) -> str:
     """Return an alternative of the words, the longest first; ``_`` stands for a space."""
     ordered = sorted(set(words.split()), key=lambda word: (-len(word), word))
     return "(?:" + "|".join(re.escape(word).replace("_", r"\s") for word in ordered) + ")"
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
 
 
 KIN = _any(
@@ -167,7 +165,7 @@ REGULARLY = (
     r"|daily|weekly|(?:once|twice|(?:two|three|four|five|\d) (?:times|days)) an? (?:day|week|month|year)"
     r"|in my (?:free|spare) time)"
 )
-NEEDS_OBJECT = _set(
+NEEDS_OBJECT = word_set(
     """
     play collect watch buy wear use bring carry keep check order visit attend avoid skip take make do have leave
     """
@@ -178,7 +176,7 @@ FEARS = _any(
     thunder thunderstorms elevators crowds bees mice
     """
 )
-HOLLOW = _set(
+HOLLOW = word_set(
     """
     project projects skill skills thing stuff something item items piece set kind type one two three few ton
     tons bunch company place different various several certain cool own job jobs day days week weeks month
@@ -187,14 +185,7 @@ HOLLOW = _set(
     """
 )
 """Say nothing alone: ``working on a new project``."""
-NUMERALS = tuple(
-    re.findall(
-        r"\w+",
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-        seventeen eighteen nineteen twenty""",
-    )
-)
-EXPLAINING = _set(
+EXPLAINING = word_set(
     """
     user lives live living works work working likes like loves love prefers prefer enjoys uses use name called plans
     wants owns speaks learning building planning

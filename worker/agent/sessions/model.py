@@ -20,14 +20,11 @@ from shared.sessions.compress.draft import SummaryLine
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
-from shared.wording import clean, shorten
-from worker.agent.facts.grounding import Ground
-from worker.agent.model_answers import is_apology
-from worker.agent.model_part import ModelPart
-from worker.agent.model_prompts import fill
-from worker.agent.room import room_beside
+from shared.text.lines import clean, shorten
+from shared.text.words import EMPTY, WORD, stem
+from worker.agent.facts.model import Ground
+from worker.agent.prompt import ModelPart, fill, is_apology, room_beside
 from worker.agent.sessions.protocol import CompressionAgent, LearningAgent, LearningResult
-from worker.agent.vocabulary import EMPTY, WORD, stem
 
 _LEAST_ROOM = 600
 """Tokens of a record below which a window is of no use."""

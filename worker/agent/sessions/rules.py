@@ -16,8 +16,8 @@ from shared.sessions.compress.assembly import Chunk, ChunkPiece, CondensedChunk
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
-from shared.wording import clean
-from worker.agent.sentences import clauses
+from shared.text.lines import clean
+from worker.agent.clauses import clauses
 from worker.agent.sessions.protocol import CompressionAgent, LearningAgent, LearningResult
 
 _CHUNK_TOKENS = 40_000

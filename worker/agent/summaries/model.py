@@ -15,14 +15,9 @@ from shared.llm.chat import Question
 from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
-from shared.wording import clean, shorten
-from worker.agent.facts.reading import readable
-from worker.agent.model_answers import is_apology
-from worker.agent.model_part import ModelPart
-from worker.agent.model_prompts import fill
-from worker.agent.model_reading import Line, fitting_parts, written
-from worker.agent.room import room_beside
-from worker.agent.summaries.protocol import Digest, Span, SummaryAgent
+from shared.text.lines import clean, shorten
+from worker.agent.prompt import Line, ModelPart, fill, fitting_parts, is_apology, readable, room_beside, written
+from worker.agent.protocol import Digest, Span, SummaryAgent
 
 _MOST_POINTS = 10
 _ANSWER_TOKENS = 160

@@ -1,0 +1,146 @@
+"""Which facts go: rules of age, category and confidence, and carrying them out. Pinned ones are exempt.
+
+Source: seed 000; decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from shared.causes import Cause
+from shared.facts import queries
+from shared.facts.categories import LIFETIMES, WEIGHTS, Category
+from shared.facts.changes import Texts, free_slots, record, remove_rows
+from shared.facts.models import Fact, FactChangeKind
+from shared.subjects import Subject
+
+PRUNE_TO = 120
+"""Facts that remain when there were more. Source: seed 000."""
+RULE_EVICTION = "rule:eviction"
+RULE_EXPIRY = "rule:expiry"
+_LEAST_CONFIDENCE = 0.01
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A standing fact, as far as eviction looks at it."""
+
+    fact_id: int
+    category: Category
+    confidence: float
+    last_seen: datetime
+    pinned: bool = False
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A fact with its score; the highest goes first."""
+
+    fact: Held
+    score: float
+
+
+@dataclass(frozen=True)
+class Expiring:
+    """A fact with the time after which it expires."""
+
+    fact: Held
+    at: datetime
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What would go, in the order in which it would."""
+
+    scores: tuple[Scored, ...]
+    """Every unpinned fact, the highest score first."""
+    going: tuple[int, ...]
+    expiring: tuple[Expiring, ...]
+    """Every unpinned fact, the one that expires next first."""
+
+
+def score(fact: Held, now: datetime) -> float:
+    """Return how readily a fact gives way: days since it was last heard, weighted, over its confidence."""
+    age_days = max((now - fact.last_seen) / _DAY, 0.0)
+    return age_days * WEIGHTS[fact.category] / max(fact.confidence, _LEAST_CONFIDENCE)
+
+
+def by_score(facts: Sequence[Held], now: datetime) -> list[Scored]:
+    """Return the unpinned facts, the next to go first; equal scores by older ``last_seen``, then smaller id."""
+    scored = [Scored(fact, score(fact, now)) for fact in facts if not fact.pinned]
+    return sorted(scored, key=lambda one: (-one.score, one.fact.last_seen, one.fact.fact_id))
+
+
+def evicted(facts: Sequence[Held], now: datetime, more: int = 0) -> list[Scored]:
+    """Return which facts go, so that with ``more`` new ones no more than ``PRUNE_TO`` remain."""
+    return by_score(facts, now)[: max(len(facts) + more - PRUNE_TO, 0)]
+
+
+def expires_at(fact: Held) -> datetime:
+    """Return the last moment at which a fact that is not pinned still stands."""
+    return fact.last_seen + LIFETIMES[fact.category]
+
+
+def is_expired(fact: Held, now: datetime) -> bool:
+    """Whether a fact was not heard of for longer than its category lives; at exactly that age it stays."""
+    return not fact.pinned and now > expires_at(fact)
+
+
+def dry_run(facts: Sequence[Held], now: datetime, more: int = 0) -> DryRun:
+    """Return what would go if ``more`` facts came now, and what expires next; nothing is changed."""
+    expiring = sorted((Expiring(fact, expires_at(fact)) for fact in facts if not fact.pinned), key=_soonest)
+    going = tuple(one.fact.fact_id for one in evicted(facts, now, more))
+    return DryRun(tuple(by_score(facts, now)), going, tuple(expiring))
+
+
+def _soonest(one: Expiring) -> tuple[datetime, int]:
+    return one.at, one.fact.fact_id
+
+
+def held(facts: Sequence[Fact]) -> list[Held]:
+    """Return facts as eviction sees them."""
+    return [
+        Held(one.fact_id, Category(one.category), one.confidence, one.last_seen, one.pin_slot is not None)
+        for one in facts
+    ]
+
+
+def expire(session: Session, app_id: str, cause: Cause) -> tuple[int, ...]:
+    """Let the expired facts of a locked app go; return which went."""
+    going = queries.expired(session, app_id, cause.at)
+    ids = tuple(fact.fact_id for fact in going)
+    for fact in going:
+        days = LIFETIMES[Category(fact.category)].days
+        why = cause.by(RULE_EXPIRY, f"nothing was heard of it for more than {days} days")
+        evict(session, fact, why, FactChangeKind.EXPIRED)
+    return ids
+
+
+def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
+    """Evict what is too much of a subject's facts; return which went."""
+    facts = queries.standing(session, subject)
+    going = evicted(held(facts), cause.at)
+    by_id = {fact.fact_id: fact for fact in facts}
+    for one in going:
+        evict(session, by_id[one.fact.fact_id], cause.by(RULE_EVICTION, _why(one, len(facts))))
+    return tuple(one.fact.fact_id for one in going)
+
+
+def make_room(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
+    """Evict what is too much where no place is free; return which went."""
+    return () if free_slots(session, subject) else prune(session, subject, cause)
+
+
+def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = FactChangeKind.EVICTED) -> None:
+    """Let a fact go, and what it had replaced with it; their history stays."""
+    record(session, fact, kind, cause, Texts(before=fact.statement))
+    remove_rows(session, [fact, *queries.chain_beneath(session, fact)])
+
+
+def _why(one: Scored, stood: int) -> str:
+    return f"{stood} facts stood, more than {PRUNE_TO}; its score was {one.score:.2f}"

@@ -1,0 +1,1 @@
+"""The one stack for text: lines and shortening, sentences, words and stems, likeness of statements."""

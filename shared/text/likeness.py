@@ -1,0 +1,192 @@
+"""Whether two short statements say the same, differ in something that matters, or oppose each other.
+
+Vectors of "lives in Copenhagen" and "lives in London" lie close together; what tells them apart are words. Pure
+functions of text, on the side of caution: two statements held apart are a nuisance, two merged ones a loss.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+
+from shared.text.lines import clean
+from shared.text.words import word_set
+
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
+_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))
+_ENDS = " .,;:!?…\"'`()[]-*•"
+_SUBJECT = re.compile(r"(?:the )?user(?=[\s'])\s*")
+
+
+def normal(statement: str) -> str:
+    """Return a statement without what does not change its meaning: case, white space, ends, quotes, its subject.
+
+    A statement that consists of such things only is its own cleaned text.
+    """
+    line = unicodedata.normalize("NFKC", clean(statement)).translate(_QUOTES).translate(_DASHES).casefold()
+    bare = " ".join(line.split()).strip(_ENDS)
+    said = _SUBJECT.sub("", bare, count=1) if _SUBJECT.match(bare) else bare
+    return said.lstrip() or bare or line
+
+
+_WORD = re.compile(r"[^\W_]+(?:[.'+#@-][^\W_]+)*[+#]*")
+_LIGHT = word_set(
+    "a an the this that these those is are am be been being has have had do does did of in on at to for with by as "
+    "from into about and or it its his her their they them he she him users user's who which very really quite "
+    "also just currently now presently still kind sort there than over s"
+)
+"""Words whose coming or going leaves a statement what it was."""
+_KINDRED = {
+    "like": "likes loves love enjoys enjoy adores adore fond liking loving enjoying",
+    "dislike": "dislikes hates hate loathes loathe detests detest disliking hating despises avoids avoid",
+    "live": "lives living resides reside residing",
+    "work": "works working employed",
+    "use": "uses using utilizes utilises",
+    "want": "wants wishes wish desires",
+    "prefer": "prefers preferring favors favours",
+    "app": "apps application applications",
+    "child": "children kid kids",
+    "job": "occupation profession",
+    "movie": "movies film films",
+    "mother": "mom mum",
+    "father": "dad",
+    "phone": "telephone",
+    "build": "builds building develops developing",
+}
+_ROOTS = {form: root for root, forms in _KINDRED.items() for form in [root, *forms.split()]}
+_NEGATIONS = word_set("not no never none nothing cannot without neither nor hardly refuses stopped quit former")
+_PAST = word_set("used was were had did formerly previously former anymore longer ex stopped quit will would")
+_SIDES = word_set("with from about as")
+"""Prepositions that say another thing wherever another stands: works with Google, works at Google."""
+_PREPOSITIONS = _SIDES | word_set("of in on at to for by into over")
+_ORDERING = word_set("to than over from before after rather instead until versus vs for by")
+_NUMBERS = word_set(
+    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand "
+    "first second third january february march april may june july august september october november december "
+    "monday tuesday wednesday thursday friday saturday sunday once twice"
+)
+_ENDINGS = ("ings", "ing", "ies", "ed", "es", "ly", "s")
+_LEAST_STEM = 3
+
+
+@dataclass(frozen=True)
+class Gist:
+    """What a statement says, taken apart. Only what is equal in every part may say the same."""
+
+    names: tuple[str, ...]
+    numbers: tuple[str, ...]
+    content: frozenset[str]
+    ordered: tuple[str, ...]
+    """The content in order, where a word of the statement makes the order matter."""
+    tense: frozenset[str]
+    """What sets it in another time; of words that end in -ed, which may, the roots."""
+    positive: bool
+    prepositions: frozenset[str]
+
+
+def gist(statement: str) -> Gist:
+    """Take a statement apart."""
+    spoken = [_plain(word) for word in _WORD.findall(_spelled_out(normal(statement)))]
+    told = [_root(word) for word in spoken if _is_content(word)]
+    against = sum(word in _NEGATIONS for word in spoken) + told.count("dislike")
+    kept = [("like" if word == "dislike" else word) for word in told]
+    return Gist(
+        names=_names(statement),
+        numbers=tuple(word for word in spoken if _is_number(word)),
+        content=frozenset(kept),
+        ordered=tuple(kept) if _ORDERING & set(spoken) else (),
+        tense=_PAST & set(spoken) | {_root(word) for word in spoken if _may_be_past(word)},
+        positive=against % 2 == 0,
+        prepositions=_PREPOSITIONS & set(spoken),
+    )
+
+
+def differ(one: str, other: str) -> bool:
+    """Whether two statements differ in a name, a number, a negation, a tense, or any word that carries meaning."""
+    left, right = gist(one), gist(other)
+    return _bare(left) != _bare(right) or _reordered(left, right) or _on_other_sides(left, right)
+
+
+def oppose(one: str, other: str) -> bool:
+    """Whether one statement says of the same, in the same words, that it is and the other that it is not."""
+    return are_opposed(gist(one), gist(other))
+
+
+def are_opposed(left: Gist, right: Gist) -> bool:
+    """Whether two statements, taken apart, oppose each other."""
+    alike = (left.names, left.numbers, left.content) == (right.names, right.numbers, right.content)
+    return (
+        alike and bool(left.content or left.names) and left.positive != right.positive and not _reordered(left, right)
+    )
+
+
+def beginnings(said: Gist) -> frozenset[str]:
+    """Return how the words that carry a statement's meaning begin, and those that mean the same.
+
+    A statement in which none of these occurs is of something else; that is seen much faster than it is taken apart.
+    """
+    forms = [form for form, root in _ROOTS.items() if root in said.content]
+    return frozenset(word[:_LEAST_STEM] for word in [*said.content, *said.names, *forms, *_opposites(said)])
+
+
+def speaks_of(statement: str, those: frozenset[str]) -> bool:
+    """Whether any of the ``beginnings`` of another statement occurs."""
+    line = statement.casefold()
+    return any(one in line for one in those)
+
+
+def _opposites(said: Gist) -> list[str]:
+    return [form for form, root in _ROOTS.items() if root == "dislike"] if "like" in said.content else []
+
+
+def _reordered(left: Gist, right: Gist) -> bool:
+    return bool(left.ordered and right.ordered) and left.ordered != right.ordered
+
+
+def _bare(said: Gist) -> Gist:
+    """Return what must be equal in any case."""
+    return replace(said, ordered=(), prepositions=frozenset())
+
+
+def _on_other_sides(left: Gist, right: Gist) -> bool:
+    """Whether each has a preposition the other lacks, and one of these is never just another word for the other."""
+    here, there = left.prepositions - right.prepositions, right.prepositions - left.prepositions
+    return bool(here and there and (here | there) & _SIDES)
+
+
+def _spelled_out(line: str) -> str:
+    return re.sub(r"\bcan't\b|\bcannot\b", "can not", line).replace("n't", " not")
+
+
+def _plain(word: str) -> str:
+    # The user as an object matters: the user likes the boss, the boss likes the user.
+    return word if word == "user's" else word.removesuffix("'s")
+
+
+def _names(statement: str) -> tuple[str, ...]:
+    """Return the capitalised words behind the first, in order."""
+    words = [match.group() for match in _WORD.finditer(statement)]
+    subject = 2 if [word.casefold() for word in words[:2]] == ["the", "user"] else 1
+    return tuple(_plain(word).casefold() for word in words[subject:] if word[:1].isupper() and word != "I")
+
+
+def _is_content(word: str) -> bool:
+    return not (word in _LIGHT or word in _NEGATIONS or word in _PAST or _is_number(word))
+
+
+def _is_number(word: str) -> bool:
+    return word in _NUMBERS or any(character.isdigit() for character in word)
+
+
+def _may_be_past(word: str) -> bool:
+    return word.endswith("ed") and len(word) - len("ed") >= _LEAST_STEM and word not in _ROOTS
+
+
+def _root(word: str) -> str:
+    if word in _ROOTS:
+        return _ROOTS[word]
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
+            return word.removesuffix(ending)
+    return word

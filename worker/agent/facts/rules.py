@@ -1,0 +1,320 @@
+"""The built-in agent's part that extracts facts: no model, no network, the same answer every time.
+
+It keeps to what users say of themselves in so many words (the frames of ``identity`` and ``preferences``), and says
+less rather than inventing. Turns of assistants, quotations and what was only recalled are no source. What is said to
+set right a known fact updates it only where one known fact is meant. Source: decisions, "Facts and context".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from shared.facts.categories import Category, contradict
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
+from shared.llm.tokens import estimate_tokens
+from shared.telemetry.metrics import RefusedFact
+from shared.text.likeness import normal, oppose
+from shared.text.lines import clean
+from shared.text.words import EMPTY, VAGUE, WORD, stem
+from worker.agent.facts import words
+from worker.agent.facts.assertions import Assertion, assertions
+from worker.agent.facts.grammar import ADVERBS, Frame, name_of, stated, third_person, turned
+from worker.agent.facts.preferences import FRAMES
+from worker.agent.protocol import Extraction, FactAgent, KnownFact, Segment, Statement
+
+
+class ExtractiveFactAgent(FactAgent):
+    """Extracts what clauses of certain forms state."""
+
+    @property
+    def name(self) -> str:
+        return EXTRACTIVE
+
+    def extract(self, segment: Segment, meter: Meter) -> Extraction:
+        prompt = sum(estimate_tokens(turn.content) for turn in segment.turns)
+        # No statement is longer than what it was made of, but for the name before it.
+        return metered(
+            meter,
+            Prospect(WorkKind.EXTRACT, EXTRACTIVE, prompt, 2 * prompt),
+            lambda: _extracted(segment),
+            lambda extraction: sum(estimate_tokens(one.text) for one in extraction.statements),
+        )
+
+
+def _extracted(segment: Segment) -> Extraction:
+    refused: Counter[RefusedFact] = Counter()
+    statements: list[Statement] = []
+    names = frozenset(turn.name for turn in (*segment.before, *segment.turns) if turn.name)
+    for turn in segment.turns:
+        if turn.role != "user":
+            continue
+        content, repeated = without_known(turn.content, segment.known)
+        refused[RefusedFact.RECALLED] += repeated
+        said = assertions(content, turn.created_at.date(), names)
+        phrases = [phrase for one in said if (phrase := phrase_of(one, segment.known)) is not None]
+        for phrase in settled(phrases, segment.known):
+            text = stated(phrase.text, name_of(turn.name))
+            if len(text) <= LONGEST:
+                statements.append(Statement(text, phrase.category, (turn.message_id,), phrase.updates))
+    return Extraction(once_each(statements), len(segment.turns), +refused)
+
+
+LONGEST = 200
+"""Characters of a statement at most; a longer one is not made, because cutting changes meaning."""
+_MARKER = re.compile(r"^[ \t]*(?:[-*•+>]|\d{1,2}[.)])?[ \t]*")
+
+
+def without_known(content: str, known: Sequence[KnownFact]) -> tuple[str, int]:
+    """Leave out the lines that a known fact says word for word, and count them."""
+    recalled = {normal(fact.statement) for fact in known}
+    lines = content.splitlines()
+    own = [line for line in lines if normal(_MARKER.sub("", line)) not in recalled]
+    return "\n".join(own), len(lines) - len(own)
+
+
+def once_each(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """Give each statement once, with the messages of every time; of two that contradict each other, the later."""
+    kept: dict[str, Statement] = {}
+    for new in statements:
+        key = normal(new.text)
+        if key not in kept:
+            kept = {k: old for k, old in kept.items() if not _over(old, new)}
+        kept[key] = _joined(kept[key], new) if key in kept else new
+    return tuple(kept.values())
+
+
+def _over(old: Statement, new: Statement) -> bool:
+    """Say whether the newer of two statements takes the place of the older one."""
+    same = old.updates is not None and old.updates == new.updates
+    return same or contradict(old.text, new.text) or oppose(old.text, new.text)
+
+
+def _joined(old: Statement, new: Statement) -> Statement:
+    ids = tuple(dict.fromkeys((*old.message_ids, *new.message_ids)))
+    return replace(old, message_ids=ids, updates=old.updates if new.updates is None else new.updates)
+
+
+_ONCE = r"(?:(?:just|recently|have|finally|now) )*"
+_STOPPED = re.compile(r"^(?:I|we) no longer (?P<verb>\w+) (?P<rest>.+)$", re.IGNORECASE)
+_NOT_ANY_MORE = re.compile(
+    r"^(?:I|we) (?:do not|cannot) (?:\w+ly )?(?P<verb>\w+) (?P<rest>.+?) (?:any ?more|any longer)$", re.IGNORECASE
+)
+_MOVED = re.compile(rf"^(?:I|we) {_ONCE}moved from (?P<old>.+?) to (?P<new>(?-i:[A-Z])[^,]*?)$", re.IGNORECASE)
+_SWITCHED = re.compile(
+    rf"^(?:I|we) {_ONCE}(?:switched|changed|migrated) from (?P<old>.+?) to (?P<new>.+)$", re.IGNORECASE
+)
+_PLANS = re.compile(r"(?:plans|is planning|is going|wants|aims|is looking)\b")
+_OUTING = re.compile(
+    r"\b(?:walk|stroll|movie|film|dinner|lunch|breakfast|picnic|nap|shower|rest|shopping|coffee"
+    r"|drink)\b(?!.*\b20\d\d\b)|\bgo (?:out|home|to bed|back)\b",
+    re.IGNORECASE,
+)
+_SLOTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?:lives|living|is based|based|resides) (?:in|near|on|at|outside)\b",
+        r"\bworks as\b",
+        r"\bworks (?:at|for)\b",
+        r"\b(?:name is|is called|is named)\b",
+        r"\byears old\b",
+        r"\bbirthday is\b",
+        r"\bemail(?: address)? is\b",
+        r"\bphone number is\b",
+        r"\bis from\b",
+    )
+)
+_FAVOURITE = re.compile(r"\bfavou?rite (.+?) (?:is|are)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """What a clause states, and the known fact it sets right."""
+
+    text: str
+    """Begins with a verb in the third person, or with ``'s`` and what is the speaker's."""
+    category: Category
+    updates: int | None = None
+    ends: bool = False
+    """Whether it only says that something is no longer so."""
+
+
+def phrase_of(said: Assertion, known: Sequence[KnownFact]) -> Phrase | None:
+    """Return what a clause states, with the one known fact it explicitly corrects."""
+    explicit = _moved(said.text, known) or _switched(said.text, known) or _ended(said.text, known)
+    if explicit:
+        return explicit
+    phrase = framed(said.text)
+    if phrase is None or _is_passing(said, phrase.text):
+        return None
+    return replace(phrase, updates=_same_slot(phrase.text, known)) if said.corrects else phrase
+
+
+def _is_passing(said: Assertion, phrase: str) -> bool:
+    """Say whether a plan is over before it is of use: one for the day it is told on, or for an outing."""
+    return _PLANS.match(phrase) is not None and (said.passing or _OUTING.search(phrase) is not None)
+
+
+def settled(phrases: Sequence[Phrase], known: Sequence[KnownFact]) -> list[Phrase]:
+    """Let what is so now take the place of what is said to be over: ``not at A any more, at B``."""
+    kept = list(phrases)
+    for over in [one for one in phrases if one.ends and one.updates is not None]:
+        before = next(fact for fact in known if fact.fact_id == over.updates)
+        slot = slot_of(before.statement)
+        instead = next((one for one in kept if not one.ends and slot and slot_of(one.text) == slot), None)
+        if instead is not None:
+            kept[kept.index(instead)] = replace(instead, updates=over.updates)
+            kept.remove(over)
+    return kept
+
+
+def slot_of(statement: str) -> str | None:
+    """Name what a statement gives the one value of, or None where there can be several."""
+    favourite = _FAVOURITE.search(statement)
+    if favourite:
+        return f"favourite {favourite[1].lower()}"
+    return next((slot.pattern for slot in _SLOTS if slot.search(statement)), None)
+
+
+def _same_slot(phrase: str, known: Sequence[KnownFact]) -> int | None:
+    slot = slot_of(phrase)
+    return _only([fact for fact in known if slot is not None and slot_of(fact.statement) == slot])
+
+
+def _only(facts: Sequence[KnownFact]) -> int | None:
+    return facts[0].fact_id if len(facts) == 1 else None
+
+
+def _moved(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
+    move = _MOVED.match(clause)
+    if not move or not is_whole(move["new"]):
+        return None
+    phrase = f"lives in {turned(move['new'])}"
+    return Phrase(phrase, Category.IDENTITY, _same_slot(phrase, known))
+
+
+def _switched(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
+    switch = _SWITCHED.match(clause)
+    if not switch or not (is_whole(switch["old"]) and is_whole(switch["new"])):
+        return None
+    phrase = f"switched from {turned(switch['old'])} to {turned(switch['new'])}"
+    return Phrase(phrase, Category.PREFERENCE, _only(_naming(switch["old"], known)))
+
+
+def _ended(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
+    end = _STOPPED.match(clause) or _NOT_ANY_MORE.match(clause)
+    if not end:
+        return None
+    before = framed(f"I {end['verb']} {end['rest']}")
+    if before is None:
+        return None
+    phrase = f"no longer {third_person(end['verb'])} {turned(end['rest'])}"
+    said = _only(_naming(f"{end['verb']} {end['rest']}", known))
+    return Phrase(phrase, before.category, said, ends=True)
+
+
+def _naming(text: str, known: Sequence[KnownFact]) -> list[KnownFact]:
+    """Return the known facts in which every word of weight in ``text`` stands."""
+    wanted = _roots(text)
+    return [fact for fact in known if wanted and wanted <= _roots(fact.statement)]
+
+
+def _roots(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in EMPTY)
+
+
+_WE_ARE = re.compile(r"^we are\b", re.IGNORECASE)
+_AFTER_VERB = re.compile(rf"^((?:i|we) (?:am|have been|have|do not)) {ADVERBS}", re.IGNORECASE)
+_ENDING = re.compile(
+    r"(?:[\s,.!;:…]+|\b(?:too|as well|though|lately|these days|right now|at the moment|a lot|so much|very much|nowadays"
+    r"|currently|actually|haha\w*|you know|and all|and stuff|for now|again|anyway|honestly|though|already|now|also"
+    r"|really|by the way|btw|to be honest|tbh|and so on|etc|at all|recently|next|as of late|sometimes|for me"
+    r"|for us)\b)+$",
+    re.IGNORECASE,
+)
+_POINTING = re.compile(
+    r"\b(?:it|its|this|these|those|they|them|their|theirs|he|him|she|here|ones|one(?=\s*(?:$|[,.]|(?:for|that|with"
+    r"|too|and|or|in|on|best|better)\b))|such(?! as)|same|others?|another|else|either|neither|you|your|yours|you['’]\w+"
+    r"|yourself|ur|u|latter|former|things?|stuff)\b(?!['’]s day)"
+    r"|\b(?:last|past|coming|next) \w+|\blater\b"
+    r"|\b(?<!every )(?<!each )(?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?! \d)"
+    r"|\band (?:also|now|often|usually|always|never|really|then|sometimes)\b"
+    r"|,\s*(?:and|or)\b.*\b(?:can|is|are|will|was|were|has|have|makes?)\b"
+    r"|,\s*(?:that|and it|this)\b|\bfeel(?:s|ing)? (?:like|that)\b"
+    r"|\bthat\b(?=\s*(?:$|[,.]|and\b|or\b|way\b|kind\b|sort\b|one\b|too\b|is\b|was\b|\w+\s*$))"
+    r"|\bthere\b(?! (?:is|are|was|were)\b)|\b(?:her|his)\b",
+    re.IGNORECASE,
+)
+_HANGING_START = re.compile(
+    r"(?:to (?:think|say|see|know|hear|be|thank|have|ask|believe)\b|the (?:idea|thought|look|fact|concept|point|rest"
+    r"|part) of|how(?! to)|what|why|when|where|who|that|if|as|so|more|less|any|anything|everything|everyone"
+    r"|something|someone|somewhere|nothing|nobody|seeing|hearing|saying|telling|than|better|not|no\b(?! longer)|and"
+    r"|or|but|like|out|up|down|off|back|away|over|around|along|through)\b",
+    re.IGNORECASE,
+)
+_HANGING_END = re.compile(
+    r"\b(?:to|of|in|for|with|and|or|the|an?|my|our|about|at|on|than|as|from|by|very|so|into|like|because"
+    r"|(?<!\ba )while|when|where|which|who|what|how|that|is|are|was|were|be|am|not|if|more|some|any|every|his|her|no"
+    r"|i|we|few|lot|lots|ton|tons|bit|much|many|new)$",
+    re.IGNORECASE,
+)
+_SHARED = re.compile(words.LIKED_WITH_THE + r"(?:$|,| (?:and|or|of|in|at|on|with)\b)", re.IGNORECASE)
+_THE = re.compile(r"^(?:all )?the\s+(.*)$", re.IGNORECASE)
+_UNFIT = re.compile(
+    r"(?<!\w)@|@(?!\w)|:(?!\w)|[{}<>=\\|#^~\[\]()?*_\ufffc]|\.\.|…|--|\b(?:haha|lol|omg|btw)\b", re.IGNORECASE
+)
+_MOST_WORDS = 24
+
+
+def framed(clause: str) -> Phrase | None:
+    """Return what a clause states, or None where it states nothing lasting, or not the whole of it."""
+    decided = frame_of(clause)
+    return None if decided is None else Phrase(decided[1], decided[0].category)
+
+
+def frame_of(clause: str) -> tuple[Frame, str] | None:
+    """Return the first frame that fits a clause, with the phrase it makes of it."""
+    clause = _AFTER_VERB.sub(r"\1 ", _WE_ARE.sub("we am", _ENDING.sub("", clause).strip()))
+    if _UNFIT.search(clause) or len(clause.split()) > _MOST_WORDS:
+        return None
+    for frame in FRAMES:
+        found = frame.pattern.match(clause)
+        if found and (phrase := _phrase(frame, found)):
+            return frame, phrase
+    return None
+
+
+def _phrase(frame: Frame, found: re.Match[str]) -> str | None:
+    rest = _ENDING.sub("", found.groupdict().get("rest") or "").strip(" ,")
+    if rest and not is_whole(rest, frame.the):
+        return None
+    if not isinstance(frame.says, str):
+        return clean(frame.says(found, turned(rest)))
+    groups = {key: value or "" for key, value in found.groupdict().items()}
+    return clean(frame.says.format(**{**groups, "rest": turned(rest)}))
+
+
+def is_whole(rest: str, the: bool = False) -> bool:
+    """Say whether what stands in the free place means something without what was said around it."""
+    if _POINTING.search(rest) or _HANGING_START.match(rest) or _HANGING_END.search(rest):
+        return False
+    definite = _THE.match(rest)
+    if definite and not _is_known(definite[1], the):
+        return False
+    return any(_says_something(word) for word in WORD.findall(rest))
+
+
+def _is_known(named: str, the: bool) -> bool:
+    """Say whether ``the`` and what follows it means the same to everyone."""
+    if _SHARED.match(named) or named[:1].isupper() or " of " in named:
+        return True
+    return the and len(named.split()) > 1
+
+
+def _says_something(word: str) -> bool:
+    if word.isupper() and len(word) > 1:
+        return True
+    plain = re.split(r"['’]", word.lower())[0]
+    return plain not in EMPTY and plain not in VAGUE and plain not in words.HOLLOW

@@ -1,0 +1,243 @@
+"""The built-in Memory Sub-Agent: no model, no network, the same answer every time.
+
+It keeps the clauses that say most per character in telegraphic wording, under the name of who said them, and compacts
+by what would be lost: a memory that another one wholly says goes, else the two are merged whose union loses least.
+Nothing is forgotten only because it is old. Reasons count and name memories without quoting them, so that they may
+outlive a purge. Source: decisions, "Memories".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
+from shared.llm.tokens import estimate_tokens
+from shared.memories.compaction import NEW, Action, Candidate, Decision
+from shared.text.lines import shorten
+from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
+from worker.agent.clauses import Clause, clauses, plain, telegram
+from worker.agent.dates import resolve, written
+from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, total, voice, words_of
+from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, NothingToRemember, Transcript, Turn
+
+_OUTCOME = re.compile(
+    r"\b(?:scheduled|rescheduled|booked|reserved|ordered|cancel+ed|created|added|removed|deleted|updated|changed|moved"
+    r"|renamed|sent|saved|fixed|resolved|solved|installed|deployed|merged|migrated|restarted|enabled|disabled|configured"
+    r"|completed|finished|confirmed|decided|agreed|chose|chosen|paid|published|submitted|filed|set up|signed up"
+    r"|turned (?:on|off))\b",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(
+    r"\b(?:can|could|would|should|may|might|if|let me|shall|please|once|when|never|unable|sorry)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
+_MOST_TAGS = 5
+_LONGEST_NAME = 20
+_REASON_TOKENS = 100
+_NO_TAGS = EMPTY | VAGUE | {word.lower() for word in (*MONTHS, *WEEKDAYS)}
+
+
+class ExtractiveAgent(MemoryAgent):
+    """A memory agent that picks what to keep instead of writing it."""
+
+    @property
+    def name(self) -> str:
+        return EXTRACTIVE
+
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+        read = [turn.content for turn in transcript.turns]
+        prospect = _prospect(WorkKind.CREATE, read, limit)
+        return metered(
+            meter,
+            prospect,
+            lambda: self._draft(transcript, limit),
+            lambda result: estimate_tokens(result.content if isinstance(result, Draft) else result.reason),
+            estimate_tokens("".join(read)),
+        )
+
+    def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
+        read = [memory.content for memory in (*existing, new)]
+        prospect = _prospect(WorkKind.COMPACT, read, limit)
+        return metered(
+            meter,
+            prospect,
+            lambda: make_room(existing, new, limit),
+            lambda decision: estimate_tokens((decision.new_content or "") + decision.reason),
+            estimate_tokens("".join(read)),
+        )
+
+    def _draft(self, transcript: Transcript, limit: int) -> Draft | NothingToRemember:
+        spoken = [turn for turn in transcript.turns if turn.role in SPOKEN_ROLES and turn.content.strip()]
+        if not spoken:
+            return NothingToRemember("nobody said anything in this conversation")
+        pieces = _pieces(spoken, transcript.app_name)
+        worthy = [piece for piece in pieces if self._value(piece) >= WEIGHTS.least]
+        if not worthy:
+            return NothingToRemember("only greetings, thanks or questions, nothing that was stated, decided or done")
+        fresh = _not_known(worthy, transcript.known)
+        if not fresh:
+            return NothingToRemember("everything said in it is already remembered")
+        return self._written(fresh, limit)
+
+    def _value(self, piece: Piece) -> float:
+        """Return what a piece says by itself; a bare date says nothing."""
+        words = words_of(piece.text)
+        return min(piece.factor, 1.0) * sum(worth for root, worth in words.items() if " " not in root)
+
+    def _written(self, fresh: Sequence[Piece], limit: int) -> Draft:
+        better = [piece for piece in fresh if self._value(piece) >= WEIGHTS.enough] or fresh
+        chosen = choose(better, limit)
+        if len(chosen) == len(better):
+            chosen = choose(fresh, limit)
+        chosen = chosen or [_cut(max(better, key=self._value), limit)]
+        content = render(fuller(chosen, limit))
+        strongest = max(piece.factor * sum(words_of(piece.text).values()) for piece in chosen)
+        sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.place)))
+        return Draft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
+
+
+def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:
+    names = frozenset(turn.name for turn in turns if turn.name)
+    all_named = all(turn.name for turn in turns)
+    pieces: list[Piece] = []
+    for turn in turns:
+        person = _is_person(turn, all_named, app_name)
+        for clause in clauses(turn.content):
+            factor = voice(clause.text, clause.asks) if person else _outcome(clause)
+            if factor <= 0:
+                continue
+            full = plain(resolve(clause.text, turn.created_at.date()), names)
+            text = telegram(full)
+            if text:
+                mark = "?" if clause.asks else ""
+                speaker = _speaker(turn, person)
+                pieces.append(Piece(text + mark, speaker, factor, full + mark, turn.message_id, len(pieces)))
+    return pieces
+
+
+def _speaker(turn: Turn, person: bool) -> str:
+    """Return whose statement a turn's pieces are said to be."""
+    name = shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
+    return name or ("User" if person else "Assistant")
+
+
+def _is_person(turn: Turn, all_named: bool, app_name: str) -> bool:
+    """Say whether a turn is a person's: users are, and an assistant with a human name talking to a named user."""
+    if turn.role == "user":
+        return True
+    return all_named and turn.name not in (None, app_name) and not _MACHINE_NAME.search(turn.name or "")
+
+
+def _outcome(clause: Clause) -> float:
+    """Return what a machine's statement counts: something only when it says that a thing was done or decided."""
+    done = _OUTCOME.search(clause.text) and not clause.asks and not _OFFER.search(clause.text)
+    return 0.7 if done else 0.0
+
+
+def _not_known(pieces: Sequence[Piece], known: Iterable[str]) -> list[Piece]:
+    """Leave out pieces that a present memory already says in full."""
+    remembered = [words_of(memory).keys() for memory in known]
+    return [piece for piece in pieces if not any(words_of(piece.text).keys() <= said for said in remembered)]
+
+
+def _cut(piece: Piece, limit: int) -> Piece:
+    """Shorten a single piece that is longer than a whole memory may be."""
+    return replace(piece, text=shorten(piece.text, limit - len(piece.speaker) - 2), full="")
+
+
+def _tags(chosen: Sequence[Piece]) -> tuple[str, ...]:
+    """Return the words that say most, in lower case, the weightiest first and each in one form only."""
+    worth: dict[str, tuple[float, str]] = {}
+    for spelling in (match[0] for piece in chosen for match in WORD.finditer(piece.text)):
+        word = spelling.lower()
+        if word.isalpha() and len(word) > 2 and word not in _NO_TAGS:
+            worth.setdefault(stem(word), (max(words_of(f", {spelling}").values(), default=0.0), word))
+    return tuple(word for _, word in sorted(worth.values(), key=lambda one: -one[0])[:_MOST_TAGS])
+
+
+def _prospect(kind: WorkKind, read: Sequence[str], limit: int) -> Prospect:
+    return Prospect(kind, EXTRACTIVE, sum(map(estimate_tokens, read)), estimate_tokens(" " * limit) + _REASON_TOKENS)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A memory with its pieces and everything it says."""
+
+    memory: Candidate
+    pieces: tuple[Piece, ...]
+    says: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Union:
+    """Two memories, the pieces that stay when they become one, and the value that is lost by it."""
+
+    target: _Read
+    absorbed: _Read
+    kept: tuple[Piece, ...]
+    loss: float
+
+
+def make_room(existing: Sequence[Candidate], new: Candidate, limit: int) -> Decision:
+    """Choose how the memories become one fewer; the decision always passes ``refusal``."""
+    every = [_understand(memory) for memory in (*existing, new)]
+    loose = [one for one in every if not one.memory.pinned or one.memory.id == NEW]
+    if len(loose) == 1:
+        return Decision(Action.DELETE, NEW, "every present memory is pinned, so the new one gives way")
+    return _drop_redundant(loose, every) or _merge(loose, every, limit)
+
+
+def _understand(memory: Candidate) -> _Read:
+    factor = 0.75 + memory.importance / 20
+    pieces = tuple(
+        replace(piece, factor=factor, text=telegram(piece.text) or piece.text, full=piece.text)
+        for piece in read(memory.content)
+    )
+    return _Read(memory, pieces, frozenset(words_of(memory.content)))
+
+
+def _drop_redundant(loose: Sequence[_Read], every: Sequence[_Read]) -> Decision | None:
+    """Delete a memory all of whose words another one says, if there is one."""
+    for one in loose:
+        for other in every:
+            if one is not other and one.says <= other.says:
+                reason = f"{_called(one)} says nothing that {_called(other)} does not say"
+                return Decision(Action.DELETE, one.memory.id, reason)
+    return None
+
+
+def _merge(loose: Sequence[_Read], every: Sequence[_Read], limit: int) -> Decision:
+    unions = [_unite(a, b, every, limit) for a, b in combinations(sorted(loose, key=_age), 2)]
+    best = min(unions, key=lambda union: (union.loss, _age(union.target), _age(union.absorbed)))
+    content = render(fuller(best.kept, limit)) or shorten(best.target.memory.content, limit)
+    return Decision(Action.EDIT, best.target.memory.id, _explained(best), content, best.absorbed.memory.id)
+
+
+def _age(one: _Read) -> tuple[bool, float, int]:
+    """Sort oldest first and the new one last: the older of two is rewritten, and never the new one."""
+    return one.memory.id == NEW, one.memory.updated_at.timestamp(), one.memory.id
+
+
+def _unite(target: _Read, absorbed: _Read, every: Sequence[_Read], limit: int) -> _Union:
+    elsewhere = (one.says for one in every if one is not target and one is not absorbed)
+    said: frozenset[str] = frozenset().union(*elsewhere)
+    both = [replace(piece, place=i) for i, piece in enumerate((*target.pieces, *absorbed.pieces))]
+    kept = tuple(choose(both, limit, said))
+    return _Union(target, absorbed, kept, total(both, said) - total(kept, said))
+
+
+def _explained(union: _Union) -> str:
+    before = len(union.target.pieces) + len(union.absorbed.pieces)
+    let_go = before - len(union.kept)
+    fate = f"the {let_go} that say least are let go" if let_go else "nothing is lost"
+    names = f"{_called(union.target)} takes in {_called(union.absorbed)}"
+    return f"{names}, the pair that loses least: of {before} statements {len(union.kept)} are kept and {fate}"
+
+
+def _called(one: _Read) -> str:
+    day = written(one.memory.updated_at.date())
+    return f"the new memory ({day})" if one.memory.id == NEW else f"memory {one.memory.id} ({day})"

@@ -1,0 +1,254 @@
+"""What a model is asked: the prompt's template, the lines of a conversation that fit its window, and who is asked.
+
+Only what users and assistants said is shown. Each message is one line, so that no message can pass for two. Templates
+know ``$name`` and nothing else, so braces and markup in what people wrote mean nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from shared.errors import Configuration
+from shared.llm.chat import FRAME_TOKENS, AnswerT, Chat, Question
+from shared.llm.repair import REPAIR_TOKENS
+from shared.llm.tokens import most_tokens
+from shared.text.lines import clean
+from worker.agent.protocol import SPOKEN_ROLES, KnownFact, Turn
+
+
+def _mark() -> str:
+    return secrets.token_hex(4)
+
+
+class ModelPart:
+    """A part that asks a chat. ``timeout_seconds`` is for one question with its repair."""
+
+    def __init__(
+        self, chat: Chat, name: str, context_tokens: int, timeout_seconds: float, mark: Callable[[], str] = _mark
+    ) -> None:
+        """``mark`` gives an unforeseeable word, so that nothing that is shown can pretend to end the material."""
+        self._chat = chat
+        self._name = name
+        self._context_tokens = context_tokens
+        self._timeout_seconds = timeout_seconds
+        self._mark = mark
+
+    @property
+    def name(self) -> str:
+        """Recorded with what it makes: ``ollama:NAME``."""
+        return self._name
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a model is told (``system``) and what it is shown (``user``)."""
+
+    system: str
+    user: str
+
+
+def fill(name: str, **values: object) -> Prompt:
+    """Return the prompt ``name`` with its placeholders filled in; a missing one is a ``KeyError``."""
+    return Prompt(_text(f"{name}_system.md"), Template(_text(f"{name}_user.md")).substitute(values))
+
+
+@cache
+def _text(file_name: str) -> str:
+    return (files(__package__) / "prompts" / file_name).read_text(encoding="utf-8").strip()
+
+
+def room_beside(empty: Question[AnswerT], context_tokens: int, least: int) -> int:
+    """Return how many tokens of conversation fit beside an otherwise complete question and its repair.
+
+    Raises:
+        Configuration: fewer than ``least``.
+    """
+    used = sum(map(most_tokens, empty.texts)) + FRAME_TOKENS + REPAIR_TOKENS + empty.max_completion_tokens
+    room = context_tokens - used
+    if room < least:
+        raise Configuration(
+            f"A window of {context_tokens} tokens leaves no room for a conversation; "
+            f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS must be at least {used + least}."
+        )
+    return room
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a prompt and the messages it stands for."""
+
+    text: str
+    message_ids: tuple[str, ...]
+    day: date | None = None
+    """When it was said; None where that is told elsewhere."""
+
+    @property
+    def tokens(self) -> int:
+        """Most tokens it takes, with its line end."""
+        return most_tokens(self.text) + 1
+
+
+_DAY_TOKENS = most_tokens("(2000-01-01)") + 1
+
+
+def spoken_lines(turns: Iterable[Turn]) -> tuple[Line, ...]:
+    """Return a line for each message with words that a user or an assistant said."""
+    shown = (turn for turn in turns if turn.role in SPOKEN_ROLES)
+    said = ((turn, clean(turn.content)) for turn in shown)
+    return tuple(_line(turn, content) for turn, content in said if content)
+
+
+def _line(turn: Turn, content: str) -> Line:
+    return Line(f"{_speaker(turn)}: {content}", (turn.message_id,), turn.created_at.date())
+
+
+def _speaker(turn: Turn) -> str:
+    name = clean(turn.name or "")[:60].replace(":", " ")
+    return f"{turn.role} ({name})" if name else turn.role
+
+
+def written(lines: Iterable[Line]) -> str:
+    """Return the lines as one text, with the day wherever it changes."""
+    return "\n".join(_with_days(lines))
+
+
+def _with_days(lines: Iterable[Line]) -> Iterator[str]:
+    day: date | None = None
+    for line in lines:
+        if line.day is not None and line.day != day:
+            day = line.day
+            yield f"({day.isoformat()})"
+        yield line.text
+
+
+def fitting_parts(lines: Iterable[Line], room: int) -> list[tuple[Line, ...]]:
+    """Divide the lines, in order and without loss, into parts that take at most ``room`` tokens when written."""
+    parts: list[tuple[Line, ...]] = []
+    part: list[Line] = []
+    taken = 0
+    for line in _fitting_lines(lines, room - _DAY_TOKENS):
+        new_day = line.day is not None and (not part or part[-1].day != line.day)
+        cost = line.tokens + (_DAY_TOKENS if new_day else 0)
+        if part and taken + cost > room:
+            parts.append(tuple(part))
+            part, taken, cost = [], 0, line.tokens + _DAY_TOKENS
+        part.append(line)
+        taken += cost
+    return [*parts, tuple(part)] if part else parts
+
+
+def _fitting_lines(lines: Iterable[Line], room: int) -> Iterator[Line]:
+    for line in lines:
+        if line.tokens <= room:
+            yield line
+        else:
+            yield from (Line(text, line.message_ids, line.day) for text in split_text(line.text, room - 1))
+
+
+def split_text(text: str, room: int) -> list[str]:
+    """Divide ``text`` at white space into pieces of at most ``room`` tokens; only a longer word is cut."""
+    pieces: list[str] = []
+    piece: list[str] = []
+    taken = 0
+    for word in _fitting_words(text, room):
+        cost = most_tokens(word) + 1
+        if piece and taken + cost > room + 1:
+            pieces.append(" ".join(piece))
+            piece, taken = [], 0
+        piece.append(word)
+        taken += cost
+    return [*pieces, " ".join(piece)] if piece else pieces
+
+
+def _fitting_words(text: str, room: int) -> Iterator[str]:
+    # Three tokens is the most one character takes.
+    step = max(room // 3, 1)
+    for word in text.split():
+        if most_tokens(word) <= room:
+            yield word
+        else:
+            yield from (word[start : start + step] for start in range(0, len(word), step))
+
+
+def message_ids(lines: Sequence[Line]) -> tuple[str, ...]:
+    """Return the messages that the lines stand for, each once, in order."""
+    return tuple(dict.fromkeys(i for line in lines for i in line.message_ids))
+
+
+_DAY_ROOM = 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read in one go: the parts shown, one question each, and how many turns that makes."""
+
+    parts: tuple[tuple[Line, ...], ...]
+    turns: int
+
+
+def readable(turns: Sequence[Turn], room: int) -> Reading:
+    """Choose how much of the turns is read, given the tokens there are for them in one question."""
+    lines: list[Line] = []
+    for count, turn in enumerate(turns):
+        line = numbered(turn, count + 1)
+        longer = [*lines, *line]
+        if line and len(fitting_parts(longer, room)) > 1:
+            return Reading((tuple(lines),), count) if lines else Reading(_pieces(line[0], room), count + 1)
+        lines = longer
+    return Reading((tuple(lines),) if lines else (), len(turns))
+
+
+def numbered(turn: Turn, number: int) -> tuple[Line, ...]:
+    """Return a turn's line with its number; none where it says nothing."""
+    return tuple(Line(f"[{number}] {line.text}", line.message_ids, line.day) for line in spoken_lines([turn]))
+
+
+def _pieces(line: Line, room: int) -> tuple[tuple[Line, ...], ...]:
+    opening = line.text.split(": ", 1)[0][:80]
+    texts = split_text(line.text.split(": ", 1)[-1], room - Line(opening, ()).tokens - _DAY_ROOM)
+    return tuple((Line(f"{opening}: {text}", line.message_ids, line.day),) for text in texts)
+
+
+def earlier_lines(turns: Sequence[Turn], room: int) -> list[Line]:
+    """Return the last of the turns already seen that fit, whole, oldest first."""
+    kept: list[Line] = []
+    for line in reversed(spoken_lines(turns)):
+        room -= line.tokens + _DAY_ROOM
+        if room < 0:
+            break
+        kept.insert(0, line)
+    return kept
+
+
+def known_lines(known: Sequence[KnownFact], room: int) -> dict[int, str]:
+    """Return the newest known facts that fit, each as a line under its id."""
+    kept: dict[int, str] = {}
+    for fact in sorted(known, key=lambda fact: -fact.fact_id):
+        line = Line(f"{fact.fact_id}: {clean(fact.statement)}", ())
+        room -= line.tokens
+        if room < 0:
+            break
+        kept[fact.fact_id] = line.text
+    return kept
+
+
+_APOLOGY = re.compile(
+    r"\W*(?:(?:oh|well|unfortunately|regrettably|as requested)\W+)*(?:"
+    r"(?:i['’]?m|i am|we['’]?re|we are)\s+(?:\w+\s+)?(?:sorry|afraid|unable|not able|not allowed|just an ai|an ai)\b"
+    r"|(?:sorry|apologies|my apologies)\b"
+    r"|i\s+(?:apologi[sz]e|can\s?not|can['’]?t|won['’]?t|could\s?not|couldn['’]?t|do not have|don['’]?t have)\b"
+    r"|as an? (?:ai|artificial|large language|language model)\b)",
+    re.IGNORECASE,
+)
+
+
+def is_apology(text: str) -> bool:
+    """Whether a text is the model speaking of itself instead of doing its work. A memory never speaks as "I"."""
+    return _APOLOGY.match(text) is not None

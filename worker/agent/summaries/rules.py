@@ -1,0 +1,127 @@
+"""The built-in agent's part that summarises: no model, no network, the same answer every time.
+
+It chooses clauses by what they say: what was decided counts most, then what somebody prefers or rules out, then what is
+open. Code is left out; a question counts only while nobody has answered it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
+from shared.llm.tokens import estimate_tokens
+from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
+from shared.text.lines import shorten
+from worker.agent.clauses import Clause, clauses, plain
+from worker.agent.dates import resolve
+from worker.agent.pieces import WEIGHTS, Piece, choose, voice, words_of
+from worker.agent.protocol import Digest, Span, SummaryAgent, Turn
+
+_DECIDED = re.compile(
+    r"\b(?:decid\w+|agreed?|chose|chosen|settled on|go(?:ing)? with|went with|switch(?:ed|ing)? to|instead of|confirmed"
+    r"|let['’]s (?:use|go|keep|take|make|do|drop|start)|we(?:['’]ll| will| are going to| should)"
+    r"|i(?:['’]ll| will)|the plan is|booked|scheduled|cancel+ed|moved to|renamed|deployed|merged|fixed)\b",
+    re.IGNORECASE,
+)
+_WANTED = re.compile(
+    r"\b(?:prefer\w*|favou?rite|rather (?:than|not|have|use)|love|like(?: to|s)?|hate|dislike|can['’]t stand|allergic"
+    r"|always|never|must(?:n['’]t)?|need(?:s|ed)? to|have to|want(?:s|ed)?(?: to)?|don['’]t want|no more than|at most"
+    r"|at least|only (?:use|if|when)|without|deadline|budget|important)\b",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    r"\b(?:still (?:need|have|to|open|unclear|missing)|to ?do|next step|not (?:yet|sure|decided|clear)|open question"
+    r"|remains? to|left to|pending|waiting (?:for|on)|later|tomorrow|blocked|unresolved|figure out|look into)\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"[{};]\s*$|[{}]|=>|==|!=|\w\(.*\)\s*[:;{]?$|^\s*(?:def|class|import|return|const|let|var|func)\s+\w"
+)
+_LONGEST_NAME = 20
+
+
+class Tells(IntEnum):
+    """What a clause tells, the most important first."""
+
+    DECISION = 0
+    WISH = 1
+    OPEN = 2
+    REST = 3
+
+
+_FACTORS = {Tells.DECISION: 2.0, Tells.WISH: 1.6, Tells.OPEN: 1.4, Tells.REST: 0.8}
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A clause that may become a point."""
+
+    tells: Tells
+    piece: Piece
+
+
+class ExtractiveSummaryAgent(SummaryAgent):
+    """Summarises with the words that were said."""
+
+    @property
+    def name(self) -> str:
+        return EXTRACTIVE
+
+    def summarise(self, span: Span, meter: Meter) -> Digest:
+        prompt = sum(estimate_tokens(turn.content) for turn in span.turns)
+        points = metered(
+            meter,
+            Prospect(WorkKind.SUMMARISE, EXTRACTIVE, prompt, MOST_TOKENS),
+            lambda: _chosen(list(_points(span.turns)), span.previous or ""),
+            lambda points: sum(map(estimate_tokens, points)),
+        )
+        return Digest(points, len(span.turns))
+
+
+def _chosen(points: Sequence[_Point], previous: str) -> tuple[str, ...]:
+    known = frozenset(words_of(previous))
+    worthy = [one for one in points if _says_enough(one.piece) and not words_of(one.piece.text).keys() <= known]
+    kept = {piece.place for piece in choose([one.piece for one in worthy], MOST_CHARS - 3 * len(worthy[:40]))}
+    told = sorted((one for one in worthy if one.piece.place in kept), key=lambda one: (one.tells, one.piece.place))
+    return tuple(f"{one.piece.speaker}: {one.piece.text}" for one in told)
+
+
+def _says_enough(piece: Piece) -> bool:
+    return min(piece.factor, 1.0) * sum(words_of(piece.text).values()) >= WEIGHTS.least
+
+
+def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
+    names = frozenset(turn.name for turn in turns if turn.name)
+    place = 0
+    for number, turn in enumerate(turns):
+        answered = any(later.role != turn.role for later in turns[number + 1 :])
+        for clause in clauses(turn.content):
+            tells = _tells(clause, answered)
+            text = plain(resolve(clause.text, turn.created_at.date()), names)
+            if tells is not None and text and not _CODE.search(text):
+                text = text.rstrip("?") + "?" if clause.asks else text
+                yield _Point(tells, Piece(text, _speaker(turn), _factor(clause, tells), place=place))
+                place += 1
+
+
+def _tells(clause: Clause, answered: bool) -> Tells | None:
+    """Return what a clause tells; None for a question that was answered."""
+    if clause.asks:
+        return None if answered else Tells.OPEN
+    for tells, pattern in ((Tells.OPEN, _OPEN), (Tells.DECISION, _DECIDED), (Tells.WISH, _WANTED)):
+        if pattern.search(clause.text):
+            return tells
+    return Tells.REST
+
+
+def _factor(clause: Clause, tells: Tells) -> float:
+    # An open question speaks to the other, as it must.
+    return _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, False))
+
+
+def _speaker(turn: Turn) -> str:
+    name = shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
+    return name or turn.role.capitalize()

@@ -1,1 +1,0 @@
-"""Thin Celery tasks: parse the payload, call one pipeline."""
