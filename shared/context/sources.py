@@ -19,7 +19,7 @@ from shared.context.recall import MOST_HITS, ContextExtension, ExtraMaterial
 from shared.db.engine import Database
 from shared.errors import Transient
 from shared.profiles import gate
-from shared.search.candidates import SearchHit
+from shared.search.candidates import SearchHit, what_followed
 from shared.search.models import Asker, conversation_of, position_of
 from shared.search.search import Findings, MessageSearch, SearchRequest
 from shared.search.small_talk import is_small_talk
@@ -39,6 +39,8 @@ _LEAST_SHARE = 0.35
 """Of the best score. More than half of what is found has less, and next to none of what answers a question."""
 LEAST_SIMILARITY = 0.3
 """A cosine. Where nothing found is as like what is said, and nothing has a word of it, nothing was asked for."""
+_FEW_HITS, _FOLLOWERS = 5, 10
+"""Where so few messages are found, so many that follow the best are shown with them, as far as there is room."""
 PartT = TypeVar("PartT")
 
 
@@ -79,6 +81,8 @@ class RecallSources:
         query = None if findings is None else findings.query
         summaries = self._try("summary", missing, lambda: self._summaries(now, query)) or ()
         hits = () if findings is None else _worth_showing(findings, now.shown)
+        if 0 < len(hits) <= _FEW_HITS:
+            hits += self._try("retrieved", missing, lambda: self._followers(now, hits)) or ()
         extra = ExtraMaterial(
             profile=profile,
             summary_id=summaries[0].summary_id if summaries else None,
@@ -107,6 +111,13 @@ class RecallSources:
                 asker=Asker.CONTEXT,
             ),
         )
+
+    def _followers(self, now: CurrentTurn, hits: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
+        """Return what was said after the best hit: where little is found, what came of it may share no word with it."""
+        with self._database.read() as session:
+            followers = what_followed(session, now.app_id, hits[0], _FOLLOWERS)
+        known = {*now.shown, *(hit.content.strip() for hit in hits)}
+        return tuple(one for one in followers if one.content.strip() not in known and not is_small_talk(one.content))
 
     def _profile(self, now: CurrentTurn, actor: str) -> str:
         """Return what the user's profile says; asking for it goes into the audit where they were ever asked."""

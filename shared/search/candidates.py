@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from shared.search import search_queries
-from shared.search.models import PassageKind
+from shared.search.models import PassageKind, conversation_of
 from shared.search.query import Question
 from shared.search.ranking import LEAST_LIKENESS, Candidate, RankedCandidate, Recipe, is_beside, is_found, rank
 from shared.search.search_queries import MessageRow, PassageRow
@@ -136,6 +136,31 @@ class SearchHit:
     def by_vector(self) -> bool:
         """Whether its vector is like the question's."""
         return (self.ranked.candidate.dense or 0) >= LEAST_LIKENESS
+
+
+def what_followed(session: Session, app_id: str, hit: SearchHit, count: int) -> list[SearchHit]:
+    """Return so many messages at most that users and assistants said right after a hit, in their order."""
+    place = hit.ranked.candidate.place
+    after = [one for one in range(place + 1, place + 1 + count) if conversation_of(one) == conversation_of(place)]
+    rows = search_queries.messages_at(session, app_id, after)
+    return [
+        SearchHit(
+            ranked=RankedCandidate(
+                Candidate(at, 0, row.role, row.name, row.content, row.created_at, None, None, None, None), 0.0, {}
+            ),
+            is_found=False,
+            message_id=row.message_id,
+            conversation_id=row.conversation_id,
+            user_id=row.user_id,
+            content=row.content,
+            kind=HitKind.MESSAGE,
+            language=None,
+            times=1,
+            last_at=row.created_at,
+        )
+        for at, row in sorted(rows.items())
+        if row.chars <= search_queries.MOST_CHARS
+    ]
 
 
 def find_candidates(
