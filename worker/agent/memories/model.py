@@ -18,9 +18,9 @@ from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
 from shared.text.lines import clean, shorten
 from worker.agent.prompt import (
-    Line,
     ModelPart,
-    Prompt,
+    PromptLine,
+    PromptTexts,
     fill,
     fitting_parts,
     is_apology,
@@ -29,7 +29,7 @@ from worker.agent.prompt import (
     spoken_lines,
     written,
 )
-from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
+from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
 
 _ANSWER_TOKENS = 160
 """What an answer takes beside its text: keys, reason, tags. The text may take one token per character."""
@@ -53,7 +53,7 @@ class ModelAgent(ModelPart, MemoryAgent):
     A conversation that does not fit the window is read in parts first, and then that time is for each part.
     """
 
-    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         lines, what = spoken_lines(transcript.turns), "conversation"
         if not lines:
             return NothingToRemember("Neither the user nor the assistant said anything.")
@@ -92,7 +92,7 @@ class ModelAgent(ModelPart, MemoryAgent):
         return ask_repairing(self._chat, question, self._timeout_seconds, meter, first, last)
 
     def _creation(
-        self, transcript: Transcript, lines: Sequence[Line], what: str, limit: int
+        self, transcript: Transcript, lines: Sequence[PromptLine], what: str, limit: int
     ) -> Question[CreationAnswer]:
         known = _shown(transcript.known, self._context_tokens // _KNOWN_SHARE)
         prompt = fill(
@@ -107,12 +107,14 @@ class ModelAgent(ModelPart, MemoryAgent):
         )
         return _question(WorkKind.CREATE, prompt, CreationAnswer, limit + _ANSWER_TOKENS)
 
-    def _note(self, transcript: Transcript, lines: Sequence[Line], what: str, meter: Meter) -> tuple[Line, ...]:
+    def _note(
+        self, transcript: Transcript, lines: Sequence[PromptLine], what: str, meter: Meter
+    ) -> tuple[PromptLine, ...]:
         """Return notes on the lines; those on a part fill at most a third of one, so notes on notes come to an end."""
         most = max(1, min(_MOST_NOTES, self._context_tokens // _TOKENS_FOR_A_NOTE))
         room = room_beside(self._notes(transcript, (), what, (0, 0), most), self._context_tokens, _LEAST_ROOM_FOR_NOTES)
         parts = fitting_parts(lines, room)
-        taken: list[Line] = []
+        taken: list[PromptLine] = []
         for number, part in enumerate(parts, 1):
             question = self._notes(transcript, part, what, (number, len(parts)), most)
             answer = self._ask(question, meter, lambda a: _too_many(a, most), lambda _: None)
@@ -120,7 +122,7 @@ class ModelAgent(ModelPart, MemoryAgent):
         return tuple(taken)
 
     def _notes(
-        self, transcript: Transcript, lines: Sequence[Line], what: str, place: tuple[int, int], most: int
+        self, transcript: Transcript, lines: Sequence[PromptLine], what: str, place: tuple[int, int], most: int
     ) -> Question[NotesAnswer]:
         prompt = fill(
             "notes",
@@ -136,7 +138,7 @@ class ModelAgent(ModelPart, MemoryAgent):
         return _question(WorkKind.CREATE, prompt, NotesAnswer, most * _NOTE_TOKENS)
 
 
-def _question(kind: WorkKind, prompt: Prompt, answer: type[AnswerT], tokens: int) -> Question[AnswerT]:
+def _question(kind: WorkKind, prompt: PromptTexts, answer: type[AnswerT], tokens: int) -> Question[AnswerT]:
     # The first line of what is shown holds the mark, so no server has cached anything behind it.
     return Question(kind, prompt.system, prompt.user, answer, tokens, fresh=prompt.user)
 
@@ -151,11 +153,11 @@ def _shown(known: Sequence[str], room: int) -> list[str]:
     return shown
 
 
-def _as_lines(notes: Sequence[str], ids: tuple[str, ...]) -> list[Line]:
-    return [Line(f"- {shorten(note, _NOTE_CHARS)}", ids) for note in notes]
+def _as_lines(notes: Sequence[str], ids: tuple[str, ...]) -> list[PromptLine]:
+    return [PromptLine(f"- {shorten(note, _NOTE_CHARS)}", ids) for note in notes]
 
 
-def _within(lines: Sequence[Line], room: int) -> list[Line]:
+def _within(lines: Sequence[PromptLine], room: int) -> list[PromptLine]:
     """Return the first lines that fit; the most important note comes first, and notes must be shorter than the part."""
     kept = []
     for line in lines:
@@ -179,13 +181,13 @@ def _too_many(answer: NotesAnswer, most: int) -> str | None:
 
 def _proposal(
     answer: CreationAnswer, transcript: Transcript, limit: int, ids: tuple[str, ...]
-) -> Draft | NothingToRemember:
+) -> MemoryDraft | NothingToRemember:
     if not answer.remember:
         return NothingToRemember(shorten(answer.reason, limit))
     content = shorten(answer.memory, limit)
     if content.casefold() in {clean(known).casefold() for known in transcript.known}:
         return NothingToRemember("It only repeats what is already remembered.")
-    return Draft(content, answer.importance, _tags(answer.tags), ids)
+    return MemoryDraft(content, answer.importance, _tags(answer.tags), ids)
 
 
 def _tags(raw: Sequence[str]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.clauses import Clause, clauses, plain, telegram
 from worker.agent.dates import resolve, written
 from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, total, voice, words_of
-from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, NothingToRemember, Transcript, Turn
+from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
 
 _OUTCOME = re.compile(
     r"\b(?:scheduled|rescheduled|booked|reserved|ordered|cancel+ed|created|added|removed|deleted|updated|changed|moved"
@@ -48,14 +48,14 @@ class ExtractiveAgent(MemoryAgent):
     def name(self) -> str:
         return EXTRACTIVE
 
-    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         read = [turn.content for turn in transcript.turns]
         prospect = _prospect(WorkKind.CREATE, read, limit)
         return metered(
             meter,
             prospect,
             lambda: self._draft(transcript, limit),
-            lambda result: estimate_tokens(result.content if isinstance(result, Draft) else result.reason),
+            lambda result: estimate_tokens(result.content if isinstance(result, MemoryDraft) else result.reason),
             estimate_tokens("".join(read)),
         )
 
@@ -70,7 +70,7 @@ class ExtractiveAgent(MemoryAgent):
             estimate_tokens("".join(read)),
         )
 
-    def _draft(self, transcript: Transcript, limit: int) -> Draft | NothingToRemember:
+    def _draft(self, transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemember:
         spoken = [turn for turn in transcript.turns if turn.role in SPOKEN_ROLES and turn.content.strip()]
         if not spoken:
             return NothingToRemember("nobody said anything in this conversation")
@@ -88,7 +88,7 @@ class ExtractiveAgent(MemoryAgent):
         words = words_of(piece.text)
         return min(piece.factor, 1.0) * sum(worth for root, worth in words.items() if " " not in root)
 
-    def _written(self, fresh: Sequence[Piece], limit: int) -> Draft:
+    def _written(self, fresh: Sequence[Piece], limit: int) -> MemoryDraft:
         better = [piece for piece in fresh if self._value(piece) >= WEIGHTS.enough] or fresh
         chosen = choose(better, limit)
         if len(chosen) == len(better):
@@ -97,7 +97,7 @@ class ExtractiveAgent(MemoryAgent):
         content = render(fuller(chosen, limit))
         strongest = max(piece.factor * sum(words_of(piece.text).values()) for piece in chosen)
         sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.place)))
-        return Draft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
+        return MemoryDraft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
 
 
 def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:

@@ -18,7 +18,7 @@ from shared.text.lines import shorten
 from worker.agent.clauses import Clause, clauses, plain
 from worker.agent.dates import resolve
 from worker.agent.pieces import WEIGHTS, Piece, choose, voice, words_of
-from worker.agent.protocol import Digest, Span, SummaryAgent, Turn
+from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, Turn
 
 _DECIDED = re.compile(
     r"\b(?:decid\w+|agreed?|chose|chosen|settled on|go(?:ing)? with|went with|switch(?:ed|ing)? to|instead of|confirmed"
@@ -70,7 +70,7 @@ class ExtractiveSummaryAgent(SummaryAgent):
     def name(self) -> str:
         return EXTRACTIVE
 
-    def summarise(self, span: Span, meter: Meter) -> Digest:
+    def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
         prompt = sum(estimate_tokens(turn.content) for turn in span.turns)
         points = metered(
             meter,
