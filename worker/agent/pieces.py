@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from shared.text.lines import shorten
 from shared.text.sentences import sentences
 from shared.text.words import COMMON, EMPTY, MONTHS, SPEAKING_OF_SELF, SPEAKING_TO_YOU, VAGUE, WEEKDAYS, WORD, stem
+from worker.agent.protocol import Turn
 
 _QUOTED = re.compile(r"[\"“]([^\"”]{2,60})[\"”]")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}\b")
@@ -106,6 +108,7 @@ def gain(words: Mapping[str, float], said: Set[str]) -> float:
     return sum(worth * (WEIGHTS.repeated if root in said else 1.0) for root, worth in words.items())
 
 
+_LONGEST_NAME = 20
 _LABEL = re.compile(r"(?:^|(?<=[.!?] ))([^\s:;]{1,30}(?: [^\s:;]{1,30}){0,2}): ")
 
 
@@ -123,6 +126,11 @@ class Piece:
     """The message it came from."""
     place: int = 0
     """Its place in the order of telling."""
+
+
+def speaker_name(turn: Turn) -> str:
+    """Return the name under which what a turn says is kept; empty where it has none."""
+    return shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
 
 
 def render(pieces: Iterable[Piece]) -> str:

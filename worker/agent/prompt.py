@@ -16,6 +16,7 @@ from importlib.resources import files
 from string import Template
 
 from shared.errors import Configuration
+from shared.llm.calls import WorkKind
 from shared.llm.chat import FRAME_TOKENS, AnswerT, Chat, Question
 from shared.llm.repair import REPAIR_TOKENS
 from shared.llm.tokens import most_tokens
@@ -52,6 +53,11 @@ class PromptTexts:
 
     system: str
     user: str
+
+    def question(self, kind: WorkKind, answer: type[AnswerT], max_tokens: int) -> Question[AnswerT]:
+        """Return it as a question to a chat."""
+        # The first line of what is shown holds the mark, so no server has cached anything behind it.
+        return Question(kind, self.system, self.user, answer, max_tokens, fresh=self.user)
 
 
 def fill(name: str, **values: object) -> PromptTexts:
@@ -102,11 +108,11 @@ def spoken_lines(turns: Iterable[Turn]) -> tuple[PromptLine, ...]:
     """Return a line for each message with words that a user or an assistant said."""
     shown = (turn for turn in turns if turn.role in SPOKEN_ROLES)
     said = ((turn, clean(turn.content)) for turn in shown)
-    return tuple(_line(turn, content) for turn, content in said if content)
-
-
-def _line(turn: Turn, content: str) -> PromptLine:
-    return PromptLine(f"{_speaker(turn)}: {content}", (turn.message_id,), turn.created_at.date())
+    return tuple(
+        PromptLine(f"{_speaker(turn)}: {content}", (turn.message_id,), turn.created_at.date())
+        for turn, content in said
+        if content
+    )
 
 
 def _speaker(turn: Turn) -> str:
@@ -116,16 +122,14 @@ def _speaker(turn: Turn) -> str:
 
 def written(lines: Iterable[PromptLine]) -> str:
     """Return the lines as one text, with the day wherever it changes."""
-    return "\n".join(_with_days(lines))
-
-
-def _with_days(lines: Iterable[PromptLine]) -> Iterator[str]:
+    texts: list[str] = []
     day: date | None = None
     for line in lines:
         if line.day is not None and line.day != day:
             day = line.day
-            yield f"({day.isoformat()})"
-        yield line.text
+            texts.append(f"({day.isoformat()})")
+        texts.append(line.text)
+    return "\n".join(texts)
 
 
 def fitting_parts(lines: Iterable[PromptLine], room: int) -> list[tuple[PromptLine, ...]]:
@@ -216,6 +220,17 @@ def _pieces(line: PromptLine, room: int) -> tuple[tuple[PromptLine, ...], ...]:
     return tuple((PromptLine(f"{opening}: {text}", line.message_ids, line.day),) for text in texts)
 
 
+def first_fitting(lines: Iterable[PromptLine], room: int) -> list[PromptLine]:
+    """Return the first lines that take at most ``room`` tokens together."""
+    kept: list[PromptLine] = []
+    for line in lines:
+        room -= line.tokens
+        if room < 0:
+            break
+        kept.append(line)
+    return kept
+
+
 def earlier_lines(turns: Sequence[Turn], room: int) -> list[PromptLine]:
     """Return the last of the turns already seen that fit, whole, oldest first."""
     kept: list[PromptLine] = []
@@ -229,14 +244,9 @@ def earlier_lines(turns: Sequence[Turn], room: int) -> list[PromptLine]:
 
 def known_lines(known: Sequence[KnownFact], room: int) -> dict[int, str]:
     """Return the newest known facts that fit, each as a line under its id."""
-    kept: dict[int, str] = {}
-    for fact in sorted(known, key=lambda fact: -fact.fact_id):
-        line = PromptLine(f"{fact.fact_id}: {clean(fact.statement)}", ())
-        room -= line.tokens
-        if room < 0:
-            break
-        kept[fact.fact_id] = line.text
-    return kept
+    newest = sorted(known, key=lambda fact: -fact.fact_id)
+    lines = (PromptLine(f"{fact.fact_id}: {clean(fact.statement)}", ()) for fact in newest)
+    return {fact.fact_id: line.text for fact, line in zip(newest, first_fitting(lines, room), strict=False)}
 
 
 _APOLOGY = re.compile(

@@ -7,7 +7,6 @@ tried again; 410 means that the address is gone for good, and disables the webho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 import orjson
 from pydantic import ValidationError
@@ -68,7 +67,10 @@ class DeliverWebhook:
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: Transient, Invalid, LeaseLost."""
-        payload = _payload(claim)
+        try:
+            payload = WebhookPayload.model_validate(claim.payload)
+        except ValidationError:
+            raise Configuration(f"The payload of job {claim.job_id} is not one this release knows.") from None
         event = self._read(claim, payload)
         if isinstance(event, Undeliverable):
             return self._drop(claim, event)
@@ -82,9 +84,6 @@ class DeliverWebhook:
         except Transient:
             self._note(payload, DeliveryOutcome.UNREACHABLE)
             raise
-        return self._conclude(claim, payload, status)
-
-    def _conclude(self, claim: Claim, payload: WebhookPayload, status: int) -> JobState:
         if 200 <= status < 300:
             return self._end(claim, payload, DeliveryOutcome.DELIVERED, status)
         if status == GONE:
@@ -116,7 +115,9 @@ class DeliverWebhook:
             webhook = session.get(Webhook, payload.webhook_id, with_for_update=True)
             end(session, claim, state, now, "the webhook answered that it is gone (410)" if is_gone else None)
             if webhook is not None:
-                _keep(webhook, outcome, status, now)
+                webhooks.note(webhook, outcome, status, now)
+                if is_gone:
+                    webhooks.disable(webhook, "it answered that it is gone (410)", now)
         self._tell(claim, outcome, status)
         return state
 
@@ -140,13 +141,6 @@ class DeliverWebhook:
         get_logger().info("webhook_told", job_id=claim.job_id, app_id=claim.app_id, outcome=outcome, status=status)
 
 
-def _payload(claim: Claim) -> WebhookPayload:
-    try:
-        return WebhookPayload.model_validate(claim.payload)
-    except ValidationError:
-        raise Configuration(f"The payload of job {claim.job_id} is not one this release knows.") from None
-
-
 def _message_id(claim: Claim, payload: WebhookPayload) -> str:
     """Return the id a receiver tells repetitions by: the same for every attempt at one event."""
     if payload.position is None:
@@ -161,9 +155,3 @@ def _telling(session: Session, claim: Claim, payload: WebhookPayload) -> Telling
     if event is None or event.app_id != claim.app_id:
         return None
     return tell(session, [event])[0]
-
-
-def _keep(webhook: Webhook, outcome: DeliveryOutcome, status: int, now: datetime) -> None:
-    webhooks.note(webhook, outcome, status, now)
-    if outcome is DeliveryOutcome.GONE:
-        webhooks.disable(webhook, "it answered that it is gone (410)", now)

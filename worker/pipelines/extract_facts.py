@@ -34,7 +34,7 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact
 from worker.pipelines.ending import end, erased, unpurged
 from worker.pipelines.turns import spoken_turn
 
@@ -138,16 +138,13 @@ class ExtractFacts:
         vectors = self._embed([*said, *seen.unembedded.values()], meter) if said else []
         own, others = vectors[: len(said)], vectors[len(said) :]
         times, now = {turn.message_id: turn.created_at for turn in seen.segment.turns}, self.clock.now()
-        found = tuple(
+        found = []
+        for one, vector in zip(extraction.statements, own or repeat(None), strict=False):
             # A sender's clock that is ahead of ours says nothing later than now.
-            self._found(one, vector, min(now, max(times[message] for message in one.message_ids)))
-            for one, vector in zip(extraction.statements, own or repeat(None), strict=False)
-        )
-        return EmbeddedExtraction(extraction, found, dict(zip(seen.unembedded, others, strict=False)))
-
-    def _found(self, one: Statement, vector: bytes | None, said_at: datetime) -> FoundStatement:
-        model = None if vector is None else self.embedder.name
-        return FoundStatement(one.text, one.category, one.message_ids, one.updates, vector, model, said_at)
+            said_at = min(now, max(times[message] for message in one.message_ids))
+            model = None if vector is None else self.embedder.name
+            found.append(FoundStatement(one.text, one.category, one.message_ids, one.updates, vector, model, said_at))
+        return EmbeddedExtraction(extraction, tuple(found), dict(zip(seen.unembedded, others, strict=False)))
 
     def _embed(self, texts: Sequence[str], meter: Meter) -> list[bytes]:
         """Return a vector for each text, or none at all while the embedder is away: a later job makes up for it."""
@@ -163,7 +160,11 @@ class ExtractFacts:
             now = self.clock.now()
             app = lock_app(session, claim.app_id)
             _refuse(session, app, claim, session.get(Conversation, claim.conversation_key))
-            conversation = self._unmoved(session, claim, seen.seen_before)
+            conversation = lock_by_key(session, claim.conversation_key)
+            if conversation is None:
+                raise erased(claim)
+            if conversation.facts_seen != seen.seen_before:
+                raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
             keep_vectors(session, thought.vectors, seen.unembedded, self.embedder.name)
             learned = self._learn(session, claim, seen, thought, now)
             changed = learned.learned or learned.merged or learned.replaced
@@ -173,14 +174,6 @@ class ExtractFacts:
             move_on(session, conversation, after, app.purge_epoch, self.pace, now, self.max_attempts)
         self._tell(claim, seen, thought, learned, now)
         return state
-
-    def _unmoved(self, session: Session, claim: Claim, seen_before: int) -> Conversation:
-        conversation = lock_by_key(session, claim.conversation_key)
-        if conversation is None:
-            raise erased(claim)
-        if conversation.facts_seen != seen_before:
-            raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
-        return conversation
 
     def _learn(
         self, session: Session, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction, now: datetime
@@ -221,7 +214,9 @@ class ExtractFacts:
             metrics.facts_refused.labels(why).inc(count)
         for turn in seen.segment.turns[: thought.extraction.turns_read]:
             if turn.role == "user":
-                metrics.extraction_lag.observe(_lag(turn, seen.opened_at, now))
+                # A message dated before its conversation was opened came with it.
+                came_at = max(turn.created_at, seen.opened_at)
+                metrics.extraction_lag.observe(max(0.0, (now - came_at).total_seconds()))
         get_logger().info(
             "facts_extracted",
             job_id=claim.job_id,
@@ -240,8 +235,3 @@ def _refuse(session: Session, app: App, claim: Claim, conversation: Conversation
     if clear is not None:
         why = "The facts it adds to are being cleared, which can still be taken back; it is tried again."
         raise NotYet(why, clear.undo_until)
-
-
-def _lag(turn: Turn, opened_at: datetime, now: datetime) -> float:
-    """Return the seconds since a message came; one dated before its conversation was opened came with it."""
-    return max(0.0, (now - max(turn.created_at, opened_at)).total_seconds())

@@ -31,7 +31,6 @@ from worker.agent.facts.words import EXPLAINING
 from worker.agent.prompt import (
     ModelPart,
     PromptLine,
-    ReadableTurns,
     earlier_lines,
     fill,
     is_apology,
@@ -68,7 +67,9 @@ class ModelFactAgent(ModelPart, FactAgent):
         reading = readable(
             own.turns, room_beside(self._question(own, (), known, before), self._context_tokens, _LEAST_ROOM // 2)
         )
-        asked = _asked(own, reading)
+        # Only parts in which a user speaks are worth a question.
+        users = {turn.message_id for turn in own.turns if turn.role == "user"}
+        asked = [part for part in reading.parts if any(users & set(line.message_ids) for line in part)]
         verdicts = [verdict for part in asked for verdict in self._judged(own, part, known, before, meter)]
         refused = Counter(verdict for verdict in verdicts if isinstance(verdict, RefusedFact))
         refused[RefusedFact.RECALLED] += sum(recalled[: reading.turns])
@@ -109,28 +110,17 @@ class ModelFactAgent(ModelPart, FactAgent):
             most=self._most,
             limit=LONGEST,
         )
-        # The first line of what is shown holds the mark, so no server has cached anything behind it.
-        tokens = self._most * _FACT_TOKENS
-        return Question(WorkKind.EXTRACT, prompt.system, prompt.user, ExtractionAnswer, tokens, fresh=prompt.user)
+        return prompt.question(WorkKind.EXTRACT, ExtractionAnswer, self._most * _FACT_TOKENS)
 
 
 def _own_words(segment: ExtractionRequest) -> tuple[ExtractionRequest, list[int]]:
     """Return the segment without lines that only repeat known facts, and how many each turn had."""
-    stripped = [_stripped(turn, segment) for turn in segment.turns]
-    return replace(segment, turns=tuple(turn for turn, _ in stripped)), [count for _, count in stripped]
-
-
-def _stripped(turn: Turn, segment: ExtractionRequest) -> tuple[Turn, int]:
-    if turn.role != "user":
-        return turn, 0
-    content, repeated = without_known(turn.content, segment.known)
-    return replace(turn, content=content), repeated
-
-
-def _asked(segment: ExtractionRequest, reading: ReadableTurns) -> list[tuple[PromptLine, ...]]:
-    """Return the parts in which a user speaks: only those are worth a question."""
-    users = {turn.message_id for turn in segment.turns if turn.role == "user"}
-    return [part for part in reading.parts if any(users & set(line.message_ids) for line in part)]
+    turns, counts = [], []
+    for turn in segment.turns:
+        content, repeated = without_known(turn.content, segment.known) if turn.role == "user" else (turn.content, 0)
+        turns.append(replace(turn, content=content))
+        counts.append(repeated)
+    return replace(segment, turns=tuple(turns)), counts
 
 
 def _complaint(answer: ExtractionAnswer) -> str | None:
@@ -162,16 +152,13 @@ def _sources(one: ExtractedFact, segment: ExtractionRequest, shown: set[str]) ->
     """Return the user turns that bear the statement: of those it names, or of all shown where it names none."""
     turns = segment.turns
     numbers = one.messages or range(1, len(turns) + 1)
-    named = [number for number in numbers if 0 < number <= len(turns) and _is_source(turns[number - 1], shown)]
+    named = [number for number in numbers if 0 < number <= len(turns) and turns[number - 1].message_id in shown]
+    named = [number for number in named if turns[number - 1].role == "user"]
     bearing = [number for number in named if Ground.of(_with_question(segment, number)).bears(one.statement)]
     together = [turn for number in named for turn in _with_question(segment, number)]
     if not bearing and one.messages and Ground.of(together).bears(one.statement):
         bearing = named
     return tuple(dict.fromkeys(turns[number - 1].message_id for number in bearing))
-
-
-def _is_source(turn: Turn, shown: set[str]) -> bool:
-    return turn.role == "user" and turn.message_id in shown
 
 
 def _with_question(segment: ExtractionRequest, number: int) -> list[Turn]:

@@ -20,7 +20,7 @@ from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.clauses import Clause, clauses, plain, telegram
 from worker.agent.dates import resolve, written
-from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, total, voice, words_of
+from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, speaker_name, total, voice, words_of
 from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
 
 _OUTCOME = re.compile(
@@ -36,7 +36,6 @@ _OFFER = re.compile(
 )
 _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
 _MOST_TAGS = 5
-_LONGEST_NAME = 20
 _REASON_TOKENS = 100
 _NO_TAGS = EMPTY | VAGUE | {word.lower() for word in (*MONTHS, *WEEKDAYS)}
 
@@ -114,15 +113,9 @@ def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:
             text = telegram(full)
             if text:
                 mark = "?" if clause.asks else ""
-                speaker = _speaker(turn, person)
+                speaker = speaker_name(turn) or ("User" if person else "Assistant")
                 pieces.append(Piece(text + mark, speaker, factor, full + mark, turn.message_id, len(pieces)))
     return pieces
-
-
-def _speaker(turn: Turn, person: bool) -> str:
-    """Return whose statement a turn's pieces are said to be."""
-    name = shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
-    return name or ("User" if person else "Assistant")
 
 
 def _is_person(turn: Turn, all_named: bool, app_name: str) -> bool:

@@ -16,7 +16,17 @@ from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
 from shared.text.lines import clean, shorten
-from worker.agent.prompt import ModelPart, PromptLine, fill, fitting_parts, is_apology, readable, room_beside, written
+from worker.agent.prompt import (
+    ModelPart,
+    PromptLine,
+    fill,
+    first_fitting,
+    fitting_parts,
+    is_apology,
+    readable,
+    room_beside,
+    written,
+)
 from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest
 
 _MOST_POINTS = 10
@@ -84,14 +94,8 @@ class ModelSummaryAgent(ModelPart, SummaryAgent):
 
     def _notes(self, task: _SummaryTask, part: Sequence[PromptLine], what: str) -> list[PromptLine]:
         """Return what a part of a message too long for the window comes to, as lines to be read once more."""
-        kept, left = [], task.room // _NOTES_SHARE
-        for point in self._ask(task, part, what):
-            line = PromptLine(f"- {point}", ())
-            left -= line.tokens
-            if left < 0:
-                break
-            kept.append(line)
-        return kept
+        points = (PromptLine(f"- {point}", ()) for point in self._ask(task, part, what))
+        return first_fitting(points, task.room // _NOTES_SHARE)
 
     def _ask(self, task: _SummaryTask, part: Sequence[PromptLine], what: str) -> tuple[str, ...]:
         question = self._question(task.span, part, what, task.previous)
@@ -115,8 +119,7 @@ class ModelSummaryAgent(ModelPart, SummaryAgent):
             limit=MOST_CHARS,
         )
         tokens = min(MOST_CHARS + _ANSWER_TOKENS, self._context_tokens // 4)
-        # The first line of what is shown holds the mark, so no server has cached anything behind it.
-        return Question(WorkKind.SUMMARISE, prompt.system, prompt.user, SummaryAnswer, tokens, fresh=prompt.user)
+        return prompt.question(WorkKind.SUMMARISE, SummaryAnswer, tokens)
 
 
 def _fitting(text: str, room: int) -> str:

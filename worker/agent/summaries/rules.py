@@ -14,10 +14,9 @@ from enum import IntEnum
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
-from shared.text.lines import shorten
 from worker.agent.clauses import Clause, clauses, plain
 from worker.agent.dates import resolve
-from worker.agent.pieces import WEIGHTS, Piece, choose, voice, words_of
+from worker.agent.pieces import WEIGHTS, Piece, choose, speaker_name, voice, words_of
 from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, Turn
 
 _DECIDED = re.compile(
@@ -40,7 +39,6 @@ _OPEN = re.compile(
 _CODE = re.compile(
     r"[{};]\s*$|[{}]|=>|==|!=|\w\(.*\)\s*[:;{]?$|^\s*(?:def|class|import|return|const|let|var|func)\s+\w"
 )
-_LONGEST_NAME = 20
 
 
 class Tells(IntEnum):
@@ -103,7 +101,9 @@ def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
             text = plain(resolve(clause.text, turn.created_at.date()), names)
             if tells is not None and text and not _CODE.search(text):
                 text = text.rstrip("?") + "?" if clause.asks else text
-                yield _Point(tells, Piece(text, _speaker(turn), _factor(clause, tells), place=place))
+                # An open question speaks to the other, as it must.
+                factor = _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, False))
+                yield _Point(tells, Piece(text, speaker_name(turn) or turn.role.capitalize(), factor, place=place))
                 place += 1
 
 
@@ -115,13 +115,3 @@ def _tells(clause: Clause, answered: bool) -> Tells | None:
         if pattern.search(clause.text):
             return tells
     return Tells.REST
-
-
-def _factor(clause: Clause, tells: Tells) -> float:
-    # An open question speaks to the other, as it must.
-    return _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, False))
-
-
-def _speaker(turn: Turn) -> str:
-    name = shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
-    return name or turn.role.capitalize()
