@@ -164,13 +164,13 @@ def said_last(session: Session, fact: Fact) -> Moment:
 def insert(session: Session, top: Fact, said: Mention, cause: Cause, is_same: Callable[[Fact], bool]) -> Fact:
     """Put a late statement where it belongs beneath a standing fact, or into it; return the fact that has it now."""
     chain = [top, *queries.chain_beneath(session, top)]
-    for place, fact in enumerate(chain):
+    for position, fact in enumerate(chain):
         moments = [one for each in _moments(session, fact).values() for one in each.values()]
         if said.moment < min(moments):
             continue
         if said.moment <= max(moments):
-            return _amid(session, chain, place, said, cause, is_same)
-        return _between(session, chain, place, said, cause, is_same)
+            return _amid(session, chain, position, said, cause, is_same)
+        return _between(session, chain, position, said, cause, is_same)
     return _between(session, chain, len(chain), said, cause, is_same)
 
 
@@ -254,32 +254,32 @@ def _moments(session: Session, fact: Fact) -> dict[FactSource, Moments]:
 
 
 def _between(
-    session: Session, chain: list[Fact], place: int, said: Mention, cause: Cause, is_same: Callable[[Fact], bool]
+    session: Session, chain: list[Fact], position: int, said: Mention, cause: Cause, is_same: Callable[[Fact], bool]
 ) -> Fact:
     """Put a statement above the fact at a place, which was said before it, and beneath the one before that."""
-    for fact in chain[place - 1 : place + 1]:
+    for fact in chain[position - 1 : position + 1]:
         if is_same(fact):
             return _hear(session, fact, said, cause)
     fact = row_of(said, chain[0].app_id, cause.at)
     session.add(fact)
     session.flush()
     add_source(session, fact, said)
-    link([*chain[:place], fact, *chain[place:]])
+    link([*chain[:position], fact, *chain[position:]])
     record(session, fact, FactChangeKind.LEARNED, cause, FactTexts(after=said.statement))
-    above = next((one for one in reversed(chain[:place]) if contradicts(one.statement, said.statement)), chain[0])
+    above = next((one for one in reversed(chain[:position]) if contradicts(one.statement, said.statement)), chain[0])
     _note_replaced(session, fact, above, cause)
     return fact
 
 
 def _amid(
-    session: Session, chain: list[Fact], place: int, said: Mention, cause: Cause, is_same: Callable[[Fact], bool]
+    session: Session, chain: list[Fact], position: int, said: Mention, cause: Cause, is_same: Callable[[Fact], bool]
 ) -> Fact:
     """Put a statement into the fact at a place, which was said before it and after; or part that, where it differs."""
-    fact = chain[place]
+    fact = chain[position]
     if is_same(fact):
         return _hear(session, fact, said, cause)
     lower = _part(session, fact, said.moment, cause)
-    new = _between(session, [*chain[: place + 1], lower, *chain[place + 1 :]], place + 1, said, cause, is_same)
+    new = _between(session, [*chain[: position + 1], lower, *chain[position + 1 :]], position + 1, said, cause, is_same)
     _note_replaced(session, lower, new, cause)
     return new
 

@@ -131,7 +131,7 @@ def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
     return tuple(one.fact.fact_id for one in going)
 
 
-def make_room(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
+def prune_if_full(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
     """Evict what is too much where no place is free; return which went."""
     return () if free_slots(session, subject) else prune(session, subject, cause)
 

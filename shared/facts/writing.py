@@ -32,7 +32,7 @@ from shared.facts.merging import (
     says_the_same,
 )
 from shared.facts.models import Fact, said_key
-from shared.facts.retention import make_room, prune
+from shared.facts.retention import prune, prune_if_full
 from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
 
@@ -128,7 +128,7 @@ class _Batch:
     result: LearningResult
 
     def stand(self, said: Mention) -> Fact:
-        self.result.evicted += make_room(self.session, Subject(self.app_id, said.user_id), self.cause)
+        self.result.evicted += prune_if_full(self.session, Subject(self.app_id, said.user_id), self.cause)
         fact = stand(self.session, self.app_id, said, self.cause)
         self.result.learned += (fact.fact_id,)
         return fact
@@ -179,7 +179,7 @@ class _Batch:
         return says_the_same(self.stated, _known(fact), self.same_meaning)
 
 
-def keep_vectors(session: Session, vectors: Mapping[int, bytes], statements: Mapping[int, str], model: str) -> None:
+def save_vectors(session: Session, vectors: Mapping[int, bytes], statements: Mapping[int, str], model: str) -> None:
     """Keep the vectors of facts that still say what was embedded."""
     for fact_id, vector in vectors.items():
         fact = session.get(Fact, fact_id, populate_existing=True, with_for_update=True)

@@ -17,7 +17,7 @@ from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.editing import FactEdit, edit
 from shared.facts.models import FactChangeKind, FactState
-from shared.facts.writing import FoundStatement, Origin, keep_vectors, learn
+from shared.facts.writing import FoundStatement, Origin, learn, save_vectors
 from shared.llm.embedding import to_bytes
 from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
@@ -116,7 +116,7 @@ def test_a_vector_is_kept_only_for_the_words_it_was_made_of(book: Notebook) -> N
     vector = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
     with book.house.database.write() as session:
         said = {first.fact_id: first.statement, second.fact_id: "other words"}
-        keep_vectors(session, {first.fact_id: vector, second.fact_id: vector}, said, "m")
+        save_vectors(session, {first.fact_id: vector, second.fact_id: vector}, said, "m")
     assert {fact.fact_id: fact.vector for fact in book.facts()} == {first.fact_id: vector, second.fact_id: None}
     with book.house.database.read() as session:
         assert [fact.fact_id for fact in queries.without_vector(session, Subject("notes"), "m", 10)] == [second.fact_id]
@@ -127,7 +127,7 @@ def test_a_fact_that_was_reworded_loses_the_vector_of_its_old_words_and_keeps_th
     book.learn("c1", found("User likes jazz", "m1"))
     with book.locked() as session:
         vector = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
-        keep_vectors(session, {fact_id: vector}, {fact_id: "User likes jazz"}, "m")
+        save_vectors(session, {fact_id: vector}, {fact_id: "User likes jazz"}, "m")
     with book.locked() as session:
         edit(session, queries.get_standing(session, "notes", fact_id), FactEdit("User likes soul"), book.hand())
     assert (book.fact(fact_id).vector, book.fact(fact_id).vector_model) == (None, None)

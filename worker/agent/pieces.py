@@ -124,7 +124,7 @@ class Piece:
     """The same in fuller wording, for when there is room."""
     source: str = ""
     """The message it came from."""
-    place: int = 0
+    position: int = 0
     """Its place in the order of telling."""
 
 
@@ -136,7 +136,7 @@ def speaker_name(turn: Turn) -> str:
 def render(pieces: Iterable[Piece]) -> str:
     """Write pieces as one text, in order of telling, those of one speaker together."""
     said: dict[str, list[str]] = {}
-    for piece in sorted(pieces, key=lambda piece: piece.place):
+    for piece in sorted(pieces, key=lambda piece: piece.position):
         said.setdefault(piece.speaker, []).append(piece.text)
     parts = [f"{speaker}: {'; '.join(texts)}" if speaker else "; ".join(texts) for speaker, texts in said.items()]
     return " ".join([*(part if part.endswith("?") else f"{part}." for part in parts[:-1]), *parts[-1:]])
@@ -147,7 +147,7 @@ def read(content: str) -> list[Piece]:
     before, *labelled = _LABEL.split(content)
     spoken = [("", before), *zip(labelled[::2], labelled[1::2], strict=True)]
     found = [(speaker, text) for speaker, part in spoken for text in _statements(part)]
-    return [Piece(text, speaker, place=i) for i, (speaker, text) in enumerate(found)]
+    return [Piece(text, speaker, position=i) for i, (speaker, text) in enumerate(found)]
 
 
 def _statements(text: str) -> list[str]:

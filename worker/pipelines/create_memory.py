@@ -85,7 +85,7 @@ class CreateMemory:
             placed = self._write(claim, proposal, seen)
         except SnapshotChanged:
             placed, proposal = self._think_again(claim, draft, meter)
-        self._tell(claim, placed, proposal)
+        self._report(claim, placed, proposal)
         return JobState.DONE
 
     def _think_again(self, claim: Claim, draft: MemoryDraft, meter: Meter) -> tuple[Placed, MemoryProposal]:
@@ -173,7 +173,7 @@ class CreateMemory:
         self.metrics.nothing_to_remember.labels(agent_kind(self.agent.name)).inc()
         return JobState.NOTHING
 
-    def _tell(self, claim: Claim, placed: Placed, proposal: MemoryProposal) -> None:
+    def _report(self, claim: Claim, placed: Placed, proposal: MemoryProposal) -> None:
         self.metrics.memories_created.labels(agent_kind(self.agent.name)).inc()
         named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
         for room in placed.rooms:

@@ -100,7 +100,7 @@ class DeliverWebhook:
                 return Undeliverable("the webhook is disabled")
             if get_app(session, claim.app_id).uninstalled_at is not None:
                 return Undeliverable("the app is uninstalled")
-            telling = _telling(session, claim, payload)
+            telling = _event_payload(session, claim, payload)
             if telling is None:
                 return Undeliverable("the event was erased, or is too old to be told")
             return SignedEvent(
@@ -118,13 +118,13 @@ class DeliverWebhook:
                 webhooks.note(webhook, outcome, status, now)
                 if is_gone:
                     webhooks.disable(webhook, "it answered that it is gone (410)", now)
-        self._tell(claim, outcome, status)
+        self._report(claim, outcome, status)
         return state
 
     def _drop(self, claim: Claim, reason: Undeliverable) -> JobState:
         with self.database.write() as session:
             end(session, claim, JobState.NOTHING, self.clock.now(), reason.why)
-        self._tell(claim, DeliveryOutcome.DROPPED, None)
+        self._report(claim, DeliveryOutcome.DROPPED, None)
         return JobState.NOTHING
 
     def _note(self, payload: WebhookPayload, outcome: DeliveryOutcome, status: int | None = None) -> None:
@@ -136,7 +136,7 @@ class DeliverWebhook:
         self.metrics.webhook_deliveries.labels(outcome).inc()
         get_logger().info("webhook_not_told", webhook_id=payload.webhook_id, outcome=outcome, status=status)
 
-    def _tell(self, claim: Claim, outcome: DeliveryOutcome, status: int | None) -> None:
+    def _report(self, claim: Claim, outcome: DeliveryOutcome, status: int | None) -> None:
         self.metrics.webhook_deliveries.labels(outcome).inc()
         get_logger().info("webhook_told", job_id=claim.job_id, app_id=claim.app_id, outcome=outcome, status=status)
 
@@ -148,7 +148,7 @@ def _message_id(claim: Claim, payload: WebhookPayload) -> str:
     return f"evt_{payload.position}_{payload.webhook_id}"
 
 
-def _telling(session: Session, claim: Claim, payload: WebhookPayload) -> Telling | None:
+def _event_payload(session: Session, claim: Claim, payload: WebhookPayload) -> Telling | None:
     if payload.position is None:
         return trial(claim.app_id, payload.webhook_id, claim.created_at)
     event = event_at(session, payload.position)

@@ -27,7 +27,7 @@ from shared.energy.ledger import Booking
 from shared.errors import Configuration, NotYet, OverBudget, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.writing import FoundStatement, LearningResult, Origin, keep_vectors, learn
+from shared.facts.writing import FoundStatement, LearningResult, Origin, learn, save_vectors
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.outbox.models import JobState
@@ -165,14 +165,14 @@ class ExtractFacts:
                 raise erased(claim)
             if conversation.facts_seen != seen.seen_before:
                 raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
-            keep_vectors(session, thought.vectors, seen.unembedded, self.embedder.name)
+            save_vectors(session, thought.vectors, seen.unembedded, self.embedder.name)
             learned = self._learn(session, claim, seen, thought, now)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
             end(session, claim, state, now, None if changed else NOTHING)
             after = seen.seen_after(thought.extraction.turns_read)
             move_on(session, conversation, after, app.purge_epoch, self.pace, now, self.max_attempts)
-        self._tell(claim, seen, thought, learned, now)
+        self._report(claim, seen, thought, learned, now)
         return state
 
     def _learn(
@@ -201,7 +201,7 @@ class ExtractFacts:
                 move_on(session, conversation, conversation.facts_seen, epoch, self.pace, now, self.max_attempts)
         return JobState.NOTHING
 
-    def _tell(
+    def _report(
         self, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction, learned: LearningResult, now: datetime
     ) -> None:
         metrics = self.metrics

@@ -64,7 +64,7 @@ class ExtractiveAgent(MemoryAgent):
         return metered(
             meter,
             prospect,
-            lambda: make_room(existing, new, limit),
+            lambda: decide_compaction(existing, new, limit),
             lambda decision: estimate_tokens((decision.new_content or "") + decision.reason),
             estimate_tokens("".join(read)),
         )
@@ -95,7 +95,7 @@ class ExtractiveAgent(MemoryAgent):
         chosen = chosen or [_cut(max(better, key=self._value), limit)]
         content = render(fuller(chosen, limit))
         strongest = max(piece.factor * sum(words_of(piece.text).values()) for piece in chosen)
-        sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.place)))
+        sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.position)))
         return MemoryDraft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
 
 
@@ -175,7 +175,7 @@ class _Union:
     loss: float
 
 
-def make_room(existing: Sequence[Candidate], new: Candidate, limit: int) -> Decision:
+def decide_compaction(existing: Sequence[Candidate], new: Candidate, limit: int) -> Decision:
     """Choose how the memories become one fewer; the decision always passes ``refusal``."""
     every = [_understand(memory) for memory in (*existing, new)]
     loose = [one for one in every if not one.memory.pinned or one.memory.id == NEW]
@@ -218,7 +218,7 @@ def _age(one: _Read) -> tuple[bool, float, int]:
 def _unite(target: _Read, absorbed: _Read, every: Sequence[_Read], limit: int) -> _Union:
     elsewhere = (one.says for one in every if one is not target and one is not absorbed)
     said: frozenset[str] = frozenset().union(*elsewhere)
-    both = [replace(piece, place=i) for i, piece in enumerate((*target.pieces, *absorbed.pieces))]
+    both = [replace(piece, position=i) for i, piece in enumerate((*target.pieces, *absorbed.pieces))]
     kept = tuple(choose(both, limit, said))
     return _Union(target, absorbed, kept, total(both, said) - total(kept, said))
 

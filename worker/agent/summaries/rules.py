@@ -82,8 +82,10 @@ class ExtractiveSummaryAgent(SummaryAgent):
 def _chosen(points: Sequence[_Point], previous: str) -> tuple[str, ...]:
     known = frozenset(words_of(previous))
     worthy = [one for one in points if _says_enough(one.piece) and not words_of(one.piece.text).keys() <= known]
-    kept = {piece.place for piece in choose([one.piece for one in worthy], MOST_CHARS - 3 * len(worthy[:40]))}
-    told = sorted((one for one in worthy if one.piece.place in kept), key=lambda one: (one.tells, one.piece.place))
+    kept = {piece.position for piece in choose([one.piece for one in worthy], MOST_CHARS - 3 * len(worthy[:40]))}
+    told = sorted(
+        (one for one in worthy if one.piece.position in kept), key=lambda one: (one.tells, one.piece.position)
+    )
     return tuple(f"{one.piece.speaker}: {one.piece.text}" for one in told)
 
 
@@ -93,7 +95,7 @@ def _says_enough(piece: Piece) -> bool:
 
 def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
     names = frozenset(turn.name for turn in turns if turn.name)
-    place = 0
+    position = 0
     for number, turn in enumerate(turns):
         answered = any(later.role != turn.role for later in turns[number + 1 :])
         for clause in clauses(turn.content):
@@ -103,8 +105,10 @@ def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
                 text = text.rstrip("?") + "?" if clause.asks else text
                 # An open question speaks to the other, as it must.
                 factor = _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, False))
-                yield _Point(tells, Piece(text, speaker_name(turn) or turn.role.capitalize(), factor, place=place))
-                place += 1
+                yield _Point(
+                    tells, Piece(text, speaker_name(turn) or turn.role.capitalize(), factor, position=position)
+                )
+                position += 1
 
 
 def _tells(clause: Clause, answered: bool) -> Tells | None:
