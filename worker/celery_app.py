@@ -32,8 +32,8 @@ from shared.outbox.ownership import release_node
 from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
-from worker.lifecycle import GAVE_UP, Hearing, Watch, private_queue
-from worker.tasks import Ready, register_tasks
+from worker.lifecycle import GAVE_UP, Hearing, Watchdog, private_queue
+from worker.tasks import WorkerProcess, register_tasks
 from worker.wiring import make_metrics, node_name, retry_rule, wire
 
 _CONSUMERS = ("celery.worker.consumer.consumer", "celery.worker.consumer", "celery.worker.strategy")
@@ -76,7 +76,7 @@ use_files(settings.metrics_path, slot)
 app: Celery = make_celery(settings)
 app.set_current()
 app.conf.task_queues = [*app.conf.task_queues, make_queue(private_queue(node))]
-ready = Ready()
+ready = WorkerProcess()
 news = connect_redis(settings)
 hearing = Hearing(settings.worker_silence_seconds)
 register_tasks(app, ready)
@@ -103,7 +103,7 @@ def _announce() -> None:
     announce_worker(news, node, time.time())
 
 
-watch = Watch(
+watch = Watchdog(
     hearing,
     _send_canary,
     _tasks_in_hand,

@@ -38,7 +38,7 @@ class Hearing:
 
 
 @dataclass
-class Watch:
+class Watchdog:
     """Sends canaries while the worker is idle, and ends it when they do not come back or a task never ends."""
 
     hearing: Hearing

@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 20.0
 
 
 @dataclass
-class Ready:
+class WorkerProcess:
     """Filled after the fork."""
 
     wired: Wired | None = None
@@ -34,7 +34,7 @@ class Ready:
         return self.wired
 
 
-def register_tasks(app: Celery, ready: Ready) -> None:
+def register_tasks(app: Celery, ready: WorkerProcess) -> None:
     """Register every task of a worker."""
 
     @app.task(name=CANARY_TASK)
@@ -62,7 +62,7 @@ def register_tasks(app: Celery, ready: Ready) -> None:
         _register_job(app, ready, kind)
 
 
-def _register_job(app: Celery, ready: Ready, kind: JobKind) -> None:
+def _register_job(app: Celery, ready: WorkerProcess, kind: JobKind) -> None:
     @app.task(name=task_name(kind), throws=(JobFailed,))
     def carry_out(*unnamed: Any, **payload: Any) -> None:
         message = _parse(kind, payload if not unnamed else {}, ready.now.metrics)

@@ -28,12 +28,12 @@ from ops.bench.keeping import answer_words, survives
 from shared.context.budgets import TokenCounting
 from shared.context.fact_selection import KnownFact, in_order
 from shared.context.rendering import facts_text, packed
-from shared.facts.merging import Known, New, Repeat, Replace, Stated, judge
+from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from tests.support.meters import Calls
 from worker.agent.facts.rules import ExtractiveFactAgent
-from worker.agent.protocol import Segment, Statement, Turn
+from worker.agent.protocol import ExtractionRequest, Statement, Turn
 
 BUDGET = 500
 SEEDS = range(5)
@@ -56,11 +56,11 @@ class Heard:
 class Standing:
     """A fact that stands after merging."""
 
-    known: Known
+    known: StandingFact
     heard: Heard
 
 
-def segments(conversation: Conversation) -> Iterable[tuple[str, Segment]]:
+def segments(conversation: Conversation) -> Iterable[tuple[str, ExtractionRequest]]:
     """Yield a conversation once for each of its users, with the other speakers as assistants."""
     users = dict.fromkeys(one.name or "" for one in conversation.messages if one.role == "user")
     for user in users:
@@ -68,7 +68,7 @@ def segments(conversation: Conversation) -> Iterable[tuple[str, Segment]]:
             Turn(f"m{i}", "user" if one.role == "user" and (one.name or "") == user else "assistant", *one[1:])
             for i, one in enumerate(conversation.messages)
         )
-        yield user, Segment("bench", f"c{conversation.number}", turns)
+        yield user, ExtractionRequest("bench", f"c{conversation.number}", turns)
 
 
 def heard_in(subject: Subject, agent: ExtractiveFactAgent) -> list[Heard]:
@@ -88,23 +88,23 @@ def merged(heard: Sequence[Heard], embedder: Embedder) -> tuple[list[Standing], 
     outcomes: Counter[str] = Counter()
     vectors = embedder.embed([one.statement.text for one in heard], Calls())
     for number, (one, vector) in enumerate(zip(heard, vectors, strict=True), 1):
-        stated = Stated(one.statement.text, None, to_bytes(vector), embedder.name)
+        stated = IncomingStatement(one.statement.text, None, to_bytes(vector), embedder.name)
         known = [old.known for old in standing]
-        new = Known(number, stated.text, one.turn.created_at, stated.vector, stated.vector_model)
+        new = StandingFact(number, stated.text, one.turn.created_at, stated.vector, stated.vector_model)
         judgement = judge(stated, known, embedder.same_meaning)
         outcomes[type(judgement).__name__.lower()] += 1
         standing = _after(standing, judgement, Standing(new, one))
     return standing, outcomes
 
 
-def _after(standing: list[Standing], judgement: New | Repeat | Replace, new: Standing) -> list[Standing]:
+def _after(standing: list[Standing], judgement: NewStatement | Repeat | Contradiction, new: Standing) -> list[Standing]:
     at = new.known.said_at
     if isinstance(judgement, Repeat):
         return [
             replace(old, known=replace(old.known, said_at=at)) if old.known.fact_id == judgement.fact_id else old
             for old in standing
         ]
-    gone = judgement.fact_ids if isinstance(judgement, Replace) else ()
+    gone = judgement.fact_ids if isinstance(judgement, Contradiction) else ()
     return [*(old for old in standing if old.known.fact_id not in gone), new]
 
 

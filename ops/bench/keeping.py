@@ -23,7 +23,7 @@ from shared.text.lines import shorten
 from shared.text.sentences import sentences
 from tests.support.meters import Calls
 from worker.agent.memories.rules import ExtractiveAgent
-from worker.agent.protocol import Draft, Transcript, Turn
+from worker.agent.protocol import MemoryDraft, Transcript, Turn
 
 CAP = 10
 _WHEN = 2
@@ -32,7 +32,7 @@ SHARE = 0.75
 LIMITS = (200, 400, 800)
 SEEDS = range(5)
 
-Write = Callable[[Conversation, tuple[str, ...], int], Draft | None]
+Write = Callable[[Conversation, tuple[str, ...], int], MemoryDraft | None]
 Wanted = Callable[[Question], bool]
 MakeRoom = Callable[[Sequence[Candidate], Candidate, int], Room]
 
@@ -79,29 +79,29 @@ def transcript_of(conversation: Conversation, known: tuple[str, ...]) -> Transcr
 def by_agent(agent: ExtractiveAgent) -> Write:
     """Write memories with the real agent."""
 
-    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> Draft | None:
+    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
         draft = agent.create(transcript_of(conversation, known), limit, Calls())
-        return draft if isinstance(draft, Draft) else None
+        return draft if isinstance(draft, MemoryDraft) else None
 
     return write
 
 
-def first_sentences(conversation: Conversation, known: tuple[str, ...], limit: int) -> Draft | None:
+def first_sentences(conversation: Conversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
     """Keep the beginning of the conversation."""
-    return Draft(shorten(" ".join(one.content for one in conversation.messages), limit), 5)
+    return MemoryDraft(shorten(" ".join(one.content for one in conversation.messages), limit), 5)
 
 
 def random_sentences(seed: int) -> Write:
     """Keep sentences in random order until no more fit."""
 
-    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> Draft | None:
+    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
         said = [sentence for one in conversation.messages for sentence in sentences(one.content)]
         random.Random(f"{seed} {conversation.started_at}").shuffle(said)
         kept = ""
         for sentence in said:
             if len(kept) + len(sentence) + 1 <= limit:
                 kept = f"{kept} {sentence}".strip()
-        return Draft(kept, 5) if kept else None
+        return MemoryDraft(kept, 5) if kept else None
 
     return write
 
@@ -249,7 +249,7 @@ def timed(subjects: Sequence[Subject], limit: int) -> dict[str, float]:
             calls = Calls()
             draft = agent.create(transcript_of(one, ()), limit, calls)
             seconds["create"].append(calls[-1].seconds)
-            if not isinstance(draft, Draft):
+            if not isinstance(draft, MemoryDraft):
                 continue
             new = Candidate(one.number, draft.content, one.started_at, draft.importance)
             if len(memories) == CAP:

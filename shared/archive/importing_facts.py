@@ -17,7 +17,7 @@ from shared.archive.document import ArchivedFact, ArchivedFactChange, ArchivedFa
 from shared.causes import Cause
 from shared.errors import Conflict
 from shared.facts import queries
-from shared.facts.changes import Texts, free_pins, free_slots, record
+from shared.facts.changes import FactTexts, free_pins, free_slots, record
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState, said_key
 from shared.subjects import NOBODY, Subject
@@ -55,7 +55,7 @@ class ArrivingFacts:
         self.skipped = len(facts) - self.facts
         self._take_history(history)
         for fact in self._arrived:
-            record(self.session, fact, FactChangeKind.LEARNED, self.cause, Texts(after=fact.statement))
+            record(self.session, fact, FactChangeKind.LEARNED, self.cause, FactTexts(after=fact.statement))
 
     def _unknown(self, standing: Sequence[ArchivedFact]) -> list[ArchivedFact]:
         known = {fact.said_key for fact in queries.standing_in_app(self.session, self.app_id)}

@@ -102,20 +102,20 @@ _JOINTS = frozenset(("and", "or", "but", "with", "part-time", "at", "in", "for",
 
 
 @dataclass(frozen=True)
-class Value:
+class SingleValue:
     """What a statement says of something there is only one of."""
 
     kind: str
     words: frozenset[str]
 
 
-def single_value(statement: str) -> Value | None:
+def single_value(statement: str) -> SingleValue | None:
     """Return the single value a statement gives, if that is all it says."""
     line = clean(statement)
     for kind, pattern in _PATTERNS.items():
         if match := pattern.match(line):
             words = match["value"].casefold().rstrip(".!,").replace(",", "").split()
-            return None if kind == "job" and _JOINTS & set(words) else Value(kind, frozenset(words))
+            return None if kind == "job" and _JOINTS & set(words) else SingleValue(kind, frozenset(words))
     return None
 
 

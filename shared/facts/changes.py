@@ -30,7 +30,7 @@ _WRITTEN_BOOST = 0.25
 
 
 @dataclass(frozen=True)
-class Said:
+class Mention:
     """One statement as it was said somewhere: in a conversation, or by a person's own hand (no conversation)."""
 
     statement: str
@@ -68,7 +68,7 @@ def certainty(mentions: int, by_hand: bool) -> float:
     return _at_most_one(baseline + boost * (mentions - 1))
 
 
-def stand(session: Session, app_id: str, said: Said, cause: Cause, replaces: Fact | None = None) -> Fact:
+def stand(session: Session, app_id: str, said: Mention, cause: Cause, replaces: Fact | None = None) -> Fact:
     """Make a fact of what was said; it takes the place and the pin of the one it replaces. Raises: Limit."""
     pin = None if replaces is None else _give_way(session, replaces)
     fact = row_of(said, app_id, cause.at)
@@ -78,11 +78,11 @@ def stand(session: Session, app_id: str, said: Said, cause: Cause, replaces: Fac
     session.flush()
     add_source(session, fact, said)
     kind = FactChangeKind.WRITTEN if said.by_hand else FactChangeKind.LEARNED
-    record(session, fact, kind, cause, Texts(after=said.statement), None if replaces is None else replaces.fact_id)
+    record(session, fact, kind, cause, FactTexts(after=said.statement), None if replaces is None else replaces.fact_id)
     return fact
 
 
-def row_of(said: Said, app_id: str, at: datetime) -> Fact:
+def row_of(said: Mention, app_id: str, at: datetime) -> Fact:
     """Return what was said as a fact that is replaced already, and lies nowhere yet."""
     return Fact(
         app_id=app_id,
@@ -103,10 +103,10 @@ def row_of(said: Said, app_id: str, at: datetime) -> Fact:
     )
 
 
-def replace(session: Session, old: Fact, said: Said, cause: Cause, why: Cause) -> Fact:
+def replace(session: Session, old: Fact, said: Mention, cause: Cause, why: Cause) -> Fact:
     """Let what was said stand in the place of a fact it contradicts; ``why`` is the cause of the old one's going."""
     new = stand(session, old.app_id, said, cause, replaces=old)
-    record(session, old, FactChangeKind.REPLACED, why, Texts(before=old.statement), new.fact_id)
+    record(session, old, FactChangeKind.REPLACED, why, FactTexts(before=old.statement), new.fact_id)
     return new
 
 
@@ -114,7 +114,7 @@ def subsume(session: Session, old: Fact, by: Fact, why: Cause, contradicted_by: 
     """Let a fact that stands already also stand for one that was contradicted, by it or by one beneath it."""
     pin = _give_way(session, old)
     lie_beneath(session, old, by, pin)
-    record(session, old, FactChangeKind.REPLACED, why, Texts(before=old.statement), (contradicted_by or by).fact_id)
+    record(session, old, FactChangeKind.REPLACED, why, FactTexts(before=old.statement), (contradicted_by or by).fact_id)
 
 
 def lie_beneath(session: Session, fact: Fact, by: Fact, pin: int | None) -> None:
@@ -125,7 +125,7 @@ def lie_beneath(session: Session, fact: Fact, by: Fact, pin: int | None) -> None
     session.flush()
 
 
-def hear_again(session: Session, fact: Fact, said: Said, cause: Cause) -> bool:
+def hear_again(session: Session, fact: Fact, said: Mention, cause: Cause) -> bool:
     """Count a repeat of a fact; False when these very messages were counted before."""
     source = queries.source_in(session, fact.fact_id, said.conversation_key)
     if is_counted(source, said):
@@ -142,11 +142,11 @@ def hear_again(session: Session, fact: Fact, said: Said, cause: Cause) -> bool:
     touch(fact, cause.at)
     session.flush()
     keys = [] if said.conversation_key is None else [said.conversation_key]
-    record(session, fact, FactChangeKind.REPEATED, cause, Texts(after=said.statement), keys=keys)
+    record(session, fact, FactChangeKind.REPEATED, cause, FactTexts(after=said.statement), keys=keys)
     return True
 
 
-def is_counted(source: FactSource | None, said: Said) -> bool:
+def is_counted(source: FactSource | None, said: Mention) -> bool:
     """Whether the messages of what was said are known to a source already; what is written by hand never is."""
     return source is not None and bool(said.message_ids) and set(said.message_ids) <= set(source.message_ids)
 
@@ -212,7 +212,7 @@ def _give_way(session: Session, old: Fact) -> int | None:
     return pin
 
 
-def add_source(session: Session, fact: Fact, said: Said) -> None:
+def add_source(session: Session, fact: Fact, said: Mention) -> None:
     """Note where and when a fact was said."""
     session.add(
         FactSource(
@@ -231,7 +231,7 @@ def add_source(session: Session, fact: Fact, said: Said) -> None:
     session.flush()
 
 
-def _add_mention(source: FactSource, said: Said) -> None:
+def _add_mention(source: FactSource, said: Mention) -> None:
     source.mentions += 1
     source.message_ids = list(dict.fromkeys([*source.message_ids, *said.message_ids]))
     source.first_seen = min(source.first_seen, said.at)
@@ -245,14 +245,14 @@ def _at_most_one(confidence: float) -> float:
 
 
 @dataclass(frozen=True)
-class Texts:
+class FactTexts:
     """A fact's statement before and after a change."""
 
     before: str | None = None
     after: str | None = None
 
 
-NO_TEXTS = Texts()
+NO_TEXTS = FactTexts()
 
 
 def keys_of(session: Session, fact_id: int) -> list[int]:
@@ -265,7 +265,7 @@ def record(
     fact: Fact,
     kind: FactChangeKind,
     cause: Cause,
-    texts: Texts = NO_TEXTS,
+    texts: FactTexts = NO_TEXTS,
     related: int | None = None,
     keys: Iterable[int] | None = None,
 ) -> FactChange:

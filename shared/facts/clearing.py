@@ -23,7 +23,7 @@ from shared.conversations.models import Conversation
 from shared.db.counting import rows_changed
 from shared.errors import Conflict
 from shared.facts import queries
-from shared.facts.changes import Texts, empty, free_slots, lie_beneath, record, remove_rows, subsume, touch
+from shared.facts.changes import FactTexts, empty, free_slots, lie_beneath, record, remove_rows, subsume, touch
 from shared.facts.merging import first_said, mend, part_by_replaced, reckon
 from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState, said_key
 from shared.ids import new_id
@@ -57,7 +57,7 @@ def clear_all(session: Session, app_id: str, cause: Cause, seconds: float, user_
     session.add(clear)
     session.flush()
     for fact in standing:
-        record(session, fact, FactChangeKind.DELETED, cause, Texts(before=fact.statement))
+        record(session, fact, FactChangeKind.DELETED, cause, FactTexts(before=fact.statement))
     for fact in queries.facts_in(session, app_id, (FactState.STANDING, FactState.REPLACED), user_id):
         _take_out(fact, clear)
     session.flush()
@@ -91,7 +91,7 @@ def undo_clear(session: Session, app_id: str, cause: Cause, user_id: str | None 
             _put_beneath(session, fact, other, pin, cause)
             continue
         _put_back(fact, slot, pin, cause.at)
-        record(session, fact, FactChangeKind.UNDONE, cause, Texts(after=fact.statement))
+        record(session, fact, FactChangeKind.UNDONE, cause, FactTexts(after=fact.statement))
     clear.settled_at = cause.at
     session.flush()
     return len(standing)
@@ -162,7 +162,7 @@ def _put_back(fact: Fact, slot: int, pin: int | None, at: datetime) -> None:
 def _put_beneath(session: Session, fact: Fact, other: Fact, pin: int | None, cause: Cause) -> None:
     fact.state, fact.clear_id, fact.undo_until, fact.was_pinned = FactState.REPLACED, None, None, False
     lie_beneath(session, fact, other, pin)
-    record(session, fact, FactChangeKind.REPLACED, cause, Texts(before=fact.statement), other.fact_id)
+    record(session, fact, FactChangeKind.REPLACED, cause, FactTexts(before=fact.statement), other.fact_id)
 
 
 def _see_all(session: Session, clear: FactClear) -> None:
@@ -256,7 +256,7 @@ def _reword(session: Session, fact: Fact, source: FactSource, cause: Cause) -> N
     fact.category, fact.agent = source.category, source.agent
     fact.vector = fact.vector_model = None
     session.flush()
-    record(session, fact, FactChangeKind.RESTORED, cause, Texts(after=source.statement))
+    record(session, fact, FactChangeKind.RESTORED, cause, FactTexts(after=source.statement))
 
 
 def _let_go(session: Session, gone: Sequence[Fact], cause: Cause) -> None:
@@ -304,7 +304,7 @@ def _stand_again(session: Session, fact: Fact, pin: int | None, cause: Cause) ->
     slot = free_slots(session, fact.subject)[0]
     fact.state, fact.slot, fact.pin_slot = FactState.STANDING, slot, pin
     touch(fact, cause.at)
-    record(session, fact, FactChangeKind.RESTORED, cause, Texts(after=fact.statement))
+    record(session, fact, FactChangeKind.RESTORED, cause, FactTexts(after=fact.statement))
 
 
 def _erase(session: Session, fact: Fact, cause: Cause) -> None:

@@ -17,8 +17,8 @@ from shared.errors import Conflict, NotFound
 from shared.facts import queries
 from shared.facts.categories import Category, category_of
 from shared.facts.changes import (
-    Said,
-    Texts,
+    FactTexts,
+    Mention,
     empty,
     free_pin,
     free_pins,
@@ -31,7 +31,7 @@ from shared.facts.changes import (
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.models import SLOTS, Fact, FactChangeKind, FactState, said_key
 from shared.facts.retention import prune
-from shared.facts.writing import Learned, Tally, take_in
+from shared.facts.writing import LearningResult, take_in
 from shared.subjects import NOBODY, Subject
 
 MAX_CHARS = 500
@@ -40,7 +40,7 @@ _NO_VECTORS = 1.0
 
 
 @dataclass(frozen=True)
-class Written:
+class FactDraft:
     """A fact as a person writes it."""
 
     statement: str
@@ -51,17 +51,17 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FactWriteResult:
     """What became of it."""
 
     fact_id: int
     merged: bool
     """Whether a fact that stood already says it."""
-    learned: Learned
+    learned: LearningResult
 
 
 @dataclass(frozen=True)
-class Edit:
+class FactEdit:
     """A change by hand; None leaves a part as it is."""
 
     statement: str | None = None
@@ -69,23 +69,23 @@ class Edit:
     pinned: bool | None = None
 
 
-def write(session: Session, app_id: str, written: Written, cause: Cause) -> Outcome:
+def write(session: Session, app_id: str, written: FactDraft, cause: Cause) -> FactWriteResult:
     """Write a fact into a locked app; one that stands already is said again. Raises: Conflict."""
     subject = Subject(app_id, written.user_id)
     refuse_while_clearing(session, subject)
-    tally = Tally()
+    result = LearningResult()
     category = written.category or category_of(written.statement)
-    said = Said(written.statement, category, cause.actor, cause.at, cause.at, written.user_id)
-    fact = queries.get_standing(session, app_id, take_in(session, app_id, said, cause, _NO_VECTORS, tally))
+    said = Mention(written.statement, category, cause.actor, cause.at, cause.at, written.user_id)
+    fact = queries.get_standing(session, app_id, take_in(session, app_id, said, cause, _NO_VECTORS, result))
     if written.category is not None:
         move(session, fact, written.category, cause)
     if written.pinned:
         pin(session, fact, cause)
-    tally.evicted += prune(session, subject, cause)
-    return Outcome(fact.fact_id, fact.fact_id not in tally.learned, tally.outcome())
+    result.evicted += prune(session, subject, cause)
+    return FactWriteResult(fact.fact_id, fact.fact_id not in result.learned, result)
 
 
-def edit(session: Session, fact: Fact, wanted: Edit, cause: Cause) -> None:
+def edit(session: Session, fact: Fact, wanted: FactEdit, cause: Cause) -> None:
     """Change a fact that stands in a locked app. Raises: Conflict."""
     if wanted.statement is not None and wanted.statement != fact.statement:
         _reword(session, fact, wanted.statement, cause)
@@ -129,7 +129,7 @@ def _reword(session: Session, fact: Fact, statement: str, cause: Cause) -> None:
             code="already_known",
             details={"factId": other.fact_id},
         )
-    record(session, fact, FactChangeKind.EDITED, cause, Texts(fact.statement, statement))
+    record(session, fact, FactChangeKind.EDITED, cause, FactTexts(fact.statement, statement))
     fact.statement, fact.said_key, fact.agent = statement, key, cause.actor
     fact.vector = fact.vector_model = None
     own = queries.source_in(session, fact.fact_id, None)
@@ -145,7 +145,7 @@ RULE_UNDO_OVER = "rule:undo_over"
 
 def delete(session: Session, fact: Fact, cause: Cause, seconds: float) -> datetime:
     """Delete a standing fact of a locked app; return until when it can be taken back."""
-    record(session, fact, FactChangeKind.DELETED, cause, Texts(before=fact.statement))
+    record(session, fact, FactChangeKind.DELETED, cause, FactTexts(before=fact.statement))
     until = cause.at + timedelta(seconds=seconds)
     fact.was_pinned = fact.pin_slot is not None
     fact.state, fact.slot, fact.pin_slot, fact.undo_until = FactState.DELETED, None, None, until
@@ -162,7 +162,7 @@ def undo(session: Session, app_id: str, fact_id: int, cause: Cause) -> Fact:
     pin = next(iter(free_pins(session, fact.subject)), None) if fact.was_pinned else None
     fact.state, fact.slot, fact.pin_slot, fact.undo_until, fact.was_pinned = FactState.STANDING, slot, pin, None, False
     touch(fact, cause.at)
-    record(session, fact, FactChangeKind.UNDONE, cause, Texts(after=fact.statement))
+    record(session, fact, FactChangeKind.UNDONE, cause, FactTexts(after=fact.statement))
     return fact
 
 

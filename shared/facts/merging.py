@@ -19,9 +19,9 @@ from shared.causes import Cause
 from shared.facts import queries
 from shared.facts.categories import contradict, single_value
 from shared.facts.changes import (
+    FactTexts,
+    Mention,
     Moment,
-    Said,
-    Texts,
     add_source,
     certainty,
     hear_again,
@@ -40,7 +40,7 @@ RULE_CONTRADICTION = "rule:contradiction"
 
 
 @dataclass(frozen=True)
-class Stated:
+class IncomingStatement:
     """A statement to be judged."""
 
     text: str
@@ -51,7 +51,7 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Known:
+class StandingFact:
     """A standing fact of the same user."""
 
     fact_id: int
@@ -62,7 +62,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class New:
+class NewStatement:
     """Nothing that stands says it, or contradicts it."""
 
 
@@ -75,7 +75,7 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class Replace:
+class Contradiction:
     """It contradicts standing facts: the one that was named, or every one there can be only one of."""
 
     fact_ids: tuple[int, ...]
@@ -85,20 +85,20 @@ class Replace:
     """Another standing fact that says it already, and stands for both from now on."""
 
 
-Judgement = New | Repeat | Replace
+Judgement = NewStatement | Repeat | Contradiction
 
 
-def judge(stated: Stated, known: Sequence[Known], same_meaning: float) -> Judgement:
+def judge(stated: IncomingStatement, known: Sequence[StandingFact], same_meaning: float) -> Judgement:
     """Decide what a statement is; ``same_meaning`` is the cosine from which vectors may mean the same, -1..1."""
     repeated = _repeated(stated, known, same_meaning)
     named = next((fact for fact in known if fact.fact_id == stated.updates), None)
     if named is not None and normal(named.text) != normal(stated.text):
         others = [fact for fact in known if fact is not named]
-        return Replace((named.fact_id,), False, _repeated(stated, others, same_meaning))
+        return Contradiction((named.fact_id,), False, _repeated(stated, others, same_meaning))
     if repeated is not None:
         return repeated
     against = sorted(_contradicted(stated.text, known), key=_newest, reverse=True)
-    return Replace(tuple(fact.fact_id for fact in against), True) if against else New()
+    return Contradiction(tuple(fact.fact_id for fact in against), True) if against else NewStatement()
 
 
 def contradicts(one: str, other: str) -> bool:
@@ -106,12 +106,12 @@ def contradicts(one: str, other: str) -> bool:
     return contradict(one, other) or are_opposed(gist(one), gist(other))
 
 
-def says_the_same(stated: Stated, fact: Known, same_meaning: float) -> bool:
+def says_the_same(stated: IncomingStatement, fact: StandingFact, same_meaning: float) -> bool:
     """Whether a statement repeats a fact."""
     return _repeated(stated, [fact], same_meaning) is not None
 
 
-def _contradicted(text: str, known: Sequence[Known]) -> list[Known]:
+def _contradicted(text: str, known: Sequence[StandingFact]) -> list[StandingFact]:
     has_one_value, said = single_value(text) is not None, gist(text)
     those = beginnings(said)
     return [
@@ -122,7 +122,7 @@ def _contradicted(text: str, known: Sequence[Known]) -> list[Known]:
     ]
 
 
-def _repeated(stated: Stated, known: Sequence[Known], same_meaning: float) -> Repeat | None:
+def _repeated(stated: IncomingStatement, known: Sequence[StandingFact], same_meaning: float) -> Repeat | None:
     wanted = normal(stated.text)
     for fact in known:
         if normal(fact.text) == wanted:
@@ -132,7 +132,7 @@ def _repeated(stated: Stated, known: Sequence[Known], same_meaning: float) -> Re
     return Repeat(max(alike, key=_closest)[1].fact_id, MergedBy.EMBEDDING) if alike else None
 
 
-def _cosine(stated: Stated, fact: Known) -> float:
+def _cosine(stated: IncomingStatement, fact: StandingFact) -> float:
     """Return the cosine of two vectors of unit length, -2 where there is nothing to compare."""
     if stated.vector is None or fact.vector is None or stated.vector_model != fact.vector_model:
         return -2.0
@@ -140,18 +140,18 @@ def _cosine(stated: Stated, fact: Known) -> float:
     return float(left @ right) if left.shape == right.shape else -2.0
 
 
-def _closest(pair: tuple[float, Known]) -> tuple[float, int]:
+def _closest(pair: tuple[float, StandingFact]) -> tuple[float, int]:
     return pair[0], -pair[1].fact_id
 
 
-def _newest(fact: Known) -> tuple[datetime, int]:
+def _newest(fact: StandingFact) -> tuple[datetime, int]:
     return fact.said_at, fact.fact_id
 
 
 Moments = dict[str | None, Moment]
 
 
-def is_late(session: Session, said: Said, fact: Fact) -> bool:
+def is_late(session: Session, said: Mention, fact: Fact) -> bool:
     """Whether a statement was made before the last one a fact comes from."""
     return said.said_at < fact.said_at or (said.said_at == fact.said_at and said.moment < said_last(session, fact))
 
@@ -161,16 +161,16 @@ def said_last(session: Session, fact: Fact) -> Moment:
     return max(moment(one.said_at, one.conversation_id) for one in queries.sources_of(session, fact.fact_id))
 
 
-def insert(session: Session, top: Fact, said: Said, cause: Cause, is_same: Callable[[Fact], bool]) -> Fact:
+def insert(session: Session, top: Fact, said: Mention, cause: Cause, is_same: Callable[[Fact], bool]) -> Fact:
     """Put a late statement where it belongs beneath a standing fact, or into it; return the fact that has it now."""
     chain = [top, *queries.chain_beneath(session, top)]
-    for place, fact in enumerate(chain):
+    for position, fact in enumerate(chain):
         moments = [one for each in _moments(session, fact).values() for one in each.values()]
         if said.moment < min(moments):
             continue
         if said.moment <= max(moments):
-            return _amid(session, chain, place, said, cause, is_same)
-        return _between(session, chain, place, said, cause, is_same)
+            return _amid(session, chain, position, said, cause, is_same)
+        return _between(session, chain, position, said, cause, is_same)
     return _between(session, chain, len(chain), said, cause, is_same)
 
 
@@ -254,32 +254,32 @@ def _moments(session: Session, fact: Fact) -> dict[FactSource, Moments]:
 
 
 def _between(
-    session: Session, chain: list[Fact], place: int, said: Said, cause: Cause, is_same: Callable[[Fact], bool]
+    session: Session, chain: list[Fact], position: int, said: Mention, cause: Cause, is_same: Callable[[Fact], bool]
 ) -> Fact:
     """Put a statement above the fact at a place, which was said before it, and beneath the one before that."""
-    for fact in chain[place - 1 : place + 1]:
+    for fact in chain[position - 1 : position + 1]:
         if is_same(fact):
             return _hear(session, fact, said, cause)
     fact = row_of(said, chain[0].app_id, cause.at)
     session.add(fact)
     session.flush()
     add_source(session, fact, said)
-    link([*chain[:place], fact, *chain[place:]])
-    record(session, fact, FactChangeKind.LEARNED, cause, Texts(after=said.statement))
-    above = next((one for one in reversed(chain[:place]) if contradicts(one.statement, said.statement)), chain[0])
+    link([*chain[:position], fact, *chain[position:]])
+    record(session, fact, FactChangeKind.LEARNED, cause, FactTexts(after=said.statement))
+    above = next((one for one in reversed(chain[:position]) if contradicts(one.statement, said.statement)), chain[0])
     _note_replaced(session, fact, above, cause)
     return fact
 
 
 def _amid(
-    session: Session, chain: list[Fact], place: int, said: Said, cause: Cause, is_same: Callable[[Fact], bool]
+    session: Session, chain: list[Fact], position: int, said: Mention, cause: Cause, is_same: Callable[[Fact], bool]
 ) -> Fact:
     """Put a statement into the fact at a place, which was said before it and after; or part that, where it differs."""
-    fact = chain[place]
+    fact = chain[position]
     if is_same(fact):
         return _hear(session, fact, said, cause)
     lower = _part(session, fact, said.moment, cause)
-    new = _between(session, [*chain[: place + 1], lower, *chain[place + 1 :]], place + 1, said, cause, is_same)
+    new = _between(session, [*chain[: position + 1], lower, *chain[position + 1 :]], position + 1, said, cause, is_same)
     _note_replaced(session, lower, new, cause)
     return new
 
@@ -338,7 +338,7 @@ def _part_source(session: Session, source: FactSource, lower: Fact, before: Sequ
     source.message_ids, source.mentions = after, max(1, source.mentions - mentions)
 
 
-def _hear(session: Session, fact: Fact, said: Said, cause: Cause) -> Fact:
+def _hear(session: Session, fact: Fact, said: Mention, cause: Cause) -> Fact:
     """Count a late statement of what a fact says; the words that were said first are the fact's."""
     is_own = _is_in_own_words(session, fact)
     hear_again(session, fact, said, cause)
@@ -398,4 +398,4 @@ def _replaced_by(session: Session, fact: Fact) -> int | None:
 
 def _note_replaced(session: Session, fact: Fact, by: Fact, cause: Cause) -> None:
     why = cause.by(RULE_CONTRADICTION, "something said later stands already")
-    record(session, fact, FactChangeKind.REPLACED, why, Texts(before=fact.statement), by.fact_id)
+    record(session, fact, FactChangeKind.REPLACED, why, FactTexts(before=fact.statement), by.fact_id)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from shared.causes import Cause
 from shared.facts import queries
 from shared.facts.categories import LIFETIMES, WEIGHTS, Category
-from shared.facts.changes import Texts, free_slots, record, remove_rows
+from shared.facts.changes import FactTexts, free_slots, record, remove_rows
 from shared.facts.models import Fact, FactChangeKind
 from shared.subjects import Subject
 
@@ -27,7 +27,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Held:
+class RetainedFact:
     """A standing fact, as far as eviction looks at it."""
 
     fact_id: int
@@ -38,18 +38,18 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredFact:
     """A fact with its score; the highest goes first."""
 
-    fact: Held
+    fact: RetainedFact
     score: float
 
 
 @dataclass(frozen=True)
-class Expiring:
+class ExpiringFact:
     """A fact with the time after which it expires."""
 
-    fact: Held
+    fact: RetainedFact
     at: datetime
 
 
@@ -57,55 +57,55 @@ class Expiring:
 class DryRun:
     """What would go, in the order in which it would."""
 
-    scores: tuple[Scored, ...]
+    scores: tuple[ScoredFact, ...]
     """Every unpinned fact, the highest score first."""
     going: tuple[int, ...]
-    expiring: tuple[Expiring, ...]
+    expiring: tuple[ExpiringFact, ...]
     """Every unpinned fact, the one that expires next first."""
 
 
-def score(fact: Held, now: datetime) -> float:
+def score(fact: RetainedFact, now: datetime) -> float:
     """Return how readily a fact gives way: days since it was last heard, weighted, over its confidence."""
     age_days = max((now - fact.last_seen) / _DAY, 0.0)
     return age_days * WEIGHTS[fact.category] / max(fact.confidence, _LEAST_CONFIDENCE)
 
 
-def by_score(facts: Sequence[Held], now: datetime) -> list[Scored]:
+def by_score(facts: Sequence[RetainedFact], now: datetime) -> list[ScoredFact]:
     """Return the unpinned facts, the next to go first; equal scores by older ``last_seen``, then smaller id."""
-    scored = [Scored(fact, score(fact, now)) for fact in facts if not fact.pinned]
+    scored = [ScoredFact(fact, score(fact, now)) for fact in facts if not fact.pinned]
     return sorted(scored, key=lambda one: (-one.score, one.fact.last_seen, one.fact.fact_id))
 
 
-def evicted(facts: Sequence[Held], now: datetime, more: int = 0) -> list[Scored]:
+def evicted(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> list[ScoredFact]:
     """Return which facts go, so that with ``more`` new ones no more than ``PRUNE_TO`` remain."""
     return by_score(facts, now)[: max(len(facts) + more - PRUNE_TO, 0)]
 
 
-def expires_at(fact: Held) -> datetime:
+def expires_at(fact: RetainedFact) -> datetime:
     """Return the last moment at which a fact that is not pinned still stands."""
     return fact.last_seen + LIFETIMES[fact.category]
 
 
-def is_expired(fact: Held, now: datetime) -> bool:
+def is_expired(fact: RetainedFact, now: datetime) -> bool:
     """Whether a fact was not heard of for longer than its category lives; at exactly that age it stays."""
     return not fact.pinned and now > expires_at(fact)
 
 
-def dry_run(facts: Sequence[Held], now: datetime, more: int = 0) -> DryRun:
+def dry_run(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> DryRun:
     """Return what would go if ``more`` facts came now, and what expires next; nothing is changed."""
-    expiring = sorted((Expiring(fact, expires_at(fact)) for fact in facts if not fact.pinned), key=_soonest)
+    expiring = sorted((ExpiringFact(fact, expires_at(fact)) for fact in facts if not fact.pinned), key=_soonest)
     going = tuple(one.fact.fact_id for one in evicted(facts, now, more))
     return DryRun(tuple(by_score(facts, now)), going, tuple(expiring))
 
 
-def _soonest(one: Expiring) -> tuple[datetime, int]:
+def _soonest(one: ExpiringFact) -> tuple[datetime, int]:
     return one.at, one.fact.fact_id
 
 
-def held(facts: Sequence[Fact]) -> list[Held]:
+def held(facts: Sequence[Fact]) -> list[RetainedFact]:
     """Return facts as eviction sees them."""
     return [
-        Held(one.fact_id, Category(one.category), one.confidence, one.last_seen, one.pin_slot is not None)
+        RetainedFact(one.fact_id, Category(one.category), one.confidence, one.last_seen, one.pin_slot is not None)
         for one in facts
     ]
 
@@ -131,16 +131,16 @@ def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
     return tuple(one.fact.fact_id for one in going)
 
 
-def make_room(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
+def prune_if_full(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
     """Evict what is too much where no place is free; return which went."""
     return () if free_slots(session, subject) else prune(session, subject, cause)
 
 
 def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = FactChangeKind.EVICTED) -> None:
     """Let a fact go, and what it had replaced with it; their history stays."""
-    record(session, fact, kind, cause, Texts(before=fact.statement))
+    record(session, fact, kind, cause, FactTexts(before=fact.statement))
     remove_rows(session, [fact, *queries.chain_beneath(session, fact)])
 
 
-def _why(one: Scored, stood: int) -> str:
+def _why(one: ScoredFact, stood: int) -> str:
     return f"{stood} facts stood, more than {PRUNE_TO}; its score was {one.score:.2f}"

@@ -16,14 +16,14 @@ from sqlalchemy.orm import Session
 from shared.causes import Cause
 from shared.facts import queries
 from shared.facts.categories import Category, single_value
-from shared.facts.changes import Said, hear_again, is_counted, replace, stand, subsume
+from shared.facts.changes import Mention, hear_again, is_counted, replace, stand, subsume
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.merging import (
     RULE_CONTRADICTION,
-    Known,
+    Contradiction,
+    IncomingStatement,
     Repeat,
-    Replace,
-    Stated,
+    StandingFact,
     insert,
     is_late,
     join,
@@ -32,13 +32,13 @@ from shared.facts.merging import (
     says_the_same,
 )
 from shared.facts.models import Fact, said_key
-from shared.facts.retention import make_room, prune
+from shared.facts.retention import prune, prune_if_full
 from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundStatement:
     """A statement that an agent found."""
 
     statement: str
@@ -53,7 +53,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Heard:
+class Origin:
     """Where and about whom something was said, when it was heard of, and who found it."""
 
     conversation_key: int
@@ -63,64 +63,50 @@ class Heard:
     agent: str
 
 
-@dataclass(frozen=True)
-class Learned:
+@dataclass
+class LearningResult:
     """What became of the statements of one batch."""
 
-    learned: tuple[int, ...]
+    learned: tuple[int, ...] = ()
     """Facts that were made, those that replaced another among them."""
-    merged: Counter[MergedBy]
-    replaced: tuple[tuple[int, int], ...]
-    """Pairs of a contradicted fact and the one that stands in its place."""
-    evicted: tuple[int, ...]
-
-
-@dataclass
-class Tally:
-    """What became of statements so far."""
-
-    learned: list[int] = field(default_factory=list)
     merged: Counter[MergedBy] = field(default_factory=Counter)
-    replaced: list[tuple[int, int]] = field(default_factory=list)
-    evicted: list[int] = field(default_factory=list)
-
-    def outcome(self) -> Learned:
-        """Return the outcome."""
-        return Learned(tuple(self.learned), self.merged, tuple(self.replaced), tuple(self.evicted))
+    replaced: tuple[tuple[int, int], ...] = ()
+    """Pairs of a contradicted fact and the one that stands in its place."""
+    evicted: tuple[int, ...] = ()
 
 
 def learn(
-    session: Session, app_id: str, heard: Heard, found: Sequence[Found], cause: Cause, same_meaning: float
-) -> Learned:
+    session: Session, app_id: str, heard: Origin, found: Sequence[FoundStatement], cause: Cause, same_meaning: float
+) -> LearningResult:
     """Write what was found into a locked app, and evict what is too much. Raises: Conflict while it is cleared."""
     subject = Subject(app_id, heard.user_id)
     refuse_while_clearing(session, subject)
-    tally = Tally()
+    result = LearningResult()
     for one in found:
         said = _said(heard, one)
         if not _was_taken_back(session, app_id, said):
-            take_in(session, app_id, said, cause, same_meaning, tally, one.updates)
-    tally.evicted += prune(session, subject, cause)
-    return tally.outcome()
+            take_in(session, app_id, said, cause, same_meaning, result, one.updates)
+    result.evicted += prune(session, subject, cause)
+    return result
 
 
 def take_in(
     session: Session,
     app_id: str,
-    said: Said,
+    said: Mention,
     cause: Cause,
     same_meaning: float,
-    tally: Tally,
+    result: LearningResult,
     updates: int | None = None,
 ) -> int:
     """Judge one statement and write what follows from it; return the standing fact that has to do with it now."""
     standing = {fact.fact_id: fact for fact in queries.standing(session, Subject(app_id, said.user_id))}
-    stated = Stated(said.statement, updates, said.vector, said.vector_model)
-    batch = _Batch(session, app_id, stated, cause, same_meaning, tally)
+    stated = IncomingStatement(said.statement, updates, said.vector, said.vector_model)
+    batch = _Batch(session, app_id, stated, cause, same_meaning, result)
     match judge(stated, [_known(fact) for fact in standing.values()], same_meaning):
         case Repeat() as repeat:
             return batch.repeat(standing[repeat.fact_id], said, repeat.by).fact_id
-        case Replace() as found:
+        case Contradiction() as found:
             against = [standing[one] for one in found.fact_ids]
             if found.by_rule:
                 against = [one for one in against if not _in_one_breath(session, one, said)]
@@ -136,27 +122,27 @@ class _Batch:
 
     session: Session
     app_id: str
-    stated: Stated
+    stated: IncomingStatement
     cause: Cause
     same_meaning: float
-    tally: Tally
+    result: LearningResult
 
-    def stand(self, said: Said) -> Fact:
-        self.tally.evicted += make_room(self.session, Subject(self.app_id, said.user_id), self.cause)
+    def stand(self, said: Mention) -> Fact:
+        self.result.evicted += prune_if_full(self.session, Subject(self.app_id, said.user_id), self.cause)
         fact = stand(self.session, self.app_id, said, self.cause)
-        self.tally.learned.append(fact.fact_id)
+        self.result.learned += (fact.fact_id,)
         return fact
 
-    def repeat(self, fact: Fact, said: Said, by: MergedBy) -> Fact:
+    def repeat(self, fact: Fact, said: Mention, by: MergedBy) -> Fact:
         """Count a repeat of a standing fact, or of what it had replaced by then."""
         if is_late(self.session, said, fact):
             self._insert(fact, said, by)
         elif hear_again(self.session, fact, said, self.cause):
-            self.tally.merged[by] += 1
+            self.result.merged[by] += 1
         return fact
 
     def contradict(
-        self, against: Sequence[Fact], said: Said, by_rule: bool, same: tuple[Fact, MergedBy] | None
+        self, against: Sequence[Fact], said: Mention, by_rule: bool, same: tuple[Fact, MergedBy] | None
     ) -> Fact:
         """Let a statement replace what was said before it, or lie beneath what was said after it."""
         newer = [one for one in against if is_late(self.session, said, one)]
@@ -169,31 +155,31 @@ class _Batch:
             by = self._insert(top, said, MergedBy.TEXT)
         else:
             top = by = replace(self.session, older.pop(0), said, self.cause, why)
-            self.tally.learned.append(top.fact_id)
-            self.tally.replaced.append((top.updates_fact_id or 0, top.fact_id))
+            self.result.learned += (top.fact_id,)
+            self.result.replaced += ((top.updates_fact_id or 0, top.fact_id),)
         for one in older:
             subsume(self.session, one, top, why, by)
-            self.tally.replaced.append((one.fact_id, top.fact_id))
+            self.result.replaced += ((one.fact_id, top.fact_id),)
         if older:
             join(self.session, top)
         return top
 
-    def _insert(self, top: Fact, said: Said, by: MergedBy) -> Fact:
+    def _insert(self, top: Fact, said: Mention, by: MergedBy) -> Fact:
         """Put what was said earlier, and is only heard of now, in its place beneath a standing fact, or into that."""
         before = {one.fact_id for one in (top, *queries.chain_beneath(self.session, top))}
         fact = insert(self.session, top, said, self.cause, self._is_same)
         if fact.fact_id in before:
-            self.tally.merged[by] += 1
+            self.result.merged[by] += 1
         else:
-            self.tally.learned.append(fact.fact_id)
-            self.tally.replaced.append((fact.fact_id, top.fact_id))
+            self.result.learned += (fact.fact_id,)
+            self.result.replaced += ((fact.fact_id, top.fact_id),)
         return fact
 
     def _is_same(self, fact: Fact) -> bool:
         return says_the_same(self.stated, _known(fact), self.same_meaning)
 
 
-def keep_vectors(session: Session, vectors: Mapping[int, bytes], statements: Mapping[int, str], model: str) -> None:
+def save_vectors(session: Session, vectors: Mapping[int, bytes], statements: Mapping[int, str], model: str) -> None:
     """Keep the vectors of facts that still say what was embedded."""
     for fact_id, vector in vectors.items():
         fact = session.get(Fact, fact_id, populate_existing=True, with_for_update=True)
@@ -202,7 +188,7 @@ def keep_vectors(session: Session, vectors: Mapping[int, bytes], statements: Map
     session.flush()
 
 
-def _in_one_breath(session: Session, old: Fact, said: Said) -> bool:
+def _in_one_breath(session: Session, old: Fact, said: Mention) -> bool:
     """Whether the very message gave both values of what there is only one of by rule: "I work at Lego and at Novo"."""
     if single_value(said.statement) is None:
         return False
@@ -210,14 +196,14 @@ def _in_one_breath(session: Session, old: Fact, said: Said) -> bool:
     return source is not None and not set(said.message_ids).isdisjoint(source.message_ids)
 
 
-def _was_taken_back(session: Session, app_id: str, said: Said) -> bool:
+def _was_taken_back(session: Session, app_id: str, said: Mention) -> bool:
     """Whether these very messages said it before, and it was replaced or deleted since."""
     gone = queries.gone_saying(session, app_id, said_key(said.user_id, said.statement))
     return any(is_counted(queries.source_in(session, one.fact_id, said.conversation_key), said) for one in gone)
 
 
-def _said(heard: Heard, found: Found) -> Said:
-    return Said(
+def _said(heard: Origin, found: FoundStatement) -> Mention:
+    return Mention(
         statement=found.statement,
         category=found.category,
         agent=heard.agent,
@@ -232,5 +218,5 @@ def _said(heard: Heard, found: Found) -> Said:
     )
 
 
-def _known(fact: Fact) -> Known:
-    return Known(fact.fact_id, fact.statement, fact.said_at, fact.vector, fact.vector_model)
+def _known(fact: Fact) -> StandingFact:
+    return StandingFact(fact.fact_id, fact.statement, fact.said_at, fact.vector, fact.vector_model)

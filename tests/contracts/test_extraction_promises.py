@@ -30,7 +30,7 @@ from shared.outbox.ownership import Claim
 from shared.telemetry.metrics import RefusedFact
 from tests.support.house import House
 from worker.agent.protocol import Extraction, Statement
-from worker.pipelines.extract_facts import ExtractFacts, Seen
+from worker.pipelines.extract_facts import ExtractFacts, UnreadMessages
 
 PACE = Pace()
 APP = "notes"
@@ -473,7 +473,7 @@ class Interrupted(ExtractFacts):
 
     meanwhile: Callable[[], object]
 
-    def _read(self, claim: Claim) -> Seen | None:
+    def _read(self, claim: Claim) -> UnreadMessages | None:
         seen = super()._read(claim)
         self.meanwhile()
         return seen

@@ -14,7 +14,7 @@ from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind, FactState
-from shared.facts.writing import Found
+from shared.facts.writing import FoundStatement
 from shared.llm.embedding import to_bytes
 from tests.support.house import House
 from tests.support.notebook import Notebook, found
@@ -286,7 +286,7 @@ def test_cleared_facts_that_an_erasure_made_alike_come_back_as_one(book: Noteboo
     close = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
     said = ("User likes jazz", "User enjoys jazz")
     (first,), _ = (
-        book.learn(f"c{i}", Found(text, Category.PREFERENCE, ("m1",), vector=close, vector_model="m")).learned
+        book.learn(f"c{i}", FoundStatement(text, Category.PREFERENCE, ("m1",), vector=close, vector_model="m")).learned
         for i, text in enumerate(said)
     )
     written = book.write("User enjoys jazz", pinned=True).fact_id

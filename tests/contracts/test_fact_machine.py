@@ -20,7 +20,7 @@ from shared.facts.categories import Category
 from shared.facts.changes import certainty
 from shared.facts.models import PIN_SLOTS, SLOTS, FactChangeKind, FactState
 from shared.facts.retention import PRUNE_TO, expire
-from shared.facts.writing import Found
+from shared.facts.writing import FoundStatement
 from shared.llm.embedding import to_bytes
 from tests.support.house import House
 from tests.support.notebook import Notebook
@@ -82,7 +82,7 @@ class Machine:
         user = "u1" if conversation % 2 else None
         standing = self.book.facts()
         target = standing[updates % len(standing)].fact_id if updates is not None and standing else None
-        found = Found(POOL[text], Category.IDENTITY, (f"m{message}",), target, ALIKE, "m")
+        found = FoundStatement(POOL[text], Category.IDENTITY, (f"m{message}",), target, ALIKE, "m")
         self.book.learn(f"c{conversation}", found, user_id=user)
         assert max(Counter(one.user_id for one in self.book.facts()).values(), default=0) <= PRUNE_TO
 
@@ -91,7 +91,10 @@ class Machine:
 
     def burst(self, count: int) -> None:
         """Bring the app to its caps."""
-        found = (Found(f"User owns item {next(self.burst_count)}", Category.PREFERENCE, ("b",)) for _ in range(count))
+        found = (
+            FoundStatement(f"User owns item {next(self.burst_count)}", Category.PREFERENCE, ("b",))
+            for _ in range(count)
+        )
         self.book.learn("c0", *found)
         assert sum(not one.user_id for one in self.book.facts()) <= PRUNE_TO
 

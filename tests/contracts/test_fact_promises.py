@@ -15,9 +15,9 @@ from shared.archive.importing import Bounds, Imported, import_archive
 from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.editing import Edit, edit
+from shared.facts.editing import FactEdit, edit
 from shared.facts.models import FactChangeKind, FactState
-from shared.facts.writing import Found, Heard, keep_vectors, learn
+from shared.facts.writing import FoundStatement, Origin, learn, save_vectors
 from shared.llm.embedding import to_bytes
 from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
@@ -82,7 +82,7 @@ def test_facts_of_one_kind_stand_in_order_of_certainty_and_then_of_how_lately_th
 def test_what_was_said_before_and_is_read_after_makes_a_fact_older_and_not_less_lately_heard(book: Notebook) -> None:
     book.learn("c1", found("User likes jazz"))
     now, day = book.house.clock.now(), timedelta(days=1)
-    heard = Heard(book.key("c2"), "c2", "", now - day, AGENT)
+    heard = Origin(book.key("c2"), "c2", "", now - day, AGENT)
     with book.locked() as session:
         learn(session, "notes", heard, [found("User likes jazz", "m2")], book.cause(), SAME)
     assert [(fact.first_seen, fact.last_seen) for fact in book.facts()] == [(now - day, now)]
@@ -116,7 +116,7 @@ def test_a_vector_is_kept_only_for_the_words_it_was_made_of(book: Notebook) -> N
     vector = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
     with book.house.database.write() as session:
         said = {first.fact_id: first.statement, second.fact_id: "other words"}
-        keep_vectors(session, {first.fact_id: vector, second.fact_id: vector}, said, "m")
+        save_vectors(session, {first.fact_id: vector, second.fact_id: vector}, said, "m")
     assert {fact.fact_id: fact.vector for fact in book.facts()} == {first.fact_id: vector, second.fact_id: None}
     with book.house.database.read() as session:
         assert [fact.fact_id for fact in queries.without_vector(session, Subject("notes"), "m", 10)] == [second.fact_id]
@@ -127,9 +127,9 @@ def test_a_fact_that_was_reworded_loses_the_vector_of_its_old_words_and_keeps_th
     book.learn("c1", found("User likes jazz", "m1"))
     with book.locked() as session:
         vector = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
-        keep_vectors(session, {fact_id: vector}, {fact_id: "User likes jazz"}, "m")
+        save_vectors(session, {fact_id: vector}, {fact_id: "User likes jazz"}, "m")
     with book.locked() as session:
-        edit(session, queries.get_standing(session, "notes", fact_id), Edit("User likes soul"), book.hand())
+        edit(session, queries.get_standing(session, "notes", fact_id), FactEdit("User likes soul"), book.hand())
     assert (book.fact(fact_id).vector, book.fact(fact_id).vector_model) == (None, None)
     book.erase("c1")
     assert book.statements() == ["User likes soul"]
@@ -154,7 +154,7 @@ def test_facts_of_two_users_neither_merge_nor_contradict_each_other(book: Notebo
 def test_the_same_meaning_in_other_words_is_heard_again_in_its_own_words(book: Notebook) -> None:
     vector = to_bytes(np.array([1.0, 0.0], dtype=np.float32))
     for conversation, words in (("c1", "User likes jazz"), ("c2", "The user really enjoys jazz")):
-        said = Found(words, Category.PREFERENCE, ("m1",), None, vector, "m")
+        said = FoundStatement(words, Category.PREFERENCE, ("m1",), None, vector, "m")
         merged = book.learn(conversation, said).merged
     assert merged == Counter({MergedBy.EMBEDDING: 1})
     (fact,) = book.facts()

@@ -18,7 +18,7 @@ from shared.erasure.erasing import erase_user, purge_memories
 from shared.erasure.queries import list_users
 from shared.errors import Conflict, LeaseLost
 from shared.facts.categories import Category
-from shared.facts.editing import Written, write
+from shared.facts.editing import FactDraft, write
 from shared.memories.compaction import Action, Decision, least_goes
 from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of, standing
@@ -188,7 +188,7 @@ def everything_of(house: House, user_id: str | None, text: str) -> None:
         lock_app(session, "notes")
         cause = Cause("admin", f"it is about {text}", now)
         place(session, Subject("notes", user_id or NOBODY), NewMemory(f"By hand: {text}", "by hand", 0), cause, 10)
-        write(session, "notes", Written(f"Owns a {text}", Category.PROJECT, True, user_id or NOBODY), cause)
+        write(session, "notes", FactDraft(f"Owns a {text}", Category.PROJECT, True, user_id or NOBODY), cause)
         grant(session, "notes", user_id or NOBODY, "admin", now)
 
 

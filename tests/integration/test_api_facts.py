@@ -12,7 +12,7 @@ from shared.apps.queries import lock_app
 from shared.causes import Cause
 from shared.conversations.queries import get_conversation
 from shared.facts.categories import Category
-from shared.facts.writing import Found, Heard, Learned, learn
+from shared.facts.writing import FoundStatement, LearningResult, Origin, learn
 from shared.telemetry.metrics import AgentKind, FactRemoval
 from tests.support.api import Api, metric_of
 
@@ -25,15 +25,15 @@ def listed(api: Api, path: str, **query: object) -> list[str]:
     return [fact["fact"] for fact in api.ask("GET", f"{path}/facts", params=query)["facts"]]
 
 
-def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: str = "m0") -> Learned:
+def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: str = "m0") -> LearningResult:
     """Learn a fact of a conversation as a worker would."""
     app_id = path.rpartition("/")[2]
     api.converse(path, conversation_id, statement)
     with api.loop.database.write() as session:
         lock_app(session, app_id)
         key = get_conversation(session, app_id, conversation_id).key
-        heard = Heard(key, conversation_id, "", api.clock.now(), "extractive")
-        found = [Found(statement, Category.IDENTITY, (message_id,))]
+        heard = Origin(key, conversation_id, "", api.clock.now(), "extractive")
+        found = [FoundStatement(statement, Category.IDENTITY, (message_id,))]
         return learn(session, app_id, heard, found, Cause("extractive", "it was said", api.clock.now()), 0.8)
 
 

@@ -17,7 +17,7 @@ from shared.memories.compaction import NEW, Action, Candidate, refusal
 from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer
 from worker.agent.memories.model import ModelAgent
-from worker.agent.protocol import Draft, NothingToRemember, Transcript, Turn
+from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript, Turn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
 LIMIT = 200
@@ -52,7 +52,7 @@ def agent(server: OllamaServer) -> Iterator[ModelAgent]:
 
 def test_a_server_left_to_itself_remembers_what_the_user_said_first(agent: ModelAgent) -> None:
     draft = agent.create(TRANSCRIPT, LIMIT, Calls())
-    assert draft == Draft("I keep bees.", 5, ("test",), ("msg_0", "msg_1"))
+    assert draft == MemoryDraft("I keep bees.", 5, ("test",), ("msg_0", "msg_1"))
 
 
 def test_a_server_left_to_itself_makes_room_by_the_oldest_free_place(agent: ModelAgent) -> None:
@@ -64,7 +64,7 @@ def test_a_server_left_to_itself_reads_long_conversations_too(server: OllamaServ
     turns = tuple(Turn(f"msg_{i}", "user", None, f"Item {i} is here. " + "And so on. " * 400, NOON) for i in range(9))
     calls = Calls()
     draft = agent.create(Transcript("garden", "con_1", turns, NOON), LIMIT, calls)
-    assert isinstance(draft, Draft) and draft.content == "Item 0 is here."
+    assert isinstance(draft, MemoryDraft) and draft.content == "Item 0 is here."
     assert len(calls) == len(server.chats) > 2
     assert all(body["options"]["num_ctx"] == WINDOW for body in server.chats)
 
@@ -80,7 +80,7 @@ def test_a_server_left_to_itself_reads_long_conversations_too(server: OllamaServ
 def test_one_whole_object_is_a_memory_at_the_first_try(agent: ModelAgent, server: OllamaServer, text: str) -> None:
     server.will(Act(answer=text))
     draft = agent.create(TRANSCRIPT, LIMIT, Calls())
-    assert isinstance(draft, Draft) and draft.content == "Jo keeps bees."
+    assert isinstance(draft, MemoryDraft) and draft.content == "Jo keeps bees."
     assert len(server.chats) == 1
 
 
@@ -103,7 +103,7 @@ UNUSABLE = [
 def test_an_unusable_answer_is_repaired(agent: ModelAgent, server: OllamaServer, act: Act) -> None:
     server.will(act, Act(answer=OTHER))
     draft = agent.create(TRANSCRIPT, LIMIT, Calls())
-    assert isinstance(draft, Draft) and draft.content == "Jo keeps goats."
+    assert isinstance(draft, MemoryDraft) and draft.content == "Jo keeps goats."
 
 
 @pytest.mark.parametrize("act", UNUSABLE)

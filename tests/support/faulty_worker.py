@@ -26,14 +26,14 @@ from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
 from worker.agent.protocol import (
     Digest,
-    Draft,
     Extraction,
+    ExtractionRequest,
     FactAgent,
     MemoryAgent,
+    MemoryDraft,
     NothingToRemember,
-    Segment,
-    Span,
     SummaryAgent,
+    SummaryRequest,
     Transcript,
 )
 from worker.agent.sessions.protocol import CompressionAgent
@@ -51,7 +51,7 @@ class FaultyAgent:
         self._agent = agent
         self.name = agent.name
 
-    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         reach(Point.BEFORE_CALL)
         draft = self._agent.create(transcript, limit, meter)
         reach(Point.AFTER_CALL)
@@ -68,7 +68,7 @@ class FaultyFactAgent:
         self._agent = agent
         self.name = agent.name
 
-    def extract(self, segment: Segment, meter: Meter) -> Extraction:
+    def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         reach(Point.BEFORE_EXTRACTION)
         found = self._agent.extract(segment, meter)
         reach(Point.AFTER_EXTRACTION)
@@ -82,7 +82,7 @@ class FaultySummaryAgent:
         self._agent = agent
         self.name = agent.name
 
-    def summarise(self, span: Span, meter: Meter) -> Digest:
+    def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
         reach(Point.BEFORE_SUMMARY)
         digest = self._agent.summarise(span, meter)
         reach(Point.AFTER_SUMMARY)

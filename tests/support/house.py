@@ -43,13 +43,13 @@ from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
 from worker.agent.protocol import (
     Digest,
-    Draft,
     Extraction,
+    ExtractionRequest,
     MemoryAgent,
+    MemoryDraft,
     NothingToRemember,
-    Segment,
-    Span,
     Statement,
+    SummaryRequest,
     Transcript,
     Turn,
 )
@@ -76,14 +76,14 @@ class ScriptedAgent:
     while_thinking: Callable[[], None] = lambda: None
     seen: list[Transcript] = field(default_factory=list)
 
-    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         self._think(WorkKind.CREATE, meter)
         self.seen.append(transcript)
         said = self.says.pop(0) if self.says else transcript.turns[0].content
         if isinstance(said, BaseException):
             raise said
         ids = tuple(turn.message_id for turn in transcript.turns)
-        return said if isinstance(said, NothingToRemember) else Draft(said[:limit], 5, ("tag",), ids)
+        return said if isinstance(said, NothingToRemember) else MemoryDraft(said[:limit], 5, ("tag",), ids)
 
     def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
         self._think(WorkKind.COMPACT, meter)
@@ -112,9 +112,9 @@ class ScriptedFactAgent:
     reads: int | None = None
     """Most turns it reads at once."""
     while_thinking: Callable[[], None] = lambda: None
-    seen: list[Segment] = field(default_factory=list)
+    seen: list[ExtractionRequest] = field(default_factory=list)
 
-    def extract(self, segment: Segment, meter: Meter) -> Extraction:
+    def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         assert not self.database.is_held_here, "a transaction is open while the agent thinks"
         meter.reserve(Prospect(WorkKind.EXTRACT, self.name, 900, 100))
         meter(ModelCall(WorkKind.EXTRACT, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
@@ -144,9 +144,9 @@ class ScriptedSummaryAgent:
     reads: int | None = None
     """Most turns it reads at once."""
     while_thinking: Callable[[], None] = lambda: None
-    seen: list[Span] = field(default_factory=list)
+    seen: list[SummaryRequest] = field(default_factory=list)
 
-    def summarise(self, span: Span, meter: Meter) -> Digest:
+    def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
         assert not self.database.is_held_here, "a transaction is open while the agent thinks"
         meter.reserve(Prospect(WorkKind.SUMMARISE, self.name, 900, 100))
         meter(ModelCall(WorkKind.SUMMARISE, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))

@@ -15,9 +15,9 @@ from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import clear_facts, erase_conversation, settle_clear
 from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
-from shared.facts.editing import Outcome, Written
+from shared.facts.editing import FactDraft, FactWriteResult
 from shared.facts.models import Fact, FactChange, FactState
-from shared.facts.writing import Found, Heard, Learned, learn
+from shared.facts.writing import FoundStatement, LearningResult, Origin, learn
 from tests.support.house import House
 
 AGENT = "ollama:scripted"
@@ -39,9 +39,9 @@ class Notebook:
                 self._keys[conversation_id] = start(session, self.app_id, new, self.house.clock.now()).key
         return self._keys[conversation_id]
 
-    def learn(self, conversation_id: str, *found: Found, user_id: str | None = None) -> Learned:
+    def learn(self, conversation_id: str, *found: FoundStatement, user_id: str | None = None) -> LearningResult:
         key = self.key(conversation_id, user_id)
-        heard = Heard(key, conversation_id, user_id or "", self.house.clock.now(), AGENT)
+        heard = Origin(key, conversation_id, user_id or "", self.house.clock.now(), AGENT)
         with self.house.database.write() as session:
             lock_app(session, self.app_id)
             return learn(session, self.app_id, heard, found, self.cause(), SAME)
@@ -53,10 +53,10 @@ class Notebook:
             lock_app(session, self.app_id)
             yield session
 
-    def write(self, statement: str, pinned: bool = False, user_id: str | None = None) -> Outcome:
+    def write(self, statement: str, pinned: bool = False, user_id: str | None = None) -> FactWriteResult:
         """Write a fact by hand."""
         with self.locked() as session:
-            return editing.write(session, self.app_id, Written(statement, None, pinned, user_id or ""), self.hand())
+            return editing.write(session, self.app_id, FactDraft(statement, None, pinned, user_id or ""), self.hand())
 
     def pin(self, fact_id: int) -> None:
         with self.locked() as session:
@@ -133,5 +133,7 @@ class Notebook:
             return [change.kind for change in queries.history_of(session, fact_id)]
 
 
-def found(text: str, *message_ids: str, updates: int | None = None, category: Category = Category.IDENTITY) -> Found:
-    return Found(text, category, message_ids or ("m1",), updates)
+def found(
+    text: str, *message_ids: str, updates: int | None = None, category: Category = Category.IDENTITY
+) -> FoundStatement:
+    return FoundStatement(text, category, message_ids or ("m1",), updates)

@@ -9,7 +9,7 @@ import pytest
 from shared.llm.calls import CallOutcome, WorkKind
 from tests.support.meters import Calls
 from worker.agent.memories.rules import ExtractiveAgent
-from worker.agent.protocol import Draft, NothingToRemember, Transcript, Turn
+from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript, Turn
 
 _WHEN = datetime(2023, 5, 8, 14, 0, tzinfo=UTC)
 
@@ -22,13 +22,13 @@ def _transcript(*said: tuple[str, str], known: tuple[str, ...] = (), names: bool
     return Transcript("chat", "c1", turns, _WHEN, known=known)
 
 
-def _create(transcript: Transcript, limit: int = 200) -> Draft | NothingToRemember:
+def _create(transcript: Transcript, limit: int = 200) -> MemoryDraft | NothingToRemember:
     return ExtractiveAgent().create(transcript, limit, Calls())
 
 
-def _draft(*said: tuple[str, str], limit: int = 200, known: tuple[str, ...] = (), names: bool = False) -> Draft:
+def _draft(*said: tuple[str, str], limit: int = 200, known: tuple[str, ...] = (), names: bool = False) -> MemoryDraft:
     made = _create(_transcript(*said, known=known, names=names), limit)
-    assert isinstance(made, Draft)
+    assert isinstance(made, MemoryDraft)
     return made
 
 
@@ -131,7 +131,7 @@ def test_one_statement_longer_than_the_limit_is_cut_between_words() -> None:
 def test_a_very_long_or_odd_name_leaves_room_for_what_was_said() -> None:
     turn = Turn("m0", "user", "Maximiliane Konstanze: of; the Very Long\nName " * 4, "I own a zeppelin", _WHEN)
     made = _create(Transcript("chat", "c1", (turn,), _WHEN), 40)
-    assert isinstance(made, Draft)
+    assert isinstance(made, MemoryDraft)
     assert "zeppelin" in made.content
     assert len(made.content) <= 40
 

@@ -9,14 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.facts.categories import Category
-from shared.facts.retention import PRUNE_TO, Held, by_score, dry_run, evicted, is_expired, score
+from shared.facts.retention import PRUNE_TO, RetainedFact, by_score, dry_run, evicted, is_expired, score
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
 
 
-def fact(category: Category, days: float, confidence: float = 0.75, fact_id: int = 1, pinned: bool = False) -> Held:
-    return Held(fact_id, category, confidence, NOW - timedelta(days=days), pinned)
+def fact(
+    category: Category, days: float, confidence: float = 0.75, fact_id: int = 1, pinned: bool = False
+) -> RetainedFact:
+    return RetainedFact(fact_id, category, confidence, NOW - timedelta(days=days), pinned)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,7 @@ def fact(category: Category, days: float, confidence: float = 0.75, fact_id: int
     ],
     ids=["project", "preference", "identity", "of-today", "no-confidence", "from-the-future"],
 )
-def test_a_score_is_age_by_weight_over_confidence(held: Held, expected: float) -> None:
+def test_a_score_is_age_by_weight_over_confidence(held: RetainedFact, expected: float) -> None:
     assert score(held, NOW) == pytest.approx(expected)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shared.facts.categories import contradict
-from shared.facts.merging import Known, New, Repeat, Replace, Stated, judge
+from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 from shared.facts.models import said_key
 from shared.llm.embedding import to_bytes
 from shared.telemetry.metrics import MergedBy
@@ -23,12 +23,12 @@ def vector(angle: float) -> bytes:
     return to_bytes(np.array([np.cos(angle), np.sin(angle)], dtype=np.float32))
 
 
-def known(fact_id: int, text: str, angle: float | None = 0.0, model: str = "m") -> Known:
-    return Known(fact_id, text, NOW + timedelta(hours=fact_id), None if angle is None else vector(angle), model)
+def known(fact_id: int, text: str, angle: float | None = 0.0, model: str = "m") -> StandingFact:
+    return StandingFact(fact_id, text, NOW + timedelta(hours=fact_id), None if angle is None else vector(angle), model)
 
 
-def stated(text: str, angle: float | None = 0.0, updates: int | None = None, model: str = "m") -> Stated:
-    return Stated(text, updates, None if angle is None else vector(angle), model)
+def stated(text: str, angle: float | None = 0.0, updates: int | None = None, model: str = "m") -> IncomingStatement:
+    return IncomingStatement(text, updates, None if angle is None else vector(angle), model)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,9 @@ def test_the_same_in_other_words_is_a_repeat_when_the_vectors_say_so_too(one: st
 
 
 def test_vectors_of_two_models_are_not_compared() -> None:
-    assert judge(stated("User likes jazz", model="a"), [known(1, "User enjoys jazz", model="b")], SAME) == New()
+    assert (
+        judge(stated("User likes jazz", model="a"), [known(1, "User enjoys jazz", model="b")], SAME) == NewStatement()
+    )
 
 
 def test_of_several_that_mean_the_same_the_closest_is_heard_again() -> None:
@@ -127,7 +129,7 @@ def test_exactly_the_same_meaning_is_enough() -> None:
     facts = [known(1, "User enjoys jazz", angle)]
     cosine = float(np.frombuffer(vector(0.0), "<f4") @ np.frombuffer(vector(angle), "<f4"))
     assert judge(stated("User likes jazz"), facts, cosine) == Repeat(1, MergedBy.EMBEDDING)
-    assert judge(stated("User likes jazz"), facts, cosine + 1e-3) == New()
+    assert judge(stated("User likes jazz"), facts, cosine + 1e-3) == NewStatement()
 
 
 def test_the_same_words_are_a_repeat_without_any_vector() -> None:
@@ -137,13 +139,13 @@ def test_the_same_words_are_a_repeat_without_any_vector() -> None:
 
 def test_what_is_named_is_replaced_and_nothing_else() -> None:
     facts = [known(1, "User has a dog"), known(2, "User lives in Copenhagen"), known(3, "User plays chess")]
-    assert judge(stated("User has moved to London", updates=2), facts, SAME) == Replace((2,), by_rule=False)
+    assert judge(stated("User has moved to London", updates=2), facts, SAME) == Contradiction((2,), by_rule=False)
 
 
 @pytest.mark.parametrize("updates", [None, 99], ids=["nothing", "a-stranger"])
 def test_a_name_that_is_not_among_the_users_facts_is_ignored(updates: int | None) -> None:
     facts = [known(1, "User has a dog", 2.0)]
-    assert judge(stated("User plays chess", updates=updates), facts, SAME) == New()
+    assert judge(stated("User plays chess", updates=updates), facts, SAME) == NewStatement()
     assert judge(stated("user has a dog.", 2.0, updates), facts, SAME) == Repeat(1, MergedBy.TEXT)
 
 
@@ -154,7 +156,7 @@ def test_what_names_the_fact_that_it_repeats_is_a_repeat() -> None:
 def test_what_replaces_one_fact_and_repeats_another_does_both() -> None:
     facts = [known(1, "User lives in Copenhagen", 2.0), known(2, "User lives in London")]
     judgement = judge(stated("user lives in london", updates=1), facts, SAME)
-    assert judgement == Replace((1,), by_rule=False, repeats=Repeat(2, MergedBy.TEXT))
+    assert judgement == Contradiction((1,), by_rule=False, repeats=Repeat(2, MergedBy.TEXT))
 
 
 CONTRADICTIONS = [
@@ -172,7 +174,7 @@ CONTRADICTIONS = [
 def test_a_second_value_of_what_there_is_one_of_replaces_the_first(old: str, new: str) -> None:
     assert contradict(old, new) and contradict(new, old)
     facts = [known(1, "User plays chess", 2.0), known(2, old)]
-    assert judge(stated(new), facts, SAME) == Replace((2,), by_rule=True)
+    assert judge(stated(new), facts, SAME) == Contradiction((2,), by_rule=True)
 
 
 HARMLESS = [
@@ -194,7 +196,7 @@ HARMLESS = [
 @pytest.mark.parametrize(("one", "other"), HARMLESS, ids=[f"{a} / {b}" for a, b in HARMLESS])
 def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
     assert not contradict(one, other) and not contradict(other, one)
-    assert judge(stated(one, 0.0), [known(1, other, 2.0)], SAME) == New()
+    assert judge(stated(one, 0.0), [known(1, other, 2.0)], SAME) == NewStatement()
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_what_can_both_be_so_is_two_facts(one: str, other: str) -> None:
 )
 def test_the_same_said_with_the_opposite_sign_replaces_it(one: str, other: str) -> None:
     assert oppose(one, other) and oppose(other, one)
-    assert judge(stated(one), [known(1, other)], SAME) == Replace((1,), by_rule=True)
+    assert judge(stated(one), [known(1, other)], SAME) == Contradiction((1,), by_rule=True)
 
 
 def test_the_opposite_of_something_else_replaces_nothing() -> None:
@@ -224,4 +226,4 @@ def test_the_opposite_of_something_else_replaces_nothing() -> None:
 
 def test_of_what_there_is_one_of_every_other_value_is_replaced_the_latest_said_first() -> None:
     facts = [known(2, "User lives in Rome"), known(1, "User lives in Oslo")]
-    assert judge(stated("User lives in Paris"), facts, SAME) == Replace((2, 1), by_rule=True)
+    assert judge(stated("User lives in Paris"), facts, SAME) == Contradiction((2, 1), by_rule=True)

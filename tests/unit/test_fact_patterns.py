@@ -15,7 +15,7 @@ from tests.support.meters import Calls
 from worker.agent.facts.grammar import Frame
 from worker.agent.facts.preferences import FRAMES
 from worker.agent.facts.rules import ExtractiveFactAgent, frame_of
-from worker.agent.protocol import Extraction, KnownFact, Segment, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, KnownFact, Statement, Turn
 
 THURSDAY = datetime(2025, 5, 8, 12, tzinfo=UTC)
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
@@ -26,7 +26,7 @@ def turn(content: str, number: int = 1, role: str = "user", name: str | None = N
 
 
 def extract(*turns: Turn, known: tuple[KnownFact, ...] = (), before: tuple[Turn, ...] = ()) -> Extraction:
-    return ExtractiveFactAgent().extract(Segment("diary", "con_1", turns, before, known), Calls())
+    return ExtractiveFactAgent().extract(ExtractionRequest("diary", "con_1", turns, before, known), Calls())
 
 
 def said(content: str, name: str | None = None) -> list[str]:
@@ -354,7 +354,7 @@ def test_where_two_known_facts_could_be_meant_none_is_named() -> None:
 
 def test_it_books_one_call_and_says_first_what_it_may_take() -> None:
     calls = Calls()
-    ExtractiveFactAgent().extract(Segment("diary", "con_1", (turn("I love tea."),)), calls)
+    ExtractiveFactAgent().extract(ExtractionRequest("diary", "con_1", (turn("I love tea."),)), calls)
     (call,), (prospect,) = calls, calls.prospects
     assert (call.kind, call.model, call.outcome) == (WorkKind.EXTRACT, EXTRACTIVE, CallOutcome.ANSWERED)
     assert prospect.kind is WorkKind.EXTRACT and prospect.model == EXTRACTIVE
@@ -373,5 +373,5 @@ def test_whatever_is_said_a_statement_is_one_clean_line_within_the_limit(text: s
 def test_no_message_however_made_keeps_it_busy(piece: str) -> None:
     calls = Calls()
     long = turn("I live in " + piece * (20_000 // len(piece)))
-    ExtractiveFactAgent().extract(Segment("diary", "con_1", (long,)), calls)
+    ExtractiveFactAgent().extract(ExtractionRequest("diary", "con_1", (long,)), calls)
     assert calls[0].seconds < 5

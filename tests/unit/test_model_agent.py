@@ -16,7 +16,7 @@ from shared.llm.scripted import Line, ScriptedChat
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
 from tests.support.meters import Calls
 from worker.agent.memories.model import ModelAgent
-from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript, Turn
+from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
 LIMIT = 200
@@ -51,14 +51,14 @@ def agent(chat: ScriptedChat, context_tokens: int = 8192) -> MemoryAgent:
 
 def create(
     *lines: Line, given: Transcript | None = None
-) -> tuple[Draft | NothingToRemember, ScriptedChat, Calls]:
+) -> tuple[MemoryDraft | NothingToRemember, ScriptedChat, Calls]:
     chat, calls = ScriptedChat(lines), Calls()
     return agent(chat).create(given or transcript(), LIMIT, calls), chat, calls
 
 
 def test_a_memory_comes_with_its_importance_tags_and_messages() -> None:
     draft, chat, calls = create(remembers("The user can only see the dentist in the morning."))
-    assert draft == Draft(
+    assert draft == MemoryDraft(
         "The user can only see the dentist in the morning.", 6, ("dentist",), ("msg_1", "msg_3")
     )
     assert [call.kind for call in calls] == [WorkKind.CREATE]
@@ -125,7 +125,7 @@ BAD_CREATIONS = [
 @pytest.mark.parametrize("line", BAD_CREATIONS)
 def test_a_bad_answer_is_repaired_once(line: Line) -> None:
     draft, chat, calls = create(line, remembers("Mornings only."))
-    assert isinstance(draft, Draft) and draft.content == "Mornings only."
+    assert isinstance(draft, MemoryDraft) and draft.content == "Mornings only."
     assert [call.outcome for call in calls] == [CallOutcome.MALFORMED, CallOutcome.ANSWERED]
     assert chat.seconds[1] <= 30
 
@@ -149,7 +149,7 @@ def test_a_bad_answer_twice_is_an_error_and_no_memory(line: Line) -> None:
 )
 def test_a_memory_about_being_sorry_is_no_apology(memory: str) -> None:
     draft, _, _ = create(remembers(memory))
-    assert isinstance(draft, Draft) and draft.content == memory
+    assert isinstance(draft, MemoryDraft) and draft.content == memory
 
 
 LONG = "The user sees the dentist only in the morning. " * 6
@@ -157,20 +157,20 @@ LONG = "The user sees the dentist only in the morning. " * 6
 
 def test_a_memory_that_is_too_long_is_asked_for_once_more() -> None:
     draft, chat, _ = create(remembers(LONG), remembers("Mornings only."))
-    assert isinstance(draft, Draft) and draft.content == "Mornings only."
+    assert isinstance(draft, MemoryDraft) and draft.content == "Mornings only."
     assert "at most 200" in (chat.questions[1].complaint or "")
 
 
 def test_a_memory_that_stays_too_long_ends_at_a_sentence() -> None:
     draft, _, calls = create(remembers(LONG), remembers(LONG))
-    assert isinstance(draft, Draft)
+    assert isinstance(draft, MemoryDraft)
     assert draft.content == ("The user sees the dentist only in the morning. " * 4).strip()
     assert len(calls) == 2
 
 
 def test_tags_are_few_short_and_in_lower_case() -> None:
     draft, _, _ = create(remembers("Fine.", tags=["#Teeth", "teeth", "", "x" * 99, "Health", "Diary", "More"]))
-    assert isinstance(draft, Draft) and draft.tags == ("teeth", "health", "diary")
+    assert isinstance(draft, MemoryDraft) and draft.tags == ("teeth", "health", "diary")
 
 
 @pytest.mark.parametrize("error", [Transient("busy"), Configuration("missing")], ids=["transient", "configuration"])
@@ -191,7 +191,7 @@ def test_a_conversation_beyond_the_window_is_read_whole_in_parts_that_fit() -> N
     said = [("user", f"item{i} " + "and so on " * 60) for i in range(60)]
     chat, calls = ScriptedChat([reader] * 40, context_tokens=2048), Calls()
     draft = agent(chat, 2048).create(transcript(*said), LIMIT, calls)
-    assert isinstance(draft, Draft)
+    assert isinstance(draft, MemoryDraft)
     shown = " ".join(question.user for question in chat.questions[:-1])
     assert all(f"item{i} " in shown for i in range(60))
     assert draft.message_ids == tuple(f"msg_{i}" for i in range(60))
@@ -216,7 +216,7 @@ def test_parts_without_notes_are_not_the_memorys_source() -> None:
 
     chat = ScriptedChat([picky] * 30, context_tokens=2048)
     draft = agent(chat, 2048).create(transcript(*said), LIMIT, Calls())
-    assert isinstance(draft, Draft)
+    assert isinstance(draft, MemoryDraft)
     assert "msg_7" in draft.message_ids and len(draft.message_ids) < 4
 
 

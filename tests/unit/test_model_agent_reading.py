@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.llm.tokens import most_tokens
-from worker.agent.prompt import Line, fitting_parts, message_ids, split_text, spoken_lines, written
+from worker.agent.prompt import PromptLine, fitting_parts, message_ids, split_text, spoken_lines, written
 from worker.agent.protocol import Turn
 
 START = datetime(2025, 3, 1, 22, tzinfo=UTC)
@@ -16,9 +16,9 @@ TEXT = st.text("aé你😀 b.", min_size=1, max_size=300).map(lambda text: " ".j
 LINES = st.lists(TEXT, max_size=25)
 
 
-def lines_of(texts: list[str], hours: int = 3) -> list[Line]:
+def lines_of(texts: list[str], hours: int = 3) -> list[PromptLine]:
     return [
-        Line(text, (f"msg_{i}",), (START + timedelta(hours=hours * i)).date()) for i, text in enumerate(texts)
+        PromptLine(text, (f"msg_{i}",), (START + timedelta(hours=hours * i)).date()) for i, text in enumerate(texts)
     ]
 
 

@@ -19,7 +19,7 @@ from shared.llm.tokens import most_tokens
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
 from worker.agent.facts.model import ModelFactAgent
-from worker.agent.protocol import Extraction, KnownFact, Segment, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, KnownFact, Statement, Turn
 
 NOON = datetime(2025, 5, 8, 12, tzinfo=UTC)
 SAID = (
@@ -37,8 +37,8 @@ def turns(*said: tuple[str, str], start: int = 1) -> tuple[Turn, ...]:
     )
 
 
-def segment(*said: tuple[str, str], **more: Any) -> Segment:
-    return Segment("diary", "con_1", turns(*(said or SAID)), **more)
+def segment(*said: tuple[str, str], **more: Any) -> ExtractionRequest:
+    return ExtractionRequest("diary", "con_1", turns(*(said or SAID)), **more)
 
 
 def fact(text: str = "Lives in Porto", **changes: Any) -> dict[str, Any]:
@@ -50,7 +50,9 @@ def facts(*given: Any) -> dict[str, Any]:
     return {"facts": list(given)}
 
 
-def extract(*lines: Line, given: Segment | None = None, window: int = 8192) -> tuple[Extraction, ScriptedChat, Calls]:
+def extract(
+    *lines: Line, given: ExtractionRequest | None = None, window: int = 8192
+) -> tuple[Extraction, ScriptedChat, Calls]:
     chat, calls = ScriptedChat(lines, context_tokens=window), Calls()
     agent = ModelFactAgent(chat, chat.name, window, 30.0, mark=lambda: "5eed")
     return agent.extract(given or segment(), calls), chat, calls

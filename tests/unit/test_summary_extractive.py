@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared.llm.calls import EXTRACTIVE, WorkKind
 from shared.summaries.bullets import MOST_TOKENS, written
 from tests.support.meters import Calls
-from worker.agent.protocol import Digest, Span, Turn
+from worker.agent.protocol import Digest, SummaryRequest, Turn
 from worker.agent.summaries.rules import ExtractiveSummaryAgent
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -29,7 +29,7 @@ TALK = (
 def summarise(*said: tuple[str, str], previous: str | None = None) -> tuple[Digest, Calls]:
     turns = tuple(Turn(f"m{i}", role, None, text, NOON + timedelta(minutes=i)) for i, (role, text) in enumerate(said))
     calls = Calls()
-    return ExtractiveSummaryAgent().summarise(Span("chat", "c1", turns, previous), calls), calls
+    return ExtractiveSummaryAgent().summarise(SummaryRequest("chat", "c1", turns, previous), calls), calls
 
 
 def test_a_sentence_is_not_cut_before_so_where_that_begins_no_clause() -> None:

@@ -14,7 +14,7 @@ from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
 from shared.llm.scripted import Line, ScriptedChat
 from tests.support.meters import Calls
-from worker.agent.protocol import Digest, Span, Turn
+from worker.agent.protocol import Digest, SummaryRequest, Turn
 from worker.agent.summaries.model import ModelSummaryAgent
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -24,17 +24,19 @@ SAID = (
 )
 
 
-def span(*said: tuple[str, str], previous: str | None = None) -> Span:
+def span(*said: tuple[str, str], previous: str | None = None) -> SummaryRequest:
     pairs = enumerate(said or SAID, 1)
     turns = tuple(Turn(f"msg_{i}", role, None, text, NOON + timedelta(minutes=i)) for i, (role, text) in pairs)
-    return Span("diary", "con_1", turns, previous)
+    return SummaryRequest("diary", "con_1", turns, previous)
 
 
 def points(*given: Any) -> dict[str, Any]:
     return {"points": list(given)}
 
 
-def summarise(*lines: Line, given: Span | None = None, window: int = 8192) -> tuple[Digest, ScriptedChat, Calls]:
+def summarise(
+    *lines: Line, given: SummaryRequest | None = None, window: int = 8192
+) -> tuple[Digest, ScriptedChat, Calls]:
     chat, calls = ScriptedChat(lines, context_tokens=window), Calls()
     agent = ModelSummaryAgent(chat, chat.name, window, 30.0, mark=lambda: "5eed")
     return agent.summarise(given or span(), calls), chat, calls

@@ -27,7 +27,7 @@ from shared.presence import is_gone
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
 from tests.support.waiting import wait_until
-from worker.lifecycle import Hearing, Watch
+from worker.lifecycle import Hearing, Watchdog
 
 
 @dataclass
@@ -299,7 +299,7 @@ def test_a_snoozed_conversation_comes_back_when_it_is_due(house: House) -> None:
 def test_a_deaf_worker_gives_up_and_one_with_ears_does_not() -> None:
     ended: list[str] = []
     hearing = Hearing(silence_seconds=0.0)
-    watch = Watch(hearing, lambda: True, list, ended.append, 60)
+    watch = Watchdog(hearing, lambda: True, list, ended.append, 60)
     watch.look()
     assert hearing.sent_at is not None and ended == []
     hearing.hear()
@@ -316,18 +316,18 @@ def test_a_canary_that_is_back_before_sending_returns_is_heard() -> None:
         hearing.hear()
         return True
 
-    watch = Watch(hearing, send_and_hear_at_once, list, pytest.fail, 60)
+    watch = Watchdog(hearing, send_and_hear_at_once, list, pytest.fail, 60)
     for _ in range(3):
         watch.look()
 
 
 def test_a_worker_with_a_task_in_hand_is_not_called_deaf_until_the_task_is_overdue() -> None:
     ended: list[str] = []
-    patient = Watch(Hearing(0.0), lambda: True, lambda: ["task"], ended.append, 60)
+    patient = Watchdog(Hearing(0.0), lambda: True, lambda: ["task"], ended.append, 60)
     for _ in range(3):
         patient.look()
     assert ended == []
-    strict = Watch(Hearing(0.0), lambda: True, lambda: ["task"], ended.append, 0)
+    strict = Watchdog(Hearing(0.0), lambda: True, lambda: ["task"], ended.append, 0)
     strict.look()
     wait_until(lambda: strict.look() or ended, 5, "the stuck task to be seen")
     assert ended[0] == "a task is in hand long after its time limit"

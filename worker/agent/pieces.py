@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from shared.text.lines import shorten
 from shared.text.sentences import sentences
 from shared.text.words import COMMON, EMPTY, MONTHS, SPEAKING_OF_SELF, SPEAKING_TO_YOU, VAGUE, WEEKDAYS, WORD, stem
+from worker.agent.protocol import Turn
 
 _QUOTED = re.compile(r"[\"“]([^\"”]{2,60})[\"”]")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}\b")
@@ -106,6 +108,7 @@ def gain(words: Mapping[str, float], said: Set[str]) -> float:
     return sum(worth * (WEIGHTS.repeated if root in said else 1.0) for root, worth in words.items())
 
 
+_LONGEST_NAME = 20
 _LABEL = re.compile(r"(?:^|(?<=[.!?] ))([^\s:;]{1,30}(?: [^\s:;]{1,30}){0,2}): ")
 
 
@@ -121,14 +124,19 @@ class Piece:
     """The same in fuller wording, for when there is room."""
     source: str = ""
     """The message it came from."""
-    place: int = 0
+    position: int = 0
     """Its place in the order of telling."""
+
+
+def speaker_name(turn: Turn) -> str:
+    """Return the name under which what a turn says is kept; empty where it has none."""
+    return shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
 
 
 def render(pieces: Iterable[Piece]) -> str:
     """Write pieces as one text, in order of telling, those of one speaker together."""
     said: dict[str, list[str]] = {}
-    for piece in sorted(pieces, key=lambda piece: piece.place):
+    for piece in sorted(pieces, key=lambda piece: piece.position):
         said.setdefault(piece.speaker, []).append(piece.text)
     parts = [f"{speaker}: {'; '.join(texts)}" if speaker else "; ".join(texts) for speaker, texts in said.items()]
     return " ".join([*(part if part.endswith("?") else f"{part}." for part in parts[:-1]), *parts[-1:]])
@@ -139,7 +147,7 @@ def read(content: str) -> list[Piece]:
     before, *labelled = _LABEL.split(content)
     spoken = [("", before), *zip(labelled[::2], labelled[1::2], strict=True)]
     found = [(speaker, text) for speaker, part in spoken for text in _statements(part)]
-    return [Piece(text, speaker, place=i) for i, (speaker, text) in enumerate(found)]
+    return [Piece(text, speaker, position=i) for i, (speaker, text) in enumerate(found)]
 
 
 def _statements(text: str) -> list[str]:

@@ -16,6 +16,7 @@ from importlib.resources import files
 from string import Template
 
 from shared.errors import Configuration
+from shared.llm.calls import WorkKind
 from shared.llm.chat import FRAME_TOKENS, AnswerT, Chat, Question
 from shared.llm.repair import REPAIR_TOKENS
 from shared.llm.tokens import most_tokens
@@ -47,16 +48,21 @@ class ModelPart:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class PromptTexts:
     """What a model is told (``system``) and what it is shown (``user``)."""
 
     system: str
     user: str
 
+    def question(self, kind: WorkKind, answer: type[AnswerT], max_tokens: int) -> Question[AnswerT]:
+        """Return it as a question to a chat."""
+        # The first line of what is shown holds the mark, so no server has cached anything behind it.
+        return Question(kind, self.system, self.user, answer, max_tokens, fresh=self.user)
 
-def fill(name: str, **values: object) -> Prompt:
+
+def fill(name: str, **values: object) -> PromptTexts:
     """Return the prompt ``name`` with its placeholders filled in; a missing one is a ``KeyError``."""
-    return Prompt(_text(f"{name}_system.md"), Template(_text(f"{name}_user.md")).substitute(values))
+    return PromptTexts(_text(f"{name}_system.md"), Template(_text(f"{name}_user.md")).substitute(values))
 
 
 @cache
@@ -81,7 +87,7 @@ def room_beside(empty: Question[AnswerT], context_tokens: int, least: int) -> in
 
 
 @dataclass(frozen=True)
-class Line:
+class PromptLine:
     """One line of a prompt and the messages it stands for."""
 
     text: str
@@ -98,15 +104,15 @@ class Line:
 _DAY_TOKENS = most_tokens("(2000-01-01)") + 1
 
 
-def spoken_lines(turns: Iterable[Turn]) -> tuple[Line, ...]:
+def spoken_lines(turns: Iterable[Turn]) -> tuple[PromptLine, ...]:
     """Return a line for each message with words that a user or an assistant said."""
     shown = (turn for turn in turns if turn.role in SPOKEN_ROLES)
     said = ((turn, clean(turn.content)) for turn in shown)
-    return tuple(_line(turn, content) for turn, content in said if content)
-
-
-def _line(turn: Turn, content: str) -> Line:
-    return Line(f"{_speaker(turn)}: {content}", (turn.message_id,), turn.created_at.date())
+    return tuple(
+        PromptLine(f"{_speaker(turn)}: {content}", (turn.message_id,), turn.created_at.date())
+        for turn, content in said
+        if content
+    )
 
 
 def _speaker(turn: Turn) -> str:
@@ -114,24 +120,22 @@ def _speaker(turn: Turn) -> str:
     return f"{turn.role} ({name})" if name else turn.role
 
 
-def written(lines: Iterable[Line]) -> str:
+def written(lines: Iterable[PromptLine]) -> str:
     """Return the lines as one text, with the day wherever it changes."""
-    return "\n".join(_with_days(lines))
-
-
-def _with_days(lines: Iterable[Line]) -> Iterator[str]:
+    texts: list[str] = []
     day: date | None = None
     for line in lines:
         if line.day is not None and line.day != day:
             day = line.day
-            yield f"({day.isoformat()})"
-        yield line.text
+            texts.append(f"({day.isoformat()})")
+        texts.append(line.text)
+    return "\n".join(texts)
 
 
-def fitting_parts(lines: Iterable[Line], room: int) -> list[tuple[Line, ...]]:
+def fitting_parts(lines: Iterable[PromptLine], room: int) -> list[tuple[PromptLine, ...]]:
     """Divide the lines, in order and without loss, into parts that take at most ``room`` tokens when written."""
-    parts: list[tuple[Line, ...]] = []
-    part: list[Line] = []
+    parts: list[tuple[PromptLine, ...]] = []
+    part: list[PromptLine] = []
     taken = 0
     for line in _fitting_lines(lines, room - _DAY_TOKENS):
         new_day = line.day is not None and (not part or part[-1].day != line.day)
@@ -144,12 +148,12 @@ def fitting_parts(lines: Iterable[Line], room: int) -> list[tuple[Line, ...]]:
     return [*parts, tuple(part)] if part else parts
 
 
-def _fitting_lines(lines: Iterable[Line], room: int) -> Iterator[Line]:
+def _fitting_lines(lines: Iterable[PromptLine], room: int) -> Iterator[PromptLine]:
     for line in lines:
         if line.tokens <= room:
             yield line
         else:
-            yield from (Line(text, line.message_ids, line.day) for text in split_text(line.text, room - 1))
+            yield from (PromptLine(text, line.message_ids, line.day) for text in split_text(line.text, room - 1))
 
 
 def split_text(text: str, room: int) -> list[str]:
@@ -177,7 +181,7 @@ def _fitting_words(text: str, room: int) -> Iterator[str]:
             yield from (word[start : start + step] for start in range(0, len(word), step))
 
 
-def message_ids(lines: Sequence[Line]) -> tuple[str, ...]:
+def message_ids(lines: Sequence[PromptLine]) -> tuple[str, ...]:
     """Return the messages that the lines stand for, each once, in order."""
     return tuple(dict.fromkeys(i for line in lines for i in line.message_ids))
 
@@ -186,39 +190,50 @@ _DAY_ROOM = 20
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadableTurns:
     """What is read in one go: the parts shown, one question each, and how many turns that makes."""
 
-    parts: tuple[tuple[Line, ...], ...]
+    parts: tuple[tuple[PromptLine, ...], ...]
     turns: int
 
 
-def readable(turns: Sequence[Turn], room: int) -> Reading:
+def readable(turns: Sequence[Turn], room: int) -> ReadableTurns:
     """Choose how much of the turns is read, given the tokens there are for them in one question."""
-    lines: list[Line] = []
+    lines: list[PromptLine] = []
     for count, turn in enumerate(turns):
         line = numbered(turn, count + 1)
         longer = [*lines, *line]
         if line and len(fitting_parts(longer, room)) > 1:
-            return Reading((tuple(lines),), count) if lines else Reading(_pieces(line[0], room), count + 1)
+            return ReadableTurns((tuple(lines),), count) if lines else ReadableTurns(_pieces(line[0], room), count + 1)
         lines = longer
-    return Reading((tuple(lines),) if lines else (), len(turns))
+    return ReadableTurns((tuple(lines),) if lines else (), len(turns))
 
 
-def numbered(turn: Turn, number: int) -> tuple[Line, ...]:
+def numbered(turn: Turn, number: int) -> tuple[PromptLine, ...]:
     """Return a turn's line with its number; none where it says nothing."""
-    return tuple(Line(f"[{number}] {line.text}", line.message_ids, line.day) for line in spoken_lines([turn]))
+    return tuple(PromptLine(f"[{number}] {line.text}", line.message_ids, line.day) for line in spoken_lines([turn]))
 
 
-def _pieces(line: Line, room: int) -> tuple[tuple[Line, ...], ...]:
+def _pieces(line: PromptLine, room: int) -> tuple[tuple[PromptLine, ...], ...]:
     opening = line.text.split(": ", 1)[0][:80]
-    texts = split_text(line.text.split(": ", 1)[-1], room - Line(opening, ()).tokens - _DAY_ROOM)
-    return tuple((Line(f"{opening}: {text}", line.message_ids, line.day),) for text in texts)
+    texts = split_text(line.text.split(": ", 1)[-1], room - PromptLine(opening, ()).tokens - _DAY_ROOM)
+    return tuple((PromptLine(f"{opening}: {text}", line.message_ids, line.day),) for text in texts)
 
 
-def earlier_lines(turns: Sequence[Turn], room: int) -> list[Line]:
+def first_fitting(lines: Iterable[PromptLine], room: int) -> list[PromptLine]:
+    """Return the first lines that take at most ``room`` tokens together."""
+    kept: list[PromptLine] = []
+    for line in lines:
+        room -= line.tokens
+        if room < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+def earlier_lines(turns: Sequence[Turn], room: int) -> list[PromptLine]:
     """Return the last of the turns already seen that fit, whole, oldest first."""
-    kept: list[Line] = []
+    kept: list[PromptLine] = []
     for line in reversed(spoken_lines(turns)):
         room -= line.tokens + _DAY_ROOM
         if room < 0:
@@ -229,14 +244,9 @@ def earlier_lines(turns: Sequence[Turn], room: int) -> list[Line]:
 
 def known_lines(known: Sequence[KnownFact], room: int) -> dict[int, str]:
     """Return the newest known facts that fit, each as a line under its id."""
-    kept: dict[int, str] = {}
-    for fact in sorted(known, key=lambda fact: -fact.fact_id):
-        line = Line(f"{fact.fact_id}: {clean(fact.statement)}", ())
-        room -= line.tokens
-        if room < 0:
-            break
-        kept[fact.fact_id] = line.text
-    return kept
+    newest = sorted(known, key=lambda fact: -fact.fact_id)
+    lines = (PromptLine(f"{fact.fact_id}: {clean(fact.statement)}", ()) for fact in newest)
+    return {fact.fact_id: line.text for fact, line in zip(newest, first_fitting(lines, room), strict=False)}
 
 
 _APOLOGY = re.compile(

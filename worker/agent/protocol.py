@@ -47,7 +47,7 @@ class Transcript:
 
 
 @dataclass(frozen=True)
-class Draft:
+class MemoryDraft:
     """A memory the agent proposes to keep."""
 
     content: str
@@ -77,7 +77,7 @@ class MemoryAgent(Protocol):
     def name(self) -> str:
         """Recorded with each memory: ``extractive`` or ``ollama:NAME``."""
 
-    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         """Propose one memory of at most ``limit`` characters, or say that there is nothing."""
 
     def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
@@ -94,7 +94,7 @@ class KnownFact:
 
 
 @dataclass(frozen=True)
-class Segment:
+class ExtractionRequest:
     """What was said in a conversation since facts were last extracted of it."""
 
     app_name: str
@@ -141,12 +141,12 @@ class FactAgent(Protocol):
     def name(self) -> str:
         """Recorded with each fact: ``extractive`` or ``ollama:NAME``."""
 
-    def extract(self, segment: Segment, meter: Meter) -> Extraction:
+    def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         """Propose what the users of a segment stated, each thing once, only what is of high confidence."""
 
 
 @dataclass(frozen=True)
-class Span:
+class SummaryRequest:
     """What was said in a conversation since it was last summarised."""
 
     app_name: str
@@ -178,5 +178,5 @@ class SummaryAgent(Protocol):
     def name(self) -> str:
         """Recorded with each summary: ``extractive`` or ``ollama:NAME``."""
 
-    def summarise(self, span: Span, meter: Meter) -> Digest:
+    def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
         """Say what a span with at least one turn comes to."""

@@ -67,7 +67,7 @@ class Attempts:
         begun = self.clock.now()
         with self._kept_alive(held):
             state, failure = self._attempt(held, pipeline)
-        self._tell(held, state, begun)
+        self._report(held, state, begun)
         if failure is not None:
             raise JobFailed(f"{held.job_id} is {state}: {failure}")
 
@@ -83,7 +83,7 @@ class Attempts:
             self._drop(held, error)
             return None, None
         except OverBudget as error:
-            return self._put_off(held, error), None
+            return self._defer(held, error), None
         except NotYet as error:
             return self._wait(held, error), None
         except SoftTimeLimitExceeded:
@@ -117,7 +117,7 @@ class Attempts:
             self._drop(held, lost)
             return None
 
-    def _put_off(self, held: Claim, error: OverBudget) -> JobState | None:
+    def _defer(self, held: Claim, error: OverBudget) -> JobState | None:
         """Wait until the app's budget covers the work; nothing has failed."""
         get_logger().info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
         try:
@@ -135,7 +135,7 @@ class Attempts:
         get_logger().info("job_result_dropped", job_id=held.job_id, why=error.code)
         self.metrics.stale_messages.labels(held.kind).inc()
 
-    def _tell(self, held: Claim, state: JobState | None, begun: datetime) -> None:
+    def _report(self, held: Claim, state: JobState | None, begun: datetime) -> None:
         now = self.clock.now()
         self.metrics.job_duration.labels(held.kind).observe((now - begun).total_seconds())
         if state is JobState.RETRYING:

@@ -32,7 +32,7 @@ from shared.outbox.ownership import Claim, confirm
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
-from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, Transcript, Turn
+from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, Transcript, Turn
 from worker.pipelines.ending import end, erased, unpurged
 
 NOTHING = "nothing to remember"
@@ -53,10 +53,10 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Proposal:
+class MemoryProposal:
     """What the agent proposes, and the room it would make."""
 
-    draft: Draft
+    draft: MemoryDraft
     room: Room | None = None
     why: CompactionReason | None = None
 
@@ -78,23 +78,23 @@ class CreateMemory:
         seen = self._read(claim)
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         draft = self.agent.create(seen.transcript, self.limit, meter)
-        if not isinstance(draft, Draft):
+        if not isinstance(draft, MemoryDraft):
             return self._end_with_nothing(claim)
         proposal = self._make_room(seen, draft, meter)
         try:
             placed = self._write(claim, proposal, seen)
         except SnapshotChanged:
             placed, proposal = self._think_again(claim, draft, meter)
-        self._tell(claim, placed, proposal)
+        self._report(claim, placed, proposal)
         return JobState.DONE
 
-    def _think_again(self, claim: Claim, draft: Draft, meter: Meter) -> tuple[Placed, Proposal]:
+    def _think_again(self, claim: Claim, draft: MemoryDraft, meter: Meter) -> tuple[Placed, MemoryProposal]:
         seen = self._read(claim)
         proposal = self._make_room(seen, draft, meter)
         try:
             return self._write(claim, proposal, seen), proposal
         except SnapshotChanged:
-            last = Proposal(draft, None, CompactionReason.SNAPSHOT_CHANGED)
+            last = MemoryProposal(draft, None, CompactionReason.SNAPSHOT_CHANGED)
             return self._write(claim, last, seen, has_to=True), last
 
     def _read(self, claim: Claim) -> Snapshot:
@@ -113,26 +113,28 @@ class CreateMemory:
             )
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
-    def _make_room(self, seen: Snapshot, draft: Draft, meter: Meter) -> Proposal:
+    def _make_room(self, seen: Snapshot, draft: MemoryDraft, meter: Meter) -> MemoryProposal:
         """Ask the agent how to come back to the cap; what it gets wrong falls back to oldest-goes."""
         if not seen.at_cap:
-            return Proposal(draft)
+            return MemoryProposal(draft)
         new = Candidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
         try:
             decision = self.agent.compact(seen.existing, new, self.limit, meter)
         except (Transient, ModelOutput, Configuration) as error:
             why = f"the agent could not decide ({error.code})"
-            return Proposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.MODEL_FAILED)
+            return MemoryProposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.MODEL_FAILED)
         except OverBudget as error:
             # To put the job off would pay for its draft again and again; a smaller decision costs nothing.
-            return Proposal(draft, compaction.oldest_goes(seen.existing, error.message), CompactionReason.OVER_BUDGET)
+            return MemoryProposal(
+                draft, compaction.oldest_goes(seen.existing, error.message), CompactionReason.OVER_BUDGET
+            )
         refused = compaction.refusal(decision, seen.existing, self.limit)
         if refused is not None:
             why = f"the agent's decision was refused: {refused}"
-            return Proposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.INVALID_DECISION)
-        return Proposal(draft, compaction.carry_out(decision), CompactionReason.AGENT)
+            return MemoryProposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.INVALID_DECISION)
+        return MemoryProposal(draft, compaction.carry_out(decision), CompactionReason.AGENT)
 
-    def _write(self, claim: Claim, proposal: Proposal, seen: Snapshot, has_to: bool = False) -> Placed:
+    def _write(self, claim: Claim, proposal: MemoryProposal, seen: Snapshot, has_to: bool = False) -> Placed:
         """Write everything; ``has_to``: whatever changed meanwhile. Raises: SnapshotChanged."""
         with self.database.write() as session:
             now = self.clock.now()
@@ -152,7 +154,7 @@ class CreateMemory:
         present = queries.candidates(queries.standing(session, seen.subject))
         return len(present) >= self.cap and present != seen.existing
 
-    def _new(self, claim: Claim, draft: Draft, seen: Snapshot) -> NewMemory:
+    def _new(self, claim: Claim, draft: MemoryDraft, seen: Snapshot) -> NewMemory:
         return NewMemory(
             content=draft.content,
             agent=self.agent.name,
@@ -171,7 +173,7 @@ class CreateMemory:
         self.metrics.nothing_to_remember.labels(agent_kind(self.agent.name)).inc()
         return JobState.NOTHING
 
-    def _tell(self, claim: Claim, placed: Placed, proposal: Proposal) -> None:
+    def _report(self, claim: Claim, placed: Placed, proposal: MemoryProposal) -> None:
         self.metrics.memories_created.labels(agent_kind(self.agent.name)).inc()
         named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
         for room in placed.rooms:

@@ -7,7 +7,6 @@ tried again; 410 means that the address is gone for good, and disables the webho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 import orjson
 from pydantic import ValidationError
@@ -68,7 +67,10 @@ class DeliverWebhook:
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: Transient, Invalid, LeaseLost."""
-        payload = _payload(claim)
+        try:
+            payload = WebhookPayload.model_validate(claim.payload)
+        except ValidationError:
+            raise Configuration(f"The payload of job {claim.job_id} is not one this release knows.") from None
         event = self._read(claim, payload)
         if isinstance(event, Undeliverable):
             return self._drop(claim, event)
@@ -82,9 +84,6 @@ class DeliverWebhook:
         except Transient:
             self._note(payload, DeliveryOutcome.UNREACHABLE)
             raise
-        return self._conclude(claim, payload, status)
-
-    def _conclude(self, claim: Claim, payload: WebhookPayload, status: int) -> JobState:
         if 200 <= status < 300:
             return self._end(claim, payload, DeliveryOutcome.DELIVERED, status)
         if status == GONE:
@@ -101,7 +100,7 @@ class DeliverWebhook:
                 return Undeliverable("the webhook is disabled")
             if get_app(session, claim.app_id).uninstalled_at is not None:
                 return Undeliverable("the app is uninstalled")
-            telling = _telling(session, claim, payload)
+            telling = _event_payload(session, claim, payload)
             if telling is None:
                 return Undeliverable("the event was erased, or is too old to be told")
             return SignedEvent(
@@ -116,14 +115,16 @@ class DeliverWebhook:
             webhook = session.get(Webhook, payload.webhook_id, with_for_update=True)
             end(session, claim, state, now, "the webhook answered that it is gone (410)" if is_gone else None)
             if webhook is not None:
-                _keep(webhook, outcome, status, now)
-        self._tell(claim, outcome, status)
+                webhooks.note(webhook, outcome, status, now)
+                if is_gone:
+                    webhooks.disable(webhook, "it answered that it is gone (410)", now)
+        self._report(claim, outcome, status)
         return state
 
     def _drop(self, claim: Claim, reason: Undeliverable) -> JobState:
         with self.database.write() as session:
             end(session, claim, JobState.NOTHING, self.clock.now(), reason.why)
-        self._tell(claim, DeliveryOutcome.DROPPED, None)
+        self._report(claim, DeliveryOutcome.DROPPED, None)
         return JobState.NOTHING
 
     def _note(self, payload: WebhookPayload, outcome: DeliveryOutcome, status: int | None = None) -> None:
@@ -135,16 +136,9 @@ class DeliverWebhook:
         self.metrics.webhook_deliveries.labels(outcome).inc()
         get_logger().info("webhook_not_told", webhook_id=payload.webhook_id, outcome=outcome, status=status)
 
-    def _tell(self, claim: Claim, outcome: DeliveryOutcome, status: int | None) -> None:
+    def _report(self, claim: Claim, outcome: DeliveryOutcome, status: int | None) -> None:
         self.metrics.webhook_deliveries.labels(outcome).inc()
         get_logger().info("webhook_told", job_id=claim.job_id, app_id=claim.app_id, outcome=outcome, status=status)
-
-
-def _payload(claim: Claim) -> WebhookPayload:
-    try:
-        return WebhookPayload.model_validate(claim.payload)
-    except ValidationError:
-        raise Configuration(f"The payload of job {claim.job_id} is not one this release knows.") from None
 
 
 def _message_id(claim: Claim, payload: WebhookPayload) -> str:
@@ -154,16 +148,10 @@ def _message_id(claim: Claim, payload: WebhookPayload) -> str:
     return f"evt_{payload.position}_{payload.webhook_id}"
 
 
-def _telling(session: Session, claim: Claim, payload: WebhookPayload) -> Telling | None:
+def _event_payload(session: Session, claim: Claim, payload: WebhookPayload) -> Telling | None:
     if payload.position is None:
         return trial(claim.app_id, payload.webhook_id, claim.created_at)
     event = event_at(session, payload.position)
     if event is None or event.app_id != claim.app_id:
         return None
     return tell(session, [event])[0]
-
-
-def _keep(webhook: Webhook, outcome: DeliveryOutcome, status: int, now: datetime) -> None:
-    webhooks.note(webhook, outcome, status, now)
-    if outcome is DeliveryOutcome.GONE:
-        webhooks.disable(webhook, "it answered that it is gone (410)", now)

@@ -45,9 +45,9 @@ class EndConversationByMessage:
             self._end(EndConversation.model_validate(fields))
         except ValidationError as error:
             wrong = wrong_fields(EndConversation, error.errors())
-            self._bury(f"malformed intake message: {wrong}")
+            self._dead_letter(f"malformed intake message: {wrong}")
         except (NotFound, Conflict) as error:
-            self._bury(f"{error.code}: {error.message}")
+            self._dead_letter(f"{error.code}: {error.message}")
         notify(self.news, "intake")
 
     def _end(self, wanted: EndConversation) -> None:
@@ -57,7 +57,7 @@ class EndConversationByMessage:
             now = self.clock.now()
             end(session, conversation, app.purge_epoch, wanted.reason, now, self.max_attempts, self.pace)
 
-    def _bury(self, reason: str) -> None:
+    def _dead_letter(self, reason: str) -> None:
         with self.database.write() as session:
             job = bury(session, JobKind.END_CONVERSATION, reason, self.clock.now())
         self.metrics.dead_letters.labels(JobKind.END_CONVERSATION).inc()

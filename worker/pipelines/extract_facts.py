@@ -27,14 +27,14 @@ from shared.energy.ledger import Booking
 from shared.errors import Configuration, NotYet, OverBudget, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.writing import Found, Heard, Learned, keep_vectors, learn
+from shared.facts.writing import FoundStatement, LearningResult, Origin, learn, save_vectors
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
-from worker.agent.protocol import Extraction, FactAgent, KnownFact, Segment, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact
 from worker.pipelines.ending import end, erased, unpurged
 from worker.pipelines.turns import spoken_turn
 
@@ -48,10 +48,10 @@ NOTHING = "nothing that is a fact"
 
 
 @dataclass(frozen=True)
-class Seen:
+class UnreadMessages:
     """What was read: the turns to think about, and where they lie in the conversation."""
 
-    segment: Segment
+    segment: ExtractionRequest
     user_id: str
     opened_at: datetime
     seen_before: int
@@ -68,11 +68,11 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Thought:
+class EmbeddedExtraction:
     """What is to be written."""
 
     extraction: Extraction
-    found: tuple[Found, ...]
+    found: tuple[FoundStatement, ...]
     vectors: dict[int, bytes]
 
 
@@ -98,7 +98,7 @@ class ExtractFacts:
         thought = self._think(seen, meter)
         return self._write(claim, seen, thought)
 
-    def _read(self, claim: Claim) -> Seen | None:
+    def _read(self, claim: Claim) -> UnreadMessages | None:
         """Return what there is to think about; None when nobody said anything new."""
         with self.database.read() as session:
             app = get_app(session, claim.app_id)
@@ -111,14 +111,14 @@ class ExtractFacts:
                 return None
             return self._look(session, app, conversation)
 
-    def _look(self, session: Session, app: App, conversation: Conversation) -> Seen:
+    def _look(self, session: Session, app: App, conversation: Conversation) -> UnreadMessages:
         start = conversation.facts_seen
         batch = messages_of(session, conversation.key, BATCH, start - 1)
         new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
         before = newest_messages(session, conversation.key, BEFORE, start)
         known = queries.standing(session, conversation.subject)
         missing = queries.without_vector(session, conversation.subject, self.embedder.name, EMBED_LIMIT)
-        segment = Segment(
+        segment = ExtractionRequest(
             app_name=app.name,
             conversation_id=conversation.conversation_id,
             turns=tuple(turn for _, turn in new),
@@ -128,26 +128,23 @@ class ExtractFacts:
         positions = tuple(position for position, _ in new)
         unembedded = {one.fact_id: one.statement for one in missing}
         opened, end_of_batch = conversation.created_at, batch[-1].position + 1
-        return Seen(segment, conversation.subject.user_id, opened, start, positions, end_of_batch, unembedded)
+        return UnreadMessages(segment, conversation.subject.user_id, opened, start, positions, end_of_batch, unembedded)
 
-    def _think(self, seen: Seen, meter: Meter) -> Thought:
+    def _think(self, seen: UnreadMessages, meter: Meter) -> EmbeddedExtraction:
         if not any(turn.role == "user" for turn in seen.segment.turns):
-            return Thought(Extraction((), len(seen.positions)), (), {})
+            return EmbeddedExtraction(Extraction((), len(seen.positions)), (), {})
         extraction = self.agent.extract(seen.segment, meter)
         said = [statement.text for statement in extraction.statements]
         vectors = self._embed([*said, *seen.unembedded.values()], meter) if said else []
         own, others = vectors[: len(said)], vectors[len(said) :]
         times, now = {turn.message_id: turn.created_at for turn in seen.segment.turns}, self.clock.now()
-        found = tuple(
+        found = []
+        for one, vector in zip(extraction.statements, own or repeat(None), strict=False):
             # A sender's clock that is ahead of ours says nothing later than now.
-            self._found(one, vector, min(now, max(times[message] for message in one.message_ids)))
-            for one, vector in zip(extraction.statements, own or repeat(None), strict=False)
-        )
-        return Thought(extraction, found, dict(zip(seen.unembedded, others, strict=False)))
-
-    def _found(self, one: Statement, vector: bytes | None, said_at: datetime) -> Found:
-        model = None if vector is None else self.embedder.name
-        return Found(one.text, one.category, one.message_ids, one.updates, vector, model, said_at)
+            said_at = min(now, max(times[message] for message in one.message_ids))
+            model = None if vector is None else self.embedder.name
+            found.append(FoundStatement(one.text, one.category, one.message_ids, one.updates, vector, model, said_at))
+        return EmbeddedExtraction(extraction, tuple(found), dict(zip(seen.unembedded, others, strict=False)))
 
     def _embed(self, texts: Sequence[str], meter: Meter) -> list[bytes]:
         """Return a vector for each text, or none at all while the embedder is away: a later job makes up for it."""
@@ -158,33 +155,31 @@ class ExtractFacts:
             self.metrics.embedding_failures.inc()
             return []
 
-    def _write(self, claim: Claim, seen: Seen, thought: Thought) -> JobState:
+    def _write(self, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction) -> JobState:
         with self.database.write() as session:
             now = self.clock.now()
             app = lock_app(session, claim.app_id)
             _refuse(session, app, claim, session.get(Conversation, claim.conversation_key))
-            conversation = self._unmoved(session, claim, seen.seen_before)
-            keep_vectors(session, thought.vectors, seen.unembedded, self.embedder.name)
+            conversation = lock_by_key(session, claim.conversation_key)
+            if conversation is None:
+                raise erased(claim)
+            if conversation.facts_seen != seen.seen_before:
+                raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
+            save_vectors(session, thought.vectors, seen.unembedded, self.embedder.name)
             learned = self._learn(session, claim, seen, thought, now)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
             end(session, claim, state, now, None if changed else NOTHING)
             after = seen.seen_after(thought.extraction.turns_read)
             move_on(session, conversation, after, app.purge_epoch, self.pace, now, self.max_attempts)
-        self._tell(claim, seen, thought, learned, now)
+        self._report(claim, seen, thought, learned, now)
         return state
 
-    def _unmoved(self, session: Session, claim: Claim, seen_before: int) -> Conversation:
-        conversation = lock_by_key(session, claim.conversation_key)
-        if conversation is None:
-            raise erased(claim)
-        if conversation.facts_seen != seen_before:
-            raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
-        return conversation
-
-    def _learn(self, session: Session, claim: Claim, seen: Seen, thought: Thought, now: datetime) -> Learned:
+    def _learn(
+        self, session: Session, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction, now: datetime
+    ) -> LearningResult:
         read = seen.segment.turns[: thought.extraction.turns_read]
-        heard = Heard(
+        heard = Origin(
             conversation_key=claim.conversation_key or 0,
             conversation_id=seen.segment.conversation_id,
             user_id=seen.user_id,
@@ -206,7 +201,9 @@ class ExtractFacts:
                 move_on(session, conversation, conversation.facts_seen, epoch, self.pace, now, self.max_attempts)
         return JobState.NOTHING
 
-    def _tell(self, claim: Claim, seen: Seen, thought: Thought, learned: Learned, now: datetime) -> None:
+    def _report(
+        self, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction, learned: LearningResult, now: datetime
+    ) -> None:
         metrics = self.metrics
         metrics.facts_learned.labels(agent_kind(self.agent.name)).inc(len(learned.learned))
         metrics.fact_conflicts.inc(len(learned.replaced))
@@ -217,7 +214,9 @@ class ExtractFacts:
             metrics.facts_refused.labels(why).inc(count)
         for turn in seen.segment.turns[: thought.extraction.turns_read]:
             if turn.role == "user":
-                metrics.extraction_lag.observe(_lag(turn, seen.opened_at, now))
+                # A message dated before its conversation was opened came with it.
+                came_at = max(turn.created_at, seen.opened_at)
+                metrics.extraction_lag.observe(max(0.0, (now - came_at).total_seconds()))
         get_logger().info(
             "facts_extracted",
             job_id=claim.job_id,
@@ -236,8 +235,3 @@ def _refuse(session: Session, app: App, claim: Claim, conversation: Conversation
     if clear is not None:
         why = "The facts it adds to are being cleared, which can still be taken back; it is tried again."
         raise NotYet(why, clear.undo_until)
-
-
-def _lag(turn: Turn, opened_at: datetime, now: datetime) -> float:
-    """Return the seconds since a message came; one dated before its conversation was opened came with it."""
-    return max(0.0, (now - max(turn.created_at, opened_at)).total_seconds())

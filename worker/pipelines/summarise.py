@@ -31,7 +31,7 @@ from shared.summaries.queries import newest
 from shared.summaries.writing import NewSummary, keep
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
-from worker.agent.protocol import Span, SummaryAgent
+from worker.agent.protocol import SummaryAgent, SummaryRequest
 from worker.pipelines import missing_vectors
 from worker.pipelines.ending import end, erased, unpurged
 from worker.pipelines.missing_vectors import Missing
@@ -46,7 +46,7 @@ NOTHING = "nothing worth a summary"
 class Seen:
     """What was read: the turns to think about, and where they lie in the conversation."""
 
-    span: Span
+    span: SummaryRequest
     start: int
     """Position of the first message looked at."""
     positions: tuple[int, ...]
@@ -117,7 +117,7 @@ class Summarise:
         batch = messages_of(session, conversation.key, BATCH, start - 1)
         new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
         previous = newest(session, conversation.key)
-        span = Span(
+        span = SummaryRequest(
             app_name=app.name,
             conversation_id=conversation.conversation_id,
             turns=tuple(turn for _, turn in new),

@@ -23,7 +23,7 @@ from shared.erasure.erasing import clear_facts
 from shared.errors import Invalid
 from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
-from shared.facts.editing import MAX_CHARS, Edit, Outcome, Written
+from shared.facts.editing import MAX_CHARS, FactDraft, FactEdit, FactWriteResult
 from shared.facts.models import SLOTS, Fact, FactChangeKind, FactSource, FactState
 from shared.facts.queries import FactFilter
 from shared.subjects import NOBODY
@@ -257,7 +257,7 @@ def list_facts(
 )
 def write_fact(desk: Writes, app_id: AppInPath, body: WriteFact) -> Response:
     """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
-    written = Written(_statement(body.fact), body.category, body.pinned, body.user_id or NOBODY)
+    written = FactDraft(_statement(body.fact), body.category, body.pinned, body.user_id or NOBODY)
 
     def work(session: Session) -> Done:
         lock_app(session, app_id)
@@ -332,7 +332,7 @@ def _change(desk: Desk, session: Session, fact: Fact, body: ChangeFacts) -> date
             cause, seconds = desk.cause("deleted by hand"), desk.loop.settings.fact_undo_seconds
             return editing.delete(session, fact, cause, seconds)
         case BulkAction.MOVE:
-            editing.edit(session, fact, Edit(category=body.category), desk.cause("moved by hand"))
+            editing.edit(session, fact, FactEdit(category=body.category), desk.cause("moved by hand"))
         case BulkAction.PIN:
             editing.pin(session, fact, desk.cause("pinned by hand"))
         case BulkAction.UNPIN:
@@ -367,7 +367,7 @@ def show_fact(desk: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer
 @router.patch("/{factId}", response_model=ChangedFact, summary="Change a fact")
 def edit_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> Response:
     """Change a fact by hand; what it was stays in its history."""
-    wanted = Edit(None if body.fact is None else _statement(body.fact), body.category, body.pinned)
+    wanted = FactEdit(None if body.fact is None else _statement(body.fact), body.category, body.pinned)
     cause = desk.cause("edited by hand")
     return desk.write(_changing(app_id, fact_id, lambda session, fact: editing.edit(session, fact, wanted, cause)))
 
@@ -439,7 +439,7 @@ def _statement(text: str) -> str:
     return statement
 
 
-def _count(desk: Desk, outcome: Outcome) -> None:
+def _count(desk: Desk, outcome: FactWriteResult) -> None:
     metrics, learned = desk.loop.metrics, outcome.learned
     metrics.facts_learned.labels(AgentKind.BY_HAND).inc(len(learned.learned))
     metrics.fact_merges.labels(MergedBy.TEXT).inc(learned.merged.total())

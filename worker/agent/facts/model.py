@@ -29,9 +29,8 @@ from worker.agent.dates import resolve
 from worker.agent.facts.rules import LONGEST, once_each, without_known
 from worker.agent.facts.words import EXPLAINING
 from worker.agent.prompt import (
-    Line,
     ModelPart,
-    Reading,
+    PromptLine,
     earlier_lines,
     fill,
     is_apology,
@@ -40,7 +39,7 @@ from worker.agent.prompt import (
     room_beside,
     written,
 )
-from worker.agent.protocol import Extraction, FactAgent, Segment, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, Statement, Turn
 
 _FACT_TOKENS = 110
 """What one fact takes in an answer, with its keys."""
@@ -60,7 +59,7 @@ Verdict = Statement | RefusedFact
 class ModelFactAgent(ModelPart, FactAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
 
-    def extract(self, segment: Segment, meter: Meter) -> Extraction:
+    def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         own, recalled = _own_words(segment)
         room = room_beside(self._question(own, (), {}, ()), self._context_tokens, _LEAST_ROOM)
         known = known_lines(segment.known, room // _KNOWN_SHARE)
@@ -68,7 +67,9 @@ class ModelFactAgent(ModelPart, FactAgent):
         reading = readable(
             own.turns, room_beside(self._question(own, (), known, before), self._context_tokens, _LEAST_ROOM // 2)
         )
-        asked = _asked(own, reading)
+        # Only parts in which a user speaks are worth a question.
+        users = {turn.message_id for turn in own.turns if turn.role == "user"}
+        asked = [part for part in reading.parts if any(users & set(line.message_ids) for line in part)]
         verdicts = [verdict for part in asked for verdict in self._judged(own, part, known, before, meter)]
         refused = Counter(verdict for verdict in verdicts if isinstance(verdict, RefusedFact))
         refused[RefusedFact.RECALLED] += sum(recalled[: reading.turns])
@@ -76,7 +77,12 @@ class ModelFactAgent(ModelPart, FactAgent):
         return Extraction(statements, reading.turns, +refused)
 
     def _judged(
-        self, segment: Segment, part: Sequence[Line], known: Mapping[int, str], before: Sequence[Line], meter: Meter
+        self,
+        segment: ExtractionRequest,
+        part: Sequence[PromptLine],
+        known: Mapping[int, str],
+        before: Sequence[PromptLine],
+        meter: Meter,
     ) -> list[Verdict]:
         question = self._question(segment, part, known, before)
         answer = ask_repairing(self._chat, question, self._timeout_seconds, meter, _complaint, _hopeless)
@@ -88,8 +94,12 @@ class ModelFactAgent(ModelPart, FactAgent):
         return max(1, min(_MOST_FACTS, self._context_tokens // _TOKENS_FOR_A_FACT))
 
     def _question(
-        self, segment: Segment, part: Sequence[Line], known: Mapping[int, str], before: Sequence[Line]
-    ) -> Question[FactsAnswer]:
+        self,
+        segment: ExtractionRequest,
+        part: Sequence[PromptLine],
+        known: Mapping[int, str],
+        before: Sequence[PromptLine],
+    ) -> Question[ExtractionAnswer]:
         prompt = fill(
             "facts",
             mark=self._mark(),
@@ -100,42 +110,31 @@ class ModelFactAgent(ModelPart, FactAgent):
             most=self._most,
             limit=LONGEST,
         )
-        # The first line of what is shown holds the mark, so no server has cached anything behind it.
-        tokens = self._most * _FACT_TOKENS
-        return Question(WorkKind.EXTRACT, prompt.system, prompt.user, FactsAnswer, tokens, fresh=prompt.user)
+        return prompt.question(WorkKind.EXTRACT, ExtractionAnswer, self._most * _FACT_TOKENS)
 
 
-def _own_words(segment: Segment) -> tuple[Segment, list[int]]:
+def _own_words(segment: ExtractionRequest) -> tuple[ExtractionRequest, list[int]]:
     """Return the segment without lines that only repeat known facts, and how many each turn had."""
-    stripped = [_stripped(turn, segment) for turn in segment.turns]
-    return replace(segment, turns=tuple(turn for turn, _ in stripped)), [count for _, count in stripped]
+    turns, counts = [], []
+    for turn in segment.turns:
+        content, repeated = without_known(turn.content, segment.known) if turn.role == "user" else (turn.content, 0)
+        turns.append(replace(turn, content=content))
+        counts.append(repeated)
+    return replace(segment, turns=tuple(turns)), counts
 
 
-def _stripped(turn: Turn, segment: Segment) -> tuple[Turn, int]:
-    if turn.role != "user":
-        return turn, 0
-    content, repeated = without_known(turn.content, segment.known)
-    return replace(turn, content=content), repeated
-
-
-def _asked(segment: Segment, reading: Reading) -> list[tuple[Line, ...]]:
-    """Return the parts in which a user speaks: only those are worth a question."""
-    users = {turn.message_id for turn in segment.turns if turn.role == "user"}
-    return [part for part in reading.parts if any(users & set(line.message_ids) for line in part)]
-
-
-def _complaint(answer: FactsAnswer) -> str | None:
+def _complaint(answer: ExtractionAnswer) -> str | None:
     blemishes = [(number, blemish(one)) for number, one in enumerate(answer.facts, 1)]
     said = [f"fact {number} {why}" for number, why in blemishes if why is not None]
     return "; ".join(said[:_MOST_COMPLAINTS]) or None
 
 
-def _hopeless(answer: FactsAnswer) -> str | None:
+def _hopeless(answer: ExtractionAnswer) -> str | None:
     """Complain of a second answer only where nothing in it can be read; what is no fact is dropped by itself."""
     return None if any(map(is_readable, answer.facts)) else _complaint(answer)
 
 
-def _verdict(one: FactAnswer, segment: Segment, shown: set[str], known: Mapping[int, str]) -> Verdict:
+def _verdict(one: ExtractedFact, segment: ExtractionRequest, shown: set[str], known: Mapping[int, str]) -> Verdict:
     category = category_of(one)
     if blemish(one) is not None or category is None or one.confidence is None:
         return RefusedFact.MALFORMED
@@ -149,11 +148,12 @@ def _verdict(one: FactAnswer, segment: Segment, shown: set[str], known: Mapping[
     return Statement(one.statement, category, ids, updates)
 
 
-def _sources(one: FactAnswer, segment: Segment, shown: set[str]) -> tuple[str, ...]:
+def _sources(one: ExtractedFact, segment: ExtractionRequest, shown: set[str]) -> tuple[str, ...]:
     """Return the user turns that bear the statement: of those it names, or of all shown where it names none."""
     turns = segment.turns
     numbers = one.messages or range(1, len(turns) + 1)
-    named = [number for number in numbers if 0 < number <= len(turns) and _is_source(turns[number - 1], shown)]
+    named = [number for number in numbers if 0 < number <= len(turns) and turns[number - 1].message_id in shown]
+    named = [number for number in named if turns[number - 1].role == "user"]
     bearing = [number for number in named if Ground.of(_with_question(segment, number)).bears(one.statement)]
     together = [turn for number in named for turn in _with_question(segment, number)]
     if not bearing and one.messages and Ground.of(together).bears(one.statement):
@@ -161,11 +161,7 @@ def _sources(one: FactAnswer, segment: Segment, shown: set[str]) -> tuple[str, .
     return tuple(dict.fromkeys(turns[number - 1].message_id for number in bearing))
 
 
-def _is_source(turn: Turn, shown: set[str]) -> bool:
-    return turn.role == "user" and turn.message_id in shown
-
-
-def _with_question(segment: Segment, number: int) -> list[Turn]:
+def _with_question(segment: ExtractionRequest, number: int) -> list[Turn]:
     """Return a turn, after the assistant's turn that it answers."""
     earlier = (*segment.before, *segment.turns[: number - 1])
     asked = [turn for turn in earlier[-1:] if turn.role == "assistant"]
@@ -228,7 +224,7 @@ def _wholes(value: object) -> list[int]:
     return [number for one in values if (number := _whole(one)) is not None]
 
 
-class FactAnswer(BaseModel):
+class ExtractedFact(BaseModel):
     """One fact as a model gave it; every value that could not be read is None or empty."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -260,7 +256,7 @@ class FactAnswer(BaseModel):
         return bare[:1].upper() + bare[1:]
 
 
-def category_of(one: FactAnswer) -> Category | None:
+def category_of(one: ExtractedFact) -> Category | None:
     """Return an entry's category; where it gives none that exists, the one its words show, if they do."""
     if one.category is not None:
         return one.category
@@ -268,22 +264,22 @@ def category_of(one: FactAnswer) -> Category | None:
     return None if found is Category.PREFERENCE and not _PLAINLY_LIKED.search(one.statement) else found
 
 
-class FactsAnswer(Listed):
+class ExtractionAnswer(Listed):
     """What a piece of conversation states; an empty list is an answer, and so is the list without the object."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     listed_as: ClassVar[str] = "facts"
 
-    facts: list[FactAnswer]
+    facts: list[ExtractedFact]
 
 
-def is_readable(one: FactAnswer) -> bool:
+def is_readable(one: ExtractedFact) -> bool:
     """Whether an entry says what it takes to judge it, whatever it says."""
     has_words = any(character.isalnum() for character in one.statement)
     return has_words and not is_apology(one.fact) and category_of(one) is not None and one.confidence is not None
 
 
-def blemish(one: FactAnswer) -> str | None:
+def blemish(one: ExtractedFact) -> str | None:
     """Say why an entry is no fact at all, in words a model can be told; None where it is one."""
     if not any(character.isalnum() for character in one.statement):
         return "has no words"

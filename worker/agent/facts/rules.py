@@ -23,7 +23,7 @@ from worker.agent.facts import words
 from worker.agent.facts.assertions import Assertion, assertions
 from worker.agent.facts.grammar import ADVERBS, Frame, name_of, stated, third_person, turned
 from worker.agent.facts.preferences import FRAMES
-from worker.agent.protocol import Extraction, FactAgent, KnownFact, Segment, Statement
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact, Statement
 
 
 class ExtractiveFactAgent(FactAgent):
@@ -33,7 +33,7 @@ class ExtractiveFactAgent(FactAgent):
     def name(self) -> str:
         return EXTRACTIVE
 
-    def extract(self, segment: Segment, meter: Meter) -> Extraction:
+    def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         prompt = sum(estimate_tokens(turn.content) for turn in segment.turns)
         # No statement is longer than what it was made of, but for the name before it.
         return metered(
@@ -44,7 +44,7 @@ class ExtractiveFactAgent(FactAgent):
         )
 
 
-def _extracted(segment: Segment) -> Extraction:
+def _extracted(segment: ExtractionRequest) -> Extraction:
     refused: Counter[RefusedFact] = Counter()
     statements: list[Statement] = []
     names = frozenset(turn.name for turn in (*segment.before, *segment.turns) if turn.name)

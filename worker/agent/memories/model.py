@@ -18,10 +18,10 @@ from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
 from shared.text.lines import clean, shorten
 from worker.agent.prompt import (
-    Line,
     ModelPart,
-    Prompt,
+    PromptLine,
     fill,
+    first_fitting,
     fitting_parts,
     is_apology,
     message_ids,
@@ -29,7 +29,7 @@ from worker.agent.prompt import (
     spoken_lines,
     written,
 )
-from worker.agent.protocol import Draft, MemoryAgent, NothingToRemember, Transcript
+from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
 
 _ANSWER_TOKENS = 160
 """What an answer takes beside its text: keys, reason, tags. The text may take one token per character."""
@@ -53,7 +53,7 @@ class ModelAgent(ModelPart, MemoryAgent):
     A conversation that does not fit the window is read in parts first, and then that time is for each part.
     """
 
-    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         lines, what = spoken_lines(transcript.turns), "conversation"
         if not lines:
             return NothingToRemember("Neither the user nor the assistant said anything.")
@@ -73,9 +73,8 @@ class ModelAgent(ModelPart, MemoryAgent):
         prompt = fill(
             "compact", mark=self._mark(), present="\n".join(map(listed, existing)), new=listed(new), limit=limit
         )
-        question = _question(WorkKind.COMPACT, prompt, CompactionAnswer, limit + _ANSWER_TOKENS)
         answer = self._ask(
-            question,
+            prompt.question(WorkKind.COMPACT, CompactionAnswer, limit + _ANSWER_TOKENS),
             meter,
             lambda a: refusal(a.decision(), existing, limit),
             lambda a: refusal(_cut(a, limit), existing, limit),
@@ -92,7 +91,7 @@ class ModelAgent(ModelPart, MemoryAgent):
         return ask_repairing(self._chat, question, self._timeout_seconds, meter, first, last)
 
     def _creation(
-        self, transcript: Transcript, lines: Sequence[Line], what: str, limit: int
+        self, transcript: Transcript, lines: Sequence[PromptLine], what: str, limit: int
     ) -> Question[CreationAnswer]:
         known = _shown(transcript.known, self._context_tokens // _KNOWN_SHARE)
         prompt = fill(
@@ -105,22 +104,31 @@ class ModelAgent(ModelPart, MemoryAgent):
             conversation=written(lines),
             limit=limit,
         )
-        return _question(WorkKind.CREATE, prompt, CreationAnswer, limit + _ANSWER_TOKENS)
+        return prompt.question(WorkKind.CREATE, CreationAnswer, limit + _ANSWER_TOKENS)
 
-    def _note(self, transcript: Transcript, lines: Sequence[Line], what: str, meter: Meter) -> tuple[Line, ...]:
+    def _note(
+        self, transcript: Transcript, lines: Sequence[PromptLine], what: str, meter: Meter
+    ) -> tuple[PromptLine, ...]:
         """Return notes on the lines; those on a part fill at most a third of one, so notes on notes come to an end."""
         most = max(1, min(_MOST_NOTES, self._context_tokens // _TOKENS_FOR_A_NOTE))
+
+        def too_many(answer: NotesAnswer) -> str | None:
+            given = len(answer.notes)
+            return f"it gives {given} notes and may give at most {most}" if given > most else None
+
         room = room_beside(self._notes(transcript, (), what, (0, 0), most), self._context_tokens, _LEAST_ROOM_FOR_NOTES)
         parts = fitting_parts(lines, room)
-        taken: list[Line] = []
+        taken: list[PromptLine] = []
         for number, part in enumerate(parts, 1):
             question = self._notes(transcript, part, what, (number, len(parts)), most)
-            answer = self._ask(question, meter, lambda a: _too_many(a, most), lambda _: None)
-            taken += _within(_as_lines(answer.notes[:most], message_ids(part)), room // 3)
+            answer = self._ask(question, meter, too_many, lambda _: None)
+            # The most important note comes first, and notes must be shorter than the part.
+            notes = (PromptLine(f"- {shorten(note, _NOTE_CHARS)}", message_ids(part)) for note in answer.notes[:most])
+            taken += first_fitting(notes, room // 3)
         return tuple(taken)
 
     def _notes(
-        self, transcript: Transcript, lines: Sequence[Line], what: str, place: tuple[int, int], most: int
+        self, transcript: Transcript, lines: Sequence[PromptLine], what: str, place: tuple[int, int], most: int
     ) -> Question[NotesAnswer]:
         prompt = fill(
             "notes",
@@ -133,12 +141,7 @@ class ModelAgent(ModelPart, MemoryAgent):
             most=most,
             limit=_NOTE_CHARS,
         )
-        return _question(WorkKind.CREATE, prompt, NotesAnswer, most * _NOTE_TOKENS)
-
-
-def _question(kind: WorkKind, prompt: Prompt, answer: type[AnswerT], tokens: int) -> Question[AnswerT]:
-    # The first line of what is shown holds the mark, so no server has cached anything behind it.
-    return Question(kind, prompt.system, prompt.user, answer, tokens, fresh=prompt.user)
+        return prompt.question(WorkKind.CREATE, NotesAnswer, most * _NOTE_TOKENS)
 
 
 def _shown(known: Sequence[str], room: int) -> list[str]:
@@ -151,21 +154,6 @@ def _shown(known: Sequence[str], room: int) -> list[str]:
     return shown
 
 
-def _as_lines(notes: Sequence[str], ids: tuple[str, ...]) -> list[Line]:
-    return [Line(f"- {shorten(note, _NOTE_CHARS)}", ids) for note in notes]
-
-
-def _within(lines: Sequence[Line], room: int) -> list[Line]:
-    """Return the first lines that fit; the most important note comes first, and notes must be shorter than the part."""
-    kept = []
-    for line in lines:
-        room -= line.tokens
-        if room < 0:
-            break
-        kept.append(line)
-    return kept
-
-
 def _too_long(answer: CreationAnswer, limit: int) -> str | None:
     length = len(clean(answer.memory))
     if not answer.remember or length <= limit:
@@ -173,24 +161,17 @@ def _too_long(answer: CreationAnswer, limit: int) -> str | None:
     return f"the memory has {length} characters and may have at most {limit}"
 
 
-def _too_many(answer: NotesAnswer, most: int) -> str | None:
-    return f"it gives {len(answer.notes)} notes and may give at most {most}" if len(answer.notes) > most else None
-
-
 def _proposal(
     answer: CreationAnswer, transcript: Transcript, limit: int, ids: tuple[str, ...]
-) -> Draft | NothingToRemember:
+) -> MemoryDraft | NothingToRemember:
     if not answer.remember:
         return NothingToRemember(shorten(answer.reason, limit))
     content = shorten(answer.memory, limit)
     if content.casefold() in {clean(known).casefold() for known in transcript.known}:
         return NothingToRemember("It only repeats what is already remembered.")
-    return Draft(content, answer.importance, _tags(answer.tags), ids)
-
-
-def _tags(raw: Sequence[str]) -> tuple[str, ...]:
-    tags = (clean(tag).strip("#").lower() for tag in raw)
-    return tuple(dict.fromkeys(tag for tag in tags if tag and len(tag) <= _TAG_CHARS))[:_MOST_TAGS]
+    tags = (clean(tag).strip("#").lower() for tag in answer.tags)
+    distinct = dict.fromkeys(tag for tag in tags if tag and len(tag) <= _TAG_CHARS)
+    return MemoryDraft(content, answer.importance, tuple(distinct)[:_MOST_TAGS], ids)
 
 
 def _cut(answer: CompactionAnswer, limit: int) -> Decision:

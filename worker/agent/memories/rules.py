@@ -20,8 +20,8 @@ from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.clauses import Clause, clauses, plain, telegram
 from worker.agent.dates import resolve, written
-from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, total, voice, words_of
-from worker.agent.protocol import SPOKEN_ROLES, Draft, MemoryAgent, NothingToRemember, Transcript, Turn
+from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, speaker_name, total, voice, words_of
+from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
 
 _OUTCOME = re.compile(
     r"\b(?:scheduled|rescheduled|booked|reserved|ordered|cancel+ed|created|added|removed|deleted|updated|changed|moved"
@@ -36,7 +36,6 @@ _OFFER = re.compile(
 )
 _MACHINE_NAME = re.compile(r"assistant|\bai\b|bot\b|gpt|llama|claude|gemini|mistral|qwen", re.IGNORECASE)
 _MOST_TAGS = 5
-_LONGEST_NAME = 20
 _REASON_TOKENS = 100
 _NO_TAGS = EMPTY | VAGUE | {word.lower() for word in (*MONTHS, *WEEKDAYS)}
 
@@ -48,14 +47,14 @@ class ExtractiveAgent(MemoryAgent):
     def name(self) -> str:
         return EXTRACTIVE
 
-    def create(self, transcript: Transcript, limit: int, meter: Meter) -> Draft | NothingToRemember:
+    def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         read = [turn.content for turn in transcript.turns]
         prospect = _prospect(WorkKind.CREATE, read, limit)
         return metered(
             meter,
             prospect,
             lambda: self._draft(transcript, limit),
-            lambda result: estimate_tokens(result.content if isinstance(result, Draft) else result.reason),
+            lambda result: estimate_tokens(result.content if isinstance(result, MemoryDraft) else result.reason),
             estimate_tokens("".join(read)),
         )
 
@@ -65,12 +64,12 @@ class ExtractiveAgent(MemoryAgent):
         return metered(
             meter,
             prospect,
-            lambda: make_room(existing, new, limit),
+            lambda: decide_compaction(existing, new, limit),
             lambda decision: estimate_tokens((decision.new_content or "") + decision.reason),
             estimate_tokens("".join(read)),
         )
 
-    def _draft(self, transcript: Transcript, limit: int) -> Draft | NothingToRemember:
+    def _draft(self, transcript: Transcript, limit: int) -> MemoryDraft | NothingToRemember:
         spoken = [turn for turn in transcript.turns if turn.role in SPOKEN_ROLES and turn.content.strip()]
         if not spoken:
             return NothingToRemember("nobody said anything in this conversation")
@@ -88,7 +87,7 @@ class ExtractiveAgent(MemoryAgent):
         words = words_of(piece.text)
         return min(piece.factor, 1.0) * sum(worth for root, worth in words.items() if " " not in root)
 
-    def _written(self, fresh: Sequence[Piece], limit: int) -> Draft:
+    def _written(self, fresh: Sequence[Piece], limit: int) -> MemoryDraft:
         better = [piece for piece in fresh if self._value(piece) >= WEIGHTS.enough] or fresh
         chosen = choose(better, limit)
         if len(chosen) == len(better):
@@ -96,8 +95,8 @@ class ExtractiveAgent(MemoryAgent):
         chosen = chosen or [_cut(max(better, key=self._value), limit)]
         content = render(fuller(chosen, limit))
         strongest = max(piece.factor * sum(words_of(piece.text).values()) for piece in chosen)
-        sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.place)))
-        return Draft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
+        sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.position)))
+        return MemoryDraft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
 
 
 def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:
@@ -114,15 +113,9 @@ def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:
             text = telegram(full)
             if text:
                 mark = "?" if clause.asks else ""
-                speaker = _speaker(turn, person)
+                speaker = speaker_name(turn) or ("User" if person else "Assistant")
                 pieces.append(Piece(text + mark, speaker, factor, full + mark, turn.message_id, len(pieces)))
     return pieces
-
-
-def _speaker(turn: Turn, person: bool) -> str:
-    """Return whose statement a turn's pieces are said to be."""
-    name = shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
-    return name or ("User" if person else "Assistant")
 
 
 def _is_person(turn: Turn, all_named: bool, app_name: str) -> bool:
@@ -182,7 +175,7 @@ class _Union:
     loss: float
 
 
-def make_room(existing: Sequence[Candidate], new: Candidate, limit: int) -> Decision:
+def decide_compaction(existing: Sequence[Candidate], new: Candidate, limit: int) -> Decision:
     """Choose how the memories become one fewer; the decision always passes ``refusal``."""
     every = [_understand(memory) for memory in (*existing, new)]
     loose = [one for one in every if not one.memory.pinned or one.memory.id == NEW]
@@ -225,7 +218,7 @@ def _age(one: _Read) -> tuple[bool, float, int]:
 def _unite(target: _Read, absorbed: _Read, every: Sequence[_Read], limit: int) -> _Union:
     elsewhere = (one.says for one in every if one is not target and one is not absorbed)
     said: frozenset[str] = frozenset().union(*elsewhere)
-    both = [replace(piece, place=i) for i, piece in enumerate((*target.pieces, *absorbed.pieces))]
+    both = [replace(piece, position=i) for i, piece in enumerate((*target.pieces, *absorbed.pieces))]
     kept = tuple(choose(both, limit, said))
     return _Union(target, absorbed, kept, total(both, said) - total(kept, said))
 

@@ -16,8 +16,18 @@ from shared.llm.repair import ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
 from shared.text.lines import clean, shorten
-from worker.agent.prompt import Line, ModelPart, fill, fitting_parts, is_apology, readable, room_beside, written
-from worker.agent.protocol import Digest, Span, SummaryAgent
+from worker.agent.prompt import (
+    ModelPart,
+    PromptLine,
+    fill,
+    first_fitting,
+    fitting_parts,
+    is_apology,
+    readable,
+    room_beside,
+    written,
+)
+from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest
 
 _MOST_POINTS = 10
 _ANSWER_TOKENS = 160
@@ -50,10 +60,10 @@ class SummaryAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class _Task:
+class _SummaryTask:
     """One span under way."""
 
-    span: Span
+    span: SummaryRequest
     previous: str
     code: frozenset[str]
     room: int
@@ -71,10 +81,10 @@ class _Task:
 class ModelSummaryAgent(ModelPart, SummaryAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
 
-    def summarise(self, span: Span, meter: Meter) -> Digest:
+    def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
         previous = _fitting(span.previous or "", self._room(span, "") // _PREVIOUS_SHARE)
         room = self._room(span, previous)
-        task = _Task(span, previous, code_lines(turn.content for turn in span.turns), room, meter)
+        task = _SummaryTask(span, previous, code_lines(turn.content for turn in span.turns), room, meter)
         reading = readable(span.turns, room)
         parts, what = list(reading.parts), _SAID
         while len(parts) > 1:
@@ -82,26 +92,22 @@ class ModelSummaryAgent(ModelPart, SummaryAgent):
             parts, what = fitting_parts(notes, room), _NOTED
         return Digest(self._ask(task, parts[0], what) if parts else (), reading.turns)
 
-    def _notes(self, task: _Task, part: Sequence[Line], what: str) -> list[Line]:
+    def _notes(self, task: _SummaryTask, part: Sequence[PromptLine], what: str) -> list[PromptLine]:
         """Return what a part of a message too long for the window comes to, as lines to be read once more."""
-        kept, left = [], task.room // _NOTES_SHARE
-        for point in self._ask(task, part, what):
-            line = Line(f"- {point}", ())
-            left -= line.tokens
-            if left < 0:
-                break
-            kept.append(line)
-        return kept
+        points = (PromptLine(f"- {point}", ()) for point in self._ask(task, part, what))
+        return first_fitting(points, task.room // _NOTES_SHARE)
 
-    def _ask(self, task: _Task, part: Sequence[Line], what: str) -> tuple[str, ...]:
+    def _ask(self, task: _SummaryTask, part: Sequence[PromptLine], what: str) -> tuple[str, ...]:
         question = self._question(task.span, part, what, task.previous)
         answer = ask_repairing(self._chat, question, self._timeout_seconds, task.meter, task.complaint, lambda _: None)
         return tuple(point for point in distinct(answer.points) if not repeats_code(point, task.code))
 
-    def _room(self, span: Span, previous: str) -> int:
+    def _room(self, span: SummaryRequest, previous: str) -> int:
         return room_beside(self._question(span, (), _NOTED, previous), self._context_tokens, _LEAST_ROOM)
 
-    def _question(self, span: Span, part: Sequence[Line], what: str, previous: str) -> Question[SummaryAnswer]:
+    def _question(
+        self, span: SummaryRequest, part: Sequence[PromptLine], what: str, previous: str
+    ) -> Question[SummaryAnswer]:
         prompt = fill(
             "summary",
             mark=self._mark(),
@@ -113,8 +119,7 @@ class ModelSummaryAgent(ModelPart, SummaryAgent):
             limit=MOST_CHARS,
         )
         tokens = min(MOST_CHARS + _ANSWER_TOKENS, self._context_tokens // 4)
-        # The first line of what is shown holds the mark, so no server has cached anything behind it.
-        return Question(WorkKind.SUMMARISE, prompt.system, prompt.user, SummaryAnswer, tokens, fresh=prompt.user)
+        return prompt.question(WorkKind.SUMMARISE, SummaryAnswer, tokens)
 
 
 def _fitting(text: str, room: int) -> str:

@@ -14,11 +14,10 @@ from enum import IntEnum
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
-from shared.text.lines import shorten
 from worker.agent.clauses import Clause, clauses, plain
 from worker.agent.dates import resolve
-from worker.agent.pieces import WEIGHTS, Piece, choose, voice, words_of
-from worker.agent.protocol import Digest, Span, SummaryAgent, Turn
+from worker.agent.pieces import WEIGHTS, Piece, choose, speaker_name, voice, words_of
+from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, Turn
 
 _DECIDED = re.compile(
     r"\b(?:decid\w+|agreed?|chose|chosen|settled on|go(?:ing)? with|went with|switch(?:ed|ing)? to|instead of|confirmed"
@@ -40,7 +39,6 @@ _OPEN = re.compile(
 _CODE = re.compile(
     r"[{};]\s*$|[{}]|=>|==|!=|\w\(.*\)\s*[:;{]?$|^\s*(?:def|class|import|return|const|let|var|func)\s+\w"
 )
-_LONGEST_NAME = 20
 
 
 class Tells(IntEnum):
@@ -70,7 +68,7 @@ class ExtractiveSummaryAgent(SummaryAgent):
     def name(self) -> str:
         return EXTRACTIVE
 
-    def summarise(self, span: Span, meter: Meter) -> Digest:
+    def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
         prompt = sum(estimate_tokens(turn.content) for turn in span.turns)
         points = metered(
             meter,
@@ -84,8 +82,10 @@ class ExtractiveSummaryAgent(SummaryAgent):
 def _chosen(points: Sequence[_Point], previous: str) -> tuple[str, ...]:
     known = frozenset(words_of(previous))
     worthy = [one for one in points if _says_enough(one.piece) and not words_of(one.piece.text).keys() <= known]
-    kept = {piece.place for piece in choose([one.piece for one in worthy], MOST_CHARS - 3 * len(worthy[:40]))}
-    told = sorted((one for one in worthy if one.piece.place in kept), key=lambda one: (one.tells, one.piece.place))
+    kept = {piece.position for piece in choose([one.piece for one in worthy], MOST_CHARS - 3 * len(worthy[:40]))}
+    told = sorted(
+        (one for one in worthy if one.piece.position in kept), key=lambda one: (one.tells, one.piece.position)
+    )
     return tuple(f"{one.piece.speaker}: {one.piece.text}" for one in told)
 
 
@@ -95,7 +95,7 @@ def _says_enough(piece: Piece) -> bool:
 
 def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
     names = frozenset(turn.name for turn in turns if turn.name)
-    place = 0
+    position = 0
     for number, turn in enumerate(turns):
         answered = any(later.role != turn.role for later in turns[number + 1 :])
         for clause in clauses(turn.content):
@@ -103,8 +103,12 @@ def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
             text = plain(resolve(clause.text, turn.created_at.date()), names)
             if tells is not None and text and not _CODE.search(text):
                 text = text.rstrip("?") + "?" if clause.asks else text
-                yield _Point(tells, Piece(text, _speaker(turn), _factor(clause, tells), place=place))
-                place += 1
+                # An open question speaks to the other, as it must.
+                factor = _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, False))
+                yield _Point(
+                    tells, Piece(text, speaker_name(turn) or turn.role.capitalize(), factor, position=position)
+                )
+                position += 1
 
 
 def _tells(clause: Clause, answered: bool) -> Tells | None:
@@ -115,13 +119,3 @@ def _tells(clause: Clause, answered: bool) -> Tells | None:
         if pattern.search(clause.text):
             return tells
     return Tells.REST
-
-
-def _factor(clause: Clause, tells: Tells) -> float:
-    # An open question speaks to the other, as it must.
-    return _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, False))
-
-
-def _speaker(turn: Turn) -> str:
-    name = shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
-    return name or turn.role.capitalize()
