@@ -8,7 +8,7 @@ import pytest
 
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import WorkKind
-from shared.llm.scripted import Line, ScriptedChat
+from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.llm.tokens import most_tokens
 from shared.sessions.compressions.chunks import Chunk, Condensed, Piece, condensed_of
 from shared.sessions.compressions.drafting import Line as Written
@@ -34,7 +34,9 @@ def lines(*given: Any) -> dict[str, Any]:
     return {"lines": list(given)}
 
 
-def condense(*answers: Line, given: Chunk | None = None, window: int = 8192) -> tuple[Condensed, ScriptedChat, Calls]:
+def condense(
+    *answers: ScriptLine, given: Chunk | None = None, window: int = 8192
+) -> tuple[Condensed, ScriptedChat, Calls]:
     chat, calls = ScriptedChat(answers, context_tokens=window), Calls()
     agent = ModelCompressionAgent(chat, chat.name, window, 30.0, mark=lambda: "5eed")
     return agent.condense(given or chunk(), calls), chat, calls
@@ -84,7 +86,7 @@ def test_no_line_at_all_is_an_answer() -> None:
         pytest.param({"points": ["It went well."]}, id="another key"),
     ],
 )
-def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(answer: Line) -> None:
+def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(answer: ScriptLine) -> None:
     found, chat, calls = condense(answer, GOOD)
     assert len(found.lines) == 2 and len(calls) == 2
     assert (chat.questions[1].complaint or "").startswith("This answer cannot be used")

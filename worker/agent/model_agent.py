@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import AnswerT, Question
-from shared.llm.repair import ask_repairing
+from shared.llm.chat import AnswerT, Question, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import Action, Candidate, Decision, refusal
 from shared.wording import clean, shorten

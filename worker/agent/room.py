@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from shared.errors import Configuration
-from shared.llm.chat import FRAME_TOKENS, AnswerT, Question
-from shared.llm.repair import REPAIR_TOKENS
+from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Question
 from shared.llm.tokens import most_tokens
 
 

@@ -19,6 +19,7 @@ from shared.clock import Clock
 from shared.contracts.events import DeliveryOutcome
 from shared.db.engine import Database
 from shared.errors import Configuration, Invalid, Transient
+from shared.event_payloads import EventPayload, payloads_of, trial_payload
 from shared.events import webhooks
 from shared.events.models import Webhook
 from shared.events.queries import event_at
@@ -27,7 +28,6 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from shared.telling.tellings import Telling, tell, trial
 from worker.courier import Courier, Parcel
 from worker.pipelines.ending import end
 
@@ -55,7 +55,7 @@ class Sending:
 
 @dataclass(frozen=True)
 class Pointless:
-    """There is nothing to tell any more, or nobody to tell it to."""
+    """There is nothing to payloads_of any more, or nobody to payloads_of it to."""
 
     why: str
 
@@ -162,13 +162,13 @@ def _message_id(claim: Claim, errand: Errand) -> str:
     return f"evt_{errand.position}_{errand.webhook_id}"
 
 
-def _telling(session: Session, claim: Claim, errand: Errand) -> Telling | None:
+def _telling(session: Session, claim: Claim, errand: Errand) -> EventPayload | None:
     if errand.position is None:
-        return trial(claim.app_id, errand.webhook_id, claim.created_at)
+        return trial_payload(claim.app_id, errand.webhook_id, claim.created_at)
     event = event_at(session, errand.position)
     if event is None or event.app_id != claim.app_id:
         return None
-    return tell(session, [event])[0]
+    return payloads_of(session, [event])[0]
 
 
 def _keep(webhook: Webhook, outcome: DeliveryOutcome, status: int, now: datetime) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from loop.api.schemas.wire import Answer
-from shared.telling.tellings import Telling
+from shared.event_payloads import EventPayload
 
 
 class GapAnswer(Answer):
@@ -18,6 +18,6 @@ class GapAnswer(Answer):
 class EventList(Answer):
     """Events by position."""
 
-    events: list[Telling]
+    events: list[EventPayload]
     cursor: int = Field(description="What to ask after next.")
     gap: GapAnswer | None = Field(description="What was lost to age; null when nothing was.")

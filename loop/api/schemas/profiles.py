@@ -9,8 +9,7 @@ from pydantic import Field
 
 from loop.api.schemas.erasures import Receipt
 from loop.api.schemas.wire import Answer, AppId, Body, Flag
-from shared.profiles.content import Content, Context, Preferences, content_of
-from shared.profiles.models import AuditEntry, AuditKind, Consent, Profile
+from shared.profiles.models import AuditEntry, AuditKind, Consent, Content, Context, Preferences, Profile, content_of
 
 UserId = Annotated[str, Field(max_length=200, description="A user of the app; empty for an app that names none.")]
 

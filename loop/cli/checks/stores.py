@@ -19,10 +19,9 @@ from loop.embedded_redis import HOST, find_binary
 from shared.db.engine import Database
 from shared.db.schema import current_revision, newest_revision
 from shared.errors import Configuration
-from shared.llm.embedders import NGRAMS
 from shared.llm.minilm import is_installed
 from shared.llm.ollama_status import ollama_status
-from shared.llm.providers import model_name
+from shared.llm.providers import NGRAMS, model_name
 from shared.settings import Settings
 
 _TIMEOUT_SECONDS = 3.0

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, mod
 
 from shared.facts import categorising
 from shared.facts.categories import Category
-from shared.llm.answers import Listed
+from shared.llm.answers import ListAnswer
 from shared.wording import clean
 from worker.agent.facts.statements import LONGEST
 from worker.agent.model_answers import is_apology
@@ -114,7 +114,7 @@ def category_of(one: FactAnswer) -> Category | None:
     return None if found is Category.PREFERENCE and not _PLAINLY_LIKED.search(one.statement) else found
 
 
-class FactsAnswer(Listed):
+class FactsAnswer(ListAnswer):
     """What a piece of conversation states; an empty list is an answer, and so is the list without the object."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")

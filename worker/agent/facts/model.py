@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from shared.facts.normalising import normal
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question
-from shared.llm.repair import ask_repairing
+from shared.llm.chat import Question, ask_repairing
 from shared.telemetry.metrics import RefusedFact
 from shared.wording import clean
 from worker.agent.facts.answers import HIGH, FactAnswer, FactsAnswer, blemish, category_of, is_readable

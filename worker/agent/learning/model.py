@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question
-from shared.llm.repair import ask_repairing
+from shared.llm.chat import Question, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.sessions.compressions.names import missing_in, names_in
 from shared.sessions.semantic.material import Prompt, Proposal
