@@ -13,9 +13,9 @@ from celery import Celery
 from prometheus_client import CollectorRegistry
 
 from loop.mandate import MandateKeeper
+from loop.message_search import SearchServices, make_search_services
 from loop.notices import Notices
 from loop.regulator import Regulator, Rules
-from loop.searching import Searching, make_searching
 from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
@@ -42,8 +42,7 @@ from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of, to_micro
 from shared.events.addresses import Resolve, resolve
-from shared.llm.embedders import embedder_name
-from shared.llm.providers import make_tool_chat
+from shared.llm.providers import embedder_name, make_tool_chat
 from shared.outbox.retry import RetryRule
 from shared.presence import my_name
 from shared.search.tuning import tuning_of
@@ -79,7 +78,7 @@ class Loop:
     ticker: Ticker
     notices: Notices
     hub: Hub
-    searching: Searching
+    searching: SearchServices
     store: Store
     """Where the files of recorded sessions lie."""
     registrar: Registrar
@@ -146,7 +145,7 @@ class _Base:
 def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     """Build the loop of an installation. Raises: Configuration."""
     base = _base(settings, clock or SystemClock())
-    searching = make_searching(settings, base.database, base.clock, base.metrics)
+    searching = make_search_services(settings, base.database, base.clock, base.metrics)
     thinker = _thinker(base, searching.reach, lambda: ticker.wake())
     scan = _scan(base)
     ticker = Ticker(_steps(base, thinker, scan), settings.tick_seconds, base.metrics, base.mandate)

@@ -16,7 +16,15 @@ SOURCES = sorted(
     for path in (CHECKOUT / folder).rglob("*.py")
     if "migrations" not in path.parts
 )
-MAY_SELECT = {"queries.py", "ledger.py", "outbox.py", "index_queries.py", "search_queries.py", "tuning.py"}
+MAY_SELECT = {
+    "queries.py",
+    "ledger.py",
+    "outbox.py",
+    "index_queries.py",
+    "search_queries.py",
+    "tuning.py",
+    "event_payloads.py",
+}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 TOP_LEVEL = ["pyproject.toml", "docker-compose.yml", "worker", "loop", "shared", "tests", "ops", "README.md"]
 

@@ -20,9 +20,8 @@ from shared.energy.accounting import Accountant
 from shared.energy.budget import prices_of
 from shared.events.addresses import guard_of
 from shared.llm.calls import EXTRACTIVE
-from shared.llm.embedders import make_embedder, make_embedder_by_name
 from shared.llm.embedding import Embedder
-from shared.llm.providers import make_chat
+from shared.llm.providers import make_chat, make_embedder, make_embedder_by_name
 from shared.outbox.ownership import Owner
 from shared.outbox.retry import RetryRule
 from shared.presence import is_gone

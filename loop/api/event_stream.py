@@ -25,8 +25,8 @@ from loop.wiring import Loop
 from shared.apps.models import Scope
 from shared.apps.queries import get_app
 from shared.apps.tokens import Caller, is_in_force
+from shared.event_payloads import EventPayload, payloads_of
 from shared.events.queries import EventFilter, events_after, extent
-from shared.telling.tellings import Telling, tell
 
 PAGE = 100
 
@@ -48,7 +48,7 @@ class Gap:
 class Page:
     """The next events of a listener."""
 
-    events: Sequence[Telling]
+    events: Sequence[EventPayload]
     cursor: int
     """Everything up to here has been told, or is not for this listener."""
     is_full: bool = False
@@ -82,7 +82,7 @@ class EventSubscription:
             found = events_after(session, self.wanted, start, there.placed, limit)
             is_full = len(found) == limit
             cursor = found[-1].position if is_full else there.placed
-            return Page(tell(session, found), cursor or 0, is_full, gap)
+            return Page(payloads_of(session, found), cursor or 0, is_full, gap)
 
     def _may_listen(self, session: Session) -> bool:
         """Whether the caller's token is still in force, and the app still installed."""

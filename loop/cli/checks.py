@@ -32,10 +32,9 @@ from loop.embedded_redis import HOST, find_binary, is_free
 from shared.db.engine import Database
 from shared.db.schema import current_revision, newest_revision
 from shared.errors import AfterthoughtError, Configuration
-from shared.llm.embedders import NGRAMS
 from shared.llm.minilm import is_installed
 from shared.llm.ollama_status import ollama_status
-from shared.llm.providers import model_name
+from shared.llm.providers import NGRAMS, model_name
 from shared.settings import Settings, environment_name, read_settings
 
 

@@ -104,7 +104,7 @@ class Invocation:
                 self.__dict__[name].close()
 
     def _is_here(self) -> bool:
-        from shared.llm.hosts import is_loopback  # beside the settings, and not needed for --help
+        from shared.llm.transport import is_loopback  # beside the settings, and not needed for --help
 
         return is_loopback(self.url)
 

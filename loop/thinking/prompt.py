@@ -23,7 +23,7 @@ from shared.errors import Configuration
 from shared.llm.calls import WorkKind
 from shared.llm.chat import FRAME_TOKENS
 from shared.llm.tokens import Rate, most_tokens
-from shared.llm.tools import Exchange, Line, Speaker, tools_tokens
+from shared.llm.tools import Exchange, ExchangeLine, Speaker, tools_tokens
 
 ANSWER_TOKENS = 600
 """The longest a model may write at once."""
@@ -57,7 +57,7 @@ def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange:
     system = _system(situation)
     room = _room(system, _user(situation, mark, ""), window)
     user = _user(situation, mark, _material(situation, mark, room))
-    lines = (Line(Speaker.SYSTEM, system), Line(Speaker.USER, user))
+    lines = (ExchangeLine(Speaker.SYSTEM, system), ExchangeLine(Speaker.USER, user))
     # The first line holds the mark, so no server has cached anything behind it.
     return Exchange(WorkKind.THINK, lines, TOOLS, window.answer_tokens, fresh=user)
 

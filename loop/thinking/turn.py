@@ -9,7 +9,7 @@ from loop.thinking.hands import CallOutcome, Deed, Hands, TurnOutcome
 from loop.thinking.tools import TOOLS
 from shared.llm.calls import Meter
 from shared.llm.chat import Reply, ToolCall, Unusable
-from shared.llm.tools import Exchange, Line, Speaker, ToolChat, call_in_prose
+from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat, call_in_prose
 
 _USE_TOOLS = "What you write outside of a tool reaches nobody; nothing was sent. Use a tool now, for example respond."
 
@@ -53,7 +53,7 @@ class Turn:
     def _fits(self, exchange: Exchange) -> bool:
         return exchange.most_tokens + exchange.max_completion_tokens <= self.limits.context_tokens
 
-    def _round(self, exchange: Exchange) -> tuple[Line, ...]:
+    def _round(self, exchange: Exchange) -> tuple[ExchangeLine, ...]:
         """Ask once and carry out what is asked for; return what was said, or nothing when the turn is over."""
         self.calls += 1
         try:
@@ -67,21 +67,21 @@ class Turn:
             return self._carry_out_written(reply, written)
         return self._ask_for_tools(reply.text, _USE_TOOLS)
 
-    def _carry_out(self, reply: Reply) -> tuple[Line, ...]:
-        lines, over = [Line(Speaker.MODEL, reply.text, reply.calls)], False
+    def _carry_out(self, reply: Reply) -> tuple[ExchangeLine, ...]:
+        lines, over = [ExchangeLine(Speaker.MODEL, reply.text, reply.calls)], False
         # What stands beside the call that ends the turn is carried out too: answering and ending go together.
         for call in reply.calls:
             deed = self._note(call, self.hands.do(call))
             over = over or deed.over
-            lines.append(Line(Speaker.TOOL, deed.said, call_id=call.call_id))
+            lines.append(ExchangeLine(Speaker.TOOL, deed.said, call_id=call.call_id))
         return () if over else tuple(lines)
 
-    def _carry_out_written(self, reply: Reply, call: ToolCall) -> tuple[Line, ...]:
+    def _carry_out_written(self, reply: Reply, call: ToolCall) -> tuple[ExchangeLine, ...]:
         deed = self.hands.do(call)
         if deed.outcome is CallOutcome.CARRIED_OUT:
             deed = Deed(CallOutcome.IN_PROSE, deed.said, deed.result, deed.selected, deed.answered_after, deed.over)
         self._note(call, deed)
-        return () if deed.over else (Line(Speaker.MODEL, reply.text), Line(Speaker.USER, deed.said))
+        return () if deed.over else (ExchangeLine(Speaker.MODEL, reply.text), ExchangeLine(Speaker.USER, deed.said))
 
     def _note(self, call: ToolCall, deed: Deed) -> Deed:
         self.told(call, deed)
@@ -92,9 +92,9 @@ class Turn:
             self.result = deed.result
         return deed
 
-    def _ask_for_tools(self, written: str, complaint: str) -> tuple[Line, ...]:
+    def _ask_for_tools(self, written: str, complaint: str) -> tuple[ExchangeLine, ...]:
         """Ask for tools once in a turn; a model that has done something may end so."""
         if self._asked_for_tools or self.result is not TurnOutcome.NOTHING:
             return ()
         self._asked_for_tools = True
-        return (Line(Speaker.MODEL, written or "(nothing)"), Line(Speaker.USER, complaint))
+        return (ExchangeLine(Speaker.MODEL, written or "(nothing)"), ExchangeLine(Speaker.USER, complaint))

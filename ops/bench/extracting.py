@@ -29,8 +29,8 @@ from shared.context.budgets import TokenCounting
 from shared.context.fact_selection import KnownFact, in_order
 from shared.context.rendering import facts_text, packed
 from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
-from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
+from shared.llm.providers import make_embedder
 from tests.support.meters import Calls
 from worker.agent.facts.rules import ExtractiveFactAgent
 from worker.agent.protocol import ExtractionRequest, Statement, Turn

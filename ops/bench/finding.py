@@ -22,11 +22,10 @@ from ops.bench.finding_corpora import Asked, Corpus, code_talk, locomo, madial
 from ops.bench.finding_service import by_service
 from ops.bench.finding_ways import Index, Way, by_fts, by_recipe, by_vectors, indexed
 from shared.context.rendering import assemble
-from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder
-from shared.llm.minilm import is_installed
+from shared.llm.minilm import WordVectors, is_installed
+from shared.llm.providers import make_embedder
 from shared.llm.tokens import estimate_tokens
-from shared.llm.word_vectors import WordVectors
 from shared.search.lexical import WordLikeness
 from shared.search.ranking import RankedCandidate, WeightedRecipe
 

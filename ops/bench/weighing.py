@@ -19,8 +19,8 @@ from ops.bench.figures import say, show
 from ops.bench.finding import measures, missing
 from ops.bench.finding_corpora import Asked, Corpus, Said, code_talk, locomo
 from ops.bench.finding_ways import Index, indexed, prepared
-from shared.llm.embedders import make_embedder
 from shared.llm.embedding import Embedder
+from shared.llm.providers import make_embedder
 from shared.search.models import POSITION_BITS
 from shared.search.ranking import WeightedRecipe, rank
 

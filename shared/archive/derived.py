@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session
 
 from shared.archive.document import ArchivedProfile, ArchivedSummary
 from shared.conversations.models import Conversation
-from shared.profiles import arriving
-from shared.summaries.queries import of_conversation
-from shared.summaries.writing import NewSummary, keep
+from shared.profiles import consent
+from shared.summaries.queries import NewSummary, insert_summary, of_conversation
 
 
 def out_summaries(session: Session, conversation_key: int) -> list[ArchivedSummary]:
@@ -34,7 +33,7 @@ def in_summaries(session: Session, conversation: Conversation, archived: Sequenc
     """Put summaries into a conversation that has just arrived."""
     for one in archived:
         new = NewSummary(one.content, one.agent, one.from_position, one.to_position)
-        keep(session, conversation, new, one.created_at)
+        insert_summary(session, conversation, new, one.created_at)
 
 
 def out_profiles(session: Session, app_id: str) -> list[ArchivedProfile]:
@@ -47,7 +46,7 @@ def out_profiles(session: Session, app_id: str) -> list[ArchivedProfile]:
             created_at=one.created_at,
             updated_at=one.updated_at,
         )
-        for one in arriving.agreed(session, app_id)
+        for one in consent.agreed_profiles(session, app_id)
     ]
 
 
@@ -55,9 +54,9 @@ def in_profiles(
     session: Session, app_id: str, archived: Sequence[ArchivedProfile], actor: str, now: datetime
 ) -> tuple[int, int]:
     """Put profiles into a locked app; return how many arrived, and how many were refused or there already."""
-    arrived = sum(arriving.take(session, app_id, _as_agreed(one), actor, now) for one in archived)
+    arrived = sum(consent.import_profile(session, app_id, _as_agreed(one), actor, now) for one in archived)
     return arrived, len(archived) - arrived
 
 
-def _as_agreed(one: ArchivedProfile) -> arriving.Agreed:
-    return arriving.Agreed(one.user_id, one.content, one.agreed_at, one.created_at, one.updated_at)
+def _as_agreed(one: ArchivedProfile) -> consent.AgreedProfile:
+    return consent.AgreedProfile(one.user_id, one.content, one.agreed_at, one.created_at, one.updated_at)

@@ -17,7 +17,7 @@ from shared.conversations.lifecycle import Role
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
 from shared.memories.models import ChangeKind
-from shared.profiles.content import Content
+from shared.profiles.models import Content
 
 _Archived = TypeVar("_Archived", bound=BaseModel)
 _Owned = TypeVar("_Owned", "ArchivedMemory", "ArchivedFact", "ArchivedOrigin")

@@ -43,7 +43,7 @@ from shared.outbox.models import OPEN
 from shared.outbox.ownership import abandon
 from shared.outbox.queries import jobs_of_conversation
 from shared.profiles import consent
-from shared.profiles.gate import agrees, note
+from shared.profiles.gate import agrees, write_audit
 from shared.profiles.models import AuditKind
 from shared.search.index import (
     left_in_index_of_app,
@@ -55,7 +55,7 @@ from shared.search.tuning import forget_tuning
 from shared.sessions import queries as session_queries
 from shared.sessions.sweep import forget_app, forget_semantic, left_of_semantic
 from shared.subjects import Subject
-from shared.summaries import writing as summaries
+from shared.summaries import queries as summaries
 
 _MEMORY_WORK = (Track.THOUGHT,)
 """What a purge stops. Deliveries to webhooks go on: they carry what still stands when they are made."""
@@ -243,7 +243,7 @@ def withdraw_consent(session: Session, app_id: str, user_id: str, actor: str, no
 def erase_profile(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> Erasure:
     """Erase a user's profile; the consent stays as it is. Raises: NotFound."""
     app = lock_app(session, app_id)
-    note(session, app_id, user_id, AuditKind.ERASED, actor, now)
+    write_audit(session, app_id, user_id, AuditKind.ERASED, actor, now)
     return _erase_profile(session, app, user_id, actor, now)
 
 

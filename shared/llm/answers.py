@@ -20,14 +20,14 @@ _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _CLOSERS = {"{": "}", "[": "]"}
 
 
-class Listed(BaseModel):
+class ListAnswer(BaseModel):
     """An answer that is a list in an object, and may be given as that list alone."""
 
     listed_as: ClassVar[str]
     """The field that holds the list."""
 
 
-class Refused(ValueError):
+class AnswerRefused(ValueError):
     """Why a text is not an answer; written to be shown to the model, and free of the model's own words."""
 
 
@@ -35,20 +35,20 @@ def parse_answer(text: str, answer: type[AnswerT]) -> AnswerT:
     """Return the one value of type ``answer`` in ``text``.
 
     Raises:
-        Refused: none, several different ones, half of one, or one of the wrong shape.
+        AnswerRefused: none, several different ones, half of one, or one of the wrong shape.
     """
     body = _THOUGHTS.sub("", text).strip()
     if not body:
-        raise Refused("it is empty")
-    found = _distinct(_objects(body, answer.listed_as if issubclass(answer, Listed) else None))
+        raise AnswerRefused("it is empty")
+    found = _distinct(_objects(body, answer.listed_as if issubclass(answer, ListAnswer) else None))
     if not found:
-        raise Refused("it holds no JSON object")
+        raise AnswerRefused("it holds no JSON object")
     if len(found) > 1:
-        raise Refused("it holds more than one JSON object")
+        raise AnswerRefused("it holds more than one JSON object")
     try:
         return answer.model_validate(found[0])
     except ValidationError as error:
-        raise Refused(_explain(error)) from None
+        raise AnswerRefused(_explain(error)) from None
 
 
 def _objects(body: str, listed_as: str | None) -> Iterator[dict[str, Any]]:
@@ -89,7 +89,7 @@ def _segments(body: str) -> Iterator[str]:
             if not stack:
                 yield body[start : place + 1]
     if stack:
-        raise Refused("its JSON is incomplete")
+        raise AnswerRefused("its JSON is incomplete")
 
 
 def _distinct(objects: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,18 +1,20 @@
-"""Asking a language model for a value of a given type.
+"""Asking a language model for a value of a given type, and once more where its answer cannot be used.
 
-What a question is, what a raw reply is, and how the one becomes the other. Reaching a model is left to the adapters,
-asking again to ``repair``.
+What a question is, what a raw reply is, and how the one becomes the other. Reaching a model is left to the adapters.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from shared.errors import Configuration, ModelOutput
-from shared.llm.answers import Refused, parse_answer
+from shared.llm.answers import AnswerRefused, parse_answer
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
 
@@ -22,7 +24,7 @@ FRAME_TOKENS = 64
 """What a model's chat template adds around four messages."""
 
 
-class Asked(Protocol):
+class ModelRequest(Protocol):
     """Whatever is sent to a model, as far as its size, its cost and its whole arrival are concerned."""
 
     @property
@@ -136,12 +138,12 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
 
 
-def prospect_of(asked: Asked, model: str) -> Prospect:
+def prospect_of(asked: ModelRequest, model: str) -> Prospect:
     """Describe a call that is about to be made, with the most it can take."""
     return Prospect(asked.kind, model, asked.most_tokens, asked.max_completion_tokens)
 
 
-def check_fit(asked: Asked, context_tokens: int) -> None:
+def check_fit(asked: ModelRequest, context_tokens: int) -> None:
     """Raise ``Configuration`` for a prompt that may not fit the window beside its answer; nothing is sent then."""
     needed = asked.most_tokens + asked.max_completion_tokens
     if needed > context_tokens:
@@ -151,7 +153,7 @@ def check_fit(asked: Asked, context_tokens: int) -> None:
         )
 
 
-def check_whole(asked: Asked, reply: Reply, context_tokens: int) -> None:
+def check_whole(asked: ModelRequest, reply: Reply, context_tokens: int) -> None:
     """Raise ``PromptCut`` when the server saw less than the whole prompt, ``Unusable`` when the answer was cut off."""
     if _was_cut(asked, reply, context_tokens):
         raise PromptCut(
@@ -172,18 +174,18 @@ def read_reply(question: Question[AnswerT], reply: Reply, context_tokens: int) -
     check_whole(question, reply, context_tokens)
     try:
         return parse_answer(reply.text, question.answer)
-    except Refused as refused:
+    except AnswerRefused as refused:
         raise Unusable(CallOutcome.MALFORMED, str(refused), reply.text) from None
 
 
-def _was_cut(asked: Asked, reply: Reply, context_tokens: int) -> bool:
+def _was_cut(asked: ModelRequest, reply: Reply, context_tokens: int) -> bool:
     # A server may leave out of its count what it has cached, so only the part it cannot have cached proves a cut.
     # None and 0 are how some servers say "all of it was cached".
     seen = reply.prompt_tokens
     return bool(seen) and (seen >= context_tokens or seen < least_tokens(asked.fresh))  # type: ignore[operator]
 
 
-def call_of(asked: Asked, model: str, reply: Reply, outcome: CallOutcome, seconds: float) -> ModelCall:
+def call_of(asked: ModelRequest, model: str, reply: Reply, outcome: CallOutcome, seconds: float) -> ModelCall:
     """Describe an ended call, with estimates only where the provider reports nothing.
 
     No answer counts for more than was asked for at most: that much was set aside for it.
@@ -203,8 +205,60 @@ def call_of(asked: Asked, model: str, reply: Reply, outcome: CallOutcome, second
     )
 
 
-def _counted_chars(asked: Asked, prompt_tokens: int | None) -> int:
+def _counted_chars(asked: ModelRequest, prompt_tokens: int | None) -> int:
     # A count below the number of words leaves out what the server had cached.
     if prompt_tokens is None or prompt_tokens < sum(map(least_tokens, asked.texts)):
         return 0
     return sum(map(len, asked.texts))
+
+
+_LONGEST_PREVIOUS = 600
+"""Characters of an unusable answer shown back to the model."""
+
+REPAIR_TOKENS = 400
+"""Room to leave in the window for the repair: ``most_tokens`` of the above, and of what is said about it."""
+
+Check = Callable[[AnswerT], str | None]
+"""Says what is wrong with an answer, or None."""
+
+
+def ask_repairing(
+    chat: Chat, question: Question[AnswerT], seconds: float, meter: Meter, first: Check[AnswerT], last: Check[AnswerT]
+) -> AnswerT:
+    """Ask, and where the answer is unusable or ``first`` complains, ask once more within the same ``seconds``.
+
+    ``last`` judges the second answer, so a caller can then accept what it can mend itself.
+
+    Raises:
+        ModelOutput: both answers were unusable; the message says why, without their text.
+        Transient, Configuration: as the chat raises them.
+    """
+    started = time.monotonic()
+    try:
+        return _checked(chat.ask(question, seconds, meter), first)
+    except Unusable as unusable:
+        once = unusable
+    left = seconds - (time.monotonic() - started)
+    try:
+        return _checked(chat.ask(_again(question, once), left, meter), last)
+    except Unusable as twice:
+        raise ModelOutput(
+            f"The model gave no usable answer: first {once.complaint}; asked again, {twice.complaint}."
+        ) from None
+
+
+def _checked(answer: AnswerT, check: Check[AnswerT]) -> AnswerT:
+    complaint = check(answer)
+    if complaint is not None:
+        raise Unusable(CallOutcome.ANSWERED, complaint, answer.model_dump_json())
+    return answer
+
+
+def _again(question: Question[AnswerT], unusable: Unusable) -> Question[AnswerT]:
+    complaint = (
+        f"This answer cannot be used: {unusable.complaint}. "
+        "Answer the question again, with one JSON object and nothing else."
+    )
+    # The first call's prompt was seen whole, and may be cached by now: only what is added is sure to be counted.
+    previous = unusable.text[:_LONGEST_PREVIOUS].strip() or "(nothing)"
+    return dataclasses.replace(question, previous=previous, complaint=complaint, fresh=complaint)

@@ -11,10 +11,9 @@ import ollama
 
 from shared.errors import Configuration, Transient
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
-from shared.llm.deadline import DeadlineTransport
 from shared.llm.embedding import Vectors, normalised
-from shared.llm.hosts import is_loopback
 from shared.llm.tokens import estimate_tokens, most_tokens
+from shared.llm.transport import DeadlineTransport, is_loopback
 
 _BATCH = 64
 _REFUSALS = frozenset({400, 401, 403, 404, 405})

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from shared.llm.hosts import is_loopback
+from shared.llm.transport import is_loopback
 
 
 @dataclass(frozen=True)

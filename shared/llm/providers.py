@@ -1,4 +1,4 @@
-"""The chat and the provider that a setting like ``ollama:NAME`` names."""
+"""The chat and the embedder that a setting like ``ollama:NAME`` names."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 from typing import TYPE_CHECKING
 
 from shared.errors import Configuration
+from shared.llm.embedding import Embedder
+from shared.llm.minilm import MiniLmEmbedder, is_installed
+from shared.llm.ngrams import NgramEmbedder
 
 if TYPE_CHECKING:
-    from shared.llm.ollama_chat import OllamaChat
-    from shared.llm.ollama_tools import OllamaToolChat
+    from shared.llm.ollama_chat import OllamaChat, OllamaToolChat
 
 _OLLAMA = "ollama:"
 
@@ -39,7 +41,7 @@ def make_tool_chat(setting: str, host: str, context_tokens: int) -> OllamaToolCh
     """Build the chat with tools for ``setting``; as ``make_chat``."""
     _trace_nothing()
     # Deferred: langchain takes seconds to import and a machine without a model never needs it.
-    from shared.llm.ollama_tools import OllamaToolChat
+    from shared.llm.ollama_chat import OllamaToolChat
 
     return OllamaToolChat(model_name(setting), host, context_tokens)
 
@@ -48,3 +50,38 @@ def _trace_nothing() -> None:
     """Have nothing sent to langchain's tracing service, whatever the environment says."""
     for variable in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
         os.environ[variable] = "false"
+
+
+NGRAMS = "ngrams"
+OLLAMA = "ollama:"
+
+
+def make_embedder(setting: str | None, host: str, seconds: float) -> Embedder:
+    """Build the embedder for ``setting``: ``ollama:NAME``, ``ngrams``, or None for the built-in one; after a fork.
+
+    Where the built-in model is not installed, letters are compared instead, and the embedder's name says so.
+    """
+    if setting is None:
+        return MiniLmEmbedder() if is_installed() else NgramEmbedder()
+    if setting == NGRAMS:
+        return NgramEmbedder()
+    # Deferred: Ollama's client is of no use to a machine without it.
+    from shared.llm.ollama_embedding import OllamaEmbedder
+
+    return OllamaEmbedder(model_name(setting), host, seconds)
+
+
+def make_embedder_by_name(name: str, host: str, seconds: float) -> Embedder | None:
+    """Build the embedder that calls itself ``name``, whose vectors are kept; None where it cannot be had here."""
+    if name == MiniLmEmbedder.name:
+        return MiniLmEmbedder() if is_installed() else None
+    if name == NgramEmbedder.name:
+        return NgramEmbedder()
+    return make_embedder(name, host, seconds) if name.startswith(OLLAMA) else None
+
+
+def embedder_name(setting: str | None) -> str:
+    """Return what the embedder for ``setting`` is called, without building it."""
+    if setting is None:
+        return MiniLmEmbedder.name if is_installed() else NgramEmbedder.name
+    return NgramEmbedder.name if setting == NGRAMS else setting

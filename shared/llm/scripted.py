@@ -12,8 +12,8 @@ from shared.errors import AfterthoughtError
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     AnswerT,
-    Asked,
     Chat,
+    ModelRequest,
     PromptCut,
     Question,
     Reply,
@@ -28,7 +28,7 @@ from shared.llm.chat import (
 from shared.llm.tools import Exchange, ToolChat
 
 ValueT = TypeVar("ValueT")
-Line = str | dict[str, Any] | BaseModel | Reply | AfterthoughtError
+ScriptLine = str | dict[str, Any] | BaseModel | Reply | AfterthoughtError
 """Raw text, an object to be written as JSON, a whole reply, or the error that ends the call."""
 
 
@@ -40,7 +40,7 @@ class ScriptedChat(Chat):
 
     def __init__(
         self,
-        lines: Iterable[Line | Callable[[Question[Any]], Line]] = (),
+        lines: Iterable[ScriptLine | Callable[[Question[Any]], ScriptLine]] = (),
         *,
         name: str = "ollama:scripted",
         context_tokens: int = 8192,
@@ -63,7 +63,7 @@ class ScriptedChat(Chat):
         return _play(question, line, lambda reply: read_reply(question, reply, self._context_tokens), self.name, meter)
 
 
-Step = str | ToolCall | Sequence[ToolCall] | Reply | AfterthoughtError
+ToolStep = str | ToolCall | Sequence[ToolCall] | Reply | AfterthoughtError
 """Text, calls of tools, a whole reply, or the error that ends the call."""
 
 
@@ -72,7 +72,7 @@ class ScriptedToolChat(ToolChat):
 
     def __init__(
         self,
-        steps: Iterable[Step | Callable[[Exchange], Step]] = (),
+        steps: Iterable[ToolStep | Callable[[Exchange], ToolStep]] = (),
         *,
         name: str = "ollama:scripted",
         context_tokens: int = 8192,
@@ -107,7 +107,9 @@ class ScriptedToolChat(ToolChat):
         self.closed = True
 
 
-def _play(asked: Asked, line: Line | Step, read: Callable[[Reply], ValueT], name: str, meter: Meter) -> ValueT:
+def _play(
+    asked: ModelRequest, line: ScriptLine | ToolStep, read: Callable[[Reply], ValueT], name: str, meter: Meter
+) -> ValueT:
     reply, outcome = _reply(line), CallOutcome.UNAVAILABLE
     try:
         if isinstance(line, AfterthoughtError):
@@ -125,7 +127,7 @@ def _play(asked: Asked, line: Line | Step, read: Callable[[Reply], ValueT], name
         meter(call_of(asked, name, reply, outcome, 0.0))
 
 
-def _reply(line: Line | Step) -> Reply:
+def _reply(line: ScriptLine | ToolStep) -> Reply:
     match line:
         case ToolCall():
             return Reply("", calls=(line,))

@@ -37,7 +37,7 @@ class Speaker(StrEnum):
 
 
 @dataclass(frozen=True)
-class Line:
+class ExchangeLine:
     """One line of an exchange; of a tool: what became of the call ``call_id``."""
 
     speaker: Speaker
@@ -56,7 +56,7 @@ class Exchange:
     """Everything that was said in a turn so far, and the tools the model may use."""
 
     kind: WorkKind
-    lines: tuple[Line, ...]
+    lines: tuple[ExchangeLine, ...]
     tools: tuple[type[BaseModel], ...]
     max_completion_tokens: int
     fresh: str
@@ -77,7 +77,7 @@ class Exchange:
         """A figure the prompt's length hardly ever passes."""
         return sum(map(most_tokens, self.texts)) + tools_tokens(self.tools) + FRAME_TOKENS
 
-    def going_on(self, *lines: Line) -> Exchange:
+    def going_on(self, *lines: ExchangeLine) -> Exchange:
         """Return the exchange with more said; the server may have cached what it saw before."""
         return replace(self, lines=self.lines + lines, fresh="\n".join(line.text for line in lines))
 

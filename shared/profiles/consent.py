@@ -1,4 +1,4 @@
-"""Consent, and what it guards: given, withdrawn, a profile written under it, and everything forgotten again.
+"""Consent, and what it guards: given, withdrawn, a profile written under it, imported with it, and forgotten again.
 
 The caller has locked the app in every function that writes, so that no profile is written while its consent is
 withdrawn. What else a withdrawal erases, and its receipt, are left to ``shared.erasure``.
@@ -6,6 +6,7 @@ withdrawn. What else a withdrawal erases, and its receipt, are left to ``shared.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import delete
@@ -14,10 +15,8 @@ from sqlalchemy.orm import Session
 from shared.db.counting import rows_changed
 from shared.errors import Conflict
 from shared.profiles import queries
-from shared.profiles.audit import note
-from shared.profiles.content import Content
-from shared.profiles.gate import agrees
-from shared.profiles.models import AuditKind, Consent, Profile
+from shared.profiles.gate import agrees, write_audit
+from shared.profiles.models import AuditKind, Consent, Content, Profile, content_of
 
 
 def grant(session: Session, app_id: str, user_id: str, actor: str, now: datetime) -> Consent:
@@ -49,7 +48,7 @@ def write(session: Session, app_id: str, user_id: str, content: Content, actor: 
     profile.version, profile.updated_at = profile.version + 1, now
     profile.vector = profile.vector_model = None
     session.flush()
-    note(session, app_id, user_id, AuditKind.WRITTEN, actor, now)
+    write_audit(session, app_id, user_id, AuditKind.WRITTEN, actor, now)
     return profile
 
 
@@ -86,5 +85,45 @@ def _set(
         session.add(consent)
     consent.given, consent.changed_at, consent.changed_by = given, now, actor
     session.flush()
-    note(session, app_id, user_id, AuditKind.GRANTED if given else AuditKind.REVOKED, actor, now)
+    write_audit(session, app_id, user_id, AuditKind.GRANTED if given else AuditKind.REVOKED, actor, now)
     return consent
+
+
+@dataclass(frozen=True)
+class AgreedProfile:
+    """A profile and when its user agreed to it."""
+
+    user_id: str
+    content: Content
+    agreed_at: datetime
+    created_at: datetime
+    updated_at: datetime
+
+
+def agreed_profiles(session: Session, app_id: str) -> list[AgreedProfile]:
+    """Return an app's profiles, as far as their users agree."""
+    return [
+        AgreedProfile(
+            profile.user_id,
+            content_of(profile.fields, profile.notes),
+            consent.changed_at,
+            profile.created_at,
+            profile.updated_at,
+        )
+        for profile, consent in queries.agreed_profiles(session, app_id)
+    ]
+
+
+def import_profile(session: Session, app_id: str, new: AgreedProfile, actor: str, now: datetime) -> bool:
+    """Put a profile into a locked app unless its user has one there, or withdrew consent; say whether it is in."""
+    present = queries.consent_of(session, app_id, new.user_id)
+    if present is not None and not present.given:
+        return False
+    if queries.agreed_profile(session, app_id, new.user_id) is not None:
+        return False
+    consent = grant(session, app_id, new.user_id, actor, now)
+    if present is None:
+        consent.changed_at = min(new.agreed_at, now)
+    profile = write(session, app_id, new.user_id, new.content, actor, now)
+    profile.created_at, profile.updated_at = new.created_at, new.updated_at
+    return True

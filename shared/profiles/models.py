@@ -1,19 +1,22 @@
-"""Profiles, consents, and the audit that shows the gate between them working.
+"""Profiles, what they may hold, consents, and the audit that shows the gate between them working.
 
-A user is one within an app; an app that names no users has one, whose id is empty.
+A user is one within an app; an app that names no users has one, whose id is empty. Source: seed 002.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
+from shared.text.lines import clean
 
 ONLY_USER = ""
 """The user of an app that names none."""
@@ -79,3 +82,61 @@ class AuditEntry(Base):
     count: Mapped[int] = mapped_column(default=1)
     at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+MOST_NOTES = 10_000
+_ShortText = Annotated[str, Field(min_length=1, max_length=500)]
+_ShortTexts = Annotated[list[Annotated[str, Field(min_length=1, max_length=100)]], Field(max_length=30)]
+
+
+class _ContentPart(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class Preferences(_ContentPart):
+    """How a user wants things done."""
+
+    coding_style: _ShortText | None = None
+    preferred_languages: _ShortTexts = []
+    framework_experience: _ShortTexts = []
+
+
+class Context(_ContentPart):
+    """What a user works on."""
+
+    project_goals: _ShortText | None = None
+    domain: _ShortText | None = None
+    constraints: _ShortText | None = None
+
+
+class Content(_ContentPart):
+    """Everything a profile says."""
+
+    preferences: Preferences = Preferences()
+    context: Context = Context()
+    freeform_notes: Annotated[str, Field(max_length=MOST_NOTES)] = ""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields as they are stored; what says nothing is left out."""
+        return self.model_dump(by_alias=True, exclude={"freeform_notes"}, exclude_defaults=True)
+
+
+def content_of(fields: dict[str, Any], notes: str) -> Content:
+    """Return what is stored as content again."""
+    return Content.model_validate({**fields, "freeformNotes": notes})
+
+
+def lines_of(content: Content) -> list[str]:
+    """Return what a profile says as short lines, one for each field that says something."""
+    preferences, context = content.preferences, content.context
+    told = (
+        ("Coding style", preferences.coding_style or ""),
+        ("Preferred languages", ", ".join(preferences.preferred_languages)),
+        ("Experience with", ", ".join(preferences.framework_experience)),
+        ("Goals", context.project_goals or ""),
+        ("Domain", context.domain or ""),
+        ("Constraints", context.constraints or ""),
+        ("Notes", content.freeform_notes),
+    )
+    return [f"{title}: {clean(said)}" for title, said in told if clean(said)]

@@ -19,8 +19,7 @@ from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import withdraw_consent
 from shared.errors import Transient
 from shared.profiles import consent
-from shared.profiles.content import Content
-from shared.profiles.models import AuditKind
+from shared.profiles.models import AuditKind, Content
 from shared.profiles.queries import audit_of
 from shared.search.models import Asker
 from shared.search.search import Findings, MessageSearch, SearchRequest

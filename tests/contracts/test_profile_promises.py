@@ -22,9 +22,8 @@ from shared.erasure.erasing import erase_app, erase_profile, withdraw_consent
 from shared.errors import Conflict
 from shared.llm.ngrams import NgramEmbedder
 from shared.profiles import consent, gate
-from shared.profiles.audit import note
-from shared.profiles.content import Content, Context, Preferences
-from shared.profiles.models import ONLY_USER, AuditKind, Consent, Profile
+from shared.profiles.gate import write_audit
+from shared.profiles.models import ONLY_USER, AuditKind, Consent, Content, Context, Preferences, Profile
 from shared.profiles.queries import audit_of
 from tests.support.house import House
 
@@ -281,8 +280,8 @@ def test_an_import_does_not_override_a_consent_that_was_withdrawn(house: House) 
 def test_a_line_of_the_future_does_not_swallow_what_happens_now(house: House) -> None:
     agree(house)
     with house.database.write() as session:
-        note(session, APP, "ann", AuditKind.USED, "token:1", house.clock.now() + timedelta(minutes=30))
-        note(session, APP, "ann", AuditKind.USED, "token:1", house.clock.now())
+        write_audit(session, APP, "ann", AuditKind.USED, "token:1", house.clock.now() + timedelta(minutes=30))
+        write_audit(session, APP, "ann", AuditKind.USED, "token:1", house.clock.now())
     assert [line[0] for line in audit(house)] == ["granted", "used", "used"]
 
 

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from structlog.testing import capture_logs
 
-from loop.records import Records
+from loop.message_search import RetrievalWriter
 from shared.energy.models import Spending
 from shared.llm.calls import EXTRACTIVE, CallOutcome, ModelCall, WorkKind
 from shared.search.models import Asker, Retrieval
@@ -27,8 +27,8 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def records(house: House, recorder: Recorder) -> Iterator[Records]:
-    records = Records(recorder, house.database, house.accountant)
+def records(house: House, recorder: Recorder) -> Iterator[RetrievalWriter]:
+    records = RetrievalWriter(recorder, house.database, house.accountant)
     yield records
     records.drain(10)
 
@@ -61,7 +61,9 @@ def without(house: House, name: str) -> Iterator[None]:
         connection.execute(sa.text(f"ALTER TABLE away RENAME TO {name}"))
 
 
-def test_what_was_noted_is_written_once_and_in_order(house: House, recorder: Recorder, records: Records) -> None:
+def test_what_was_noted_is_written_once_and_in_order(
+    house: House, recorder: Recorder, records: RetrievalWriter
+) -> None:
     for results in (3, 1, 2):
         recorder.record(figures(house, results))
     records.flush()
@@ -69,7 +71,9 @@ def test_what_was_noted_is_written_once_and_in_order(house: House, recorder: Rec
     assert kept(house) == [3, 1, 2]
 
 
-def test_the_queries_of_an_app_are_booked_in_one_row(house: House, recorder: Recorder, records: Records) -> None:
+def test_the_queries_of_an_app_are_booked_in_one_row(
+    house: House, recorder: Recorder, records: RetrievalWriter
+) -> None:
     house.install("other")
     for app_id in ("notes", "other", "notes"):
         recorder.book(app_id, CALL)
@@ -85,7 +89,7 @@ def test_a_failure_among_the_queries_of_an_app_is_told_by_the_last(recorder: Rec
 
 
 def test_figures_that_cannot_be_written_come_before_later_ones_the_next_time(
-    house: House, recorder: Recorder, records: Records
+    house: House, recorder: Recorder, records: RetrievalWriter
 ) -> None:
     recorder.record(figures(house, 1))
     recorder.book("notes", CALL)
@@ -98,7 +102,7 @@ def test_figures_that_cannot_be_written_come_before_later_ones_the_next_time(
 
 
 def test_queries_that_cannot_be_booked_are_booked_later_with_the_next_ones(
-    house: House, recorder: Recorder, records: Records
+    house: House, recorder: Recorder, records: RetrievalWriter
 ) -> None:
     recorder.record(figures(house, 1))
     recorder.book("notes", CALL)
@@ -123,7 +127,7 @@ def test_while_nothing_can_be_written_the_oldest_figures_give_way(house: House, 
     assert (left[0], left[-4:]) == (8, [MOST_WAITING + 4, 0, -1, -2])
 
 
-def test_the_thread_writes_by_itself_what_is_noted(house: House, recorder: Recorder, records: Records) -> None:
+def test_the_thread_writes_by_itself_what_is_noted(house: House, recorder: Recorder, records: RetrievalWriter) -> None:
     records.start()
     recorder.record(figures(house, 7))
     assert wait_until(lambda: kept(house), 20, "the figures to be written") == [7]
@@ -132,7 +136,7 @@ def test_the_thread_writes_by_itself_what_is_noted(house: House, recorder: Recor
 def test_at_the_end_what_was_noted_during_the_last_writing_is_written_too(sqlite_url: str, recorder: Recorder) -> None:
     house = House(sqlite_url)
     house.install()
-    records = Records(recorder, house.database, house.accountant)
+    records = RetrievalWriter(recorder, house.database, house.accountant)
     records.start()
     with house.database.write():
         recorder.record(figures(house, 1))

@@ -9,7 +9,7 @@ import pytest
 
 from loop.thinking.hands import TurnOutcome
 from shared.apps.queries import get_app
-from shared.llm.scripted import Step
+from shared.llm.scripted import ToolStep
 from tests.support.house import House
 from tests.support.minds import Thinking, call
 
@@ -30,7 +30,7 @@ def test_whoever_goes_on_speaking_is_not_ended_snoozed_or_put_off(
 ) -> None:
     thinking.said("c", "Goodbye!")
 
-    def decide(_: object) -> Step:
+    def decide(_: object) -> ToolStep:
         thinking.said("c", "No, wait.")
         return call(tool, **arguments)
 

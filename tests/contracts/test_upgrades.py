@@ -26,7 +26,7 @@ from shared.search import word_index
 from shared.search.index import index_status, request_backfill
 from shared.search.models import position_of
 from shared.search.words import words_of
-from shared.summaries.writing import NewSummary, keep
+from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.house import House
 from tests.support.recordings import Shelf
 
@@ -206,7 +206,7 @@ def test_the_release_before_erases_what_it_knows_although_more_is_derived_of_it(
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")
         say(session, conversation, [NewMessage(Role.USER, "Look:\n```\nx = 1\n```")], now)
-        keep(session, conversation, NewSummary("- x is 1", "extractive", 0, 6), now)
+        insert_summary(session, conversation, NewSummary("- x is 1", "extractive", 0, 6), now)
     with old.database.write() as session:
         session.execute(sa.text("DELETE FROM messages"))
         session.execute(sa.text("DELETE FROM conversations"))

@@ -12,7 +12,7 @@ from sqlalchemy import update
 from shared.apps.models import App
 from shared.context.rendering import RECALLED
 from shared.facts.categories import Category
-from shared.llm.embedders import NGRAMS
+from shared.llm.providers import NGRAMS
 from shared.memories.models import Memory, Origin
 from tests.integration.test_api_search import DEBUG, say, user, work_off
 from tests.support.api import Api, open_api

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from shared.llm.embedders import NGRAMS
 from shared.llm.ngrams import NgramEmbedder
+from shared.llm.providers import NGRAMS
 from shared.search import word_index
 from tests.support.api import Api, open_api
 from tests.support.house import House

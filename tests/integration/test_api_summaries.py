@@ -13,7 +13,7 @@ from shared.conversations.queries import get_conversation, lock_conversation
 from shared.conversations.summarising import move_on
 from shared.search.models import Retrieval
 from shared.search.tuning import tuning_of
-from shared.summaries.writing import NewSummary, keep
+from shared.summaries.queries import NewSummary, insert_summary
 from tests.support.api import Api
 from tests.support.command_line import Terminal
 
@@ -34,7 +34,7 @@ def summarised(api: Api, conversation_id: str, content: str, app_id: str = "chat
         lock_app(session, app_id)
         conversation = lock_conversation(session, app_id, conversation_id)
         start, until = conversation.summarised, conversation.message_count
-        keep(session, conversation, NewSummary(content, "extractive", start, until - 1), api.clock.now())
+        insert_summary(session, conversation, NewSummary(content, "extractive", start, until - 1), api.clock.now())
         move_on(session, conversation, until, 5, api.clock.now())
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.llm.embedders import NGRAMS
+from shared.llm.providers import NGRAMS
 from shared.settings import Settings, environment_name
 from tests.support.api import ADMIN, open_api
 from tests.support.command_line import Busy, Terminal, served

@@ -15,9 +15,9 @@ from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import Booking
 from shared.errors import AfterthoughtError, OverBudget
 from shared.llm.calls import WorkKind
-from shared.llm.ollama_tools import OllamaToolChat
+from shared.llm.ollama_chat import OllamaToolChat
 from shared.llm.providers import make_chat, make_tool_chat
-from shared.llm.tools import Exchange, Line, Speaker
+from shared.llm.tools import Exchange, ExchangeLine, Speaker
 from shared.outbox.models import JobState
 from tests.support.house import House
 from tests.support.minds import WINDOW
@@ -27,7 +27,7 @@ from tests.support.services import EmbeddedRedis, start_system
 from tests.support.waiting import wait_until
 from worker.agent.memories.model import ModelAgent
 
-SHORT = (Line(Speaker.SYSTEM, "Be brief."), Line(Speaker.USER, "Hello?"))
+SHORT = (ExchangeLine(Speaker.SYSTEM, "Be brief."), ExchangeLine(Speaker.USER, "Hello?"))
 PLAIN = Act(answer="Hello.", seen_tokens=100, said_tokens=20)
 PLAIN_UNITS = 2.0
 """What ``PLAIN`` costs: 100 tokens at 0.01 and 20 at 0.05."""

@@ -17,11 +17,10 @@ from pydantic import BaseModel
 
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind
-from shared.llm.chat import PromptCut, Question, Unusable
+from shared.llm.chat import PromptCut, Question, Unusable, ask_repairing
 from shared.llm.ollama_chat import OllamaChat
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import make_chat
-from shared.llm.repair import ask_repairing
 from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer, count_tokens
 
@@ -79,9 +78,7 @@ def test_the_request_says_everything_that_ollama_would_otherwise_assume(server: 
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
 
 
-def test_usage_is_estimated_where_the_server_reports_none(
-    server: OllamaServer, chat: OllamaChat, calls: Calls
-) -> None:
+def test_usage_is_estimated_where_the_server_reports_none(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
     server.will(Act(answer=ANSWER, seen_tokens=None))
     chat.ask(question(), 5, calls)
     assert calls[0].estimated
@@ -114,8 +111,13 @@ def test_tracing_is_off_whatever_the_environment_says(monkeypatch: pytest.Monkey
     ],
 )
 def test_each_failure_is_one_error_of_ours_and_one_metered_call(
-    server: OllamaServer, chat: OllamaChat, calls: Calls, act: Act, error: type[Exception],
-    outcome: CallOutcome, says: str,
+    server: OllamaServer,
+    chat: OllamaChat,
+    calls: Calls,
+    act: Act,
+    error: type[Exception],
+    outcome: CallOutcome,
+    says: str,
 ) -> None:
     server.will(act)
     with pytest.raises(error, match=says):
@@ -131,9 +133,7 @@ def test_a_refused_request_costs_nothing(server: OllamaServer, chat: OllamaChat,
     assert (calls[0].prompt_tokens, calls[0].completion_tokens) == (0, 0)
 
 
-def test_a_missing_model_is_named_with_the_command_that_fetches_it(
-    server: OllamaServer, calls: Calls
-) -> None:
+def test_a_missing_model_is_named_with_the_command_that_fetches_it(server: OllamaServer, calls: Calls) -> None:
     chat = make_chat("ollama:llama3.2:3b", server.url, CONTEXT_TOKENS)
     with pytest.raises(Configuration, match=r"Run: ollama pull llama3\.2:3b$"):
         chat.ask(question(), 5, calls)

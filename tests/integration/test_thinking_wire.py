@@ -17,10 +17,10 @@ from shared.conversations import lifecycle
 from shared.errors import Configuration, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Unusable
-from shared.llm.deadline import MOST_BYTES
-from shared.llm.ollama_tools import OllamaToolChat
+from shared.llm.ollama_chat import OllamaToolChat
 from shared.llm.providers import make_tool_chat
-from shared.llm.tools import Exchange, Line, Speaker
+from shared.llm.tools import Exchange, ExchangeLine, Speaker
+from shared.llm.transport import MOST_BYTES
 from tests.support.house import House
 from tests.support.meters import Calls
 from tests.support.minds import WINDOW, Thinking
@@ -55,7 +55,7 @@ def thinking(server: OllamaServer, sqlite_url: str) -> Iterator[Thinking]:
 
 
 def exchange(user: str = "Say something, somebody waits.") -> Exchange:
-    lines = (Line(Speaker.SYSTEM, "You use tools."), Line(Speaker.USER, user))
+    lines = (ExchangeLine(Speaker.SYSTEM, "You use tools."), ExchangeLine(Speaker.USER, user))
     return Exchange(WorkKind.THINK, lines, TOOLS, 100, fresh=user)
 
 
@@ -193,9 +193,7 @@ def test_a_snoozed_conversation_comes_back_and_says_so(server: OllamaServer, thi
 
 
 @pytest.mark.parametrize("minutes", [0, 1441])
-def test_a_snooze_out_of_bounds_goes_back_to_the_model(
-    server: OllamaServer, thinking: Thinking, minutes: int
-) -> None:
+def test_a_snooze_out_of_bounds_goes_back_to_the_model(server: OllamaServer, thinking: Thinking, minutes: int) -> None:
     thinking.said("c", "Remind me.")
     server.will(uses("snooze_conversation", minutes=minutes), uses("respond", text="I will."))
     assert thinking.think() is TurnOutcome.ANSWERED

@@ -31,7 +31,7 @@ from shared.energy.budget import to_micro
 from shared.energy.models import Level
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
-from shared.llm.scripted import ScriptedToolChat, Step
+from shared.llm.scripted import ScriptedToolChat, ToolStep
 from shared.llm.tools import Exchange
 from tests.support.house import PRICES, House
 
@@ -84,7 +84,7 @@ class Thinking:
     def _seconds(self) -> float:
         return self.house.clock.now().timestamp()
 
-    def will(self, *steps: Step | Callable[[Exchange], Step]) -> None:
+    def will(self, *steps: ToolStep | Callable[[Exchange], ToolStep]) -> None:
         """Add to what the model does."""
         self.chat.steps.extend(steps)
 

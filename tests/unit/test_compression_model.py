@@ -8,7 +8,7 @@ import pytest
 
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import WorkKind
-from shared.llm.scripted import Line, ScriptedChat
+from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.llm.tokens import most_tokens
 from shared.sessions.compress.assembly import Chunk, ChunkPiece, CondensedChunk, condensed_of
 from shared.sessions.compress.draft import SummaryLine as Written
@@ -35,7 +35,7 @@ def lines(*given: Any) -> dict[str, Any]:
 
 
 def condense(
-    *answers: Line, given: Chunk | None = None, window: int = 8192
+    *answers: ScriptLine, given: Chunk | None = None, window: int = 8192
 ) -> tuple[CondensedChunk, ScriptedChat, Calls]:
     chat, calls = ScriptedChat(answers, context_tokens=window), Calls()
     agent = ModelCompressionAgent(chat, chat.name, window, 30.0, mark=lambda: "5eed")
@@ -86,7 +86,7 @@ def test_no_line_at_all_is_an_answer() -> None:
         pytest.param({"points": ["It went well."]}, id="another key"),
     ],
 )
-def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(answer: Line) -> None:
+def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(answer: ScriptLine) -> None:
     found, chat, calls = condense(answer, GOOD)
     assert len(found.lines) == 2 and len(calls) == 2
     assert (chat.questions[1].complaint or "").startswith("This answer cannot be used")

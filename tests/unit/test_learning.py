@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.llm.scripted import Line, ScriptedChat
+from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SessionPrompt, confidence, material_of, normal_of, patterns_in
 from shared.sessions.transcripts.turns import Turn, TurnKind
@@ -104,7 +104,7 @@ SAID = (
 )
 
 
-def ask(*answers: Line) -> tuple[list[tuple[str, str, str]], int, int]:
+def ask(*answers: ScriptLine) -> tuple[list[tuple[str, str, str]], int, int]:
     agent = ModelLearningAgent(ScriptedChat(answers), "ollama:test", 8192, 10.0, lambda: "mark")
     calls = Calls()
     found = agent.learn(SAID, calls)
@@ -136,7 +136,7 @@ def test_what_a_model_finds_is_taken_where_it_was_said() -> None:
     ids=["invented name", "invented number", "said elsewhere", "no such message", "no source", "too long", "apology",
          "unknown kind", "no JSON"],
 )  # fmt: skip
-def test_what_was_not_said_is_asked_for_once_more_and_then_dropped(wrong: Line) -> None:
+def test_what_was_not_said_is_asked_for_once_more_and_then_dropped(wrong: ScriptLine) -> None:
     assert ask(wrong, finding("Always run make lint", 1, kind="preference")) == (
         [("preference", "Always run make lint", "u1")], 2, 2
     )  # fmt: skip

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from shared.llm.answers import Listed, Refused, parse_answer
+from shared.llm.answers import AnswerRefused, ListAnswer, parse_answer
 
 
 class Fact(BaseModel):
@@ -19,7 +19,7 @@ class Fact(BaseModel):
     confidence: Annotated[float, Field(gt=0, le=1)]
 
 
-class Facts(Listed):
+class Facts(ListAnswer):
     listed_as: ClassVar[str] = "facts"
 
     facts: list[Fact]
@@ -35,7 +35,7 @@ OTHER = '{"category": "project", "statement": "Builds a boat.", "confidence": 0.
         pytest.param(GOOD, id="plain"),
         pytest.param(f"\n\n  {GOOD}  \n", id="white space"),
         pytest.param(f"```json\n{GOOD}\n```", id="fence"),
-        pytest.param(f"Sure! Here it is:\n{GOOD}\nLet me know if it's \"fine\".", id="prose around"),
+        pytest.param(f'Sure! Here it is:\n{GOOD}\nLet me know if it\'s "fine".', id="prose around"),
         pytest.param(f"It has {{three}} keys (see [1]): {GOOD}", id="brackets in prose"),
         pytest.param(f"[{GOOD}]", id="list of one"),
         pytest.param(f"{GOOD}\n{GOOD}", id="twice the same"),
@@ -73,26 +73,26 @@ def test_one_valid_object_is_the_answer_whatever_surrounds_it(text: str) -> None
     ],
 )
 def test_anything_else_is_refused_with_the_reason(text: str, why: str) -> None:
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(AnswerRefused, match=why):
         parse_answer(text, Fact)
 
 
 def test_the_reason_does_not_repeat_what_the_model_wrote() -> None:
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(AnswerRefused) as raised:
         parse_answer('{"category": "canary", "statement": ["canary"], "confidence": "canary"}', Fact)
     assert "canary" not in str(raised.value)
 
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_parser(text: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(AnswerRefused):
         parse_answer(text, Fact)
 
 
 @given(st.text(max_size=80), st.integers(1, 500))
 def test_no_beginning_of_an_answer_passes_for_it(statement: str, end: int) -> None:
     whole = json.dumps({"category": "identity", "statement": statement, "confidence": 1})
-    with pytest.raises(Refused):
+    with pytest.raises(AnswerRefused):
         parse_answer(whole[: min(end, len(whole) - 1)], Fact)
 
 
@@ -123,5 +123,5 @@ def test_a_type_that_says_so_accepts_its_list_alone(text: str, count: int) -> No
     ],
 )
 def test_its_list_is_held_to_the_same_rules(text: str, why: str) -> None:
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(AnswerRefused, match=why):
         parse_answer(text, Facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.llm.hosts import is_loopback
+from shared.llm.transport import is_loopback
 from shared.settings import Settings
 
 

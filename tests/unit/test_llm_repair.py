@@ -9,10 +9,9 @@ from pydantic import BaseModel
 
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind
-from shared.llm.chat import PromptCut, Question, Reply
+from shared.llm.chat import PromptCut, Question, Reply, ask_repairing
 from shared.llm.providers import model_name
-from shared.llm.repair import ask_repairing
-from shared.llm.scripted import Line, ScriptedChat
+from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
 from tests.support.meters import Calls
 
@@ -50,7 +49,7 @@ def test_a_good_answer_is_asked_for_once() -> None:
     ],
 )
 def test_an_unusable_answer_is_asked_for_once_more_saying_what_was_wrong(
-    line: Line, outcome: CallOutcome, complaint: str
+    line: ScriptLine, outcome: CallOutcome, complaint: str
 ) -> None:
     calls = Calls()
     chat = ScriptedChat([line, {"value": 4}])

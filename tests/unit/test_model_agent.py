@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question
-from shared.llm.scripted import Line, ScriptedChat
+from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
 from tests.support.meters import Calls
 from worker.agent.memories.model import ModelAgent
@@ -50,7 +50,7 @@ def agent(chat: ScriptedChat, context_tokens: int = 8192) -> MemoryAgent:
 
 
 def create(
-    *lines: Line, given: Transcript | None = None
+    *lines: ScriptLine, given: Transcript | None = None
 ) -> tuple[MemoryDraft | NothingToRemember, ScriptedChat, Calls]:
     chat, calls = ScriptedChat(lines), Calls()
     return agent(chat).create(given or transcript(), LIMIT, calls), chat, calls
@@ -123,7 +123,7 @@ BAD_CREATIONS = [
 
 
 @pytest.mark.parametrize("line", BAD_CREATIONS)
-def test_a_bad_answer_is_repaired_once(line: Line) -> None:
+def test_a_bad_answer_is_repaired_once(line: ScriptLine) -> None:
     draft, chat, calls = create(line, remembers("Mornings only."))
     assert isinstance(draft, MemoryDraft) and draft.content == "Mornings only."
     assert [call.outcome for call in calls] == [CallOutcome.MALFORMED, CallOutcome.ANSWERED]
@@ -131,7 +131,7 @@ def test_a_bad_answer_is_repaired_once(line: Line) -> None:
 
 
 @pytest.mark.parametrize("line", BAD_CREATIONS)
-def test_a_bad_answer_twice_is_an_error_and_no_memory(line: Line) -> None:
+def test_a_bad_answer_twice_is_an_error_and_no_memory(line: ScriptLine) -> None:
     chat, calls = ScriptedChat([line, line]), Calls()
     with pytest.raises(ModelOutput):
         agent(chat).create(transcript(), LIMIT, calls)
@@ -179,7 +179,7 @@ def test_a_model_that_cannot_answer_is_the_callers_to_handle(error: Transient | 
         create(error)
 
 
-def reader(question: Question[Any]) -> Line:
+def reader(question: Question[Any]) -> ScriptLine:
     """Note the first word that stands for a message in each part, and remember all notes."""
     words = sorted({word for word in question.user.split() if word.startswith("item")}, key=lambda word: int(word[4:]))
     if "notes" in question.answer.model_fields:
@@ -209,7 +209,7 @@ def test_one_message_beyond_the_window_is_read_whole() -> None:
 def test_parts_without_notes_are_not_the_memorys_source() -> None:
     said = [("user", ("item7 " if i == 7 else "hm ") + "and so on " * 300) for i in range(10)]
 
-    def picky(question: Question[Any]) -> Line:
+    def picky(question: Question[Any]) -> ScriptLine:
         if "notes" in question.answer.model_fields:
             return {"notes": ["item7 is here"] if "item7" in question.user else []}
         return remembers("item7")
@@ -247,11 +247,15 @@ def deletes(target: int) -> dict[str, Any]:
 
 def merges(target: int, absorbed: int, content: str = "Both.") -> dict[str, Any]:
     return {
-        "reason": "Same thing.", "action": "edit", "target_id": target, "absorbed_id": absorbed, "new_content": content,
+        "reason": "Same thing.",
+        "action": "edit",
+        "target_id": target,
+        "absorbed_id": absorbed,
+        "new_content": content,
     }
 
 
-def compact(*lines: Line) -> tuple[Decision, ScriptedChat, Calls]:
+def compact(*lines: ScriptLine) -> tuple[Decision, ScriptedChat, Calls]:
     chat, calls = ScriptedChat(lines), Calls()
     return agent(chat).compact(EXISTING, ARRIVED, LIMIT, calls), chat, calls
 
@@ -273,12 +277,13 @@ def test_compaction_shows_each_memory_with_what_matters_for_the_choice() -> None
         pytest.param(merges(1, NEW), Decision(Action.EDIT, 1, "Same thing.", "Both.", NEW), id="take in the new one"),
         pytest.param(merges(1, 3), Decision(Action.EDIT, 1, "Same thing.", "Both.", 3), id="merge two old ones"),
         pytest.param(
-            {**deletes(3), "absorbed_id": 1, "new_content": "Ignored."}, Decision(Action.DELETE, 3, "Stale."),
+            {**deletes(3), "absorbed_id": 1, "new_content": "Ignored."},
+            Decision(Action.DELETE, 3, "Stale."),
             id="delete with more said than needed",
         ),
     ],
 )
-def test_a_valid_decision_is_returned_as_it_is(line: Line, decision: Decision) -> None:
+def test_a_valid_decision_is_returned_as_it_is(line: ScriptLine, decision: Decision) -> None:
     returned, _, _ = compact(line)
     assert returned == decision
 
@@ -298,7 +303,7 @@ def test_a_valid_decision_is_returned_as_it_is(line: Line, decision: Decision) -
         pytest.param("Delete the first one.", "no JSON object", id="prose"),
     ],
 )
-def test_an_invalid_decision_is_repaired_once_and_then_an_error(line: Line, complaint: str) -> None:
+def test_an_invalid_decision_is_repaired_once_and_then_an_error(line: ScriptLine, complaint: str) -> None:
     returned, chat, _ = compact(line, deletes(1))
     assert returned.target_id == 1
     assert complaint in (chat.questions[1].complaint or "")
@@ -315,8 +320,11 @@ def test_a_rewritten_memory_that_stays_too_long_is_cut_at_a_sentence() -> None:
 
 @settings(max_examples=60)
 @given(
-    st.sampled_from(["delete", "edit", "keep"]), st.integers(-2, 6), st.integers(-2, 6),
-    st.text("ab .,", max_size=500), st.booleans(),
+    st.sampled_from(["delete", "edit", "keep"]),
+    st.integers(-2, 6),
+    st.integers(-2, 6),
+    st.text("ab .,", max_size=500),
+    st.booleans(),
 )
 def test_whatever_is_answered_only_what_may_be_carried_out_is_returned(
     action: str, target: int, absorbed: int, content: str, twice: bool

@@ -14,7 +14,7 @@ from shared.errors import Configuration, ModelOutput, Transient
 from shared.facts.categories import Category
 from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
-from shared.llm.scripted import Line, ScriptedChat
+from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.llm.tokens import most_tokens
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
@@ -51,7 +51,7 @@ def facts(*given: Any) -> dict[str, Any]:
 
 
 def extract(
-    *lines: Line, given: ExtractionRequest | None = None, window: int = 8192
+    *lines: ScriptLine, given: ExtractionRequest | None = None, window: int = 8192
 ) -> tuple[Extraction, ScriptedChat, Calls]:
     chat, calls = ScriptedChat(lines, context_tokens=window), Calls()
     agent = ModelFactAgent(chat, chat.name, window, 30.0, mark=lambda: "5eed")
@@ -124,7 +124,7 @@ WHOLE = f'{{"facts": [{GOOD}]}}'
         pytest.param(facts(fact(updates=11)), id="updates without saying so"),
     ],
 )  # fmt: skip
-def test_what_small_models_really_return_is_read(line: Line) -> None:
+def test_what_small_models_really_return_is_read(line: ScriptLine) -> None:
     found, _, calls = extract(line, given=segment(known=KNOWN))
     assert found.statements == (Statement("Lives in Porto", Category.IDENTITY, ("msg_1",)),)
     assert len(calls) == 1
@@ -148,7 +148,7 @@ def test_what_small_models_really_return_is_read(line: Line) -> None:
         pytest.param(facts(fact(confidence=True)), id="confidence true"),
     ],
 )
-def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(line: Line) -> None:
+def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(line: ScriptLine) -> None:
     found, chat, calls = extract(line, facts(fact()))
     assert found.statements == (Statement("Lives in Porto", Category.IDENTITY, ("msg_1",)),)
     assert len(calls) == 2 and (chat.questions[1].complaint or "").startswith("This answer cannot be used")
@@ -289,7 +289,7 @@ def test_a_model_that_is_away_is_tried_again_later() -> None:
 def test_no_question_passes_the_window_and_no_turn_is_passed_over(said: list[tuple[str, str]], window: int) -> None:
     asked: list[Question[Any]] = []
 
-    def answer(question: Question[Any]) -> Line:
+    def answer(question: Question[Any]) -> ScriptLine:
         asked.append(question)
         return facts(fact("Lives in Porto"))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
-from shared.llm.scripted import Line, ScriptedChat
+from shared.llm.scripted import ScriptedChat, ScriptLine
 from tests.support.meters import Calls
 from worker.agent.protocol import Digest, SummaryRequest, Turn
 from worker.agent.summaries.model import ModelSummaryAgent
@@ -35,7 +35,7 @@ def points(*given: Any) -> dict[str, Any]:
 
 
 def summarise(
-    *lines: Line, given: SummaryRequest | None = None, window: int = 8192
+    *lines: ScriptLine, given: SummaryRequest | None = None, window: int = 8192
 ) -> tuple[Digest, ScriptedChat, Calls]:
     chat, calls = ScriptedChat(lines, context_tokens=window), Calls()
     agent = ModelSummaryAgent(chat, chat.name, window, 30.0, mark=lambda: "5eed")
@@ -79,7 +79,7 @@ WHOLE = '{"points": ["They use SQLite"]}'
         pytest.param({"points": ["They use SQLite"], "colour": "blue"}, id="a key too many"),
     ],
 )
-def test_what_small_models_really_return_is_read(line: Line) -> None:
+def test_what_small_models_really_return_is_read(line: ScriptLine) -> None:
     found, _, calls = summarise(line)
     assert found.points == ("They use SQLite",) and len(calls) == 1
 
@@ -100,7 +100,7 @@ def test_what_small_models_really_return_is_read(line: Line) -> None:
         pytest.param({"summary": "They use SQLite"}, id="another key"),
     ],
 )
-def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(line: Line) -> None:
+def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(line: ScriptLine) -> None:
     found, chat, calls = summarise(line, points("They use SQLite"))
     assert found.points == ("They use SQLite",) and len(calls) == 2
     assert (chat.questions[1].complaint or "").startswith("This answer cannot be used")
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_left_for_the_next_time() -> None:
 def test_one_turn_that_does_not_fit_is_read_whole_in_parts_and_the_notes_once_more() -> None:
     words = [f"w{i}" for i in range(1200)]
 
-    def note(question: Question[Any]) -> Line:
+    def note(question: Question[Any]) -> ScriptLine:
         return points(f"Notes {len(question.user)}")
 
     found, chat, calls = summarise(*[note] * 20, given=span(("user", " ".join(words)), ("user", "Bye.")), window=2560)
@@ -164,7 +164,7 @@ def test_no_question_passes_the_window_and_no_turn_is_passed_over(
 ) -> None:
     asked: list[Question[Any]] = []
 
-    def answer(question: Question[Any]) -> Line:
+    def answer(question: Question[Any]) -> ScriptLine:
         asked.append(question)
         return points("They use SQLite", *(f"x{one}" for one in answered))
 

@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from shared.llm import word_vectors
-from shared.llm.minilm import is_installed
-from shared.llm.word_vectors import WordVectors
+from shared.llm import minilm
+from shared.llm.minilm import WordVectors, is_installed
 
 pytestmark = pytest.mark.skipif(not is_installed(), reason="the built-in embedding model is not installed")
 
@@ -40,7 +39,7 @@ def test_of_no_words_there_is_no_likeness(vectors: WordVectors) -> None:
 
 
 def test_words_that_were_forgotten_are_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_vectors, "MOST_WORDS", 3)
+    monkeypatch.setattr(minilm, "MOST_WORDS", 3)
     small = WordVectors()
     first = small.likeness(["sea"], ["ocean"])
     for word in ("hill", "tree", "song", "lamp"):
@@ -59,5 +58,5 @@ def test_several_threads_see_the_same(vectors: WordVectors) -> None:
 def test_more_words_than_are_kept_are_compared_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["sea", "ocean", "hill", "tree", "song"]
     expected = WordVectors().likeness(["sea"], words)
-    monkeypatch.setattr(word_vectors, "MOST_WORDS", 3)
+    monkeypatch.setattr(minilm, "MOST_WORDS", 3)
     assert WordVectors().likeness(["sea"], words) == pytest.approx(expected)

@@ -17,8 +17,7 @@ from string import Template
 
 from shared.errors import Configuration
 from shared.llm.calls import WorkKind
-from shared.llm.chat import FRAME_TOKENS, AnswerT, Chat, Question
-from shared.llm.repair import REPAIR_TOKENS
+from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Question
 from shared.llm.tokens import most_tokens
 from shared.text.lines import clean
 from worker.agent.protocol import SPOKEN_ROLES, KnownFact, Turn

@@ -18,6 +18,7 @@ from shared.contracts.events import DeliveryOutcome
 from shared.contracts.jobs import WebhookPayload
 from shared.db.engine import Database
 from shared.errors import Configuration, Invalid, Transient
+from shared.event_payloads import EventPayload, payloads_of, trial_payload
 from shared.events import webhooks
 from shared.events.models import Webhook
 from shared.events.queries import event_at
@@ -26,7 +27,6 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from shared.telling.tellings import Telling, tell, trial
 from worker.pipelines.ending import end
 from worker.webhook_client import WebhookClient, WebhookRequest
 
@@ -148,10 +148,10 @@ def _message_id(claim: Claim, payload: WebhookPayload) -> str:
     return f"evt_{payload.position}_{payload.webhook_id}"
 
 
-def _event_payload(session: Session, claim: Claim, payload: WebhookPayload) -> Telling | None:
+def _event_payload(session: Session, claim: Claim, payload: WebhookPayload) -> EventPayload | None:
     if payload.position is None:
-        return trial(claim.app_id, payload.webhook_id, claim.created_at)
+        return trial_payload(claim.app_id, payload.webhook_id, claim.created_at)
     event = event_at(session, payload.position)
     if event is None or event.app_id != claim.app_id:
         return None
-    return tell(session, [event])[0]
+    return payloads_of(session, [event])[0]

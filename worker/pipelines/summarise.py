@@ -2,6 +2,8 @@
 
 Read, then think and embed with no transaction open, then write in one: the summary, how far the conversation has been
 summarised, and the end of the job. An embedder that is away costs only the vector, which a later job makes up for.
+
+Summaries and profiles that were kept without vectors while the embedder was away are given theirs beside.
 """
 
 from __future__ import annotations
@@ -25,16 +27,15 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
+from shared.profiles import gate
+from shared.profiles.gate import ProfileVersion
 from shared.search.tuning import Tuning, in_force
 from shared.summaries.bullets import written
-from shared.summaries.queries import newest
-from shared.summaries.writing import NewSummary, keep
+from shared.summaries.queries import NewSummary, insert_summary, newest, summaries_to_embed, update_summary_vectors
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.protocol import SummaryAgent, SummaryRequest
-from worker.pipelines import missing_vectors
 from worker.pipelines.ending import end, erased, unpurged
-from worker.pipelines.missing_vectors import Missing
 from worker.pipelines.turns import spoken_turn
 
 BATCH = 200
@@ -55,7 +56,7 @@ class Seen:
     """Position after the last message looked at."""
     until: int
     """Position after the last message there was."""
-    missing: Missing
+    missing: MissingVectors
 
     def seen_after(self, turns_read: int) -> int:
         """Return how far the conversation has been summarised once so many turns were read."""
@@ -129,7 +130,7 @@ class Summarise:
             positions=tuple(position for position, _ in new),
             end=batch[-1].position + 1 if batch else start,
             until=conversation.message_count,
-            missing=missing_vectors.missing(session, app.app_id, self._embedder.name),
+            missing=texts_without_vectors(session, app.app_id, self._embedder.name),
         )
 
     def _think(self, seen: Seen, meter: Meter) -> Thought:
@@ -184,10 +185,44 @@ class Summarise:
             own, vectors = (vectors[0], vectors[1:]) if vectors else (None, ())
             by = None if own is None else model
             new = NewSummary(thought.content, self._agent.name, seen.start, after - 1, own, by, job_id)
-            keep(session, conversation, new, self._clock.now())
-        missing_vectors.keep(session, conversation.app_id, seen.missing, vectors, model)
+            insert_summary(session, conversation, new, self._clock.now())
+        insert_missing_vectors(session, conversation.app_id, seen.missing, vectors, model)
 
     def _tell(self, claim: Claim, state: JobState, messages: int) -> None:
         if state is JobState.DONE:
             self._metrics.summaries_made.labels(agent_kind(self._agent.name)).inc()
         self._log.info("summarised", job_id=claim.job_id, app_id=claim.app_id, state=state, messages=messages)
+
+
+LIMIT = 50
+"""Of each kind, in one job."""
+
+
+@dataclass(frozen=True)
+class MissingVectors:
+    """What has no vector by the embedder in use."""
+
+    summaries: dict[int, str]
+    profiles: dict[ProfileVersion, str]
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be embedded, in the order in which ``insert_missing_vectors`` takes the vectors."""
+        return [*self.summaries.values(), *self.profiles.values()]
+
+
+def texts_without_vectors(session: Session, app_id: str, model: str) -> MissingVectors:
+    """Return what an app keeps without a vector by a model."""
+    return MissingVectors(
+        summaries_to_embed(session, app_id, model, LIMIT),
+        gate.profiles_to_embed(session, app_id, model, LIMIT),
+    )
+
+
+def insert_missing_vectors(
+    session: Session, app_id: str, found: MissingVectors, vectors: Sequence[bytes], model: str
+) -> None:
+    """Give vectors to what was found without; what was changed or erased meanwhile stays as it is now."""
+    own, others = vectors[: len(found.summaries)], vectors[len(found.summaries) :]
+    update_summary_vectors(session, dict(zip(found.summaries, own, strict=False)), model)
+    gate.update_profile_vectors(session, app_id, dict(zip(found.profiles, others, strict=False)), model)

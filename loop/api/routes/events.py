@@ -21,8 +21,8 @@ from shared.apps.queries import get_installed_app
 from shared.contracts.events import EventKind
 from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER
 from shared.errors import Invalid
+from shared.event_payloads import EventPayload
 from shared.events.queries import EventFilter
-from shared.telling.tellings import Telling
 
 
 class GapAnswer(ResponseModel):
@@ -35,7 +35,7 @@ class GapAnswer(ResponseModel):
 class EventList(ResponseModel):
     """Events by position."""
 
-    events: list[Telling]
+    events: list[EventPayload]
     cursor: int = Field(description="What to ask after next.")
     gap: GapAnswer | None = Field(description="What was lost to age; null when nothing was.")
 

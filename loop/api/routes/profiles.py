@@ -21,9 +21,8 @@ from shared.contracts.values import UserId
 from shared.erasure.erasing import erase_profile, withdraw_consent
 from shared.errors import Denied
 from shared.profiles import consent
-from shared.profiles.content import Content, Context, Preferences, content_of
 from shared.profiles.gate import agrees, profile_of
-from shared.profiles.models import AuditKind, Consent, Profile
+from shared.profiles.models import AuditKind, Consent, Content, Context, Preferences, Profile, content_of
 from shared.profiles.queries import audit_of, consent_of
 
 ProfileOwner = Annotated[

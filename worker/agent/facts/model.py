@@ -17,10 +17,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, mod
 
 from shared.facts import categories
 from shared.facts.categories import Category
-from shared.llm.answers import Listed
+from shared.llm.answers import ListAnswer
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question
-from shared.llm.repair import ask_repairing
+from shared.llm.chat import Question, ask_repairing
 from shared.telemetry.metrics import RefusedFact
 from shared.text.likeness import normal
 from shared.text.lines import clean
@@ -264,7 +263,7 @@ def category_of(one: ExtractedFact) -> Category | None:
     return None if found is Category.PREFERENCE and not _PLAINLY_LIKED.search(one.statement) else found
 
 
-class ExtractionAnswer(Listed):
+class ExtractionAnswer(ListAnswer):
     """What a piece of conversation states; an empty list is an answer, and so is the list without the object."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")

@@ -12,8 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import AnswerT, Question
-from shared.llm.repair import ask_repairing
+from shared.llm.chat import AnswerT, Question, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
 from shared.text.lines import clean, shorten

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question
-from shared.llm.repair import ask_repairing
+from shared.llm.chat import Question, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.sessions.compress.assembly import Chunk, ChunkPiece, CondensedChunk
 from shared.sessions.compress.draft import SummaryLine

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question
-from shared.llm.repair import ask_repairing
+from shared.llm.chat import Question, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
 from shared.text.lines import clean, shorten

@@ -6,11 +6,13 @@ request is for is left to the client that uses the transport.
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -90,3 +92,13 @@ class _Ending(httpx.SyncByteStream):
     def close(self) -> None:
         self._timer.cancel()
         self._stream.close()
+
+
+def is_loopback(address: str) -> bool:
+    """Whether the HTTP ``address`` leads to this machine without leaving it."""
+    name = urlsplit(address).hostname or ""
+    try:
+        ip = ipaddress.ip_address(name)
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+    return ip.is_loopback or ip.is_unspecified

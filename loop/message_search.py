@@ -1,4 +1,4 @@
-"""Writes how retrievals went, some at a time, on a thread of its own: whoever searches does not wait for it.
+"""Builds what searches in the loop, and writes down how its searches went, some at a time, on a thread of its own.
 
 Every loop has one, whether it regulates or not, because each writes down what it was asked itself.
 """
@@ -6,20 +6,74 @@ Every loop has one, whether it regulates or not, because each writes down what i
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from shared.apps.queries import lock_budgets
+from shared.clock import Clock
+from shared.context.sources import RecallSources
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
+from shared.energy.budget import prices_of
 from shared.energy.ledger import Booking
 from shared.errors import AfterthoughtError
+from shared.llm.embedding import Embedder
+from shared.llm.minilm import WordVectors, is_installed
+from shared.llm.providers import NGRAMS, make_embedder_by_name
+from shared.search.search import MessageSearch
 from shared.search.statistics import Recorder, insert_retrievals
+from shared.search.tuning import tuning_of
+from shared.search.vectors import VectorMatrices
+from shared.search.view import QueryEmbedders
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
+
+_MEGABYTE = 1_000_000
+_BOOKING_SECONDS = 10.0
+"""Beside the longest call; then what was set aside for it is free again."""
+
+
+@dataclass(frozen=True)
+class SearchServices:
+    """What searches, and what writes that down."""
+
+    finder: MessageSearch
+    reach: RecallSources
+    records: RetrievalWriter
+    matrices: VectorMatrices
+
+
+def make_search_services(settings: Settings, database: Database, clock: Clock, metrics: Metrics) -> SearchServices:
+    """Build it for an installation."""
+    recorder = Recorder()
+    matrices = VectorMatrices(settings.search_cache_mb * _MEGABYTE)
+    longest = settings.search_embed_seconds + _BOOKING_SECONDS
+    accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
+
+    def make(model: str) -> Embedder | None:
+        return make_embedder_by_name(model, settings.ollama_host, settings.search_embed_seconds)
+
+    finder = MessageSearch(
+        database,
+        clock,
+        QueryEmbedders(make),
+        matrices,
+        recorder,
+        lambda app_id: accountant.meter(Booking(app_id, None, None)),
+        tuning_of(settings),
+        metrics,
+        WordVectors() if is_installed() and settings.embedding != NGRAMS else None,
+    )
+    reach = RecallSources(database, finder, clock, metrics)
+    return SearchServices(finder, reach, RetrievalWriter(recorder, database, accountant), matrices)
+
 
 _PAUSE_SECONDS = 1.0
 
 
-class Records:
+class RetrievalWriter:
     """Empties a recorder into the database about once a second while there is something in it."""
 
     def __init__(self, recorder: Recorder, database: Database, accountant: Accountant) -> None:
