@@ -143,9 +143,9 @@ class VersionForeseen(Answer):
             compression_ratio=round(made.ratio, 2),
             markers=[
                 MarkerForeseen(marker_id=fate.marker_id, weight=fate.weight / 100, survives=fate.survived)
-                for fate in made.fates
+                for fate in made.plan.decisions
             ],
-            note=made.told.note(made.plan, made.ratio),
+            note=made.note,
         )
 
 
