@@ -285,8 +285,8 @@ def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 def _project_of(file: Path) -> str:
     """Return the project of a file: its folder, where a coding agent keeps it, else the folder that was worked in."""
     from shared.sessions.registry.projects import sanitise  # what reads transcripts is not needed for --help
+    from shared.sessions.transcripts.contents import read_records  # as above
     from shared.sessions.transcripts.records import Record  # as above
-    from shared.sessions.transcripts.turns import read_records  # as above
 
     folder = file.resolve().parent
     if folder.name.startswith("-"):

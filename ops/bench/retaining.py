@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shared.sessions.blocks import markdown_lines
+from shared.sessions.blocks import Block, BlockKind, markdown_lines
 from shared.sessions.compress.run import CompressionRun
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings
 from shared.sessions.compress.sources import CompressionTask, read_original
-from shared.sessions.transcripts.turns import Turn, TurnKind, read_turns
+from shared.sessions.transcripts.contents import read_blocks
 from tests.support.meters import Calls
 from worker.agent.sessions.rules import ExtractiveCompressionAgent
 
@@ -31,8 +31,8 @@ DEFAULT_SESSIONS = Path(__file__).resolve().parents[3] / "shared" / "data" / "se
 RATIOS = (5, 10, 30)
 _LEAST_TOKENS = 1_000
 """Shorter transcripts say nothing about 30:1."""
-_WORDS = (TurnKind.HUMAN, TurnKind.ASSISTANT, TurnKind.THINKING, TurnKind.TOOL_USE)
-_SAID = (TurnKind.HUMAN, TurnKind.ASSISTANT, TurnKind.TOOL_USE)
+_WORDS = (BlockKind.HUMAN, BlockKind.ASSISTANT, BlockKind.THINKING, BlockKind.TOOL_USE)
+_SAID = (BlockKind.HUMAN, BlockKind.ASSISTANT, BlockKind.TOOL_USE)
 _IDENTIFIER = re.compile(r"\b(?:[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Za-z]+(?:_[A-Za-z0-9]+)+)\b")
 _PATH = re.compile(r"(?:~|\.)?(?:/[\w.@+-]+){2,}|\b[\w-]+(?:/[\w.@+-]+)+\.[a-z]{1,5}\b")
 _PATH_KEYS = ("file_path", "notebook_path", "path")
@@ -61,11 +61,11 @@ class Contents:
         return {name: len(getattr(self, name)) for name in self.__dataclass_fields__}
 
 
-def contents_of(turns: Sequence[Turn]) -> Contents:
+def contents_of(turns: Sequence[Block]) -> Contents:
     """Look up what a transcript holds."""
     said = [turn.text for turn in turns if turn.kind in _SAID]
-    calls = [turn.tool_input for turn in turns if turn.kind is TurnKind.TOOL_USE]
-    human = [turn.text for turn in turns if turn.kind is TurnKind.HUMAN]
+    calls = [turn.call.input for turn in turns if turn.kind is BlockKind.TOOL_USE and turn.call]
+    human = [turn.text for turn in turns if turn.kind is BlockKind.HUMAN]
     named = [value for call in calls for key in _PATH_KEYS if isinstance(value := call.get(key), str)]
     written = [path for text in human for path in _PATH.findall(text)]
     commands = [value for call in calls if isinstance(value := call.get("command"), str)]
@@ -82,18 +82,18 @@ def _squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def compressed(path: Path, turns: Sequence[Turn], ratio: int) -> str:
+def compressed(path: Path, turns: Sequence[Block], ratio: int) -> str:
     """Compress with the built-in agent."""
     settings = CompressionSettings(mode=CompressionMode.UNIFORM, compaction_ratio=ratio).complete("extractive")
     agent = ExtractiveCompressionAgent()
     making = CompressionRun(
-        CompressionTask(path.stem, settings, "", None, read_original(turns, path.stem, [], ratio)), agent.chunk_tokens
+        CompressionTask(path.stem, settings, "", None, read_original(turns, path.stem, {}, ratio)), agent.chunk_tokens
     )
     made = making.finish([agent.condense(chunk, Calls()) for chunk in making.chunks])
-    return "".join(markdown_lines(made.segments, made.heading))
+    return "".join(markdown_lines(made.blocks, made.heading))
 
 
-def head_and_tail(turns: Sequence[Turn], chars: int) -> str:
+def head_and_tail(turns: Sequence[Block], chars: int) -> str:
     """Keep the beginning and the end of all that is said."""
     text = "\n\n".join(turn.text for turn in turns)
     return text if len(text) <= chars else f"{text[: chars // 2]}\n{text[len(text) - chars // 2 :]}"
@@ -115,7 +115,7 @@ def measure(sessions: Path, ratios: Sequence[int] = RATIOS, most: int | None = N
 
 def _long_ones(sessions: Path) -> Iterator[Path]:
     for path in sorted(sessions.glob("*.jsonl")):
-        if sum(len(turn.text) for turn in read_turns(path)) >= 4 * _LEAST_TOKENS:
+        if sum(len(turn.text) for turn in read_blocks(path)) >= 4 * _LEAST_TOKENS:
             yield path
 
 
@@ -129,7 +129,7 @@ def _compare(paths: Sequence[Path], ratio: int) -> dict[str, Any]:
     total: dict[str, int] = {}
     before = after = 0
     for path in paths:
-        turns = list(read_turns(path))
+        turns = list(read_blocks(path))
         contents = contents_of(turns)
         version = compressed(path, turns, ratio)
         words = [turn for turn in turns if turn.kind in _WORDS]

@@ -9,20 +9,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID, uuid5
 
 from shared.llm.tokens import estimate_tokens
 
+_T = TypeVar("_T")
+
 
 class BlockKind(StrEnum):
-    """What a segment holds, and so what goes first when there is no room."""
+    """What a block holds: of a transcript who says it, of a version also why it stands there."""
 
+    HUMAN = "human"
+    """A prompt a person wrote."""
+    ASSISTANT = "assistant"
+    THINKING = "thinking"
+    TOOL_USE = "tool_use"
+    TOOL_RESULT = "tool_result"
+    META = "meta"
+    """Commands, hooks and reminders that travel as a user's messages."""
+    SYSTEM = "system"
+    SUMMARY = "summary"
+    """Words about what was said: of the tool where it compacted the session, or of a model."""
     KEEPIT = "keepit"
     """A marked part that survives, byte for byte."""
     INSTRUCTION = "instruction"
@@ -34,14 +47,12 @@ class BlockKind(StrEnum):
     WORDS = "words"
     """What was said, shortened or as it was."""
     TOOL = "tool"
-    """A call of a tool with its result."""
-    SUMMARY = "summary"
-    """A model's words about what was said."""
+    """A call of a tool with its result, or a line about several."""
     NAMES = "names"
     """Identifiers, paths and commands that would be lost otherwise."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call of a tool and what came back."""
 
@@ -53,15 +64,15 @@ class ToolCall:
     is_error: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Block:
-    """One piece of a version."""
+    """One thing that was said or done: read from a transcript or a version, chosen from, written into a version."""
 
     kind: BlockKind
     role: str
     """``user`` or ``assistant``: who is taken to say it."""
     text: str
-    """Of a tool's call, a line that says what was done."""
+    """Of a tool's use its input as JSON, of a result what came back, of a call in a version what was done."""
     at: datetime | None = None
     sources: tuple[str, ...] = ()
     """UUIDs of the records it stands for, in order."""
@@ -71,10 +82,40 @@ class Block:
     """Whether it may never be cut or left out: a surviving marker, and what the session was asked last."""
     tier: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
+    is_sidechain: bool = False
+    """Said between the assistant and a sub-agent of its own."""
+    message_id: str | None = None
+    """Of an assistant's message, which may be several records."""
+    message: int = 0
+    """The message it belongs to, from 0: a prompt, or an answer with its calls and their results."""
+    tokens: int = 0
+    """Of all of it, before anything was cut."""
+    weight: int | None = None
+    """Of a marked part, hundredths: the one in force."""
+
+    @property
+    def uuid(self) -> str:
+        """Of the first record it stands for."""
+        return self.sources[0]
+
+
+def fill_budget(candidates: Iterable[_T], cost: Callable[[_T], int], budget: int, least: int = 0) -> Iterator[_T]:
+    """Yield, in the order given, each candidate that fits what the ones before it leave of a budget.
+
+    Each cost is asked for when the candidate's turn comes, so it may depend on what was yielded before. It ends early
+    where less than ``least`` is left.
+    """
+    for one in candidates:
+        price = cost(one)
+        if price <= budget:
+            budget -= price
+            yield one
+        if budget < least:
+            return
 
 
 OWN_FIELD: Final = "afterthought"
-"""Where a record says of which segment it is."""
+"""Where a record says of which block it is."""
 NO_RESULT: Final = "(the session holds no result)"
 _SPACE = UUID("6f7c1a52-5d0b-5a63-9c37-1f0a4f3c2b11")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -91,17 +132,17 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class Heading:
-    """What stands above the segments of a version or a composition."""
+    """What stands above the blocks of a version or a composition."""
 
     title: str
     lines: tuple[str, ...] = ()
 
 
-def markdown_lines(segments: Iterable[Block], heading: Heading) -> Iterator[str]:
-    """Return a whole document in pieces, one a segment, so that a long one need not be in memory."""
+def markdown_lines(blocks: Iterable[Block], heading: Heading) -> Iterator[str]:
+    """Return a whole document in pieces, one a block, so that a long one need not be in memory."""
     yield heading_of(heading)
-    for segment in segments:
-        yield markdown_of(segment)
+    for block in blocks:
+        yield markdown_of(block)
 
 
 def heading_of(heading: Heading) -> str:
@@ -109,28 +150,28 @@ def heading_of(heading: Heading) -> str:
     return "\n\n".join((f"# {heading.title}", *heading.lines)) + "\n\n"
 
 
-def markdown_of(segment: Block) -> str:
-    """Return a segment as Markdown, with the empty line behind it; its text stands in it byte for byte."""
-    if segment.call is not None:
-        return _tool_markdown(segment.call)
-    text = writable(segment.text)
+def markdown_of(block: Block) -> str:
+    """Return a block as Markdown, with the empty line behind it; its text stands in it byte for byte."""
+    if block.call is not None:
+        return _tool_markdown(block.call)
+    text = writable(block.text)
     gap = "\n" if "\n" in text else " "
-    return f"**{_label(segment)}:**{gap}{text}{_closing(text)}\n\n"
+    return f"**{_label(block)}:**{gap}{text}{_closing(text)}\n\n"
 
 
-def block_tokens(segment: Block) -> int:
-    """Return the tokens of a segment's Markdown; those of several together never take more than their sum."""
-    return estimate_tokens(markdown_of(segment))
+def block_tokens(block: Block) -> int:
+    """Return the tokens of a block's Markdown; those of several together never take more than their sum."""
+    return estimate_tokens(markdown_of(block))
 
 
-def records_of(segments: Iterable[Block], session_id: str, version: str) -> Iterator[dict[str, Any]]:
-    """Return segments as records of a transcript, each the parent of the next."""
+def records_of(blocks: Iterable[Block], session_id: str, version: str) -> Iterator[dict[str, Any]]:
+    """Return blocks as records of a transcript, each the parent of the next."""
     chain = _RecordChain(session_id, version)
-    for segment in segments:
-        if segment.call is None:
-            yield chain.record(segment.role, _message(segment), segment, _own_fields(segment))
+    for block in blocks:
+        if block.call is None:
+            yield chain.record(block.role, _message(block), block, _own_fields(block))
         else:
-            yield from _call_records(chain, segment, segment.call)
+            yield from _call_records(chain, block, block.call)
 
 
 def line_of(record: Mapping[str, Any]) -> str:
@@ -139,7 +180,7 @@ def line_of(record: Mapping[str, Any]) -> str:
 
 
 def blocks_in(path: Path) -> Iterator[Block]:
-    """Return the segments a file of records was written from, one after the other."""
+    """Return the blocks a file of records was written from, one after the other."""
     with path.open("rb") as lines:
         records = (json.loads(line) for line in lines if line.strip())
         for record in records:
@@ -152,9 +193,9 @@ def writable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _label(segment: Block) -> str:
-    who = "User" if segment.role == "user" else "Assistant"
-    return _LABELS.get(segment.kind, "{who}").format(who=who)
+def _label(block: Block) -> str:
+    who = "User" if block.role == "user" else "Assistant"
+    return _LABELS.get(block.kind, "{who}").format(who=who)
 
 
 def _tool_markdown(call: ToolCall) -> str:
@@ -198,9 +239,9 @@ class _RecordChain:
     parent: str | None = None
     clock: datetime = field(default=_EPOCH)
 
-    def record(self, role: str, message: dict[str, Any], segment: Block, own: dict[str, Any]) -> dict[str, Any]:
+    def record(self, role: str, message: dict[str, Any], block: Block, own: dict[str, Any]) -> dict[str, Any]:
         uuid = str(uuid5(_SPACE, f"{self.session_id}/{self.version}/{self.count}"))
-        self.clock = (segment.at or self.clock).astimezone(UTC)
+        self.clock = (block.at or self.clock).astimezone(UTC)
         body = {"id": f"msg_{uuid.replace('-', '')}", **message} if role == "assistant" else message
         record = {
             "parentUuid": self.parent, "isSidechain": False, "userType": "external", "sessionId": self.session_id,
@@ -214,21 +255,21 @@ class _RecordChain:
         return call.tool_use_id or f"toolu_{self.count}"
 
 
-def _message(segment: Block) -> dict[str, Any]:
-    text = writable(segment.text)
-    content: Any = text if segment.role == "user" else [{"type": "text", "text": text}]
-    return {"role": segment.role, "content": content}
+def _message(block: Block) -> dict[str, Any]:
+    text = writable(block.text)
+    content: Any = text if block.role == "user" else [{"type": "text", "text": text}]
+    return {"role": block.role, "content": content}
 
 
-def _call_records(chain: _RecordChain, segment: Block, call: ToolCall) -> Iterator[dict[str, Any]]:
+def _call_records(chain: _RecordChain, block: Block, call: ToolCall) -> Iterator[dict[str, Any]]:
     name = chain.tool_use_id(call)
     use = {"type": "tool_use", "id": name, "name": writable(call.name), "input": _clean(call.input)}
-    own = _own_fields(segment) | {"isCall": True, "toolUseId": call.tool_use_id, "text": writable(segment.text)}
-    yield chain.record("assistant", {"role": "assistant", "content": [use]}, segment, own)
+    own = _own_fields(block) | {"isCall": True, "toolUseId": call.tool_use_id, "text": writable(block.text)}
+    yield chain.record("assistant", {"role": "assistant", "content": [use]}, block, own)
     said = NO_RESULT if call.result is None else writable(call.result)
     result = {"type": "tool_result", "tool_use_id": name, "content": said, "is_error": call.is_error}
-    behind = {"kind": str(segment.kind), "isResult": True, "hasResult": call.result is not None}
-    yield chain.record("user", {"role": "user", "content": [result]}, segment, behind)
+    behind = {"kind": str(block.kind), "isResult": True, "hasResult": call.result is not None}
+    yield chain.record("user", {"role": "user", "content": [result]}, block, behind)
 
 
 def _clean(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,11 +277,11 @@ def _clean(value: Mapping[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
-def _own_fields(segment: Block) -> dict[str, Any]:
+def _own_fields(block: Block) -> dict[str, Any]:
     return {
-        "kind": str(segment.kind), "role": segment.role, "sources": list(segment.sources),
-        "markerIds": list(segment.marker_ids), "pinned": segment.is_pinned, "tier": segment.tier,
-        "extra": segment.extra, "dated": segment.at is not None,
+        "kind": str(block.kind), "role": block.role, "sources": list(block.sources),
+        "markerIds": list(block.marker_ids), "pinned": block.is_pinned, "tier": block.tier,
+        "extra": block.extra, "dated": block.at is not None,
     }  # fmt: skip
 
 

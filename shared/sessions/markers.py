@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
+from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.compress.settings import MAX_DISTANCE, Aggressiveness
-from shared.sessions.transcripts.turns import Turn, TurnKind
 
 PINNED = 100
 """Hundredths. What weighs this much survives whatever is asked for."""
@@ -59,7 +59,7 @@ _FENCE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _REST_OF_LINE = re.compile(r"[ \t\r]*\n")
-_MARKED_KINDS = (TurnKind.HUMAN, TurnKind.ASSISTANT)
+_MARKED_KINDS = (BlockKind.HUMAN, BlockKind.ASSISTANT)
 
 
 @dataclass(frozen=True)
@@ -132,24 +132,24 @@ class _Limits:
 
 
 class MarkerNames:
-    """Gives a session's markers their ids. Feed it the session's turns in order, from the first one on."""
+    """Gives a session's markers their ids. Feed it the session's blocks in order, from the first one on."""
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
         self._seen: Counter[str] = Counter()
 
-    def of(self, turn: Turn) -> tuple[tuple[PlacedMarker, ...], tuple[MarkerProblem, ...]]:
-        """Return the markers of a turn; only people's and the assistant's own words are looked at."""
-        if turn.kind not in _MARKED_KINDS or turn.is_sidechain:
+    def of(self, block: Block) -> tuple[tuple[PlacedMarker, ...], tuple[MarkerProblem, ...]]:
+        """Return the markers of a block; only people's and the assistant's own words are looked at."""
+        if block.kind not in _MARKED_KINDS or block.is_sidechain:
             return (), ()
-        found, problems = find_markers(turn.text)
-        return tuple(self._placed(turn, one) for one in found), problems
+        found, problems = find_markers(block.text)
+        return tuple(self._placed(block, one) for one in found), problems
 
-    def _placed(self, turn: Turn, found: FoundMarker) -> PlacedMarker:
-        number = self._seen[turn.uuid]
-        self._seen[turn.uuid] += 1
-        named = f"{self._session_id}\0{turn.uuid}\0{number}"
-        return PlacedMarker(f"k{sha256(named.encode()).hexdigest()[:20]}", turn.uuid, turn.at, found)
+    def _placed(self, block: Block, found: FoundMarker) -> PlacedMarker:
+        number = self._seen[block.uuid]
+        self._seen[block.uuid] += 1
+        named = f"{self._session_id}\0{block.uuid}\0{number}"
+        return PlacedMarker(f"k{sha256(named.encode()).hexdigest()[:20]}", block.uuid, block.at, found)
 
 
 def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProblem, ...]]:

@@ -23,6 +23,7 @@ from shared.errors import Conflict, Invalid
 from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
+from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import (
     Project,
     RecordedSession,
@@ -42,7 +43,6 @@ from shared.sessions.queries import (
     without_sources,
 )
 from shared.sessions.registry.projects import ChangeKind, record_change, touch
-from shared.sessions.transcripts.turns import Turn, TurnKind
 from shared.text.lines import clean, shorten
 
 MAX_MEMORY_CHARS = 300
@@ -82,16 +82,19 @@ class LearningMaterial:
     """How often each was run, and where first."""
 
 
-def material_of(turns: Iterable[Turn]) -> LearningMaterial:
-    """Return what a session's turns offer."""
+def material_of(blocks: Iterable[Block]) -> LearningMaterial:
+    """Return what a session's blocks offer."""
     material = LearningMaterial()
-    for turn in turns:
-        if turn.is_sidechain:
+    for block in blocks:
+        if block.is_sidechain:
             continue
-        if turn.kind is TurnKind.HUMAN and turn.text.strip():
-            material.prompts.append(SessionPrompt(turn.uuid, turn.text[:_LONGEST_PROMPT]))
-        elif turn.kind is TurnKind.TOOL_USE and turn.tool_name in _RUNNING:
-            _count_command(material, turn)
+        if block.kind is BlockKind.HUMAN and block.text.strip():
+            material.prompts.append(SessionPrompt(block.uuid, block.text[:_LONGEST_PROMPT]))
+        elif block.kind is BlockKind.TOOL_USE and block.call is not None and block.call.name in _RUNNING:
+            command = clean(str(block.call.input.get("command", "")))
+            if 0 < len(command) <= _LONGEST_COMMAND:
+                count, first = material.commands.get(command, (0, block.uuid))
+                material.commands[command] = (count + 1, first)
     return material
 
 
@@ -100,13 +103,6 @@ def patterns_in(material: LearningMaterial) -> Iterator[SemanticProposal]:
     often = [(count, command, uuid) for command, (count, uuid) in material.commands.items() if count >= _LEAST_USES]
     for _, command, uuid in sorted(often, key=lambda one: (-one[0], one[1]))[:_MOST_COMMANDS]:
         yield SemanticProposal(SemanticKind.PATTERN, f"Runs `{command}`", uuid, command)
-
-
-def _count_command(material: LearningMaterial, turn: Turn) -> None:
-    command = clean(str(turn.tool_input.get("command", "")))
-    if 0 < len(command) <= _LONGEST_COMMAND:
-        count, first = material.commands.get(command, (0, turn.uuid))
-        material.commands[command] = (count + 1, first)
 
 
 _FILLERS = re.compile(r"\b(?:please|the|a|an|just|also)\b", re.IGNORECASE)

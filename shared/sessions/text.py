@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -121,3 +121,97 @@ def _start(spans: list[tuple[int, int]], length: int) -> int:
     lead = MAX_SNIPPET_CHARS // 6
     starts = [max(0, min(a - lead, length - MAX_SNIPPET_CHARS)) for a, _ in spans]
     return max(starts, key=lambda at: (sum(at <= a and b <= at + MAX_SNIPPET_CHARS for a, b in spans), -at))
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text cut to so many characters, behind a word where one ends, with a sign that it was."""
+    if len(text) <= most:
+        return text
+    end = max(most - 1, 0)
+    if not text[end : end + 1].isspace():
+        end = max(text.rfind(space, most // 2, end) for space in " \n") if " " in text[most // 2 : end] else end
+    return text[:end].rstrip() + "…"
+
+
+def head_of(text: str, most: int) -> str:
+    """Return the beginning of a text, to the end of a word where one ends in its second half."""
+    end = max(text.rfind(" ", most // 2, most), text.rfind("\n", most // 2, most)) if len(text) > most else len(text)
+    return text[: end if end > 0 else most].rstrip()
+
+
+def tail_of(text: str, most: int) -> str:
+    """Return the end of a text, from the beginning of a word where one begins in its first half."""
+    if len(text) <= most:
+        return text
+    starts = [place for mark in " \n" if (place := text.find(mark, len(text) - most, len(text) - most // 2)) >= 0]
+    return text[min(starts, default=len(text) - most) :].lstrip()
+
+
+MAX_PASSAGE_CHARS = 1_200
+_MOST_PASSAGES = 8
+"""Of one text; the rest of it is not found."""
+_BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s+|\s+")
+_LONGEST = 400
+_FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*([^\s`]{0,20})")
+_SENTENCE_END = re.compile(r"(?<=[^\d\s][.!?])\s+(?=[A-Z0-9\"'`(\[*À-Þ])|(?<=[。！？])")
+_WORD_END = re.compile(r"\s")
+_SAYS = re.compile(r"[^\W_]|[^\x00-\x7f]")
+
+
+def text_pieces(text: str) -> Iterator[tuple[str, int, str | None]]:
+    """Yield the pieces of a text: each with the line it stands in, and the language of its code block.
+
+    What has neither letter nor digit tells nothing alone: brackets, rules and the like belong to what stands before.
+    """
+    found: list[tuple[str, int, str | None]] = []
+    for piece in _split_text(text):
+        said, line, fence = found[-1] if found else ("", 0, None)
+        if _SAYS.search(piece[0]) or not found or fence != piece[2]:
+            found.append(piece)
+        else:
+            found[-1] = (f"{said}{' ' if line == piece[1] else chr(10)}{piece[0]}", line, fence)
+    telling = [one for one in found if _SAYS.search(one[0])]
+    yield from telling or found
+
+
+def _split_text(text: str) -> Iterator[tuple[str, int, str | None]]:
+    fence: str | None = None
+    for number, line in enumerate(text.splitlines()):
+        mark = _FENCE.match(line)
+        if mark is not None:
+            fence = mark[1] if fence is None else None
+        elif line.strip():
+            pieces = [line.rstrip()] if fence is not None and len(line) <= _LONGEST else _sentences(line.strip())
+            for piece in pieces:
+                yield piece, number, fence
+
+
+def _sentences(line: str) -> list[str]:
+    return [piece for sentence in _SENTENCE_END.split(line) for piece in _chopped(sentence) if piece]
+
+
+def _chopped(text: str) -> Iterator[str]:
+    while len(text) > _LONGEST:
+        ends = [match.start() for match in _WORD_END.finditer(text, _LONGEST // 2, _LONGEST)]
+        end = ends[-1] if ends else _LONGEST
+        yield text[:end].strip()
+        text = text[end:].strip()
+    yield text
+
+
+def passage_pieces(text: str) -> Iterator[str]:
+    """Yield a text in parts of at most the longest, cut where a paragraph, line, sentence or word ends."""
+    rest = text.strip()
+    for _ in range(_MOST_PASSAGES):
+        if not rest:
+            return
+        end = len(rest) if len(rest) <= MAX_PASSAGE_CHARS else _end_within(rest)
+        yield rest[:end].rstrip()
+        rest = rest[end:].lstrip()
+
+
+def _end_within(text: str) -> int:
+    """Return where the first part of a text ends: at the strongest break in its second half."""
+    breaks = _BREAK.finditer(text, MAX_PASSAGE_CHARS // 2, MAX_PASSAGE_CHARS)
+    strongest = max(breaks, key=lambda found: (found[0].count("\n"), found.start()), default=None)
+    return MAX_PASSAGE_CHARS if strongest is None else strongest.start()

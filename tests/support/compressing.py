@@ -12,8 +12,7 @@ from shared.contracts.jobs import JobKind, JobMessage
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.outbox.dispatch import take_due
 from shared.outbox.models import Job
-from shared.sessions.compress.assembly import Chunk, CondensedChunk
-from shared.sessions.compress.draft import SummaryLine
+from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
 from shared.sessions.compress.queries import find_version, get_version, versions_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import request_version
@@ -74,7 +73,7 @@ class ScriptedCompressionAgent(CompressionAgent):
         if isinstance(said, BaseException):
             raise said
         return said or CondensedChunk(
-            (), (SummaryLine(f"Part {chunk.position} went well.", (chunk.pieces[0].source,)),)
+            (), (summary_line(f"Part {chunk.position} went well.", (chunk.pieces[0].source,)),)
         )
 
 

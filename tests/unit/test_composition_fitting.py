@@ -16,17 +16,17 @@ from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, ToolCall, markdown_of
 from shared.sessions.compose.documents import (
     PATIENCE,
+    VALUES,
     BlockMarks,
     ComposedContext,
     CompositionSource,
     SizedBlock,
     SizedPart,
-    blocks_of,
     compose_documents,
     fit,
+    paired_blocks,
 )
 from shared.sessions.compose.plan import ORIGINAL
-from shared.sessions.transcripts.turns import Turn, TurnKind
 
 DAY = datetime(2026, 1, 15, tzinfo=UTC)
 CHAIN = "0d9c1f9e-7a8b-5c3d-9e2f-1a2b3c4d5e6f"
@@ -41,7 +41,7 @@ CALLS = st.builds(
 )
 SAID = st.builds(
     Block,
-    st.sampled_from([kind for kind in BlockKind if kind is not BlockKind.TOOL]),
+    st.sampled_from([kind for kind in VALUES if kind is not BlockKind.TOOL]),
     st.sampled_from(["user", "assistant"]),
     TEXTS,
     is_pinned=st.sampled_from([False, False, False, True]),
@@ -106,7 +106,7 @@ def test_what_is_pinned_is_kept_whole_and_everything_in_order(sessions: list[lis
     if composed is None:
         return
     for part, segments in zip(composed.parts, sessions, strict=True):
-        kept = list(part.segments())
+        kept = list(part.blocks())
         assert all(kept.count(one) >= segments.count(one) for one in segments if one.is_pinned)
         rest = iter(segments)
         assert all(any(one is kept_one for one in rest) for kept_one in kept)
@@ -153,7 +153,7 @@ def test_the_least_valuable_goes_first() -> None:
             composed = compose_documents("t", [source(segments, allocation=budget)], budget)
         except Invalid:
             break
-        kept = {one.kind for one in composed.parts[0].segments()}
+        kept = {one.kind for one in composed.parts[0].blocks()}
         goes += [kind for kind in kinds if kind in present - kept]
         present = kept
     assert goes == [
@@ -173,8 +173,8 @@ def test_pinned_parts_beyond_a_sessions_share_are_paid_by_the_others() -> None:
     pinned = [said(BlockKind.KEEPIT, "k" * 2800, is_pinned=True)]
     words = [said(BlockKind.WORDS, "w" * 100)] * 40
     composed = compose_documents("t", [source(words, allocation=500), source(pinned, allocation=500)], 1000)
-    assert list(composed.parts[1].segments()) == pinned and composed.tokens <= 1000
-    assert 0 < len(composed.parts[0].places) < 10
+    assert list(composed.parts[1].blocks()) == pinned and composed.tokens <= 1000
+    assert 0 < len(composed.parts[0].positions) < 10
 
 
 def test_what_is_pinned_may_take_all_there_is_and_not_one_character_more() -> None:
@@ -189,59 +189,61 @@ def test_an_original_is_not_cut_below_what_it_was_asked_last() -> None:
     asked = [said(BlockKind.REQUEST, f"Request {n} " + "r" * 100) for n in range(20)]
     marked = said(BlockKind.WORDS, "##keepit0.50## m", marker_ids=("m1",))
     composed = compose_documents("t", [source([*asked, marked], allocation=150, version=ORIGINAL)], 170)
-    kept = list(composed.parts[0].segments())
+    kept = list(composed.parts[0].blocks())
     assert asked[-1] in kept and marked in kept and asked[0] not in kept
 
 
-def turn(kind: TurnKind, text: str = "", tool: str | None = None, **more: Any) -> Turn:
-    return Turn(0, text or str(tool), kind, text, tool_use_id=tool, tool_name="Bash", **more)
+def turn(kind: BlockKind, text: str = "", tool: str | None = None, is_error: bool = False) -> Block:
+    is_call = kind in (BlockKind.TOOL_USE, BlockKind.TOOL_RESULT)
+    call = ToolCall(tool or "", "Bash", {}, None, is_error) if is_call else None
+    return Block(kind, "user", text, sources=(text or str(tool),), call=call)
 
 
 def test_calls_of_an_original_find_their_results_wherever_they_stand() -> None:
     turns = [
-        turn(TurnKind.TOOL_USE, tool="a"), turn(TurnKind.TOOL_USE, tool="b"), turn(TurnKind.ASSISTANT, "Between"),
-        turn(TurnKind.TOOL_RESULT, "B", tool="b"), turn(TurnKind.TOOL_RESULT, "A", tool="a", is_error=True),
+        turn(BlockKind.TOOL_USE, tool="a"), turn(BlockKind.TOOL_USE, tool="b"), turn(BlockKind.ASSISTANT, "Between"),
+        turn(BlockKind.TOOL_RESULT, "B", tool="b"), turn(BlockKind.TOOL_RESULT, "A", tool="a", is_error=True),
     ]  # fmt: skip
-    first, second, between = blocks_of(turns, {})
+    first, second, between = paired_blocks(turns, {})
     assert first.call is not None and (first.call.result, first.call.is_error) == ("A", True)
     assert second.call is not None and second.call.result == "B" and between.text == "Between"
 
 
 def test_half_a_pair_becomes_text() -> None:
-    lost = [turn(TurnKind.TOOL_USE, "{}", tool="a"), turn(TurnKind.TOOL_RESULT, "No file", tool="z", is_error=True)]
-    call, result = blocks_of(lost, {})
+    lost = [turn(BlockKind.TOOL_USE, "{}", tool="a"), turn(BlockKind.TOOL_RESULT, "No file", tool="z", is_error=True)]
+    call, result = paired_blocks(lost, {})
     assert (call.call, result.call, result.kind) == (None, None, BlockKind.FAILURE)
     assert "{}" in call.text and "No file" in result.text
 
 
 def test_a_call_that_is_never_answered_does_not_hold_up_what_follows() -> None:
-    def turns() -> Iterator[Turn]:
-        yield turn(TurnKind.TOOL_USE, tool="a")
+    def turns() -> Iterator[Block]:
+        yield turn(BlockKind.TOOL_USE, tool="a")
         for number in range(3 * PATIENCE):
             seen.append(number)
-            yield turn(TurnKind.ASSISTANT, f"Says {number}")
-        yield turn(TurnKind.TOOL_RESULT, "Late", tool="a")
+            yield turn(BlockKind.ASSISTANT, f"Says {number}")
+        yield turn(BlockKind.TOOL_RESULT, "Late", tool="a")
 
     seen: list[int] = []
-    said = blocks_of(turns(), {})
+    said = paired_blocks(turns(), {})
     assert next(said).call is None and len(seen) <= PATIENCE + 1
     assert [one.text for one in said][-1].endswith("Late")
 
 
 @pytest.mark.parametrize("twice", [("a", "a"), (None, None)], ids=["the same id twice", "no id"])
 def test_calls_that_cannot_be_told_apart_keep_their_order(twice: tuple[str | None, str | None]) -> None:
-    turns = [turn(TurnKind.TOOL_USE, tool=one) for one in twice] + [turn(TurnKind.TOOL_RESULT, "A", tool="a")]
-    found = list(blocks_of(turns, {}))
+    turns = [turn(BlockKind.TOOL_USE, tool=one) for one in twice] + [turn(BlockKind.TOOL_RESULT, "A", tool="a")]
+    found = list(paired_blocks(turns, {}))
     assert len([one for one in found if one.call is not None]) == (1 if twice[0] else 0)
     assert len(found) == (2 if twice[0] else 3)
 
 
 def test_thinking_and_what_the_recorder_noted_stay_out_and_marks_are_known() -> None:
     turns = [
-        turn(TurnKind.THINKING, "Hm"), turn(TurnKind.SYSTEM, "Noted"), turn(TurnKind.HUMAN, "Do it"),
-        turn(TurnKind.HUMAN, " \n"), turn(TurnKind.SUMMARY, "So far"),
+        turn(BlockKind.THINKING, "Hm"), turn(BlockKind.SYSTEM, "Noted"), turn(BlockKind.HUMAN, "Do it"),
+        turn(BlockKind.HUMAN, " \n"), turn(BlockKind.SUMMARY, "So far"),
     ]  # fmt: skip
     marks = {"Do it": BlockMarks(("m1",), is_pinned=True)}
-    asked, summed = blocks_of(turns, marks)
+    asked, summed = paired_blocks(turns, marks)
     assert (asked.kind, asked.marker_ids, asked.is_pinned) == (BlockKind.REQUEST, ("m1",), True)
     assert (summed.kind, summed.marker_ids) == (BlockKind.SUMMARY, ())

@@ -8,23 +8,20 @@ from typing import Any
 
 import pytest
 
-from shared.sessions.blocks import BlockKind, ToolCall, markdown_lines
+from shared.sessions.blocks import Block, BlockKind, ToolCall, markdown_lines
 from shared.sessions.compress.draft import run_text
 from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression
 from shared.sessions.compress.run import Version
 from shared.sessions.compress.settings import PRESETS, Aggressiveness, CompressionSettings, Tier, TierPreset
 from shared.sessions.compress.sources import (
-    Said,
-    SaidKind,
-    cut,
     failure_line,
     has_failed,
     read_original,
     shorten_input,
     shorten_result,
 )
-from shared.sessions.text import NameRanking, names_in
-from shared.sessions.transcripts.turns import read_turns
+from shared.sessions.text import NameRanking, cut, names_in
+from shared.sessions.transcripts.contents import read_blocks
 from tests.support.clock import FrozenClock
 from tests.support.recordings import Transcript
 from tests.unit.test_compression_properties import compressed
@@ -47,11 +44,11 @@ def make(tmp_path: Path) -> Make:
 
 
 def texts(made: Version, kind: BlockKind) -> list[str]:
-    return [segment.text for segment in made.segments if segment.kind is kind]
+    return [segment.text for segment in made.blocks if segment.kind is kind]
 
 
 def whole(made: Version) -> str:
-    return "".join(markdown_lines(made.segments, made.heading))
+    return "".join(markdown_lines(made.blocks, made.heading))
 
 
 @pytest.mark.parametrize(
@@ -68,8 +65,8 @@ def test_tiers_are_parts_of_what_is_left_after_skipping(
         transcript.human(f"prompt {number}")
     (tmp_path / "s.jsonl").write_text(transcript.text(), "utf-8")
     wanted = CompressionSettings(skip_first_messages=skipped).complete("extractive")
-    planned = plan_compression(read_original(read_turns(tmp_path / "s.jsonl"), "s1", [], 3), wanted)
-    assert tuple(planned.tier_of.count(tier) for tier in range(5)) == tiers
+    planned = plan_compression(read_original(read_blocks(tmp_path / "s.jsonl"), "s1", {}, 3), wanted)
+    assert tuple([block.tier for block in planned.blocks].count(tier) for tier in range(5)) == tiers
     assert planned.messages == messages - skipped
 
 
@@ -102,7 +99,7 @@ def test_rules_the_last_request_and_failures_stand_at_a_high_ratio_too(make: Mak
     made = make(transcript.human(last).assistant("It is painted."), 30)
     assert texts(made, BlockKind.INSTRUCTION) == ["Never use nails, use screws instead of them."]
     assert last in texts(made, BlockKind.REQUEST)
-    [request] = [one for one in made.segments if one.text == last]
+    [request] = [one for one in made.blocks if one.text == last]
     assert request.is_pinned
     assert texts(made, BlockKind.FAILURE) == ["ran `make shed`: Exit code 2"]
     assert made.ratio == pytest.approx(30, rel=0.2)
@@ -127,7 +124,7 @@ def test_calls_of_a_run_are_told_in_one_line() -> None:
 
 def test_a_call_is_kept_with_its_result_where_there_is_room_and_their_ids_agree(make: Make) -> None:
     transcript = talk().human("Test it.").tool("Bash", "12 passed\n" * 200, command="make test").assistant("It passes.")
-    [pair] = [segment for segment in make(transcript, 2).segments if segment.call]
+    [pair] = [segment for segment in make(transcript, 2).blocks if segment.call]
     assert pair.call is not None and pair.call.input == {"command": "make test"}
     assert pair.call.result and "12 passed" in pair.call.result and pair.call.tool_use_id == "toolu_1"
 
@@ -219,7 +216,7 @@ def test_what_is_cut_ends_with_a_word_where_it_can() -> None:
 def test_what_holds_no_word_goes_with_what_stands_before_it() -> None:
     transcript = talk().human("Use it so:\n---\n```text\n)\nTask(\n)\n```").human("👍").human("?")
     prompts = [one["message"]["content"] for one in transcript.records]
-    said = [Said(place, SaidKind.HUMAN, text, (), 9) for place, text in enumerate(prompts)]
+    said = [Block(BlockKind.HUMAN, "user", text, message=n, tokens=9) for n, text in enumerate(prompts)]
     assert [item.text for item in pieces_of(said)] == ["Use it so:\n---", "Task(\n)", "👍", "?"]
 
 
@@ -243,5 +240,5 @@ def test_in_each_tier_a_request_goes_before_what_the_assistant_remarked(tmp_path
      ("I see the issue: it was never closed.", False)],
 )  # fmt: skip
 def test_asides_are_told_from_what_tells_something(text: str, aside: bool) -> None:
-    [item] = pieces_of([Said(0, SaidKind.ASSISTANT, text, (), 9)])
+    [item] = pieces_of([Block(BlockKind.ASSISTANT, "assistant", text, tokens=9)])
     assert (item.rank is Rank.ASIDE) is aside

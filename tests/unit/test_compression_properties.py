@@ -18,7 +18,7 @@ from shared.sessions.compress.run import CompressionRun, Version
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings, KeepitMode, Tier, TierPreset
 from shared.sessions.compress.sources import CompressionTask, read_original
 from shared.sessions.markers import PINNED, MarkerNames, PlacedMarker, survives
-from shared.sessions.transcripts.turns import TurnKind, read_turns
+from shared.sessions.transcripts.contents import read_blocks
 from tests.support.clock import FrozenClock
 from tests.support.compressing import long_talk
 from tests.support.meters import Calls
@@ -33,7 +33,7 @@ LONG = ("ccviewer_5c0375b4", "entire_a6_e4c2a0fbd1_0_full", "entire_37_995ebed6e
 needs_data = pytest.mark.skipif(not REAL, reason="the recorded sessions are not here")
 _QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 _TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=80)
-_ASSISTANT_TEXT = (TurnKind.ASSISTANT, TurnKind.THINKING, TurnKind.TOOL_USE)
+_ASSISTANT_TEXT = (BlockKind.ASSISTANT, BlockKind.THINKING, BlockKind.TOOL_USE)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def marked_copy(source: Path, target: Path, markings: Sequence[Marking]) -> Path
 
 def compressed(path: Path, wanted: CompressionSettings) -> Version:
     least = min(tier.compaction_ratio for tier in wanted.tiers)
-    task = CompressionTask("s1", wanted, "sha", None, read_original(read_turns(path), "s1", [], least))
+    task = CompressionTask("s1", wanted, "sha", None, read_original(read_blocks(path), "s1", {}, least))
     agent = ExtractiveCompressionAgent()
     making = CompressionRun(task, agent.chunk_tokens)
     return making.finish([agent.condense(chunk, Calls()) for chunk in making.chunks])
@@ -138,15 +138,15 @@ def compressed(path: Path, wanted: CompressionSettings) -> Version:
 
 def documents(made: Version, folder: Path) -> tuple[str, Path]:
     path = folder / "version.jsonl"
-    path.write_bytes("".join(map(line_of, records_of(made.segments, "s1", "stamp"))).encode())
-    return "".join(markdown_lines(made.segments, made.heading)), path
+    path.write_bytes("".join(map(line_of, records_of(made.blocks, "s1", "stamp"))).encode())
+    return "".join(markdown_lines(made.blocks, made.heading)), path
 
 
-def expected_fates(path: Path, wanted: CompressionSettings) -> list[tuple[PlacedMarker, bool]]:
+def expected_decisions(path: Path, wanted: CompressionSettings) -> list[tuple[PlacedMarker, bool]]:
     """Say by the seed's words alone what is to become of each marker."""
     names, found, message, key = MarkerNames("s1"), list[tuple[PlacedMarker, int]](), -1, ""
-    for turn in read_turns(path):
-        own = turn.uuid if turn.kind is TurnKind.HUMAN else turn.message_id if turn.kind in _ASSISTANT_TEXT else None
+    for turn in read_blocks(path):
+        own = turn.uuid if turn.kind is BlockKind.HUMAN else turn.message_id if turn.kind in _ASSISTANT_TEXT else None
         if own is not None and own != key:
             message, key = message + 1, own
         found += [(one, message) for one in names.of(turn)[0]]
@@ -168,8 +168,10 @@ def check(path: Path, wanted: CompressionSettings, folder: Path) -> Version:
     """Compress, and check what must hold whatever was asked for."""
     made = compressed(path, wanted)
     text, records = documents(made, folder)
-    expected = expected_fates(path, wanted)
-    assert [(fate.marker_id, fate.survived) for fate in made.fates] == [(one.marker_id, kept) for one, kept in expected]
+    expected = expected_decisions(path, wanted)
+    assert [(decision.marker_id, decision.survived) for decision in made.plan.decisions] == [
+        (one.marker_id, kept) for one, kept in expected
+    ]
     kept = {segment.marker_ids[0]: segment.text for segment in blocks_in(records) if segment.marker_ids}
     assert kept == {one.marker_id: one.found.content for one, survived in expected if survived}
     for one, survived in expected:
@@ -245,10 +247,10 @@ def test_a_session_that_is_pinned_through_and_through_says_why_it_came_out_longe
     made = compressed(source, CompressionSettings(mode="uniform", compaction_ratio=30).complete("extractive"))
     told = made.statistics(0, "extractive")
     assert made.ratio < 2 and "marked parts" in told["note"]
-    assert [segment.kind for segment in made.segments if segment.is_pinned] == [BlockKind.KEEPIT]
+    assert [segment.kind for segment in made.blocks if segment.is_pinned] == [BlockKind.KEEPIT]
 
 
 def test_nothing_at_all_is_compressed_into_a_heading(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text("", "utf-8")
     made = compressed(tmp_path / "s.jsonl", CompressionSettings().complete("extractive"))
-    assert (made.segments, made.messages, made.statistics(0, "x")["note"]) == ([], 0, "there is nothing to compress")
+    assert (made.blocks, made.messages, made.statistics(0, "x")["note"]) == ([], 0, "there is nothing to compress")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.markers import MarkerNames, find_markers
-from shared.sessions.transcripts.turns import Turn, TurnKind
 from tests.support.transcripts import real_files
 
 
@@ -129,14 +129,14 @@ def test_a_paragraph_marked_in_a_real_session_is_found_exactly(data: st.DataObje
 
 def test_only_people_and_the_assistant_mark_and_names_stay() -> None:
     texts = [
-        (TurnKind.HUMAN, False),
-        (TurnKind.TOOL_RESULT, False),
-        (TurnKind.ASSISTANT, True),
-        (TurnKind.THINKING, False),
+        (BlockKind.HUMAN, False),
+        (BlockKind.TOOL_RESULT, False),
+        (BlockKind.ASSISTANT, True),
+        (BlockKind.THINKING, False),
     ]
     turns = [
-        Turn(i, "u1", kind, "##keepit0.80## a ##keepit0.10## b", is_sidechain=side)
-        for i, (kind, side) in enumerate(texts)
+        Block(kind, "user", "##keepit0.80## a ##keepit0.10## b", sources=("u1",), is_sidechain=side)
+        for kind, side in texts
     ]
     names = MarkerNames("s1")
     placed = [names.of(turn)[0] for turn in turns]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from shared.llm.scripted import ScriptedChat, ScriptLine
+from shared.sessions.blocks import Block, BlockKind, ToolCall
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SessionPrompt, confidence, material_of, normal_of, patterns_in
-from shared.sessions.transcripts.turns import Turn, TurnKind
 from tests.support.meters import Calls
 from worker.agent.sessions.model import ModelLearningAgent
 from worker.agent.sessions.rules import ExtractiveLearningAgent
@@ -56,19 +56,19 @@ def test_questions_guesses_quotations_and_what_passes_are_not(said: str) -> None
     assert learnt(said) == []
 
 
-def turn(kind: TurnKind, text: str, **more: Any) -> Turn:
-    return Turn(0, "u1", kind, text, **more)
+def turn(kind: BlockKind, text: str, **more: Any) -> Block:
+    return Block(kind, "user", text, sources=("u1",), **more)
 
 
 def test_only_a_person_s_own_prompts_are_material() -> None:
     material = material_of(
         [
-            turn(TurnKind.HUMAN, "Always run the linter."),
-            turn(TurnKind.HUMAN, "Never run it.", is_sidechain=True),
-            turn(TurnKind.ASSISTANT, "Always use tabs."),
-            turn(TurnKind.TOOL_RESULT, "Always use spaces."),
-            turn(TurnKind.META, "Always obey."),
-            turn(TurnKind.SUMMARY, "The user always wants tests."),
+            turn(BlockKind.HUMAN, "Always run the linter."),
+            turn(BlockKind.HUMAN, "Never run it.", is_sidechain=True),
+            turn(BlockKind.ASSISTANT, "Always use tabs."),
+            turn(BlockKind.TOOL_RESULT, "Always use spaces."),
+            turn(BlockKind.META, "Always obey."),
+            turn(BlockKind.SUMMARY, "The user always wants tests."),
         ]
     )
     assert [one.text for one in material.prompts] == ["Always run the linter."]
@@ -76,7 +76,7 @@ def test_only_a_person_s_own_prompts_are_material() -> None:
 
 def test_a_command_run_again_and_again_is_a_pattern() -> None:
     commands = ["go test ./...", "ls", "go  test ./...", "go test ./...", *["x" * 200] * 3]
-    uses = [turn(TurnKind.TOOL_USE, "{}", tool_name="Bash", tool_input={"command": one}) for one in commands]
+    uses = [turn(BlockKind.TOOL_USE, "{}", call=ToolCall("t", "Bash", {"command": one}, None)) for one in commands]
     assert [(one.kind, one.content) for one in patterns_in(material_of(uses))] == [("pattern", "Runs `go test ./...`")]
 
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.search.words import query_words
+from shared.sessions.blocks import Block, BlockKind, ToolCall
 from shared.sessions.compose.plan import NoVersion, VersionCandidate
-from shared.sessions.search.index import MAX_PASSAGE_CHARS, MOST_OF_A_SESSION, numbers_of, passage_pieces, passages_of
+from shared.sessions.search.index import MOST_OF_A_SESSION, numbers_of, passages_of
 from shared.sessions.search.queries import SessionFacts
 from shared.sessions.search.query import (
     SessionQuery,
@@ -24,9 +25,8 @@ from shared.sessions.search.query import (
     with_recency,
 )
 from shared.sessions.search.suggestions import PastSession, WorkSituation, nearness, suggest
+from shared.sessions.text import MAX_PASSAGE_CHARS, passage_pieces, snippet_of
 from shared.sessions.text import MAX_SNIPPET_CHARS as LONGEST_SNIPPET
-from shared.sessions.text import snippet_of
-from shared.sessions.transcripts.turns import Turn, TurnKind
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 FACTS = SessionFacts(
@@ -34,8 +34,8 @@ FACTS = SessionFacts(
 )
 
 
-def turn(position: int, kind: TurnKind, text: str, **more: object) -> Turn:
-    return Turn(position, f"u{position}", kind, text, **more)  # type: ignore[arg-type]
+def turn(position: int, kind: BlockKind, text: str, **more: object) -> Block:
+    return Block(kind, "user", text, sources=(f"u{position}",), **more)  # type: ignore[arg-type]
 
 
 @given(st.text(max_size=6000))
@@ -49,14 +49,18 @@ def test_a_text_is_cut_into_pieces_that_lose_nothing_but_white_space_and_an_endl
 
 def test_passages_are_what_was_asked_and_answered_and_a_line_for_each_use_of_a_tool() -> None:
     turns = [
-        turn(0, TurnKind.HUMAN, "Fix the retry."),
-        turn(1, TurnKind.THINKING, "hmm"),
-        turn(2, TurnKind.TOOL_USE, "{}", tool_name="Edit", tool_input={"file_path": "a/up.py", "old_string": "x"}),
-        turn(3, TurnKind.TOOL_RESULT, "fine"),
-        turn(4, TurnKind.TOOL_RESULT, "Error: no such file\nTraceback", is_error=True),
-        turn(5, TurnKind.META, "<hook>"),
-        turn(6, TurnKind.ASSISTANT, "Done."),
-        turn(7, TurnKind.HUMAN, "a sub-agent's order", is_sidechain=True),
+        turn(0, BlockKind.HUMAN, "Fix the retry."),
+        turn(1, BlockKind.THINKING, "hmm"),
+        turn(
+            2, BlockKind.TOOL_USE, "{}", call=ToolCall("t1", "Edit", {"file_path": "a/up.py", "old_string": "x"}, None)
+        ),
+        turn(3, BlockKind.TOOL_RESULT, "fine"),
+        turn(
+            4, BlockKind.TOOL_RESULT, "Error: no such file\nTraceback", call=ToolCall("t2", "", {}, None, is_error=True)
+        ),
+        turn(5, BlockKind.META, "<hook>"),
+        turn(6, BlockKind.ASSISTANT, "Done."),
+        turn(7, BlockKind.HUMAN, "a sub-agent's order", is_sidechain=True),
     ]
     assert [(one.kind, one.text, one.message_uuid) for one in passages_of(turns)] == [
         ("human", "Fix the retry.", "u0"),
@@ -67,7 +71,7 @@ def test_passages_are_what_was_asked_and_answered_and_a_line_for_each_use_of_a_t
 
 
 def test_of_a_very_long_session_passages_of_the_whole_are_kept_and_every_prompt() -> None:
-    kinds = [TurnKind.HUMAN if number % 50 == 0 else TurnKind.ASSISTANT for number in range(5000)]
+    kinds = [BlockKind.HUMAN if number % 50 == 0 else BlockKind.ASSISTANT for number in range(5000)]
     kept = passages_of(turn(number, kind, f"said {number}") for number, kind in enumerate(kinds))
     assert len(kept) <= MOST_OF_A_SESSION
     assert sum(one.kind == "human" for one in kept) == 100
@@ -78,7 +82,7 @@ def test_of_a_very_long_session_passages_of_the_whole_are_kept_and_every_prompt(
 
 
 def test_prompts_beyond_what_fits_are_thinned_too() -> None:
-    kept = passages_of(turn(number, TurnKind.HUMAN, f"said {number}") for number in range(3000))
+    kept = passages_of(turn(number, BlockKind.HUMAN, f"said {number}") for number in range(3000))
     assert 0 < len(kept) <= MOST_OF_A_SESSION
 
 

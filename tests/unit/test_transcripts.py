@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from shared.errors import Invalid
+from shared.sessions.blocks import BlockKind
+from shared.sessions.transcripts.contents import read_blocks, read_records, refuse_foreign
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import BadLine, Record, complete_bytes
-from shared.sessions.transcripts.turns import TurnKind, read_records, read_turns, refuse_foreign
 from tests.support.transcripts import FOREIGN, REAL, assistant, lines, real_files, tool, user, write
 
 _TABLE = {
@@ -77,11 +78,13 @@ def test_the_real_turns_are_in_order_and_tell_people_from_tools() -> None:
     if not real_files():
         pytest.skip("the recorded sessions are not here")
     for path in real_files():
-        turns = list(read_turns(path))
-        assert [turn.position for turn in turns] == list(range(len(turns)))
-        for turn in turns:
-            assert turn.kind is not TurnKind.HUMAN or not (turn.is_sidechain or turn.text.startswith("<"))
-            assert turn.kind is not TurnKind.TOOL_USE or json.loads(turn.text) == turn.tool_input
+        records, at = [one.uuid for one in read_records(path) if isinstance(one, Record)], 0
+        for turn in read_blocks(path):
+            at = records.index(turn.uuid, at)  # Of the same record or of one behind it.
+            assert turn.kind is not BlockKind.HUMAN or not (turn.is_sidechain or turn.text.startswith("<"))
+            assert turn.kind is not BlockKind.TOOL_USE or (
+                turn.call is not None and json.loads(turn.text) == turn.call.input
+            )
 
 
 def test_a_file_of_another_format_is_refused_with_its_name() -> None:
@@ -116,7 +119,7 @@ def test_two_records_glued_on_one_line_are_both_read(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     one, two = (json.dumps(user(text, text)) for text in ("a", "b"))
     path.write_text(f"{one}{two}\n{one} {two} x\n")
-    assert [turn.text for turn in read_turns(path)] == ["a", "b", "a", "b"]
+    assert [turn.text for turn in read_blocks(path)] == ["a", "b", "a", "b"]
     assert bad(path) == ["not JSON"]
     assert [found.line for found in read_records(path)] == [1, 1, 2, 2, 2]
 
@@ -139,15 +142,15 @@ def test_a_bad_line_is_counted_and_the_others_are_read(tmp_path: Path, line: byt
     path = tmp_path / "s.jsonl"
     path.write_bytes(lines(user("a", "1")) + line + b"\n" + lines(user("b", "2")))
     assert bad(path) == [reason]
-    assert [turn.text for turn in read_turns(path)] == ["a", "b"]
+    assert [turn.text for turn in read_blocks(path)] == ["a", "b"]
     assert overview_of(path, "s1").counts["badLines"] == 1
 
 
 def test_a_number_larger_than_any_stays_text_that_can_be_written_again(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(lines(next(tool("Read", {"limit": 7}, "", 1))).replace(b"7", b"-1e999"))
-    (turn,) = read_turns(path)
-    assert turn.tool_input == {"limit": "-1e999"} == json.loads(turn.text)
+    (turn,) = read_blocks(path)
+    assert turn.call is not None and turn.call.input == {"limit": "-1e999"} == json.loads(turn.text)
 
 
 def test_what_neither_utf8_nor_a_database_takes_is_replaced(tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ def test_what_neither_utf8_nor_a_database_takes_is_replaced(tmp_path: Path) -> N
     path.write_bytes(
         b'\xef\xbb\xbf{"type":"user","uuid":"1","message":{"content":"a\\ud83d\\u0000b \\ud83d\\ude00"}}\n'
     )
-    assert [turn.text for turn in read_turns(path)] == ["a��b 😀"]
+    assert [turn.text for turn in read_blocks(path)] == ["a��b 😀"]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ def test_a_last_line_that_is_still_being_written_waits(tmp_path: Path, content: 
 def test_only_so_many_bytes_are_read(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", user("a", "1"), user("b", "2"))
     first = len(lines(user("a", "1")))
-    assert [turn.text for turn in read_turns(path, first)] == ["a"]
+    assert [turn.text for turn in read_blocks(path, first)] == ["a"]
     assert [found.offset for found in read_records(path)] == [0, first]
 
 
@@ -213,8 +216,8 @@ def test_text_before_a_compaction_boundary_is_not_counted_twice(tmp_path: Path) 
     repeated = [user("Do it", "1"), assistant(long, "9"), user("Do it", "3")]
     twice = look(tmp_path / "b.jsonl", *before, boundary, summary, *repeated)
     assert twice.original_tokens == alone.original_tokens + 2, "only the prompt that was given again is new"
-    kinds = [turn.kind for turn in read_turns(tmp_path / "b.jsonl")]
-    assert kinds == [TurnKind.HUMAN, TurnKind.ASSISTANT, TurnKind.SYSTEM, TurnKind.SUMMARY, TurnKind.HUMAN]
+    kinds = [turn.kind for turn in read_blocks(tmp_path / "b.jsonl")]
+    assert kinds == [BlockKind.HUMAN, BlockKind.ASSISTANT, BlockKind.SYSTEM, BlockKind.SUMMARY, BlockKind.HUMAN]
 
 
 def test_peoples_words_are_told_from_what_the_tool_writes_in_their_name(tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ def test_peoples_words_are_told_from_what_the_tool_writes_in_their_name(tmp_path
         {"type": "user", "uuid": "10", "message": None}, {"type": "user", "uuid": "11", "message": {"content": 5}},
     ]  # fmt: skip
     path = write(tmp_path / "s.jsonl", *said)
-    found = [(str(turn.kind), turn.text) for turn in read_turns(path)]
+    found = [(str(turn.kind), turn.text) for turn in read_blocks(path)]
     assert found == [
         ("human", "A prompt"), ("meta", "<command-name>/exit</command-name>"), ("meta", "A reminder"),
         ("meta", "[Request interrupted by user for tool use]"), ("meta", "To a sub-agent"), ("human", "A bare string"),

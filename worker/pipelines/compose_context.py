@@ -32,8 +32,8 @@ from shared.sessions.compose.documents import (
     CompositionSource,
     MarksByUuid,
     ReadBlocks,
-    blocks_of,
     compose_documents,
+    paired_blocks,
 )
 from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
 from shared.sessions.compose.requests import (
@@ -49,7 +49,7 @@ from shared.sessions.markers import PINNED
 from shared.sessions.models import BuildState, Composition, KeepitMarker, Project
 from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.store import Store
-from shared.sessions.transcripts.turns import read_turns
+from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.ending import end, unpurged
@@ -225,7 +225,7 @@ def _marks(markers: Iterable[KeepitMarker]) -> MarksByUuid:
 
 def _original(path: Path, size_bytes: int, marks: MarksByUuid) -> Iterable[Block]:
     _refuse_missing(path)
-    return blocks_of(read_turns(path, size_bytes), marks)
+    return paired_blocks(read_blocks(path, size_bytes), marks)
 
 
 def _version(path: Path) -> Iterable[Block]:

@@ -156,7 +156,7 @@ class CompressSession:
     def _condense(
         self, claim: Claim, rows: Rows, making: CompressionRun, agent: CompressionAgent, began: float
     ) -> list[CondensedChunk]:
-        parts = dict(_usable(rows.parts, making.outline))
+        parts = dict(_usable(rows.parts, making.chunking_hash))
         if len(parts) < len(rows.parts) or rows.compression.parts_total != len(making.chunks):
             self._begin_parts(claim, rows.compression.key, making, keep=len(parts) == len(rows.parts))
         meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, None))
@@ -166,7 +166,7 @@ class CompressSession:
             if parts and self._elapsed() - began > LONGEST_SECONDS:
                 raise NotYet("Parts of the session are left; other work of the app comes first.", self._clock.now())
             part = agent.condense(chunk, meter)
-            self._keep(claim, rows.compression.key, chunk, part, making.outline)
+            self._keep(claim, rows.compression.key, chunk, part, making.chunking_hash)
             parts[chunk.position] = part
         return [parts[chunk.position] for chunk in making.chunks]
 
@@ -202,9 +202,9 @@ class CompressSession:
         file = file_name(rows.compression, making.task.settings.label, made.output_tokens)
         with self._database.write() as session:
             self._held(session, claim, rows.compression.key)  # Who was overtaken must not write over its successor's.
-        lines = map(line_of, records_of(made.segments, rows.recorded.session_id, making.task.stamp))
+        lines = map(line_of, records_of(made.blocks, rows.recorded.session_id, making.task.cache_key))
         digests = {
-            "md": self._store.write_text(folder / f"{file}.md", markdown_lines(made.segments, made.heading)),
+            "md": self._store.write_text(folder / f"{file}.md", markdown_lines(made.blocks, made.heading)),
             "jsonl": self._store.write_text(folder / f"{file}.jsonl", lines),
         }
         seconds = self._elapsed() - began
@@ -227,13 +227,13 @@ class CompressSession:
         return JobState.DONE
 
     def _tell(self, claim: Claim, written: WrittenVersion) -> None:
-        made, metrics = written.made, self._metrics
+        made, metrics = written.version, self._metrics
         metrics.sessions_compressed.labels(agent_kind(written.agent)).inc()
         metrics.session_tokens.labels("input").inc(made.plan.input_tokens)
         metrics.session_tokens.labels("output").inc(made.output_tokens)
-        preserved = sum(fate.survived for fate in written.fates)
+        preserved = sum(fate.survived for fate in written.decisions)
         metrics.markers_decided.labels("preserved").inc(preserved)
-        metrics.markers_decided.labels("summarised").inc(len(written.fates) - preserved)
+        metrics.markers_decided.labels("summarised").inc(len(written.decisions) - preserved)
         self._log.info(
             "session_compressed",
             job_id=claim.job_id,
@@ -273,7 +273,7 @@ def _usable(parts: dict[int, VersionPart], outline: str) -> Iterator[tuple[int, 
 
 def _gone(rows: Rows, made: Version) -> Iterator[MarkerDecision]:
     """Yield the fates of markers that the source version had summarised already."""
-    present = {fate.marker_id for fate in made.fates}
+    present = {fate.marker_id for fate in made.plan.decisions}
     for marker in rows.markers:
         if marker.marker_id in rows.had - present:
             yield MarkerDecision(marker.marker_id, marker.weight_in_force, False)

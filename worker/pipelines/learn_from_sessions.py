@@ -25,7 +25,7 @@ from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import LEARNING_PROJECT_KEY, find_project_by_key, lock_project_by_key, next_to_learn
 from shared.sessions.semantic import LearningMaterial, SemanticProposal, material_of, patterns_in, save_proposals
 from shared.sessions.store import Store
-from shared.sessions.transcripts.turns import read_turns
+from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.sessions.protocol import LearningAgent
@@ -109,7 +109,7 @@ class LearnFromSessions:
 
     def _material(self, found: _Next) -> LearningMaterial:
         try:
-            return material_of(read_turns(found.path, found.recorded.size_bytes))
+            return material_of(read_blocks(found.path, found.recorded.size_bytes))
         except (OSError, Invalid) as error:
             # It teaches nothing, and keeps no other session from it.
             self._log.error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)

@@ -35,7 +35,7 @@ from shared.sessions.compress import versions
 from shared.sessions.compress.queries import SessionJob, get_version, session_job, session_jobs, versions_of, working_of
 from shared.sessions.compress.run import CompressionRun, Version
 from shared.sessions.compress.settings import CompressionSettings
-from shared.sessions.compress.sources import CompressionOrigin, read_task, version_file
+from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import complete_settings, request_version
 from shared.sessions.models import BuildState, SessionVersion, version_id
 from shared.sessions.queries import get_session, lock_project_by_key, lock_session, markers_of, project_by_key
@@ -169,9 +169,9 @@ class VersionForeseen(ResponseModel):
             compression_ratio=round(made.ratio, 2),
             markers=[
                 MarkerForeseen(marker_id=fate.marker_id, weight=fate.weight / 100, survives=fate.survived)
-                for fate in made.fates
+                for fate in made.plan.decisions
             ],
-            note=made.told.note(made.plan, made.ratio),
+            note=made.note,
         )
 
 
@@ -305,7 +305,7 @@ def read_version(
     with desk.read() as session:
         version = get_version(session, get_session(session, app_id, session_id), version_id)
         origin = _origin(session, app_id, session_id, version)
-    path = version_file(desk.loop.store, origin, version, _ENDINGS.get(format_, "md"))
+    path = origin.version_file(desk.loop.store, version, _ENDINGS.get(format_, "md"))
     if not path.is_file():
         raise Conflict(f"The file of version {version_id} is missing; make the version anew.", code="source_gone")
     if format_ == "json":

@@ -61,9 +61,9 @@ from shared.sessions.retention.rules import Ageing
 from shared.sessions.retention.runs import change_rules
 from shared.sessions.semantic import normal_of
 from shared.sessions.store import Store
+from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import overview_of
 from shared.sessions.transcripts.records import complete_bytes
-from shared.sessions.transcripts.turns import refuse_foreign
 
 MOST_MEMBERS = 50_000
 _MOST_DOCUMENT_BYTES = 64 * 2**20

@@ -13,128 +13,33 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from shared.llm.tokens import LAST_RESORT
-from shared.sessions.blocks import Block, BlockKind, Heading, ToolCall, heading_of, line_of, markdown_of, records_of
+from shared.sessions.blocks import (
+    Block,
+    BlockKind,
+    Heading,
+    ToolCall,
+    fill_budget,
+    heading_of,
+    line_of,
+    markdown_of,
+    records_of,
+)
 from shared.sessions.compose.plan import ORIGINAL, budget_too_small
-from shared.sessions.transcripts.turns import Turn, TurnKind
-
-PATIENCE = 500
-"""Segments after a call within which its result is waited for, so that a lost one does not hold up all that follows."""
-_LEFT_OUT = (TurnKind.THINKING, TurnKind.SYSTEM)
-_KINDS = {
-    TurnKind.HUMAN: (BlockKind.REQUEST, "user"),
-    TurnKind.ASSISTANT: (BlockKind.WORDS, "assistant"),
-    TurnKind.SUMMARY: (BlockKind.SUMMARY, "user"),
-    TurnKind.META: (BlockKind.WORDS, "user"),
-}
-
-
-@dataclass(frozen=True)
-class BlockMarks:
-    """What is marked in a message."""
-
-    marker_ids: tuple[str, ...] = ()
-    is_pinned: bool = False
-    """Whether any of it may never be left out."""
-
-
-MarksByUuid = Mapping[str, BlockMarks]
-"""By the uuid of the message."""
-
-
-@dataclass
-class _Slot:
-    """A segment in its place; of a call, until its result is known, the turn."""
-
-    segment: Block | None
-    call: Turn | None = None
-
-
-@dataclass
-class _Line:
-    """What waits to be handed on, in order."""
-
-    slots: deque[_Slot] = field(default_factory=deque)
-    open: dict[str, _Slot] = field(default_factory=dict)
-
-    def add(self, segment: Block) -> None:
-        self.slots.append(_Slot(segment))
-
-    def ask(self, turn: Turn) -> None:
-        slot = _Slot(None, turn)
-        self.slots.append(slot)
-        if not turn.tool_use_id:
-            self.close(slot)
-            return
-        former = self.open.get(turn.tool_use_id)
-        if former is not None:
-            self.close(former)
-        self.open[turn.tool_use_id] = slot
-
-    def answer(self, result: Turn) -> bool:
-        slot = self.open.pop(result.tool_use_id or "", None)
-        if slot is None or slot.call is None:
-            return False
-        slot.segment = _paired(slot.call, result)
-        return True
-
-    def close(self, slot: _Slot) -> None:
-        """Give up waiting for a result."""
-        if slot.call is not None and slot.segment is None:
-            slot.segment = _unpaired(slot.call, f"Called {slot.call.tool_name}: {slot.call.text}", "assistant")
-            if self.open.get(slot.call.tool_use_id or "") is slot:
-                del self.open[slot.call.tool_use_id or ""]
-
-    def ready(self, patience: int) -> Iterator[Block]:
-        while self.slots and (self.slots[0].segment is not None or len(self.slots) > patience):
-            self.close(self.slots[0])
-            segment = self.slots.popleft().segment
-            if segment is not None:
-                yield segment
-
-
-def blocks_of(turns: Iterable[Turn], marks: MarksByUuid) -> Iterator[Block]:
-    """Yield what the turns say as segments, in order; at most some hundreds are held at a time."""
-    line = _Line()
-    for turn in turns:
-        _add_turn(line, turn, marks)
-        yield from line.ready(PATIENCE)
-    yield from line.ready(0)
-
-
-def _add_turn(line: _Line, turn: Turn, marks: MarksByUuid) -> None:
-    if turn.kind is TurnKind.TOOL_USE:
-        line.ask(turn)
-    elif turn.kind is TurnKind.TOOL_RESULT:
-        if not line.answer(turn):
-            line.add(_unpaired(turn, f"Result of a call that is not here: {turn.text}", "user"))
-    elif turn.kind not in _LEFT_OUT and turn.text.strip():
-        line.add(_text_block(turn, marks))
-
-
-def _text_block(turn: Turn, marks: MarksByUuid) -> Block:
-    kind, role = _KINDS[turn.kind]
-    if turn.is_sidechain:
-        kind = BlockKind.WORDS
-    marked = marks.get(turn.uuid, BlockMarks())
-    return Block(kind, role, turn.text, turn.at, (turn.uuid,), marker_ids=marked.marker_ids, is_pinned=marked.is_pinned)
-
-
-def _unpaired(turn: Turn, text: str, role: str) -> Block:
-    kind = BlockKind.FAILURE if turn.is_error else BlockKind.WORDS
-    return Block(kind, role, text, turn.at, (turn.uuid,))
-
-
-def _paired(use: Turn, result: Turn) -> Block:
-    name = use.tool_name or "tool"
-    call = ToolCall(use.tool_use_id or "", name, use.tool_input, result.text, result.is_error)
-    text = f"{name}: {use.text}"
-    return Block(BlockKind.TOOL, "assistant", text, use.at, (use.uuid, result.uuid), call=call)
-
 
 MARKDOWN_FILE, LINES_FILE, RECORD_FILE = "composed.md", "composed.jsonl", "composition.json"
 FILES = {"md": MARKDOWN_FILE, "jsonl": LINES_FILE}
-
-
+"""By the endings under which their digests are known."""
+VERSION = "composed"
+"""Stands in the records where those of a version name it."""
+PATIENCE = 500
+"""Blocks after a call within which its result is waited for, so that a lost one does not hold up all that follows."""
+_LEFT_OUT = (BlockKind.THINKING, BlockKind.SYSTEM)
+_KINDS = {
+    BlockKind.HUMAN: (BlockKind.REQUEST, "user"),
+    BlockKind.ASSISTANT: (BlockKind.WORDS, "assistant"),
+    BlockKind.SUMMARY: (BlockKind.SUMMARY, "user"),
+    BlockKind.META: (BlockKind.WORDS, "user"),
+}
 VALUES = {
     BlockKind.NAMES: 0,
     BlockKind.TOOL: 1,
@@ -147,85 +52,6 @@ VALUES = {
 }
 """What goes first when there is no room: the least."""
 _LAST_REQUEST_SHARE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class SizedBlock:
-    """A segment, as far as fitting goes."""
-
-    chars: int
-    value: int
-    is_pinned: bool = False
-
-
-@dataclass(frozen=True)
-class SizedPart:
-    """The segments of a session, in order."""
-
-    pieces: tuple[SizedBlock, ...]
-    room: int
-    """Characters it may take; more where others leave some."""
-
-    @property
-    def pinned(self) -> int:
-        """Characters it takes in any case."""
-        return sum(piece.chars for piece in self.pieces if piece.is_pinned)
-
-
-def sized(segment: Block) -> SizedBlock:
-    """Return how much a segment takes and what it is worth; what was marked goes last."""
-    value = VALUES[BlockKind.KEEPIT if segment.marker_ids else segment.kind]
-    return SizedBlock(len(markdown_of(segment)), value, segment.is_pinned)
-
-
-def pin_last_request(pieces: Sequence[SizedBlock], last: int, room: int) -> list[SizedBlock]:
-    """Pin what an original was asked last, unless that alone would take more than a quarter of the room."""
-    pinned = list(pieces)
-    if pieces[last].chars * _LAST_REQUEST_SHARE <= room:
-        pinned[last] = replace(pieces[last], is_pinned=True)
-    return pinned
-
-
-def fit(parts: Sequence[SizedPart], budget: int, fixed: int) -> tuple[tuple[int, ...], ...]:
-    """Return the places of the pieces to keep, for each part in order.
-
-    ``budget``: tokens; ``fixed``: characters that headings take. Raises: Invalid when that and what is pinned alone
-    take more.
-    """
-    free = LAST_RESORT.chars_in(budget) - fixed - sum(part.pinned for part in parts)
-    if free < 0:
-        missing = LAST_RESORT.tokens_in(-free)
-        raise budget_too_small(missing, "what is pinned, and the headings, may not be left out", budget)
-    chosen = [{place for place, piece in enumerate(part.pieces) if piece.is_pinned} for part in parts]
-    left = _fill_rooms(parts, chosen, free)
-    for part, kept in zip(parts, chosen, strict=True):
-        left -= _take_best(part.pieces, kept, left)
-    return tuple(tuple(sorted(kept)) for kept in chosen)
-
-
-def _fill_rooms(parts: Sequence[SizedPart], chosen: Sequence[set[int]], free: int) -> int:
-    """Fill each part's room, and what one leaves is the next one's; return what is left of ``free``."""
-    carried = 0
-    for part, kept in zip(parts, chosen, strict=True):
-        room = min(free, max(0, part.room - part.pinned) + carried)
-        taken = _take_best(part.pieces, kept, room)
-        free, carried = free - taken, room - taken
-    return free
-
-
-def _take_best(pieces: Sequence[SizedBlock], kept: set[int], room: int) -> int:
-    """Keep the most valuable that fit, of equal ones the later; return the characters they take."""
-    left = room
-    others = (place for place in range(len(pieces)) if place not in kept)
-    for place in sorted(others, key=lambda place: (-pieces[place].value, -place)):
-        if pieces[place].chars <= left:
-            kept.add(place)
-            left -= pieces[place].chars
-    return room - left
-
-
-VERSION = "composed"
-"""Stands in the records where those of a version name it."""
 ReadBlocks = Callable[[], Iterable[Block]]
 
 
@@ -257,7 +83,7 @@ class CompositionPart:
     """What goes in of a source."""
 
     source: CompositionSource
-    places: frozenset[int]
+    positions: frozenset[int]
     left_out: int
     chars: int
 
@@ -266,11 +92,11 @@ class CompositionPart:
         """What it takes with its heading."""
         return LAST_RESORT.tokens_in(self.chars)
 
-    def segments(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         """Yield what goes in, in order."""
-        for place, segment in enumerate(self.source.read()):
-            if place in self.places:
-                yield segment
+        for position, block in enumerate(self.source.read()):
+            if position in self.positions:
+                yield block
 
 
 @dataclass(frozen=True)
@@ -289,31 +115,44 @@ class ComposedContext:
         """Yield the document to read."""
         yield heading_of(Heading(self.title))
         for part in self.parts:
-            yield _above(part.source)
-            for segment in part.segments():
-                yield markdown_of(segment)
+            yield f"{part.source.heading}\n\n"
+            yield from map(markdown_of, part.blocks())
 
     def lines(self, chain: str) -> Iterator[str]:
         """Yield the document to go on from, line by line: one chain under the id ``chain``."""
-        for record in records_of(_with_own_calls(self._said()), chain, VERSION):
-            yield line_of(record)
+        return map(line_of, records_of(self._with_own_calls(), chain, VERSION))
 
     def messages(self) -> int:
         """Return how many messages it has, headings not counted."""
-        return sum(len(part.places) for part in self.parts)
+        return sum(len(part.positions) for part in self.parts)
 
-    def _said(self) -> Iterator[Block]:
+    def _with_own_calls(self) -> Iterator[Block]:
+        """Yield all blocks, every call with an id of its own: sessions that were resumed share ids."""
+        seen: set[str] = set()
         for part in self.parts:
             yield Block(BlockKind.WORDS, "user", part.source.heading, part.source.first_said)
-            yield from part.segments()
+            for block in part.blocks():
+                if block.call is None:
+                    yield block
+                    continue
+                name = own = block.call.tool_use_id or "toolu"
+                number = 1
+                while own in seen:
+                    number += 1
+                    own = f"{name}_{number}"
+                seen.add(own)
+                yield replace(block, call=replace(block.call, tool_use_id=own))
 
 
 def compose_documents(title: str, sources: Sequence[CompositionSource], budget: int) -> ComposedContext:
     """Return what fits. Raises: Invalid (``budget_too_small``) where what may not be left out does not."""
-    parts = [_sized_part(source) for source in sources]
-    fixed = overhead_chars(title, [source.heading for source in sources])
-    kept = fit(parts, budget, fixed)
-    return ComposedContext(title, tuple(_chosen(*one) for one in zip(sources, parts, kept, strict=True)))
+    sized = [_sized_part(source) for source in sources]
+    kept = fit(sized, budget, overhead_chars(title, [source.heading for source in sources]))
+    parts = []
+    for source, part, positions in zip(sources, sized, kept, strict=True):
+        chars = len(source.heading) + 2 + sum(part.blocks[position].chars for position in positions)
+        parts.append(CompositionPart(source, frozenset(positions), len(part.blocks) - len(positions), chars))
+    return ComposedContext(title, tuple(parts))
 
 
 def overhead_chars(title: str, headings: Iterable[str]) -> int:
@@ -321,44 +160,173 @@ def overhead_chars(title: str, headings: Iterable[str]) -> int:
     return len(heading_of(Heading(title))) + sum(len(heading) + 2 for heading in headings)
 
 
-def _above(source: CompositionSource) -> str:
-    return f"{source.heading}\n\n"
+@dataclass(frozen=True, slots=True)
+class SizedBlock:
+    """What fitting knows of a block, so that a long original need not be in memory."""
+
+    chars: int
+    value: int
+    is_pinned: bool = False
+
+
+@dataclass(frozen=True)
+class SizedPart:
+    """The blocks of a session, in order."""
+
+    blocks: tuple[SizedBlock, ...]
+    budget: int
+    """Characters it may take; more where others leave some."""
+
+    @property
+    def pinned(self) -> int:
+        """Characters it takes in any case."""
+        return sum(block.chars for block in self.blocks if block.is_pinned)
+
+
+def sized(block: Block) -> SizedBlock:
+    """Return how much a block takes and what it is worth; what was marked goes last."""
+    value = VALUES[BlockKind.KEEPIT if block.marker_ids else block.kind]
+    return SizedBlock(len(markdown_of(block)), value, block.is_pinned)
 
 
 def _sized_part(source: CompositionSource) -> SizedPart:
-    room = LAST_RESORT.chars_in(source.allocation)
-    pieces: list[SizedBlock] = []
+    budget = LAST_RESORT.chars_in(source.allocation)
+    blocks: list[SizedBlock] = []
     last_request: int | None = None
-    for place, segment in enumerate(source.read()):
-        pieces.append(sized(segment))
-        if segment.kind is BlockKind.REQUEST:
-            last_request = place
+    for position, block in enumerate(source.read()):
+        blocks.append(sized(block))
+        if block.kind is BlockKind.REQUEST:
+            last_request = position
     if source.version_id == ORIGINAL and last_request is not None:
-        pieces = pin_last_request(pieces, last_request, room)
-    return SizedPart(tuple(pieces), room)
+        blocks = pin_last_request(blocks, last_request, budget)
+    return SizedPart(tuple(blocks), budget)
 
 
-def _chosen(source: CompositionSource, part: SizedPart, kept: Sequence[int]) -> CompositionPart:
-    chars = len(_above(source)) + sum(part.pieces[place].chars for place in kept)
-    return CompositionPart(source, frozenset(kept), len(part.pieces) - len(kept), chars)
+def pin_last_request(blocks: Sequence[SizedBlock], last: int, budget: int) -> list[SizedBlock]:
+    """Pin what an original was asked last, unless that alone would take more than a quarter of the budget."""
+    pinned = list(blocks)
+    if blocks[last].chars * _LAST_REQUEST_SHARE <= budget:
+        pinned[last] = replace(blocks[last], is_pinned=True)
+    return pinned
 
 
-def _with_own_calls(segments: Iterable[Block]) -> Iterator[Block]:
-    """Give every call an id of its own: sessions that were resumed share ids."""
-    seen: set[str] = set()
-    for segment in segments:
-        if segment.call is None:
-            yield segment
-            continue
-        name = _unused(segment.call.tool_use_id or "toolu", seen)
-        seen.add(name)
-        yield replace(segment, call=replace(segment.call, tool_use_id=name))
+def fit(parts: Sequence[SizedPart], budget: int, fixed: int) -> tuple[tuple[int, ...], ...]:
+    """Return the positions of the blocks to keep, for each part in order: pinned ones, then the most valuable.
+
+    ``budget``: tokens; ``fixed``: characters that headings take. Raises: Invalid when that and what is pinned alone
+    take more. Counted in characters, so that no rounding of many blocks can pass the budget by a token.
+    """
+    free = LAST_RESORT.chars_in(budget) - fixed - sum(part.pinned for part in parts)
+    if free < 0:
+        missing = LAST_RESORT.tokens_in(-free)
+        raise budget_too_small(missing, "what is pinned, and the headings, may not be left out", budget)
+    chosen = [{position for position, block in enumerate(part.blocks) if block.is_pinned} for part in parts]
+    carried = 0
+    for part, kept in zip(parts, chosen, strict=True):
+        # What one part leaves of its budget is the next one's.
+        own = min(free, max(0, part.budget - part.pinned) + carried)
+        taken = _take_best(part.blocks, kept, own)
+        free, carried = free - taken, own - taken
+    for part, kept in zip(parts, chosen, strict=True):
+        free -= _take_best(part.blocks, kept, free)
+    return tuple(tuple(sorted(kept)) for kept in chosen)
 
 
-def _unused(name: str, seen: set[str]) -> str:
-    if name not in seen:
-        return name
-    number = 2
-    while f"{name}_{number}" in seen:
-        number += 1
-    return f"{name}_{number}"
+def _take_best(blocks: Sequence[SizedBlock], kept: set[int], budget: int) -> int:
+    """Keep the most valuable that fit, of equal ones the later; return the characters they take."""
+    others = (position for position in range(len(blocks)) if position not in kept)
+    best_first = sorted(others, key=lambda position: (-blocks[position].value, -position))
+    taken = list(fill_budget(best_first, lambda position: blocks[position].chars, budget))
+    kept.update(taken)
+    return sum(blocks[position].chars for position in taken)
+
+
+@dataclass(frozen=True)
+class BlockMarks:
+    """What is marked in a message."""
+
+    marker_ids: tuple[str, ...] = ()
+    is_pinned: bool = False
+    """Whether any of it may never be left out."""
+
+
+MarksByUuid = Mapping[str, BlockMarks]
+
+
+def paired_blocks(blocks: Iterable[Block], marks: MarksByUuid) -> Iterator[Block]:
+    """Yield what an original says as a composition shows it, in order; at most some hundreds are held at a time."""
+    queue = _PairQueue()
+    for block in blocks:
+        call = block.call
+        if block.kind is BlockKind.TOOL_USE:
+            queue.add_call(block)
+        elif block.kind is BlockKind.TOOL_RESULT and call is not None:
+            if not queue.answer(block, call):
+                text = f"Result of a call that is not here: {block.text}"
+                queue.slots.append(_Slot(_unpaired(block, text, "user", call.is_error)))
+        elif block.kind not in _LEFT_OUT and block.text.strip():
+            kind, role = _KINDS[block.kind]
+            marked = marks.get(block.uuid, BlockMarks())
+            kind = BlockKind.WORDS if block.is_sidechain else kind
+            ids, is_pinned = marked.marker_ids, marked.is_pinned
+            shown = Block(kind, role, block.text, block.at, block.sources, ids, is_pinned=is_pinned)
+            queue.slots.append(_Slot(shown))
+        yield from queue.ready(PATIENCE)
+    yield from queue.ready(0)
+
+
+@dataclass
+class _Slot:
+    """A block in its place; of a call, until its result is known, what was read."""
+
+    block: Block | None
+    call: Block | None = None
+
+
+@dataclass
+class _PairQueue:
+    """What waits to be handed on, in order."""
+
+    slots: deque[_Slot] = field(default_factory=deque)
+    open: dict[str, _Slot] = field(default_factory=dict)
+
+    def add_call(self, use: Block) -> None:
+        slot = _Slot(None, use)
+        self.slots.append(slot)
+        name = use.call.tool_use_id if use.call else ""
+        former = self.open.get(name)
+        if not name:
+            self._close(slot)
+            return
+        if former is not None:
+            self._close(former)
+        self.open[name] = slot
+
+    def answer(self, result: Block, answered: ToolCall) -> bool:
+        slot = self.open.pop(answered.tool_use_id, None)
+        if slot is None or slot.call is None or slot.call.call is None:
+            return False
+        use = slot.call
+        call = replace(slot.call.call, result=result.text, is_error=answered.is_error)
+        text = f"{call.name}: {use.text}"
+        slot.block = Block(BlockKind.TOOL, "assistant", text, use.at, (use.uuid, result.uuid), call=call)
+        return True
+
+    def ready(self, patience: int) -> Iterator[Block]:
+        while self.slots and (self.slots[0].block is not None or len(self.slots) > patience):
+            self._close(self.slots[0])
+            block = self.slots.popleft().block
+            if block is not None:
+                yield block
+
+    def _close(self, slot: _Slot) -> None:
+        """Give up waiting for a result."""
+        if slot.call is not None and slot.call.call is not None and slot.block is None:
+            call = slot.call.call
+            slot.block = _unpaired(slot.call, f"Called {call.name}: {slot.call.text}", "assistant", call.is_error)
+            if self.open.get(call.tool_use_id) is slot:
+                del self.open[call.tool_use_id]
+
+
+def _unpaired(block: Block, text: str, role: str, is_error: bool) -> Block:
+    return Block(BlockKind.FAILURE if is_error else BlockKind.WORDS, role, text, block.at, block.sources)

@@ -10,14 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from shared.sessions.blocks import Block, BlockKind, Heading, ToolCall, heading_of, markdown_of
+from shared.sessions.blocks import Block, BlockKind, Heading, ToolCall, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.plan import CompressionPlan, Piece, Rank, pieces_of
 from shared.sessions.compress.sources import (
     CHANGING,
+    DIGESTS,
     RUNNING,
-    Said,
-    SaidKind,
-    cut,
     failure_line,
     has_failed,
     object_of,
@@ -25,19 +23,19 @@ from shared.sessions.compress.sources import (
     shorten_result,
     verb_of,
 )
+from shared.sessions.text import cut, head_of, tail_of
 
 _MERGED = frozenset({BlockKind.WORDS, BlockKind.SUMMARY, BlockKind.FAILURE, BlockKind.NAMES})
-
 _LONGEST = 4_000
-"""Characters from which on a segment takes no more in."""
-
-
-@dataclass(frozen=True)
-class SummaryLine:
-    """A line of an agent's own words, and the records it stands for."""
-
-    text: str
-    sources: tuple[str, ...]
+"""Characters from which on a block takes no more in."""
+_LABEL = 18
+"""Characters that a block takes beside its text, about."""
+_REQUEST_SHARE, _CUT_SHARE = 4, 8
+"""What was asked last stands whole where it takes at most a quarter of the whole; else its ends take an eighth."""
+_LEAST_REQUEST = 160
+_RULES, _FAILURES, _REQUESTS, _CALLS = 0.20, 0.15, 0.30, 0.14
+"""The most of a tier's budget that goes to each before an agent is asked."""
+_FAILURE_CHARS = 200
 
 
 @dataclass
@@ -46,145 +44,145 @@ class Draft:
 
     plan: CompressionPlan
     heading: Heading
-    items: list[Piece] = field(init=False)
+    pieces: list[Piece] = field(init=False)
     kept: set[int] = field(default_factory=set)
-    """Numbers of items."""
+    """Numbers of pieces."""
     fixed: dict[int, str] = field(default_factory=dict)
-    """What stands in place of something said, never to be cut: by its place."""
-    request_room: int = 0
+    """What stands in place of a block, never to be cut: by its position."""
+    request_chars: int = 0
     """Characters that what was asked last may take."""
     told: set[int] = field(default_factory=set)
-    """Places of calls that are told in a line shared with their neighbours."""
+    """Positions of calls that are told in a line shared with their neighbours."""
     failures: dict[int, str] = field(default_factory=dict)
     pairs: dict[int, int] = field(default_factory=dict)
-    """Places of calls that are kept with their results: the most characters of either."""
-    lines: dict[int, list[SummaryLine]] = field(default_factory=lambda: defaultdict(list))
+    """Positions of calls that are kept with their results: the most characters of either."""
+    lines: dict[int, list[Block]] = field(default_factory=lambda: defaultdict(list))
+    """An agent's own words, by the position they stand at."""
     names: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     """By tier."""
     ranked: list[tuple[str, int, float]] | None = None
     """All names there are, the most important first, once they were looked up."""
 
     def __post_init__(self) -> None:
-        self.items = pieces_of(self.plan.gathered)
-        self._of = defaultdict[int, list[int]](list)
-        for number, item in enumerate(self.items):
-            self._of[item.said].append(number)
+        self.pieces = pieces_of(self.plan.blocks)
+        self._of = defaultdict[int, list[Piece]](list)
+        for piece in self.pieces:
+            self._of[piece.block].append(piece)
 
     def chars(self) -> int:
         """Return how long the whole is as Markdown."""
-        return len(heading_of(self.heading)) + sum(len(markdown_of(segment)) for segment in self.segments())
+        return len(heading_of(self.heading)) + sum(len(markdown_of(block)) for block in self.blocks())
 
-    def segments(self) -> list[Block]:
-        """Return the segments in the order of the session, neighbours of one kind as one."""
+    def blocks(self) -> list[Block]:
+        """Return the blocks in the order of the session, neighbours of one kind as one."""
         whole: list[Block] = []
-        for segment in self._in_order():
-            if whole and _belongs(whole[-1], segment):
-                whole[-1] = _joined_blocks(whole[-1], segment)
+        for block in self._in_order():
+            last = whole[-1] if whole else None
+            if last is None or not _belong_together(last, block):
+                whole.append(block)
             else:
-                whole.append(segment)
+                sources = tuple(dict.fromkeys((*last.sources, *block.sources)))
+                whole[-1] = replace(last, text=f"{last.text}\n{block.text}", sources=sources)
         return whole
 
-    def texts_of(self, place: int) -> str:
-        """Return what is chosen of something said."""
-        return joined_text([self.items[number] for number in self._of[place] if number in self.kept])
+    def chosen_of(self, position: int) -> list[Piece]:
+        """Return what is chosen of a block."""
+        return [piece for piece in self._of.get(position, ()) if piece.number in self.kept]
 
     def _in_order(self) -> Iterator[Block]:
-        run: list[int] = []
-        tiers = self.plan.tier_of
-        for place in range(len(self.plan.gathered)):
-            if run and tiers[place] != tiers[run[-1]]:
-                yield self._run(run)
+        run: list[Block] = []
+        before: Block | None = None
+        for position, block in enumerate(self.plan.blocks):
+            own = list(self._shown_of(position, block))
+            is_new_tier = before is not None and block.tier != before.tier
+            if run and (own or is_new_tier):
+                yield _told(run)
                 run = []
-            if place and tiers[place] != tiers[place - 1]:
-                yield from self._named(tiers[place - 1], place - 1)
-            own = list(self._of_place(place))
-            if run and own:
-                yield self._run(run)
-                run = []
+            if before is not None and is_new_tier:
+                yield from self._names_of(before)
             yield from own
-            run += [place] if place in self.told else []
+            run += [block] if position in self.told else []
+            before = block
         if run:
-            yield self._run(run)
-        if tiers:
-            yield from self._named(tiers[-1], len(tiers) - 1)
+            yield _told(run)
+        if before is not None:
+            yield from self._names_of(before)
 
-    def _of_place(self, place: int) -> Iterator[Block]:
-        said, tier = self.plan.gathered[place], self.plan.tier_of[place]
-        for line in self.lines.get(place, ()):
-            yield Block(BlockKind.SUMMARY, "assistant", line.text, said.at, line.sources, tier=tier)
-        if place in self.plan.kept:
-            yield _keepit_block(said, tier)
-        elif place in self.fixed:
-            segment = Block(BlockKind.REQUEST, said.role, self.fixed[place], said.at, said.sources, tier=tier)
-            yield replace(segment, is_pinned=True)
-        elif place in self.pairs and said.call is not None:
-            yield self._pair(said, said.call, tier, self.pairs[place])
-        elif place in self.failures:
-            yield Block(BlockKind.FAILURE, "assistant", self.failures[place], said.at, said.sources, tier=tier)
+    def _shown_of(self, position: int, block: Block) -> Iterator[Block]:
+        base = Block(BlockKind.WORDS, block.role, "", block.at, block.sources, tier=block.tier)
+        for line in self.lines.get(position, ()):
+            yield replace(line, at=block.at, tier=block.tier)
+        if position in self.plan.kept:
+            extra = {"weight": block.weight}
+            yield replace(
+                base, kind=BlockKind.KEEPIT, text=block.text, marker_ids=block.marker_ids, is_pinned=True, extra=extra
+            )
+        elif position in self.fixed:
+            yield replace(base, kind=BlockKind.REQUEST, text=self.fixed[position], is_pinned=True)
+        elif position in self.pairs and block.call is not None:
+            yield self._pair(block, block.call, self.pairs[position])
+        elif position in self.failures:
+            yield replace(base, kind=BlockKind.FAILURE, role="assistant", text=self.failures[position])
         else:
-            yield from self._words(place, said, tier)
+            for kind, pieces in _by_kind(block, self.chosen_of(position)):
+                yield replace(base, kind=kind, text=joined_text(pieces))
 
-    def _words(self, place: int, said: Said, tier: int) -> Iterator[Block]:
-        chosen = [self.items[number] for number in self._of.get(place, ()) if number in self.kept]
-        for kind, items in _by_kind(said, chosen):
-            yield Block(kind, said.role, joined_text(items), said.at, said.sources, tier=tier)
-
-    def _run(self, places: Sequence[int]) -> Block:
-        told = [self.plan.gathered[place] for place in places]
-        sources = tuple(dict.fromkeys(source for said in told for source in said.sources))
-        text, tier = run_text([said.call for said in told if said.call]), self.plan.tier_of[places[0]]
-        return Block(BlockKind.TOOL, "assistant", text, told[0].at, sources, tier=tier)
-
-    def _pair(self, said: Said, call: ToolCall, tier: int, most: int) -> Block:
+    def _pair(self, block: Block, call: ToolCall, most: int) -> Block:
         result = None if call.result is None else shorten_result(call.result, most)
         shown = replace(call, input=shorten_input(call.input, most), result=result)
         text = run_text([call])
-        return Block(BlockKind.TOOL, "assistant", text, said.at, said.sources, call=shown, tier=tier)
+        return Block(BlockKind.TOOL, "assistant", text, block.at, block.sources, call=shown, tier=block.tier)
 
-    def _named(self, tier: int, place: int) -> Iterator[Block]:
-        if self.names.get(tier):
-            text, said = ", ".join(self.names[tier]), self.plan.gathered[place]
-            yield Block(BlockKind.NAMES, "assistant", text, said.at, said.sources, tier=tier)
-
-
-def _keepit_block(said: Said, tier: int) -> Block:
-    assert said.mark is not None
-    return Block(
-        BlockKind.KEEPIT, said.role, said.text, said.at, said.sources, (said.mark.marker_id,), is_pinned=True,
-        tier=tier, extra={"weight": said.mark.weight},
-    )  # fmt: skip
+    def _names_of(self, last: Block) -> Iterator[Block]:
+        if self.names.get(last.tier):
+            text = ", ".join(self.names[last.tier])
+            yield Block(BlockKind.NAMES, "assistant", text, last.at, last.sources, tier=last.tier)
 
 
-def _by_kind(said: Said, items: Sequence[Piece]) -> Iterator[tuple[BlockKind, list[Piece]]]:
-    """Yield items that follow each other and are of one kind."""
+def _told(run: Sequence[Block]) -> Block:
+    """Return calls that follow each other as one line."""
+    sources = tuple(dict.fromkeys(source for block in run for source in block.sources))
+    text = run_text([block.call for block in run if block.call])
+    return Block(BlockKind.TOOL, "assistant", text, run[0].at, sources, tier=run[0].tier)
+
+
+def _by_kind(block: Block, pieces: Sequence[Piece]) -> Iterator[tuple[BlockKind, list[Piece]]]:
+    """Yield pieces of a block that follow each other and become blocks of one kind."""
     group: list[Piece] = []
-    for item in items:
-        if group and _kind(said, group[-1]) is not _kind(said, item):
-            yield _kind(said, group[-1]), group
+    kinds = [_kind_of(block, piece) for piece in pieces]
+    for nth, piece in enumerate(pieces):
+        if group and kinds[nth - 1] is not kinds[nth]:
+            yield kinds[nth - 1], group
             group = []
-        group.append(item)
+        group.append(piece)
     if group:
-        yield _kind(said, group[-1]), group
+        yield kinds[-1], group
 
 
-def _kind(said: Said, item: Piece) -> BlockKind:
-    if said.kind is SaidKind.HUMAN:
-        return BlockKind.INSTRUCTION if item.rank is Rank.RULE else BlockKind.REQUEST
-    return BlockKind.SUMMARY if said.kind is SaidKind.SUMMARY else said.digest or BlockKind.WORDS
+def _kind_of(block: Block, piece: Piece) -> BlockKind:
+    if block.kind is BlockKind.HUMAN:
+        return BlockKind.INSTRUCTION if piece.rank is Rank.RULE else BlockKind.REQUEST
+    return block.kind if block.kind in (BlockKind.SUMMARY, *DIGESTS) else BlockKind.WORDS
 
 
-def joined_text(items: Sequence[Piece]) -> str:
-    """Return items of one text as text: sentences of a line in one line, code between fences."""
+def _belong_together(one: Block, other: Block) -> bool:
+    if one.call or other.call or one.is_pinned or other.is_pinned or len(one.text) > _LONGEST:
+        return False
+    return one.kind in _MERGED and (one.kind, one.role, one.tier) == (other.kind, other.role, other.tier)
+
+
+def joined_text(pieces: Sequence[Piece]) -> str:
+    """Return pieces of one text as text: sentences of a line in one line, code between fences."""
     written: list[str] = []
     fence, line = None, -1
-    for item in items:
-        if item.fence != fence:
+    for piece in pieces:
+        if piece.fence != fence:
             written += ["\n```"] if fence is not None else []
-            written += [f"\n```{item.fence}"] if item.fence is not None else []
-            fence = item.fence
-        same_line = item.line == line and item.fence is None
-        written.append(f"{' ' if same_line else chr(10)}{item.text}")
-        line = item.line
+            written += [f"\n```{piece.fence}"] if piece.fence is not None else []
+            fence = piece.fence
+        same_line = piece.line == line and piece.fence is None
+        written.append(f"{' ' if same_line else chr(10)}{piece.text}")
+        line = piece.line
     written += ["\n```"] if fence is not None else []
     return "".join(written)[1:]
 
@@ -207,37 +205,16 @@ def run_text(calls: Sequence[ToolCall]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _belongs(one: Block, other: Block) -> bool:
-    if one.call or other.call or one.is_pinned or other.is_pinned or len(one.text) > _LONGEST:
-        return False
-    return one.kind in _MERGED and (one.kind, one.role, one.tier) == (other.kind, other.role, other.tier)
-
-
-def _joined_blocks(one: Block, other: Block) -> Block:
-    sources = tuple(dict.fromkeys((*one.sources, *other.sources)))
-    return replace(one, text=f"{one.text}\n{other.text}", sources=sources)
-
-
-_LABEL = 18
-"""Characters that a segment takes beside its text, about."""
-_REQUEST_SHARE, _CUT_SHARE = 4, 8
-"""What was asked last stands whole where it takes at most a quarter of the whole; else its ends take an eighth."""
-_LEAST_REQUEST = 160
-_RULES, _FAILURES, _REQUESTS, _CALLS = 0.20, 0.15, 0.30, 0.14
-"""The most of a tier's room that goes to each before an agent is asked."""
-_FAILURE_CHARS = 200
-
-
 def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
     """Return a draft with all that is chosen before an agent is asked."""
     draft = Draft(plan, heading)
     if fix_last_request(draft, max(_LEAST_REQUEST, plan.target_chars // _REQUEST_SHARE)) and is_cut(draft):
         fix_last_request(draft, max(_LEAST_REQUEST, plan.target_chars // _CUT_SHARE))
-    for tier, room in enumerate(tier_budgets(draft)):
-        _keep_rules(draft, tier, int(room * _RULES))
-        _keep_failures(draft, tier, int(room * _FAILURES))
-        _keep_requests(draft, tier, int(room * _REQUESTS), room)
-        _keep_calls(draft, tier, int(room * _CALLS))
+    for tier, budget in enumerate(tier_budgets(draft)):
+        keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
+        _keep_failures(draft, tier, int(budget * _FAILURES))
+        _keep_requests(draft, tier, int(budget * _REQUESTS), budget)
+        _keep_calls(draft, tier, int(budget * _CALLS))
     return draft
 
 
@@ -249,48 +226,47 @@ def tier_budgets(draft: Draft) -> list[int]:
 
 
 def by_worth(draft: Draft, numbers: Iterable[int]) -> list[int]:
-    """Return the numbers of items, the most telling first."""
-    return sorted(numbers, key=lambda number: (-draft.items[number].worth, number))
+    """Return the numbers of pieces, the most telling first."""
+    return sorted(numbers, key=lambda number: (-draft.pieces[number].worth, number))
 
 
-def keep_pieces(draft: Draft, numbers: Iterable[int], room: int) -> int:
-    """Keep items in the order given as far as there is room; return how much was taken."""
-    taken, begun = 0, {draft.items[number].said for number in draft.kept}
-    for number in numbers:
-        item = draft.items[number]
-        cost = item.cost + (0 if item.said in begun else label_chars(draft.plan.gathered[item.said]))
-        if number not in draft.kept and taken + cost <= room:
-            draft.kept.add(number)
-            begun.add(item.said)
-            taken += cost
+def keep_pieces(draft: Draft, numbers: Iterable[int], budget: int) -> int:
+    """Keep pieces in the order given as far as the budget goes; return how much was taken."""
+    begun = {draft.pieces[number].block for number in draft.kept}
+
+    def cost(number: int) -> int:
+        piece = draft.pieces[number]
+        is_human = draft.plan.blocks[piece.block].kind is BlockKind.HUMAN
+        return piece.cost + (0 if piece.block in begun else _LABEL if is_human else _LABEL // 3)
+
+    taken = 0
+    for number in fill_budget((number for number in numbers if number not in draft.kept), cost, budget):
+        taken += cost(number)
+        draft.kept.add(number)
+        begun.add(draft.pieces[number].block)
     return taken
 
 
-def open_items(draft: Draft, ranks: Iterable[Rank], tier: int | None = None) -> list[int]:
-    """Return the numbers of items that are not chosen and that nothing stands for."""
+def open_pieces(draft: Draft, ranks: Iterable[Rank], tier: int | None = None) -> list[int]:
+    """Return the numbers of pieces that are not chosen and that nothing stands for."""
     wanted, plan = set(ranks), draft.plan
     return [
         number
-        for number, item in enumerate(draft.items)
-        if item.rank in wanted
+        for number, piece in enumerate(draft.pieces)
+        if piece.rank in wanted
         and number not in draft.kept
-        and item.said not in plan.kept
-        and item.said not in draft.fixed
-        and (tier is None or plan.tier_of[item.said] == tier)
+        and piece.block not in plan.kept
+        and piece.block not in draft.fixed
+        and (tier is None or plan.blocks[piece.block].tier == tier)
     ]
 
 
-def label_chars(said: Said) -> int:
-    """Return about how many characters a first piece of something said takes beside its text."""
-    return _LABEL if said.kind is SaidKind.HUMAN else _LABEL // 3
-
-
 def calls_of(draft: Draft, tier: int | None = None) -> list[tuple[int, ToolCall]]:
-    """Return the calls of a tier, or all, with their places."""
+    """Return the calls of a tier, or all, with their positions."""
     return [
-        (place, said.call)
-        for place, said in enumerate(draft.plan.gathered)
-        if said.call is not None and (tier is None or draft.plan.tier_of[place] == tier)
+        (position, block.call)
+        for position, block in enumerate(draft.plan.blocks)
+        if block.call is not None and (tier is None or block.tier == tier)
     ]
 
 
@@ -304,81 +280,56 @@ def failed(call: ToolCall) -> bool:
     return has_failed(call.name, call.result or "", call.is_error)
 
 
-def fix_last_request(draft: Draft, room: int) -> int:
+def fix_last_request(draft: Draft, budget: int) -> int:
     """Fix what was asked last, whole or its two ends; return how many characters more it takes than before."""
-    places = sorted(draft.plan.last_request - draft.plan.kept)
-    texts = {place: draft.plan.gathered[place].text.strip() for place in places}
+    positions = sorted(draft.plan.last_request - draft.plan.kept)
+    texts = {position: draft.plan.blocks[position].text.strip() for position in positions}
     before = sum(map(len, draft.fixed.values()))
-    if sum(map(len, texts.values())) > room:
-        texts = _ends(texts, room)
-    draft.request_room, draft.fixed = room, texts
+    if sum(map(len, texts.values())) > budget:
+        first, last = positions[0], positions[-1]
+        head, tail = head_of(texts[first], budget * 3 // 5), tail_of(texts[last], budget * 2 // 5)
+        texts = {first: f"{head}\n…\n{tail}"} if first == last else {first: f"{head}\n…", last: f"…\n{tail}"}
+    draft.request_chars, draft.fixed = budget, texts
     return sum(map(len, texts.values())) - before
 
 
 def is_cut(draft: Draft) -> bool:
     """Whether what was asked last does not stand whole."""
-    return any(text != draft.plan.gathered[place].text.strip() for place, text in draft.fixed.items())
+    return any(text != draft.plan.blocks[position].text.strip() for position, text in draft.fixed.items())
 
 
-def _ends(texts: dict[int, str], room: int) -> dict[int, str]:
-    """Return the beginning of the first text and the end of the last, within the room."""
-    first, last = min(texts), max(texts)
-    head, tail = _head(texts[first], room * 3 // 5), _tail(texts[last], room * 2 // 5)
-    return {first: f"{head}\n…\n{tail}"} if first == last else {first: f"{head}\n…", last: f"…\n{tail}"}
-
-
-def _head(text: str, most: int) -> str:
-    end = max(text.rfind(" ", most // 2, most), text.rfind("\n", most // 2, most)) if len(text) > most else len(text)
-    return text[: end if end > 0 else most].rstrip()
-
-
-def _tail(text: str, most: int) -> str:
-    if len(text) <= most:
-        return text
-    starts = [place for mark in " \n" if (place := text.find(mark, len(text) - most, len(text) - most // 2)) >= 0]
-    return text[min(starts, default=len(text) - most) :].lstrip()
-
-
-def _keep_rules(draft: Draft, tier: int, room: int) -> None:
-    keep_pieces(draft, by_worth(draft, open_items(draft, [Rank.RULE], tier)), room)
-
-
-def _keep_requests(draft: Draft, tier: int, room: int, most: int) -> None:
+def _keep_requests(draft: Draft, tier: int, budget: int, most: int) -> None:
     """Keep what was asked for: the first piece of each prompt before the second of any.
 
     One of them may take more than its share, up to ``most``: a tier that says nothing of what was asked tells little.
     """
-    turn: dict[int, int] = defaultdict(int)
+    nth: dict[int, int] = defaultdict(int)
     order: dict[int, tuple[int, float, int]] = {}
-    for number in open_items(draft, [Rank.RULE, Rank.REQUEST], tier):
-        item: Piece = draft.items[number]
-        order[number] = (min(turn[item.said], 2), -item.worth, number)
-        turn[item.said] += 1
+    for number in open_pieces(draft, [Rank.RULE, Rank.REQUEST], tier):
+        piece = draft.pieces[number]
+        order[number] = (min(nth[piece.block], 2), -piece.worth, number)
+        nth[piece.block] += 1
     asked = sorted(order, key=order.__getitem__)
-    if not keep_pieces(draft, asked, room):
+    if not keep_pieces(draft, asked, budget):
         keep_pieces(draft, asked[:1], most)
 
 
-def _keep_failures(draft: Draft, tier: int, room: int) -> None:
+def _keep_failures(draft: Draft, tier: int, budget: int) -> None:
     """Tell each failed attempt in a line, the last ones first; shorter, where there are too many."""
-    places = [(place, call) for place, call in reversed(calls_of(draft, tier)) if failed(call)]
-    most = max(80, min(_FAILURE_CHARS, room // max(1, len(places))))
-    seen = set[str]()
-    for place, call in places:
-        line = cut(failure_line(call.name, call.input, call.result or "", most), most)
-        if line not in seen and len(line) <= room:
-            draft.failures[place] = line
-            seen.add(line)
-            room -= len(line) + 1
+    calls = [(position, call) for position, call in reversed(calls_of(draft, tier)) if failed(call)]
+    most = max(80, min(_FAILURE_CHARS, budget // max(1, len(calls))))
+    lines: dict[str, int] = {}
+    for position, call in calls:
+        lines.setdefault(cut(failure_line(call.name, call.input, call.result or "", most), most), position)
+    # The end of the last line costs nothing.
+    for line in fill_budget(lines, lambda line: len(line) + 1, budget + 1):
+        draft.failures[lines[line]] = line
 
 
-def _keep_calls(draft: Draft, tier: int, room: int) -> None:
+def _keep_calls(draft: Draft, tier: int, budget: int) -> None:
     """Tell calls in a few words each: first what changed something, then what ran, then what only looked."""
-    open_calls = [(place, call) for place, call in calls_of(draft, tier) if place not in draft.failures]
-    known = set[str]()
-    for place, call in sorted(open_calls, key=lambda one: (-importance(one[1]), one[0])):
-        text = call_text(call)
-        if text not in known and len(text) + 2 <= room:
-            draft.told.add(place)
-            known.add(text)
-            room -= len(text) + 2
+    open_calls = [(position, call) for position, call in calls_of(draft, tier) if position not in draft.failures]
+    texts: dict[str, int] = {}
+    for position, call in sorted(open_calls, key=lambda one: (-importance(one[1]), one[0])):
+        texts.setdefault(call_text(call), position)
+    draft.told.update(texts[text] for text in fill_budget(texts, lambda text: len(text) + 2, budget))

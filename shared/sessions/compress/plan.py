@@ -7,16 +7,16 @@ piece tells for its length and by where it stands. Source: seed 004, "Weight Dec
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from shared.llm.tokens import LAST_RESORT
-from shared.sessions.blocks import BlockKind
-from shared.sessions.compress.settings import CompressionSettings, KeepitMode, Tier
-from shared.sessions.compress.sources import Said, SaidKind, messages_in
+from shared.sessions.blocks import Block, BlockKind
+from shared.sessions.compress.settings import CompressionSettings, KeepitMode
+from shared.sessions.compress.sources import DIGESTS, message_count
 from shared.sessions.markers import PINNED, survives
-from shared.sessions.text import names_in
+from shared.sessions.text import names_in, text_pieces
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,22 @@ class CompressionPlan:
     """What is compressed, and into what."""
 
     settings: CompressionSettings
-    gathered: tuple[Said, ...]
-    """Without what is skipped, but for marked parts in it that survive."""
-    tier_of: tuple[int, ...]
-    """Of each of those."""
+    blocks: tuple[Block, ...]
+    """Without what is skipped, but for marked parts in it that survive; each with its tier."""
     kept: frozenset[int]
-    """Places of the marked parts that survive."""
-    fates: tuple[MarkerDecision, ...]
-    input_tokens: int
+    """Positions of the marked parts that survive."""
+    decisions: tuple[MarkerDecision, ...]
     input_by_tier: tuple[int, ...]
     messages: int
     budgets: tuple[int, ...]
     """Tokens each tier may take."""
     last_request: frozenset[int]
-    """Places of what a person asked for last."""
+    """Positions of what a person asked for last."""
+
+    @property
+    def input_tokens(self) -> int:
+        """What all tiers take before."""
+        return sum(self.input_by_tier)
 
     @property
     def target_chars(self) -> int:
@@ -59,70 +61,50 @@ class CompressionPlan:
         return self.input_tokens / max(1, sum(self.budgets))
 
 
-def plan_compression(gathered: Sequence[Said], settings: CompressionSettings) -> CompressionPlan:
+def plan_compression(blocks: Sequence[Block], settings: CompressionSettings) -> CompressionPlan:
     """Decide on tiers, budgets and markers."""
-    skipped, messages = settings.skip_first_messages, messages_in(gathered)
-    tier_of = [_tier_of(said.message - skipped, messages - skipped, settings.tiers) for said in gathered]
-    fates = {
-        place: _decide_marker(said, settings, settings.tiers[tier_of[place]])
-        for place, said in enumerate(gathered)
-        if said.mark is not None
-    }
-    kept = {place for place, fate in fates.items() if fate.survived}
-    chosen = [place for place, said in enumerate(gathered) if said.message >= skipped or place in kept]
-    by_tier = _input_by_tier(gathered, tier_of, skipped, len(settings.tiers))
-    again = {place: number for number, place in enumerate(chosen)}
+    skipped, tiers = settings.skip_first_messages, settings.tiers
+    messages = message_count(blocks) - skipped
+    chosen: list[Block] = []
+    kept: set[int] = set()
+    decisions: list[MarkerDecision] = []
+    by_tier = [0] * len(tiers)
+    for block in blocks:
+        # A message is of the tier that ends behind it, by how much of the session is over with it.
+        over = 100 * (block.message - skipped + 1)
+        at = next((n for n, tier in enumerate(tiers) if over <= tier.end_percent * messages), len(tiers) - 1)
+        is_kept = False
+        if block.weight is not None:
+            weight, tier = block.weight, tiers[at]
+            if settings.keepit_mode is KeepitMode.DECAY:
+                is_kept = survives(weight, tier.aggressiveness, tier.compaction_ratio, settings.session_distance)
+            else:
+                is_kept = settings.keepit_mode is KeepitMode.PRESERVE_ALL or weight >= PINNED
+            decisions.append(MarkerDecision(block.marker_ids[0], weight, is_kept))
+        if block.message >= skipped:
+            by_tier[at] += block.tokens
+        elif not is_kept:
+            continue
+        if is_kept:
+            kept.add(len(chosen))
+        chosen.append(block if block.tier == at else replace(block, tier=at))
+    asked = [block.message for block in chosen if block.kind is BlockKind.HUMAN]
     return CompressionPlan(
         settings=settings,
-        gathered=tuple(gathered[place] for place in chosen),
-        tier_of=tuple(tier_of[place] for place in chosen),
-        kept=frozenset(again[place] for place in kept),
-        fates=tuple(fates.values()),
-        input_tokens=sum(by_tier),
+        blocks=tuple(chosen),
+        kept=frozenset(kept),
+        decisions=tuple(decisions),
         input_by_tier=tuple(by_tier),
-        messages=max(0, messages - skipped),
-        budgets=tuple(tokens // tier.compaction_ratio for tokens, tier in zip(by_tier, settings.tiers, strict=True)),
-        last_request=_last_request([gathered[place] for place in chosen]),
+        messages=max(0, messages),
+        budgets=tuple(tokens // tier.compaction_ratio for tokens, tier in zip(by_tier, tiers, strict=True)),
+        last_request=frozenset(
+            position
+            for position, block in enumerate(chosen)
+            if block.kind is BlockKind.HUMAN and block.message == asked[-1]
+        ),
     )
 
 
-def _tier_of(message: int, messages: int, tiers: Sequence[Tier]) -> int:
-    """Return the tier of a message by how much of the session is over with it."""
-    over = 100 * (message + 1)
-    return next((place for place, tier in enumerate(tiers) if over <= tier.end_percent * messages), len(tiers) - 1)
-
-
-def _decide_marker(said: Said, settings: CompressionSettings, tier: Tier) -> MarkerDecision:
-    assert said.mark is not None
-    weight = said.mark.weight
-    if settings.keepit_mode is KeepitMode.DECAY:
-        survived = survives(weight, tier.aggressiveness, tier.compaction_ratio, settings.session_distance)
-    else:
-        survived = settings.keepit_mode is KeepitMode.PRESERVE_ALL or weight >= PINNED
-    return MarkerDecision(said.mark.marker_id, weight, survived)
-
-
-def _input_by_tier(gathered: Sequence[Said], tier_of: Sequence[int], skipped: int, tiers: int) -> list[int]:
-    tokens = [0] * tiers
-    for said, tier in zip(gathered, tier_of, strict=True):
-        tokens[tier] += said.tokens if said.message >= skipped else 0
-    return tokens
-
-
-def _last_request(gathered: Sequence[Said]) -> frozenset[int]:
-    asked = [said.message for said in gathered if said.kind is SaidKind.HUMAN]
-    if not asked:
-        return frozenset()
-    return frozenset(
-        place for place, said in enumerate(gathered) if said.kind is SaidKind.HUMAN and said.message == asked[-1]
-    )
-
-
-_LONGEST = 400
-_FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*([^\s`]{0,20})")
-_SENTENCE_END = re.compile(r"(?<=[^\d\s][.!?])\s+(?=[A-Z0-9\"'`(\[*À-Þ])|(?<=[。！？])")
-_WORD_END = re.compile(r"\s")
-_SAYS = re.compile(r"[^\W_]|[^\x00-\x7f]")
 _ASIDE = re.compile(
     r"^\W*(?:now,? |next,? |first,? |ok(?:ay)?,? |great[,!.]* |perfect[,!.]* |good[,!.]* )?"
     r"(?:let me|let['’]s|i['’]ll|i will|i am going to|i['’]m going to|i need to|i should)\b"
@@ -159,10 +141,10 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of what was said."""
+    """A sentence or a line of code of a block, which is kept or left alone, and what an agent is shown of it."""
 
-    said: int
-    """Its place in what was gathered."""
+    block: int
+    """The position of its block."""
     text: str
     rank: Rank
     worth: float
@@ -171,6 +153,11 @@ class Piece:
     """The line of its text it stands in."""
     fence: str | None = None
     """The language of the code block it stands in, which may be empty; None outside."""
+    speaker: str = "Assistant"
+    source: str = ""
+    """The record it stands in."""
+    number: int | None = None
+    """None where it is only there to be understood and cannot be kept."""
 
     @property
     def cost(self) -> int:
@@ -179,10 +166,10 @@ class Piece:
 
 
 _BASES = {
-    SaidKind.HUMAN: 4.0, SaidKind.ASSISTANT: 1.0, SaidKind.SUMMARY: 0.9, SaidKind.DIGEST: 1.6, SaidKind.THINKING: 0.5,
-    SaidKind.META: 0.2, SaidKind.SYSTEM: 0.15,
+    BlockKind.HUMAN: 4.0, BlockKind.ASSISTANT: 1.0, BlockKind.SUMMARY: 0.9, BlockKind.THINKING: 0.5,
+    BlockKind.META: 0.2, BlockKind.SYSTEM: 0.15, **dict.fromkeys(DIGESTS, 1.6),
 }  # fmt: skip
-_RANKS = {SaidKind.THINKING: Rank.REST, SaidKind.META: Rank.REST, SaidKind.SYSTEM: Rank.REST}
+_SPEAKERS = {BlockKind.HUMAN: "User", BlockKind.THINKING: "Assistant thought", BlockKind.META: "Tool"}
 _SIDECHAIN = 0.3
 _CODE = 0.4
 _REPEATED = 0.3
@@ -190,44 +177,47 @@ _OPENING = 3
 """Pieces at the beginning of a prompt, and as many at its end, that count whole; what is pasted lies between."""
 
 
-def pieces_of(gathered: Sequence[Said]) -> list[Piece]:
+def pieces_of(blocks: Sequence[Block]) -> list[Piece]:
     """Return the pieces of all that was said in words, in order; what was said before is worth less."""
-    messages, last_of = messages_in(gathered), _concluding(gathered)
+    messages, concluding = message_count(blocks), _concluding(blocks)
     found: list[Piece] = []
     seen = set[str]()
-    for place, said in enumerate(gathered):
-        if said.call is None:
-            position = _position(said.message, messages) * (1.8 if place in last_of else 1.0)
-            for item in _pieces_of_block(place, said, position):
-                found.append(replace(item, worth=item.worth * _REPEATED) if item.text in seen else item)
-                seen.add(item.text)
+    for position, block in enumerate(blocks):
+        if block.call is not None:
+            continue
+        base = _BASES[block.kind] * (_by_position(block.message, messages) * (1.8 if position in concluding else 1.0))
+        base *= _SIDECHAIN if block.is_sidechain else 1.0
+        base *= 1.0 if block.weight is None else 1.0 + block.weight / 100
+        speaker, source = _SPEAKERS.get(block.kind, "Assistant"), next(iter(block.sources), "")
+        parts = list(text_pieces(block.text))
+        for nth, (text, line, fence) in enumerate(parts):
+            is_pasted = _OPENING <= nth < len(parts) - _OPENING and block.kind is BlockKind.HUMAN
+            worth = base * _cue(text, fence) * (0.35 if is_pasted else 1.0) * (_REPEATED if text in seen else 1.0)
+            rank = _rank(block, text, fence)
+            found.append(Piece(position, text, rank, worth, line, fence, speaker, source, len(found)))
+            seen.add(text)
     return found
 
 
-def _concluding(gathered: Sequence[Said]) -> frozenset[int]:
-    """Return the places of the last words before a person speaks again, which say how it came out."""
+def is_rule(text: str) -> bool:
+    """Whether a person's sentence tells how things are to be done from then on."""
+    return len(text) <= _LONGEST_RULE and not text.rstrip().endswith("?") and _RULE.search(text) is not None
+
+
+def _concluding(blocks: Sequence[Block]) -> frozenset[int]:
+    """Return the positions of the last words before a person speaks again, which say how it came out."""
     found, last = set[int](), None
-    for place, said in enumerate(gathered):
-        if said.kind is SaidKind.HUMAN and last is not None:
+    for position, block in enumerate(blocks):
+        if block.kind is BlockKind.HUMAN and last is not None:
             found.add(last)
-        last = place if said.kind is SaidKind.ASSISTANT and not said.is_sidechain else last
+        last = position if block.kind is BlockKind.ASSISTANT and not block.is_sidechain else last
     return frozenset(found if last is None else {*found, last})
 
 
-def _position(message: int, messages: int) -> float:
+def _by_position(message: int, messages: int) -> float:
     if message * 10 < messages:
         return 1.3
     return 1.4 if (messages - message) * 7 <= messages else 1.0
-
-
-def _pieces_of_block(place: int, said: Said, position: float) -> Iterator[Piece]:
-    parts = list(_parts(said.text))
-    base = _BASES[said.kind] * position * (_SIDECHAIN if said.is_sidechain else 1.0)
-    base *= 1.0 if said.mark is None else 1.0 + said.mark.weight / 100
-    for number, (text, line, fence) in enumerate(parts):
-        middle = _OPENING <= number < len(parts) - _OPENING and said.kind is SaidKind.HUMAN
-        worth = base * _cue(text, fence) * (0.35 if middle else 1.0)
-        yield Piece(place, text, _rank(said, text, fence), worth, line, fence)
 
 
 def _cue(text: str, fence: str | None) -> float:
@@ -238,58 +228,12 @@ def _cue(text: str, fence: str | None) -> float:
     return told * (1 + 0.25 * names)
 
 
-def _rank(said: Said, text: str, fence: str | None) -> Rank:
-    if said.kind is SaidKind.HUMAN:
+def _rank(block: Block, text: str, fence: str | None) -> Rank:
+    if block.kind is BlockKind.HUMAN:
         return Rank.RULE if fence is None and is_rule(text) else Rank.REQUEST
-    if said.digest is BlockKind.FAILURE:
+    if block.kind is BlockKind.FAILURE:
         return Rank.REQUEST
-    is_aside = fence is None and _ASIDE.search(text) is not None and not names_in(text)
-    if is_aside:
+    if fence is None and _ASIDE.search(text) is not None and not names_in(text):
         return Rank.ASIDE
-    return _RANKS.get(said.kind, Rank.REST if said.is_sidechain else Rank.WORDS)
-
-
-def is_rule(text: str) -> bool:
-    """Whether a person's sentence tells how things are to be done from then on."""
-    return len(text) <= _LONGEST_RULE and not text.rstrip().endswith("?") and _RULE.search(text) is not None
-
-
-def _parts(text: str) -> Iterator[tuple[str, int, str | None]]:
-    """Yield the pieces of a text: each with the line it stands in, and the language of its code block.
-
-    What has neither letter nor digit tells nothing alone: brackets, rules and the like belong to what stands before.
-    """
-    found: list[tuple[str, int, str | None]] = []
-    for piece in _split_text(text):
-        said, line, fence = found[-1] if found else ("", 0, None)
-        if _SAYS.search(piece[0]) or not found or fence != piece[2]:
-            found.append(piece)
-        else:
-            found[-1] = (f"{said}{' ' if line == piece[1] else chr(10)}{piece[0]}", line, fence)
-    telling = [one for one in found if _SAYS.search(one[0])]
-    yield from telling or found
-
-
-def _split_text(text: str) -> Iterator[tuple[str, int, str | None]]:
-    fence: str | None = None
-    for number, line in enumerate(text.splitlines()):
-        mark = _FENCE.match(line)
-        if mark is not None:
-            fence = mark[1] if fence is None else None
-        elif line.strip():
-            pieces = [line.rstrip()] if fence is not None and len(line) <= _LONGEST else _sentences(line.strip())
-            for piece in pieces:
-                yield piece, number, fence
-
-
-def _sentences(line: str) -> list[str]:
-    return [piece for sentence in _SENTENCE_END.split(line) for piece in _chopped(sentence) if piece]
-
-
-def _chopped(text: str) -> Iterator[str]:
-    while len(text) > _LONGEST:
-        ends = [match.start() for match in _WORD_END.finditer(text, _LONGEST // 2, _LONGEST)]
-        end = ends[-1] if ends else _LONGEST
-        yield text[:end].strip()
-        text = text[end:].strip()
-    yield text
+    is_rest = block.is_sidechain or block.kind in (BlockKind.THINKING, BlockKind.META, BlockKind.SYSTEM)
+    return Rank.REST if is_rest else Rank.WORDS

@@ -11,20 +11,19 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from shared.errors import Conflict
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.blocks import Block, BlockKind, ToolCall, block_tokens, blocks_in
+from shared.sessions.blocks import Block, BlockKind, ToolCall, block_tokens, blocks_in, fill_budget
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.markers import MarkerNames, PlacedMarker
 from shared.sessions.models import KeepitMarker, SessionVersion
 from shared.sessions.store import Store
-from shared.sessions.transcripts.turns import Turn, TurnKind, read_turns
+from shared.sessions.text import cut
+from shared.sessions.transcripts.contents import read_blocks
 from shared.text.lines import clean, shorten
 
 _IDENTIFYING = (
@@ -64,7 +63,10 @@ def verb_of(tool: str) -> str:
 def object_of(tool: str, given: Mapping[str, Any], most: int = 160) -> str:
     """Return what a call was about in one line: a path as it is, a command as code."""
     if tool == "TodoWrite":
-        return shorten(clean(_todos(given)) or "a list", most)
+        todos = given.get("todos")
+        entries = [one for one in todos if isinstance(one, dict)] if isinstance(todos, list) else []
+        open_ones = [one for one in entries if one.get("status") != "completed"] or entries
+        return shorten(clean(", ".join(str(one.get("content", "")) for one in open_ones)) or "a list", most)
     for key in _IDENTIFYING:
         value = given.get(key)
         if isinstance(value, str) and value.strip():
@@ -73,23 +75,6 @@ def object_of(tool: str, given: Mapping[str, Any], most: int = 160) -> str:
                 return f"`{cut(text, most)}`"
             return cut(text, most) if key.endswith("path") or key in ("url", "uri") else shorten(text, most)
     return cut(clean(json.dumps(given, ensure_ascii=False)), most) if given else ""
-
-
-def _todos(given: Mapping[str, Any]) -> str:
-    todos = given.get("todos")
-    entries = [one for one in todos if isinstance(one, dict)] if isinstance(todos, list) else []
-    open_ones = [one for one in entries if one.get("status") != "completed"] or entries
-    return ", ".join(str(one.get("content", "")) for one in open_ones)
-
-
-def cut(text: str, most: int) -> str:
-    """Return a text cut to so many characters, behind a word where one ends, with a sign that it was."""
-    if len(text) <= most:
-        return text
-    end = max(most - 1, 0)
-    if not text[end : end + 1].isspace():
-        end = max(text.rfind(space, most // 2, end) for space in " \n") if " " in text[most // 2 : end] else end
-    return text[:end].rstrip() + "…"
 
 
 def shorten_input(given: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -112,41 +97,26 @@ def shorten_result(result: str, most: int) -> str:
     if len(result) <= most:
         return result
     lines = [cut(line.rstrip(), _LONGEST_LINE) for line in result.splitlines() if line.strip()]
-    chosen, room = set[int](), most - 2
-    for place in _most_telling(lines):
-        if len(lines[place]) + 3 <= room:
-            chosen.add(place)
-            room -= len(lines[place]) + 3
-        if room < 20:
-            break
-    return _joined_lines(lines, chosen) or cut(clean(result), most)
+    chosen = set(fill_budget(_most_telling(lines), lambda place: len(lines[place]) + 3, most - 2, least=20))
+    told: list[str] = []
+    before = -1
+    for place in sorted(chosen):
+        told += ["…", lines[place]] if place != before + 1 else [lines[place]]
+        before = place
+    if chosen and before != len(lines) - 1:
+        told.append("…")
+    return "\n".join(told) or cut(clean(result), most)
 
 
 def _most_telling(lines: list[str]) -> Iterator[int]:
     last = len(lines) - 1
     errors = [place for place, line in enumerate(lines) if _ERROR.search(line) and not _NUMBERED.match(line)]
+    counts = [place for place, line in enumerate(lines) if _COUNT.search(line)][-3:]
     yield from dict.fromkeys(
-        [*errors[:3], *_counting(lines), 0, last, *errors[-3:], 1, last - 1, *errors, *range(len(lines))]
+        [*errors[:3], *counts, 0, last, *errors[-3:], 1, last - 1, *errors, *range(len(lines))]
         if last > 1
         else range(last + 1)
     )
-
-
-def _counting(lines: list[str]) -> list[int]:
-    return [place for place, line in enumerate(lines) if _COUNT.search(line)][-3:]
-
-
-def _joined_lines(lines: list[str], chosen: set[int]) -> str:
-    told: list[str] = []
-    before = -1
-    for place in sorted(chosen):
-        if place != before + 1:
-            told.append("…")
-        told.append(lines[place])
-        before = place
-    if chosen and before != len(lines) - 1:
-        told.append("…")
-    return "\n".join(told)
 
 
 def has_failed(tool: str, result: str, is_error: bool) -> bool:
@@ -165,186 +135,27 @@ def failure_line(tool: str, given: Mapping[str, Any], result: str, most: int = 2
 
 LEAST_RESULT = 4_000
 """Characters of a tool's result that are looked at in any case."""
-
-
-class SaidKind(StrEnum):
-    """What is said, as far as a compression tells it apart."""
-
-    HUMAN = "human"
-    ASSISTANT = "assistant"
-    THINKING = "thinking"
-    TOOL = "tool"
-    SUMMARY = "summary"
-    META = "meta"
-    SYSTEM = "system"
-    DIGEST = "digest"
-    """A line that another version made: of a failure, of several calls, of names."""
+_ANSWERS = (BlockKind.ASSISTANT, BlockKind.THINKING, BlockKind.TOOL_USE)
+DIGESTS = (BlockKind.FAILURE, BlockKind.NAMES, BlockKind.TOOL)
+"""Lines that another version made: of a failure, of names, of several calls."""
 
 
 @dataclass(frozen=True)
-class MarkerWeight:
-    """A marked part, as its registry knows it."""
+class CompressionTask:
+    """What a version is made of and how."""
 
-    marker_id: str
-    weight: int
-    """Hundredths; the one in force."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One thing that was said or done."""
-
-    message: int
-    """The message it belongs to, from 0: a prompt, or an answer with its calls and their results."""
-    kind: SaidKind
-    text: str
-    sources: tuple[str, ...]
-    tokens: int
-    """Of all of it, before anything was cut."""
-    at: datetime | None = None
-    call: ToolCall | None = None
-    mark: MarkerWeight | None = None
-    digest: BlockKind | None = None
-    is_sidechain: bool = False
+    session_id: str
+    settings: CompressionSettings
+    source_sha256: str
+    source_version: str | None
+    blocks: Sequence[Block]
 
     @property
-    def role(self) -> str:
-        """Who is taken to say it."""
-        return "user" if self.kind in (SaidKind.HUMAN, SaidKind.META) else "assistant"
-
-
-_KINDS = {
-    TurnKind.HUMAN: SaidKind.HUMAN, TurnKind.ASSISTANT: SaidKind.ASSISTANT, TurnKind.THINKING: SaidKind.THINKING,
-    TurnKind.SUMMARY: SaidKind.SUMMARY, TurnKind.META: SaidKind.META, TurnKind.SYSTEM: SaidKind.SYSTEM,
-    TurnKind.TOOL_RESULT: SaidKind.SYSTEM,
-}  # fmt: skip
-_SEGMENT_KINDS = {
-    BlockKind.SUMMARY: SaidKind.SUMMARY, BlockKind.FAILURE: SaidKind.DIGEST, BlockKind.NAMES: SaidKind.DIGEST,
-    BlockKind.TOOL: SaidKind.DIGEST,
-}  # fmt: skip
-_ANSWERS = (TurnKind.ASSISTANT, TurnKind.THINKING, TurnKind.TOOL_USE)
-
-
-def read_original(
-    turns: Iterable[Turn], session_id: str, marks: Sequence[MarkerWeight], least_ratio: int
-) -> list[Said]:
-    """Return what an original says, read from its beginning.
-
-    ``least_ratio``: the lowest of its tiers; results are cut by it.
-    """
-    gathering = _OriginalReader(MarkerNames(session_id), _by_id(marks), least_ratio)
-    for turn in turns:
-        gathering.add(turn)
-    return gathering.said
-
-
-def read_version(segments: Iterable[Block], marks: Sequence[MarkerWeight]) -> list[Said]:
-    """Return what a version says; each of its segments is a message."""
-    known = _by_id(marks)
-    return [_of_segment(place, segment, known) for place, segment in enumerate(segments)]
-
-
-def messages_in(said: Sequence[Said]) -> int:
-    """Return how many messages there are."""
-    return said[-1].message + 1 if said else 0
-
-
-@dataclass
-class _OriginalReader:
-    """What was read so far."""
-
-    names: MarkerNames
-    marks: Mapping[str, MarkerWeight]
-    least_ratio: int
-    said: list[Said] = field(default_factory=list)
-    message: int = -1
-    key: str = ""
-    open_calls: dict[str, int] = field(default_factory=dict)
-
-    def add(self, turn: Turn) -> None:
-        self._count(turn)
-        placed, _ = self.names.of(turn)
-        if turn.kind is TurnKind.TOOL_USE:
-            self._call(turn)
-        elif turn.kind is TurnKind.TOOL_RESULT and turn.tool_use_id in self.open_calls:
-            self._answer(turn, self.open_calls.pop(turn.tool_use_id or ""))
-        elif placed:
-            self._part(turn, placed)
-        elif turn.text.strip():
-            self.said.append(self._plain(turn, turn.text, _counted(turn)))
-
-    def _count(self, turn: Turn) -> None:
-        key = turn.uuid if turn.kind is TurnKind.HUMAN else turn.message_id if turn.kind in _ANSWERS else None
-        if key is not None and key != self.key:
-            self.message, self.key = self.message + 1, key
-
-    def _plain(self, turn: Turn, text: str, tokens: int) -> Said:
-        kept = shorten_result(text, self._most(text)) if turn.kind is TurnKind.TOOL_RESULT else text
-        return Said(
-            max(self.message, 0), _KINDS[turn.kind], kept, (turn.uuid,), tokens, turn.at, is_sidechain=turn.is_sidechain
-        )
-
-    def _call(self, turn: Turn) -> None:
-        given = shorten_input(turn.tool_input, self._most(turn.text))
-        call = ToolCall(turn.tool_use_id or "", turn.tool_name or "tool", given, None)
-        said = Said(
-            max(self.message, 0), SaidKind.TOOL, "", (turn.uuid,), estimate_tokens(turn.text), turn.at, call,
-            is_sidechain=turn.is_sidechain,
-        )  # fmt: skip
-        if turn.tool_use_id:
-            self.open_calls[turn.tool_use_id] = len(self.said)
-        self.said.append(said)
-
-    def _answer(self, turn: Turn, place: int) -> None:
-        use = self.said[place]
-        assert use.call is not None
-        call = replace(use.call, result=shorten_result(turn.text, self._most(turn.text)), is_error=turn.is_error)
-        sources = tuple(dict.fromkeys((*use.sources, turn.uuid)))
-        tokens = use.tokens + estimate_tokens(turn.text)
-        self.said[place] = replace(use, call=call, sources=sources, tokens=tokens)
-
-    def _most(self, text: str) -> int:
-        return max(LEAST_RESULT, len(text) * 5 // (4 * self.least_ratio))
-
-    def _part(self, turn: Turn, placed: Sequence[PlacedMarker]) -> None:
-        """Take in a message's words and its marked parts, in order; the marks themselves are no words."""
-        end, first = 0, len(self.said)
-        for one in placed:
-            self._between(turn, turn.text[end : one.found.start])
-            mark = self.marks.get(one.marker_id, MarkerWeight(one.marker_id, one.found.weight))
-            self.said.append(replace(self._plain(turn, one.found.content, 0), mark=mark))
-            end = max(end, one.found.end)
-        self._between(turn, turn.text[end:])
-        # Parts of one message are of one tier, so that all of it can be counted with the first.
-        self.said[first] = replace(self.said[first], tokens=estimate_tokens(turn.text))
-
-    def _between(self, turn: Turn, text: str) -> None:
-        if text.strip():
-            self.said.append(self._plain(turn, text, 0))
-
-
-def _counted(turn: Turn) -> int:
-    """Return the tokens of a turn as the registry counts them: what the tool wrote about the session is no part."""
-    return 0 if turn.kind in (TurnKind.SUMMARY, TurnKind.SYSTEM) else estimate_tokens(turn.text)
-
-
-def _by_id(marks: Sequence[MarkerWeight]) -> Mapping[str, MarkerWeight]:
-    return {mark.marker_id: mark for mark in marks}
-
-
-def _of_segment(place: int, segment: Block, known: Mapping[str, MarkerWeight]) -> Said:
-    mark = known.get(segment.marker_ids[0]) if segment.kind is BlockKind.KEEPIT and segment.marker_ids else None
-    kind = _source_kind(segment)
-    digest = segment.kind if kind is SaidKind.DIGEST else None
-    tokens = block_tokens(segment)
-    return Said(place, kind, segment.text, segment.sources, tokens, segment.at, segment.call, mark, digest)
-
-
-def _source_kind(segment: Block) -> SaidKind:
-    if segment.call is not None:
-        return SaidKind.TOOL
-    spoken = SaidKind.HUMAN if segment.role == "user" else SaidKind.ASSISTANT
-    return _SEGMENT_KINDS.get(segment.kind, spoken)
+    def cache_key(self) -> str:
+        """Digest of the inputs and settings: the same for all versions made of the same by the same settings."""
+        settings = self.settings.model_dump(mode="json", by_alias=True)
+        parts = json.dumps([self.session_id, self.source_sha256, settings], sort_keys=True)
+        return sha256(parts.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -361,49 +172,159 @@ class CompressionOrigin:
     """The version it is made from; None for the original."""
     markers: Sequence[KeepitMarker]
 
-
-@dataclass(frozen=True)
-class CompressionTask:
-    """What a version is made of and how."""
-
-    session_id: str
-    settings: CompressionSettings
-    source_sha256: str
-    source_version: str | None
-    gathered: Sequence[Said]
-
-    @property
-    def stamp(self) -> str:
-        """A word for what went in: the same for all versions made of the same by the same settings."""
-        settings = self.settings.model_dump(mode="json", by_alias=True)
-        parts = json.dumps([self.session_id, self.source_sha256, settings], sort_keys=True)
-        return sha256(parts.encode()).hexdigest()[:12]
+    def version_file(self, store: Store, version: SessionVersion, ending: str) -> Path:
+        """Return where a version's file lies."""
+        return store.versions_folder(self.app_id, self.project_id, self.session_id) / f"{version.file}.{ending}"
 
 
 def read_task(store: Store, origin: CompressionOrigin, settings: CompressionSettings) -> CompressionTask:
     """Read what is to be compressed. Raises: Conflict ``source_gone`` where its file is missing."""
-    version = None if origin.version is None else origin.version.version_id
-    return CompressionTask(origin.session_id, settings, origin.sha256, version, _read_source(store, origin, settings))
-
-
-def _read_source(store: Store, origin: CompressionOrigin, settings: CompressionSettings) -> list[Said]:
-    names = (origin.app_id, origin.project_id, origin.session_id)
-    marks = [MarkerWeight(marker.marker_id, marker.weight_in_force) for marker in origin.markers]
-    if origin.version is not None:
-        return read_version(blocks_in(_present(version_file(store, origin, origin.version, "jsonl"))), marks)
-    turns = read_turns(_present(store.original(*names)), origin.size_bytes)
-    return read_original(turns, origin.session_id, marks, min(tier.compaction_ratio for tier in settings.tiers))
-
-
-def version_file(store: Store, origin: CompressionOrigin, version: SessionVersion, ending: str) -> Path:
-    """Return where a version's file lies."""
-    return store.versions_folder(origin.app_id, origin.project_id, origin.session_id) / f"{version.file}.{ending}"
-
-
-def _present(path: Path) -> Path:
+    version = origin.version
+    if version is not None:
+        path = origin.version_file(store, version, "jsonl")
+    else:
+        path = store.original(origin.app_id, origin.project_id, origin.session_id)
     if not path.is_file():
         raise Conflict(
             f"{path.name} is not in the store any more; unregister the session and register it again.",
             code="source_gone",
         )
-    return path
+    weights = {marker.marker_id: marker.weight_in_force for marker in origin.markers}
+    if version is not None:
+        blocks = read_version(blocks_in(path), weights)
+    else:
+        ratio = min(tier.compaction_ratio for tier in settings.tiers)
+        blocks = read_original(read_blocks(path, origin.size_bytes), origin.session_id, weights, ratio)
+    return CompressionTask(
+        origin.session_id, settings, origin.sha256, None if version is None else version.version_id, blocks
+    )
+
+
+def read_version(blocks: Iterable[Block], weights: Mapping[str, int]) -> list[Block]:
+    """Return what a version says; each of its blocks is a message. ``weights``: of markers, by their ids."""
+    found = []
+    for message, block in enumerate(blocks):
+        if block.call is None and block.kind in (*DIGESTS, BlockKind.SUMMARY):
+            kind, role = block.kind, "assistant"
+        elif block.call is not None:
+            kind, role = BlockKind.TOOL, "assistant"
+        else:
+            kind, role = (BlockKind.HUMAN, "user") if block.role == "user" else (BlockKind.ASSISTANT, "assistant")
+        weight = weights.get(block.marker_ids[0]) if block.kind is BlockKind.KEEPIT and block.marker_ids else None
+        ids = block.marker_ids[:1] if weight is not None else ()
+        found.append(
+            Block(
+                kind,
+                role,
+                block.text,
+                block.at,
+                block.sources,
+                ids,
+                block.call,
+                message=message,
+                tokens=block_tokens(block),
+                weight=weight,
+            )
+        )
+    return found
+
+
+def read_original(
+    blocks: Iterable[Block], session_id: str, weights: Mapping[str, int], least_ratio: int
+) -> list[Block]:
+    """Return what an original says, read from its beginning, calls with their results and marked parts apart.
+
+    ``least_ratio``: the lowest of its tiers; results are cut by it.
+    """
+    reader = _OriginalReader(MarkerNames(session_id), weights, least_ratio)
+    for block in blocks:
+        reader.add(block)
+    return reader.found
+
+
+def message_count(blocks: Sequence[Block]) -> int:
+    """Return how many messages there are."""
+    return blocks[-1].message + 1 if blocks else 0
+
+
+@dataclass
+class _OriginalReader:
+    """What was read so far."""
+
+    names: MarkerNames
+    weights: Mapping[str, int]
+    least_ratio: int
+    found: list[Block] = field(default_factory=list)
+    message: int = -1
+    key: str = ""
+    open_calls: dict[str, int] = field(default_factory=dict)
+
+    def add(self, block: Block) -> None:
+        key = block.uuid if block.kind is BlockKind.HUMAN else block.message_id if block.kind in _ANSWERS else None
+        if key is not None and key != self.key:
+            self.message, self.key = self.message + 1, key
+        placed, _ = self.names.of(block)
+        call = block.call
+        if block.kind is BlockKind.TOOL_USE and call is not None:
+            if call.tool_use_id:
+                self.open_calls[call.tool_use_id] = len(self.found)
+            call = replace(call, input=shorten_input(call.input, self._most(block.text)))
+            self._append(block, BlockKind.TOOL, "", estimate_tokens(block.text), call=call)
+        elif block.kind is BlockKind.TOOL_RESULT and call is not None and call.tool_use_id in self.open_calls:
+            self._answer(block, call, self.open_calls.pop(call.tool_use_id))
+        elif placed:
+            self._add_parts(block, placed)
+        elif block.text.strip():
+            # What the tool itself wrote about the session is no part of what the registry counts.
+            is_counted = block.kind not in (BlockKind.SUMMARY, BlockKind.SYSTEM)
+            self._add_text(block, block.text, estimate_tokens(block.text) if is_counted else 0)
+
+    def _append(self, block: Block, kind: BlockKind, text: str, tokens: int, **more: Any) -> None:
+        role = "user" if kind in (BlockKind.HUMAN, BlockKind.META) else "assistant"
+        self.found.append(
+            Block(
+                kind,
+                role,
+                text,
+                block.at,
+                (block.uuid,),
+                is_sidechain=block.is_sidechain,
+                message=max(self.message, 0),
+                tokens=tokens,
+                **more,
+            )
+        )
+
+    def _add_text(self, block: Block, text: str, tokens: int, **more: Any) -> None:
+        if block.kind is BlockKind.TOOL_RESULT:
+            self._append(block, BlockKind.SYSTEM, shorten_result(text, self._most(text)), tokens, **more)
+        else:
+            self._append(block, block.kind, text, tokens, **more)
+
+    def _answer(self, block: Block, answered: ToolCall, position: int) -> None:
+        use = self.found[position]
+        assert use.call is not None
+        result = shorten_result(block.text, self._most(block.text))
+        self.found[position] = replace(
+            use,
+            call=replace(use.call, result=result, is_error=answered.is_error),
+            sources=tuple(dict.fromkeys((*use.sources, block.uuid))),
+            tokens=use.tokens + estimate_tokens(block.text),
+        )
+
+    def _add_parts(self, block: Block, placed: Sequence[PlacedMarker]) -> None:
+        """Take in a message's words and its marked parts, in order; the marks themselves are no words."""
+        end, first = 0, len(self.found)
+        for one in placed:
+            if (text := block.text[end : one.found.start]).strip():
+                self._add_text(block, text, 0)
+            weight = self.weights.get(one.marker_id, one.found.weight)
+            self._add_text(block, one.found.content, 0, marker_ids=(one.marker_id,), weight=weight)
+            end = max(end, one.found.end)
+        if (text := block.text[end:]).strip():
+            self._add_text(block, text, 0)
+        # Parts of one message are of one tier, so that all of it can be counted with the first.
+        self.found[first] = replace(self.found[first], tokens=estimate_tokens(block.text))
+
+    def _most(self, text: str) -> int:
+        return max(LEAST_RESULT, len(text) * 5 // (4 * self.least_ratio))

@@ -154,7 +154,7 @@ FORMATS = ("md", "jsonl")
 class WrittenVersion:
     """A version whose files are in place."""
 
-    made: Version
+    version: Version
     agent: str
     seconds: float
     file: str
@@ -163,9 +163,9 @@ class WrittenVersion:
     """Of markers that were summarised before, in the version it was made from."""
 
     @property
-    def fates(self) -> Sequence[MarkerDecision]:
+    def decisions(self) -> Sequence[MarkerDecision]:
         """What became of every marker."""
-        return (*self.made.fates, *self.gone)
+        return (*self.version.plan.decisions, *self.gone)
 
 
 def file_name(compression: SessionVersion, label: str, output_tokens: int) -> str:
@@ -183,15 +183,15 @@ def finish_version(
     now: datetime,
 ) -> None:
     """Say that a version is whole, and what became of each marker that was there when it was asked for."""
-    made = written.made
+    made = written.version
     compression.state, compression.finished_at = BuildState.READY, now
     compression.file, compression.digests, compression.agent = written.file, dict(written.digests), written.agent
     compression.input_tokens, compression.output_tokens = made.plan.input_tokens, made.output_tokens
     compression.output_messages, compression.ratio = made.messages, made.ratio
-    compression.keepit_stats = keepit_stats(written.fates)
+    compression.keepit_stats = keepit_stats(written.decisions)
     compression.statistics = made.statistics(written.seconds, written.agent)
     keys = {marker.marker_id: marker.key for marker in markers}
-    for fate in written.fates:
+    for fate in written.decisions:
         if fate.marker_id in keys:
             session.add(
                 MarkerOutcome(compression_key=compression.key, marker_key=keys[fate.marker_id], survived=fate.survived)

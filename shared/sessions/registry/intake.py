@@ -17,9 +17,9 @@ from typing import IO
 
 from shared.errors import Invalid, Limit, NotFound, Transient
 from shared.sessions.store import Store
+from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes
-from shared.sessions.transcripts.turns import refuse_foreign
 
 TOO_LARGE = "too_large"
 STORAGE_FULL = "storage_full"

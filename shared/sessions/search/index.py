@@ -6,7 +6,6 @@ one whose indexing was killed half-way is done anew; whoever comes late finds th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +22,8 @@ from shared.sessions.blocks import Block, BlockKind, blocks_in
 from shared.sessions.models import RecordedSession, SessionPassage, SessionVersion, SessionWord
 from shared.sessions.queries import get_session, project_by_key
 from shared.sessions.store import Store
-from shared.sessions.transcripts.turns import Turn, TurnKind, read_turns
+from shared.sessions.text import passage_pieces
+from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
 
 _BYTES = 7
@@ -41,13 +41,9 @@ def numbers_of(app_id: str, words: Iterable[str]) -> list[int]:
     return numbers
 
 
-MAX_PASSAGE_CHARS = 1_200
-"""Characters of a passage."""
-MOST_OF_A_TURN = 8
 MOST_OF_A_SESSION = 400
 _TELLING = ("file_path", "notebook_path", "path", "command", "pattern", "query", "url", "description", "prompt")
 _LONGEST_LINE = 300
-_BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s+|\s+")
 
 
 @dataclass(frozen=True)
@@ -60,54 +56,32 @@ class SessionPassageText:
     said_at: datetime | None = None
 
 
-def passages_of(turns: Iterable[Turn]) -> list[SessionPassageText]:
-    """Return the pieces of an original."""
+def passages_of(blocks: Iterable[Block]) -> list[SessionPassageText]:
+    """Return the pieces of an original or of a version: what was asked and answered, and a line for each use of a tool.
+
+    In one pass and bounded memory: of a very long session every second piece that no person wrote is left out, again
+    and again, so that what stays is spread over the whole.
+    """
     sieve = _Sieve()
-    for turn in turns:
-        for text in _texts(turn):
-            sieve.add(SessionPassageText(turn.kind.value, text, turn.uuid, turn.at))
+    for block in blocks:
+        for text in _texts(block):
+            source = block.sources[0] if block.sources else None
+            sieve.add(SessionPassageText(block.kind.value, text, source, block.at))
     return sieve.kept
 
 
-def passages_in(segments: Iterable[Block]) -> list[SessionPassageText]:
-    """Return the pieces of a version."""
-    sieve = _Sieve()
-    for segment in segments:
-        for text in passage_pieces(segment.text):
-            source = segment.sources[0] if segment.sources else None
-            sieve.add(SessionPassageText(segment.kind.value, text, source, segment.at))
-    return sieve.kept
-
-
-def passage_pieces(text: str) -> Iterator[str]:
-    """Yield a text in parts of at most the longest, cut where a paragraph, line, sentence or word ends."""
-    rest = text.strip()
-    for _ in range(MOST_OF_A_TURN):
-        if not rest:
-            return
-        end = len(rest) if len(rest) <= MAX_PASSAGE_CHARS else _end_within(rest)
-        yield rest[:end].rstrip()
-        rest = rest[end:].lstrip()
-
-
-def _end_within(text: str) -> int:
-    """Return where the first part of a text ends: at the strongest break in its second half."""
-    breaks = _BREAK.finditer(text, MAX_PASSAGE_CHARS // 2, MAX_PASSAGE_CHARS)
-    strongest = max(breaks, key=lambda found: (found[0].count("\n"), found.start()), default=None)
-    return MAX_PASSAGE_CHARS if strongest is None else strongest.start()
-
-
-def _texts(turn: Turn) -> Iterator[str]:
-    if turn.is_sidechain:
+def _texts(block: Block) -> Iterator[str]:
+    call = block.call
+    if block.is_sidechain or block.kind in (BlockKind.THINKING, BlockKind.META, BlockKind.SYSTEM):
         return
-    match turn.kind:
-        case TurnKind.HUMAN | TurnKind.ASSISTANT | TurnKind.SUMMARY:
-            yield from passage_pieces(turn.text)
-        case TurnKind.TOOL_USE:
-            told = (turn.tool_input.get(name) for name in _TELLING)
-            yield " ".join([turn.tool_name or "tool", *(_line(one) for one in told if isinstance(one, str))])
-        case TurnKind.TOOL_RESULT if turn.is_error:
-            yield _line(turn.text)
+    if block.kind is BlockKind.TOOL_USE and call is not None:
+        told = (call.input.get(name) for name in _TELLING)
+        yield " ".join([call.name, *(_line(one) for one in told if isinstance(one, str))])
+    elif block.kind is BlockKind.TOOL_RESULT:
+        if call is not None and call.is_error:
+            yield _line(block.text)
+    else:
+        yield from passage_pieces(block.text)
 
 
 def _line(text: str) -> str:
@@ -139,7 +113,7 @@ class _Sieve:
 
 
 def _is_asked(passage: SessionPassageText) -> bool:
-    return passage.kind in (TurnKind.HUMAN, BlockKind.REQUEST, BlockKind.KEEPIT)
+    return passage.kind in (BlockKind.HUMAN, BlockKind.REQUEST, BlockKind.KEEPIT)
 
 
 _AT_ONCE = 100
@@ -166,7 +140,7 @@ def index_session(database: Transactions, store: Store, app_id: str, session_id:
         path = store.original(app_id, project.project_id, session_id)
     target = _IndexTarget(app_id, recorded.key, recorded.size_bytes)
     try:
-        found = passages_of(read_turns(path, recorded.size_bytes))
+        found = passages_of(read_blocks(path, recorded.size_bytes))
     except (OSError, Invalid) as error:
         found = _unreadable(target, error)
     return _write_passages(database, target, found)
@@ -183,7 +157,7 @@ def index_version(database: Transactions, store: Store, app_id: str, compression
         folder = store.versions_folder(app_id, project.project_id, recorded.session_id)
     target = _IndexTarget(app_id, recorded.key, compression_key=compression_key)
     try:
-        found = passages_in(blocks_in(folder / f"{version.file}.jsonl"))
+        found = passages_of(blocks_in(folder / f"{version.file}.jsonl"))
     except (OSError, Invalid) as error:
         found = _unreadable(target, error)
     return _write_passages(database, target, found)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -15,9 +14,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shared.llm.tokens import estimate_tokens
+from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.markers import MarkerNames, PlacedMarker
+from shared.sessions.transcripts.contents import Repeats, is_human_prompt, read_records
 from shared.sessions.transcripts.records import BadLine, Record
-from shared.sessions.transcripts.turns import Repeats, Turn, TurnKind, is_human_prompt, read_records, turns_of
 
 
 class RecordChains:
@@ -142,31 +142,27 @@ class FileTouches:
     def __init__(self) -> None:
         self._files: dict[str, TouchedFile] = {}
 
-    def add(self, turn: Turn) -> None:
-        """Take a turn into account."""
-        if turn.kind is not TurnKind.TOOL_USE:
+    def add(self, block: Block) -> None:
+        """Take a block into account."""
+        if block.kind is not BlockKind.TOOL_USE or block.call is None:
             return
-        changes = any(word in (turn.tool_name or "").lower() for word in _CHANGING_WORDS)
-        for path in {turn.tool_input.get(name) for name in _PATH_KEYS if isinstance(turn.tool_input.get(name), str)}:
-            self._touch(str(path), changes)
+        changes = any(word in block.call.name.lower() for word in _CHANGING_WORDS)
+        for path in {given for name in _PATH_KEYS if isinstance(given := block.call.input.get(name), str)}:
+            if path and len(path) <= MOST_PATH_CHARACTERS:
+                known = self._files.get(path, TouchedFile(path, 0, False))
+                if known.touches or len(self._files) < MOST_FILES:
+                    self._files[path] = TouchedFile(path, known.touches + 1, known.changed or changes)
 
     def files(self) -> tuple[TouchedFile, ...]:
         """Return the files, those touched most often first."""
         return tuple(sorted(self._files.values(), key=lambda one: (-one.touches, one.path)))
-
-    def _touch(self, path: str, changes: bool) -> None:
-        if not path or len(path) > MOST_PATH_CHARACTERS:
-            return
-        known = self._files.get(path, TouchedFile(path, 0, False))
-        if known.touches or len(self._files) < MOST_FILES:
-            self._files[path] = TouchedFile(path, known.touches + 1, known.changed or changes)
 
 
 MOST_MARKERS = 5000
 _MOST_PROBLEMS = 200
 _MOST_NAMES = 10
 _MOST_CHARACTERS = 500
-_SAID_BY_THE_TOOL = (TurnKind.SUMMARY, TurnKind.SYSTEM)
+_SAID_BY_THE_TOOL = (BlockKind.SUMMARY, BlockKind.SYSTEM)
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
 _DETAILS = {"gitBranch": "gitBranches", "version": "claudeVersions", "cwd": "folders", "sessionId": "recordedIds"}
 
@@ -222,42 +218,31 @@ class _Survey:
         self._time(found.at)
         if title := found.word(_TITLES.get(found.kind, "")):
             self._topics.add(title, is_title=True)
-        for turn in self._new_turns(found):
-            self._add_turn(turn)
+        for block in self._repeats.new_blocks(found):
+            if block.kind not in _SAID_BY_THE_TOOL:
+                self._tokens += estimate_tokens(block.text)
+            if block.kind is BlockKind.HUMAN:
+                self._topics.add(block.text)
+            self._touches.add(block)
+            self._marks.add(block)
 
     def overview(self) -> TranscriptOverview:
-        messages = self._counts["humanPrompts"] + len(self._usage)
-        return TranscriptOverview(
-            original_tokens=self._tokens,
-            original_messages=messages,
-            first_timestamp=self._first,
-            last_timestamp=self._last,
-            counts=self._all_counts(),
-            details=self._about.details() | {"primaryTopics": self._topics.best()},
-            files=self._touches.files(),
-            markers=tuple(self._marks.placed),
-            marker_problems=tuple(self._marks.problems),
-        )
-
-    def _all_counts(self) -> dict[str, int]:
         own = {
             "assistantMessages": len(self._usage),
             "outputTokens": sum(self._usage.values()),
             "badLines": len(self._bad_lines),
         }
-        return self._counts | own | self._chains.counts()
-
-    def _new_turns(self, record: Record) -> Iterator[Turn]:
-        self._repeats.pass_record(record)
-        return (turn for turn in turns_of(record, 0) if not self._repeats.is_repeated(turn))
-
-    def _add_turn(self, turn: Turn) -> None:
-        if turn.kind not in _SAID_BY_THE_TOOL:
-            self._tokens += estimate_tokens(turn.text)
-        if turn.kind is TurnKind.HUMAN:
-            self._topics.add(turn.text)
-        self._touches.add(turn)
-        self._marks.add(turn)
+        return TranscriptOverview(
+            original_tokens=self._tokens,
+            original_messages=self._counts["humanPrompts"] + len(self._usage),
+            first_timestamp=self._first,
+            last_timestamp=self._last,
+            counts=self._counts | own | self._chains.counts(),
+            details=self._about.details() | {"primaryTopics": self._topics.best()},
+            files=self._touches.files(),
+            markers=tuple(self._marks.placed),
+            marker_problems=tuple(self._marks.problems),
+        )
 
     def _count(self, record: Record) -> None:
         self._counts["humanPrompts"] += is_human_prompt(record)
@@ -283,14 +268,14 @@ class _MarkerList:
         self.placed: list[PlacedMarker] = []
         self.problems: list[dict[str, str]] = []
 
-    def add(self, turn: Turn) -> None:
-        placed, problems = self._names.of(turn)
+    def add(self, block: Block) -> None:
+        placed, problems = self._names.of(block)
         room = MOST_MARKERS - len(self.placed)
         self.placed += placed[:room]
-        said = [{"messageUuid": turn.uuid, "written": one.written, "reason": one.reason} for one in problems]
+        said = [{"messageUuid": block.uuid, "written": one.written, "reason": one.reason} for one in problems]
         if len(placed) > room:
             reason = f"a session keeps {MOST_MARKERS} marked parts, and this is one more"
-            said.append({"messageUuid": turn.uuid, "written": "", "reason": reason})
+            said.append({"messageUuid": block.uuid, "written": "", "reason": reason})
         self.problems += said[: _MOST_PROBLEMS - len(self.problems)]
 
 

@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question, ask_repairing
 from shared.llm.tokens import most_tokens
-from shared.sessions.compress.assembly import Chunk, ChunkPiece, CondensedChunk
-from shared.sessions.compress.draft import SummaryLine
+from shared.sessions.blocks import Block, fill_budget
+from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
+from shared.sessions.compress.plan import Piece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
@@ -66,7 +67,7 @@ class CompressionAnswer(BaseModel):
 class _ShownChunk:
     """One chunk under way."""
 
-    shown: tuple[ChunkPiece, ...]
+    shown: tuple[Piece, ...]
     record: str
     limit: int
 
@@ -92,7 +93,7 @@ class _ShownChunk:
         numbers = [number - 1 for number in line.sources if 0 < number <= len(self.shown)]
         return tuple(dict.fromkeys(self.shown[number].source for number in sorted(numbers)))
 
-    def fitting(self, answer: CompressionAnswer) -> Iterator[SummaryLine]:
+    def fitting(self, answer: CompressionAnswer) -> Iterator[Block]:
         """Yield the lines that can be taken, as far as there is room; the first alone is cut."""
         room = self.limit
         for number, line in enumerate(one for one in answer.lines if not self.invented(one)):
@@ -101,7 +102,7 @@ class _ShownChunk:
                 return
             text = shorten(text, max(1, room - 1))
             room -= len(text) + 1
-            yield SummaryLine(text, self.sources(line) or (self.shown[0].source,))
+            yield summary_line(text, self.sources(line) or (self.shown[0].source,))
 
 
 class ModelCompressionAgent(ModelPart, CompressionAgent):
@@ -112,9 +113,9 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
         return self._room()
 
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
-        shown = tuple(_fitting(chunk.pieces, self._room()))
+        shown = _fitting(chunk.pieces, self._room())
         record = "\n".join(_line(number, piece) for number, piece in enumerate(shown, 1))
-        task = _ShownChunk(shown, record, min(chunk.room, self._answer_tokens))
+        task = _ShownChunk(shown, record, min(chunk.budget, self._answer_tokens))
         question = self._question(record, ", ".join(_shown_names(chunk.must_keep)), task.limit)
         answer = ask_repairing(self._chat, question, self._timeout_seconds, meter, task.complaint, lambda _: None)
         return CondensedChunk((), tuple(task.fitting(answer)))
@@ -134,20 +135,17 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
         return Question(WorkKind.COMPRESS, prompt.system, prompt.user, CompressionAnswer, tokens, fresh=prompt.user)
 
 
-def _line(number: int, piece: ChunkPiece) -> str:
+def _line(number: int, piece: Piece) -> str:
     return f"[{number}] {piece.speaker}: {clean(piece.text)}"
 
 
-def _fitting(pieces: Sequence[ChunkPiece], room: int) -> Iterator[ChunkPiece]:
-    """Yield the pieces to show: all that are to be condensed, and of what was done meanwhile what fits beside them."""
+def _fitting(pieces: Sequence[Piece], budget: int) -> tuple[Piece, ...]:
+    """Return the pieces to show: all that are to be condensed, and of what was done meanwhile what fits beside them."""
     costs = [most_tokens(_line(9_999, piece)) + 1 for piece in pieces]
-    room -= sum(cost for cost, piece in zip(costs, pieces, strict=True) if piece.number is not None)
-    for cost, piece in zip(costs, pieces, strict=True):
-        if piece.number is not None:
-            yield piece
-        elif cost <= room:
-            room -= cost
-            yield piece
+    budget -= sum(cost for cost, piece in zip(costs, pieces, strict=True) if piece.number is not None)
+    context = (nth for nth, piece in enumerate(pieces) if piece.number is None)
+    shown = set(fill_budget(context, costs.__getitem__, budget))
+    return tuple(piece for nth, piece in enumerate(pieces) if piece.number is not None or nth in shown)
 
 
 def _shown_names(names: Sequence[str]) -> Iterator[str]:

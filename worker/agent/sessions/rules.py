@@ -12,7 +12,9 @@ from time import perf_counter
 
 from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import LAST_RESORT, estimate_tokens
-from shared.sessions.compress.assembly import Chunk, ChunkPiece, CondensedChunk
+from shared.sessions.blocks import fill_budget
+from shared.sessions.compress.assembly import Chunk, CondensedChunk
+from shared.sessions.compress.plan import Piece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
@@ -39,27 +41,21 @@ class ExtractiveCompressionAgent(CompressionAgent):
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
         began = perf_counter()
         prompt = sum(estimate_tokens(piece.text) for piece in chunk.pieces)
-        meter.reserve(Prospect(WorkKind.COMPRESS, EXTRACTIVE, prompt, LAST_RESORT.tokens_in(chunk.room)))
-        kept = _chosen(chunk)
+        meter.reserve(Prospect(WorkKind.COMPRESS, EXTRACTIVE, prompt, LAST_RESORT.tokens_in(chunk.budget)))
+        kept = {
+            piece.number
+            for piece in fill_budget(_best_first(chunk), lambda piece: len(piece.text) + _JOINING, chunk.budget)
+            if piece.number is not None
+        }
         said = sum(estimate_tokens(piece.text) for piece in chunk.pieces if piece.number in kept)
         seconds = perf_counter() - began
         meter(ModelCall(WorkKind.COMPRESS, EXTRACTIVE, prompt, said, True, CallOutcome.ANSWERED, seconds))
         return CondensedChunk(tuple(sorted(kept)))
 
 
-def _chosen(chunk: Chunk) -> frozenset[int]:
-    kept, room = set[int](), chunk.room
-    for piece in _best_first(chunk):
-        cost = len(piece.text) + _JOINING
-        if piece.number is not None and cost <= room:
-            kept.add(piece.number)
-            room -= cost
-    return frozenset(kept)
-
-
-def _best_first(chunk: Chunk) -> Iterator[ChunkPiece]:
+def _best_first(chunk: Chunk) -> Iterator[Piece]:
     """Yield the pieces that can be kept by worth, in two rounds: first those that name something new."""
-    known, second = set[str](), list[ChunkPiece]()
+    known, second = set[str](), list[Piece]()
     for piece in sorted((one for one in chunk.pieces if one.number is not None), key=_order):
         names = names_in(piece.text).keys()
         if names and names <= known:
@@ -70,7 +66,7 @@ def _best_first(chunk: Chunk) -> Iterator[ChunkPiece]:
     yield from second
 
 
-def _order(piece: ChunkPiece) -> tuple[float, int]:
+def _order(piece: Piece) -> tuple[float, int]:
     return -piece.worth, piece.number or 0
 
 
