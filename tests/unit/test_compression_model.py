@@ -53,8 +53,9 @@ GOOD = lines(line("The user wants parse_wind faster (src/wind.py).", 1), line("s
 def test_its_lines_are_taken_with_the_records_they_came_from_and_the_call_is_booked() -> None:
     found, _, calls = condense(GOOD)
     assert found.lines == (
-        summary_line("The user wants parse_wind faster (src/wind.py).", ("u1",)), summary_line("sort_gusts was slow.", ("u3",)),
-    )  # fmt: skip
+        summary_line("The user wants parse_wind faster (src/wind.py).", ("u1",)),
+        summary_line("sort_gusts was slow.", ("u3",)),
+    )
     assert found.kept == () and [call.kind for call in calls] == [WorkKind.COMPRESS]
     assert condensed_of(found.as_rows()) == found
 
