@@ -209,12 +209,6 @@ def clear_retired(session: Session, app_id: str, limit: int = CLEARED_AT_ONCE) -
     return True
 
 
-def serving_model(session: Session, app_id: str) -> str | None:
-    """Return the model whose vectors an app is searched by; None while it has none."""
-    serving = index_queries.serving_set(session, app_id)
-    return None if serving is None or not serving.dimensions else serving.model
-
-
 READ_AT_ONCE = 20_000
 _BLOCK = 16_384
 """Rows compared at once, so that what is between stays in the processor's cache."""
