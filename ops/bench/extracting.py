@@ -82,6 +82,9 @@ def heard_in(subject: Subject, agent: ExtractiveFactAgent) -> list[Heard]:
     return found
 
 
+_NAMES = {NewStatement: "new", Repeat: "repeat", Contradiction: "replace"}
+
+
 def merged(heard: Sequence[Heard], embedder: Embedder) -> tuple[list[Standing], Counter[str]]:
     """Merge what one user stated as the service does; return what stands and what became of each statement."""
     standing: list[Standing] = []
@@ -92,7 +95,7 @@ def merged(heard: Sequence[Heard], embedder: Embedder) -> tuple[list[Standing], 
         known = [old.known for old in standing]
         new = StandingFact(number, stated.text, one.turn.created_at, stated.vector, stated.vector_model)
         judgement = judge(stated, known, embedder.same_meaning)
-        outcomes[type(judgement).__name__.lower()] += 1
+        outcomes[_NAMES[type(judgement)]] += 1
         standing = _after(standing, judgement, Standing(new, one))
     return standing, outcomes
 

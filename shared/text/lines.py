@@ -77,7 +77,9 @@ def _whole_words(line: str, limit: int) -> str:
     words = line[: ends[-1]].split(" ") if ends else []
     while len(words) > 1 and (words[-1].lower() in _LOOSE_WORDS or not words[-1].strip(_LOOSE_MARKS)):
         words.pop()
-    return " ".join(words).rstrip(_LOOSE_MARKS)
+    kept = " ".join(words)
+    # Where there are only marks before it, the word that does not fit is still not cut.
+    return kept.rstrip(_LOOSE_MARKS) or kept
 
 
 def _whole_characters(line: str, limit: int) -> str:

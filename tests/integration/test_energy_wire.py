@@ -49,7 +49,7 @@ def chat(server: OllamaServer) -> Iterator[OllamaToolChat]:
 @pytest.fixture
 def house(server: OllamaServer, sqlite_url: str) -> Iterator[House]:
     asked = make_chat("ollama:tiny", server.url, WINDOW)
-    house = House(sqlite_url, ModelAgent(asked, "ollama:tiny", WINDOW, 5.0))
+    house = House(sqlite_url, ModelAgent(asked, "ollama:tiny", WINDOW, 60.0))
     house.install()
     yield house
     asked.close()

@@ -46,7 +46,7 @@ def server() -> Iterator[OllamaServer]:
 @pytest.fixture
 def agent(server: OllamaServer) -> Iterator[ModelAgent]:
     chat = make_chat("ollama:tiny", server.url, WINDOW)
-    yield ModelAgent(chat, "ollama:tiny", WINDOW, 5.0)
+    yield ModelAgent(chat, "ollama:tiny", WINDOW, 60.0)
     chat.close()
 
 

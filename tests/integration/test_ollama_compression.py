@@ -33,7 +33,7 @@ def press(sqlite_url: str, server: OllamaServer, tmp_path: Path) -> Iterator[Pre
     press = Press(house, tmp_path)
     press.shelf.add(long_talk(press.shelf.transcript("s1").human(f"##keepit1.00## {PINNED}"), 40))
     with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
-        press.agents["ollama:tiny"] = ModelCompressionAgent(chat, "ollama:tiny", WINDOW, 1.0)
+        press.agents["ollama:tiny"] = ModelCompressionAgent(chat, "ollama:tiny", WINDOW, 60.0)
         yield press
     house.database.dispose()
 

@@ -12,6 +12,7 @@ import pytest
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.extraction import Pace
 from shared.conversations.queries import get_conversation
+from shared.llm.chat import Chat
 from shared.llm.providers import make_chat
 from shared.outbox.dispatch import take_due
 from tests.support.house import House
@@ -44,9 +45,14 @@ def house(sqlite_url: str, server: OllamaServer) -> Iterator[House]:
     house.pace = Pace()
     house.install()
     with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
-        house.fact_agent = ModelFactAgent(chat, "ollama:tiny", WINDOW, 1.0)  # type: ignore[assignment]
+        house.fact_agent = patient(chat)  # type: ignore[assignment]
         yield house
     house.database.dispose()
+
+
+def patient(chat: Chat, seconds: float = 60.0) -> ModelFactAgent:
+    """An agent that waits long: on a busy machine an answer may take seconds, and that is not what is tried."""
+    return ModelFactAgent(chat, "ollama:tiny", WINDOW, seconds)
 
 
 def attempt(house: House) -> None:
@@ -94,7 +100,6 @@ UNUSABLE = {
     "not JSON on the wire": Act(answer=BOTH, garbage=True),
     "a server error": Act(status=500),
     "too many requests": Act(status=429),
-    "silence": Act(stall=True),
 }
 
 
@@ -103,6 +108,21 @@ def test_a_model_that_is_unusable_for_a_while_costs_only_time(house: House, serv
     house.converse("notes", "c1", *SAID)
     server.will(*[act] * 4)
     assert until_done(house) == ["done"]
+    assert (statements(house), seen(house)) == (EXPECTED, 4)
+    assert [fact.mention_count for fact in house.facts()] == [1, 1]
+
+
+def test_a_model_that_says_nothing_for_a_while_costs_only_time(house: House, server: OllamaServer) -> None:
+    house.converse("notes", "c1", *SAID)
+    server.will(*[Act(stall=True)] * 2)
+    with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
+        house.fact_agent = patient(chat, 1.0)  # type: ignore[assignment]
+        for _ in range(2):
+            attempt(house)
+            house.clock.advance(600)
+        assert (statements(house), seen(house)) == ([], 0)
+        house.fact_agent = patient(chat)  # type: ignore[assignment]
+        assert until_done(house) == ["done"]
     assert (statements(house), seen(house)) == (EXPECTED, 4)
     assert [fact.mention_count for fact in house.facts()] == [1, 1]
 

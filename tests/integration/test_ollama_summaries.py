@@ -37,7 +37,7 @@ def house(sqlite_url: str, server: OllamaServer) -> Iterator[House]:
     house = House(sqlite_url)
     house.install()
     with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
-        house.summary_agent = ModelSummaryAgent(chat, "ollama:tiny", WINDOW, 1.0)  # type: ignore[assignment]
+        house.summary_agent = ModelSummaryAgent(chat, "ollama:tiny", WINDOW, 60.0)  # type: ignore[assignment]
         yield house
     house.database.dispose()
 

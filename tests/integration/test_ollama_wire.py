@@ -61,7 +61,7 @@ def test_an_answer_is_parsed_and_its_usage_is_the_providers(
     server: OllamaServer, chat: OllamaChat, calls: Calls
 ) -> None:
     server.will(Act(answer=ANSWER, seen_tokens=123))
-    assert chat.ask(question(), 5, calls) == LAGOS
+    assert chat.ask(question(), 60, calls) == LAGOS
     [call] = calls
     assert (call.outcome, call.prompt_tokens, call.estimated) == (CallOutcome.ANSWERED, 123, False)
     assert (call.model, call.kind) == ("ollama:tiny", WorkKind.CREATE)
@@ -70,7 +70,7 @@ def test_an_answer_is_parsed_and_its_usage_is_the_providers(
 
 def test_the_request_says_everything_that_ollama_would_otherwise_assume(server: OllamaServer, chat: OllamaChat) -> None:
     server.will(Act(answer=ANSWER))
-    chat.ask(question(), 5, Calls())
+    chat.ask(question(), 60, Calls())
     [body] = server.chats
     assert body["options"] == {"num_ctx": CONTEXT_TOKENS, "num_predict": 50, "temperature": 0.0}
     assert body["think"] is False
@@ -80,7 +80,7 @@ def test_the_request_says_everything_that_ollama_would_otherwise_assume(server: 
 
 def test_usage_is_estimated_where_the_server_reports_none(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
     server.will(Act(answer=ANSWER, seen_tokens=None))
-    chat.ask(question(), 5, calls)
+    chat.ask(question(), 60, calls)
     assert calls[0].estimated
     assert calls[0].prompt_tokens == question().estimated_tokens
 
@@ -121,7 +121,7 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
 ) -> None:
     server.will(act)
     with pytest.raises(error, match=says):
-        chat.ask(question(), 5, calls)
+        chat.ask(question(), 60, calls)
     assert [call.outcome for call in calls] == [outcome]
     assert len(server.chats) == 1
 
@@ -129,14 +129,14 @@ def test_each_failure_is_one_error_of_ours_and_one_metered_call(
 def test_a_refused_request_costs_nothing(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
     server.will(Act(status=500))
     with pytest.raises(Transient):
-        chat.ask(question(), 5, calls)
+        chat.ask(question(), 60, calls)
     assert (calls[0].prompt_tokens, calls[0].completion_tokens) == (0, 0)
 
 
 def test_a_missing_model_is_named_with_the_command_that_fetches_it(server: OllamaServer, calls: Calls) -> None:
     chat = make_chat("ollama:llama3.2:3b", server.url, CONTEXT_TOKENS)
     with pytest.raises(Configuration, match=r"Run: ollama pull llama3\.2:3b$"):
-        chat.ask(question(), 5, calls)
+        chat.ask(question(), 60, calls)
     chat.close()
     assert [call.outcome for call in calls] == [CallOutcome.REFUSED]
 
@@ -153,7 +153,7 @@ def test_a_broken_connection_is_tried_once_more_and_both_calls_are_metered(
     server: OllamaServer, chat: OllamaChat, calls: Calls, act: Act
 ) -> None:
     server.will(act, Act(answer=ANSWER))
-    assert chat.ask(question(), 5, calls) == LAGOS
+    assert chat.ask(question(), 60, calls) == LAGOS
     assert [call.outcome for call in calls] == [CallOutcome.UNAVAILABLE, CallOutcome.ANSWERED]
     assert calls[0].estimated and calls[0].prompt_tokens > 0
 
@@ -161,7 +161,7 @@ def test_a_broken_connection_is_tried_once_more_and_both_calls_are_metered(
 def test_a_connection_broken_twice_is_transient(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
     server.will(Act(close_after=0), Act(close_after=0))
     with pytest.raises(Transient, match="broke off"):
-        chat.ask(question(), 5, calls)
+        chat.ask(question(), 60, calls)
     assert len(calls) == 2
 
 
@@ -170,7 +170,7 @@ def test_a_server_that_is_not_there_is_transient_and_seen_once_for_nothing(calls
         address = gone.url
     chat = make_chat("ollama:tiny", address, CONTEXT_TOKENS)
     with pytest.raises(Transient, match="cannot be reached"):
-        chat.ask(question(), 5, calls)
+        chat.ask(question(), 60, calls)
     chat.close()
     assert [(call.outcome, call.prompt_tokens, call.completion_tokens) for call in calls] == [
         (CallOutcome.UNAVAILABLE, 0, 0)
@@ -210,7 +210,7 @@ def test_after_a_timeout_the_next_question_is_answered(server: OllamaServer, cha
     with pytest.raises(Transient):
         chat.ask(question(), 0.3, Calls())
     server.go_on()
-    assert chat.ask(question(), 5, Calls()) == LAGOS
+    assert chat.ask(question(), 60, Calls()) == LAGOS
 
 
 def test_without_time_nothing_is_asked(server: OllamaServer, chat: OllamaChat, calls: Calls) -> None:
@@ -223,14 +223,14 @@ def test_a_prompt_that_may_not_fit_is_refused_before_it_is_sent(
     server: OllamaServer, chat: OllamaChat, calls: Calls
 ) -> None:
     with pytest.raises(Configuration, match="AFTERTHOUGHT_MODEL_CONTEXT_TOKENS"):
-        chat.ask(question("word " * 3000), 5, calls)
+        chat.ask(question("word " * 3000), 60, calls)
     assert not calls and not server.chats
 
 
 def test_a_count_without_the_cached_tokens_is_not_taken_for_a_cut(server: OllamaServer, chat: OllamaChat) -> None:
     asked = Question(WorkKind.CREATE, "You know cities. " * 50, "Which one?", City, 50, fresh="Which one?")
     server.will(Act(answer=ANSWER, seen_tokens=6))
-    assert chat.ask(asked, 5, Calls()) == LAGOS
+    assert chat.ask(asked, 60, Calls()) == LAGOS
 
 
 def test_one_repair_goes_over_the_wire_with_the_first_answer_and_what_was_wrong(
@@ -270,7 +270,7 @@ def test_an_interruption_in_the_middle_of_a_call_is_metered(
 
     server.will(Act(answer=ANSWER))
     with pytest.raises(SoftLimit):
-        chat.ask(Question(WorkKind.CREATE, "s", "u", Interrupting, 50), 5, calls)
+        chat.ask(Question(WorkKind.CREATE, "s", "u", Interrupting, 50), 60, calls)
     assert [call.outcome for call in calls] == [CallOutcome.TIMEOUT]
 
 
@@ -288,7 +288,7 @@ def test_questions_of_two_threads_have_deadlines_of_their_own(server: OllamaServ
     thread.start()
     server.wait_for_chats(1)
     server.will(Act(answer=ANSWER, drip_seconds=0.02))
-    assert chat.ask(question(), 5, Calls()) == LAGOS
+    assert chat.ask(question(), 60, Calls()) == LAGOS
     thread.join()
     server.go_on()
     assert len(failures) == 1

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, UserInPath, Writes
 from loop.api.erasures import Erased
-from loop.api.schema import ResponseModel
+from loop.api.schema import NamedUser, ResponseModel
 from loop.api.writes import Done
 from shared.apps.queries import get_app
 from shared.erasure.erasing import erase_user
@@ -25,7 +25,7 @@ _USERS = "users"
 class UserAnswer(ResponseModel):
     """A user of an app, and how much there is of them."""
 
-    user_id: str | None = Field(description="How the app calls them; null stands for what names nobody.")
+    user_id: NamedUser = Field(description="How the app calls them; null stands for what names nobody.")
     conversations: int
     messages: int
     memories: int
@@ -49,7 +49,7 @@ def list_users(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor:
         get_app(session, app_id)
         rows, more = cursors.page(users_of(session, app_id, limit + 1, after), limit)
     return UserList(
-        users=[UserAnswer(**vars(one) | {"user_id": one.user_id or None}) for one in rows],
+        users=[UserAnswer.model_validate(one) for one in rows],
         cursor=cursors.encode_id(_USERS, rows[-1].user_id) if more else None,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.text.lines import clean, shorten
@@ -46,6 +46,7 @@ def test_a_long_text_ends_at_the_best_place(text: str, limit: int, expected: str
 
 
 @given(WORDS, st.integers(1, 300))
+@example(text=": : 00", limit=5)
 def test_what_is_shortened_is_a_beginning_that_fits_and_keeps_words_whole(text: str, limit: int) -> None:
     line = clean(text)
     short = shorten(text, limit)
