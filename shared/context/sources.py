@@ -117,7 +117,7 @@ class RecallSources:
 
     def _followers(self, now: CurrentTurn, hits: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
         """Return what was said after the best hit: where little is found, what came of it may share no word with it."""
-        with self._database.read() as session:
+        with self.database.read() as session:
             followers = what_followed(session, now.app_id, hits[0], _FOLLOWERS)
         known = {*now.shown, *(hit.content.strip() for hit in hits)}
         return tuple(one for one in followers if one.content.strip() not in known and not is_small_talk(one.content))
