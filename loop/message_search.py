@@ -96,14 +96,14 @@ class RetrievalWriter:
 
     def flush(self) -> None:
         """Write what is there; what cannot be written now is kept for the next time."""
-        figures, calls = self._recorder.take()
+        records, calls = self._recorder.take()
         try:
-            if figures:
+            if records:
                 with self._database.write() as session:
-                    insert_retrievals(session, figures)
+                    insert_retrievals(session, records)
         except (AfterthoughtError, SQLAlchemyError) as error:
-            self._recorder.put_back(figures)
-            get_logger().warning("retrievals_not_recorded", count=len(figures), error=type(error).__name__)
+            self._recorder.put_back(records)
+            get_logger().warning("retrievals_not_recorded", count=len(records), error=type(error).__name__)
         for app_id, call in calls.items():
             try:
                 self._accountant.meter(Booking(app_id, None, None))(call)

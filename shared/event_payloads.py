@@ -23,7 +23,7 @@ TEST_KIND = "webhook.test"
 
 
 class EventPayload(BaseModel):
-    """An event as listeners are told of it."""
+    """An event as it goes to listeners."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
@@ -64,7 +64,7 @@ def payloads_of(session: Session, events: Sequence[Event]) -> list[EventPayload]
 
 
 def trial_payload(app_id: str, webhook_id: str, at: datetime) -> EventPayload:
-    """Return what a webhook is told when its owner wants to see whether it works."""
+    """Return the payload of a test that a webhook's owner asks for."""
     return EventPayload(
         position=None, kind=TEST_KIND, app_id=app_id, conversation_id=None, subject=webhook_id, details={}, at=at
     )

@@ -218,7 +218,7 @@ class Thinker:
         extra, findings, _ = self._reach.extra(_now(situation, focused, window), ACTOR)
         added = extend(recalled, extra, room, UpperBoundCounting())
         if findings is not None:
-            self._reach.note(situation.focus.app_id, findings, added)
+            self._reach.record(situation.focus.app_id, findings, added)
         return join_blocks([recalled, added.text])
 
     def _prepare(self, situation: Situation) -> Turn:

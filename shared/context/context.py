@@ -8,7 +8,7 @@ said must be had. What else is recalled (a profile, summaries, earlier messages)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,6 +21,7 @@ from shared.context.fact_selection import in_order
 from shared.context.recall import (
     CompactionStage,
     ContextDraft,
+    ContextExtension,
     ContextLimits,
     RecallMaterial,
     budget_for_more,
@@ -37,6 +38,7 @@ from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
 from shared.energy.rates import rate_of
 from shared.errors import Transient
+from shared.search.search import Findings
 from shared.subjects import recalled_for
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -97,7 +99,7 @@ class ConversationContext:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Conversation:
     """What was said, as far as it is needed, and what that is counted and recalled by."""
 
     app_name: str
@@ -109,180 +111,72 @@ class _Said:
     left_out: int = 0
 
     @property
-    def now(self) -> str | None:
+    def unanswered(self) -> str | None:
         """What the user said last, if nobody answered it."""
         last = self.messages[-1] if self.messages else None
         return last.content if last is not None and last.role == _USER else None
 
 
+@dataclass
 class ContextParts:
     """Reads the parts of a context; one that cannot be had is named in ``missing`` and counted."""
 
-    def __init__(self, transactions: Transactions, app_id: str, metrics: Metrics) -> None:
-        self._transactions = transactions
-        self._app_id = app_id
-        self._metrics = metrics
-        self.missing: list[str] = []
+    transactions: Transactions
+    app_id: str
+    metrics: Metrics
+    missing: list[str] = field(default_factory=list)
 
     def material(self, app_name: str, users: tuple[str, ...], message: str | None) -> RecallMaterial:
         """Read what there is to recall of users while this is said; see ``shared.subjects.recalled_for``."""
-        memories = self._read("memories", lambda session: queries.memories_to_recall(session, self._app_id, users))
-        facts = self._read("facts", lambda session: queries.facts_to_recall(session, self._app_id, users))
+        memories = self._read("memories", lambda session: queries.memories_to_recall(session, self.app_id, users))
+        facts = self._read("facts", lambda session: queries.facts_to_recall(session, self.app_id, users))
         return RecallMaterial(app_name, memories, in_order(facts, message))
 
     def _read(self, part: str, read: Callable[[Session], tuple[ItemT, ...]]) -> tuple[ItemT, ...]:
         try:
-            with self._transactions.read() as session:
+            with self.transactions.read() as session:
                 return read(session)
         except (Transient, SQLAlchemyError) as error:
             self.missing.append(part)
-            self._metrics.context_parts_missing.labels(part).inc()
-            get_logger().warning("context_part_missing", part=part, app_id=self._app_id, error=type(error).__name__)
+            self.metrics.context_parts_missing.labels(part).inc()
+            get_logger().warning("context_part_missing", part=part, app_id=self.app_id, error=type(error).__name__)
             return ()
 
 
 def open_context(
     transactions: Transactions,
     app_id: str,
-    wanted: ContextRequest,
+    request: ContextRequest,
     metrics: Metrics,
-    reach: RecallSources | None = None,
+    sources: RecallSources | None = None,
     actor: str = "",
 ) -> ConversationContext:
-    """Compose the context of a conversation; with ``reach``, of more than memories and facts.
+    """Compose the context of a conversation; with ``sources``, of more than memories and facts.
 
     Raises: NotFound for an app that is not there or a conversation it does not have; Conflict where that is another
     user's; Transient where what was said cannot be had.
     """
     with transactions.read() as session:
-        said = _said(session, app_id, wanted)
+        said = _conversation(session, app_id, request)
     parts = ContextParts(transactions, app_id, metrics)
-    material = parts.material(said.app_name, said.recalled_for, said.now)
+    material = parts.material(said.app_name, said.recalled_for, said.unanswered)
     messages = [counted(one, said.counting) for one in said.messages]
-    composed = compose(messages, material, wanted.bounds, said.counting, said.left_out)
-    opening = _opening(composed, wanted, said.counting, tuple(parts.missing))
-    if reach is not None:
-        opening = _extended(opening, composed, app_id, wanted, said, reach, actor)
-    _count(metrics, opening, wanted)
-    note_recalled(metrics, app_id, wanted.conversation_id, opening.memory_ids)
-    return opening
-
-
-def _said(session: Session, app_id: str, wanted: ContextRequest) -> _Said:
-    app = get_app(session, app_id)
-    counting = TokenCounting(None if wanted.model is None else rate_of(session, wanted.model))
-    user_id, conversation = wanted.user_id, None
-    if wanted.conversation_id is not None:
-        conversation = get_conversation(session, app_id, wanted.conversation_id)
-        user_id = user_asking(conversation, wanted.user_id)
-    users = recalled_for(user_id, app.shared_memory)
-    said = _Said(app.name, user_id, users, counting, list(wanted.said or ()))
-    if conversation is not None:
-        said = replace(said, conversation_key=conversation.key)
-        if wanted.said is None:
-            said = _stored(session, conversation, said, wanted.bounds)
-    now = [] if wanted.now_said is None else [Utterance(_USER, wanted.now_said)]
-    return _without_middle(replace(said, messages=said.messages + now), wanted.bounds)
-
-
-def _without_middle(said: _Said, bounds: ContextLimits) -> _Said:
-    """Let go at once of what will not stay, because counting thousands of messages one by one takes long."""
-    if said.left_out or not overfills(length_of(said.messages, said.counting), bounds):
-        return said
-    places = staying(said.messages, len(said.messages))
-    return replace(said, messages=[said.messages[i] for i in places], left_out=len(said.messages) - len(places))
-
-
-def _stored(session: Session, conversation: Conversation, said: _Said, bounds: ContextLimits) -> _Said:
-    """Read what was said; of a conversation that fills the window by itself only what stays when its middle goes."""
-    if conversation.message_count > FEW and _overfills(session, conversation, said.counting, bounds):
-        kept = queries.what_stays(session, conversation.key)
-        return replace(said, messages=kept, left_out=conversation.message_count - len(kept))
-    return replace(said, messages=queries.everything_said(session, conversation.key))
-
-
-def _overfills(session: Session, conversation: Conversation, counting: TokenCounting, bounds: ContextLimits) -> bool:
-    if bounds.window is None:
-        return False
-    lately = queries.tokens_said(session, conversation.key, counting.in_use, _PROBE)
-    if overfills(lately, bounds) or conversation.message_count <= _PROBE:
-        return overfills(lately, bounds)
-    return overfills(
-        queries.tokens_said(session, conversation.key, counting.in_use, conversation.message_count), bounds
-    )
-
-
-def _extended(
-    opening: ConversationContext,
-    composed: ContextDraft,
-    app_id: str,
-    wanted: ContextRequest,
-    said: _Said,
-    reach: RecallSources,
-    actor: str,
-) -> ConversationContext:
-    room = budget_for_more(composed, wanted.bounds, reach.budget(app_id), wanted.is_capped)
-    if room <= 0:
-        return opening
-    extra, findings, missing = reach.extra(_now(composed, app_id, wanted, said), actor)
-    added = extend(opening.system_prompt, extra, room, said.counting)
-    if findings is not None:
-        reach.note(app_id, findings, added)
-    text = join_blocks([opening.system_prompt, added.text])
-    first = (Utterance("system", text),) if text else ()
-    total = opening.total_tokens + added.tokens
-    return replace(
-        opening,
-        messages=first + tuple(message.said for message in composed.messages),
-        system_prompt=text,
-        memory_tokens=opening.memory_tokens + added.tokens,
-        total_tokens=total,
-        percent_used=_percent(total, wanted.context_window),
-        missing=(*opening.missing, *missing),
-        token_source=source_of(composed, said.counting, bool(added.text)),
-        summary_id=added.summary_id,
-        profile=added.profile,
-        retrieved_ids=tuple(dict.fromkeys(hit.message_id for hit in added.hits)),
-        degraded=() if findings is None else findings.degraded,
-    )
-
-
-def _now(composed: ContextDraft, app_id: str, wanted: ContextRequest, said: _Said) -> CurrentTurn:
-    users = [one.content for one in said.messages if one.role == _USER]
-    return CurrentTurn(
-        app_id=app_id,
-        user_id=said.user_id,
-        conversation_id=wanted.conversation_id,
-        conversation_key=said.conversation_key,
-        said=users[-1] if users else None,
-        shown=frozenset(message.said.content.strip() for message in composed.messages),
-        is_whole=wanted.said is None and not composed.trimmed,
-    )
-
-
-def _percent(tokens: int, window: int | None) -> float | None:
-    return None if window is None else round(100 * tokens / window, 2)
-
-
-def _opening(
-    composed: ContextDraft, wanted: ContextRequest, counting: TokenCounting, missing: tuple[str, ...]
-) -> ConversationContext:
-    recalled = composed.recalled
-    first = (Utterance("system", recalled.text),) if recalled.text else ()
-    return ConversationContext(
-        messages=first + tuple(message.said for message in composed.messages),
-        system_prompt=recalled.text,
-        memory_ids=recalled.memory_ids,
-        fact_ids=recalled.fact_ids,
-        memory_tokens=recalled.tokens,
-        total_tokens=composed.tokens,
-        percent_used=_percent(composed.tokens, wanted.context_window),
-        stage=composed.stage,
-        missing=missing,
-        trimmed=composed.trimmed,
-        token_source=source_of(composed, counting),
-        cut=composed.cut,
-    )
+    draft = compose(messages, material, request.bounds, said.counting, said.left_out)
+    added, findings = ContextExtension(), None
+    if sources is not None:
+        budget = budget_for_more(draft, request.bounds, sources.budget(app_id), request.is_capped)
+        if budget > 0:
+            extra, findings, missing = sources.extra(_current_turn(draft, app_id, request, said), actor)
+            added = extend(draft.recalled.text, extra, budget, said.counting)
+            parts.missing += missing
+            if findings is not None:
+                sources.record(app_id, findings, added)
+    context = _finished(draft, added, findings, request, said.counting, parts.missing)
+    metrics.context_stages.labels(context.stage).inc()
+    if request.context_window is not None:
+        metrics.context_used.observe(context.total_tokens / request.context_window)
+    note_recalled(metrics, app_id, request.conversation_id, context.memory_ids)
+    return context
 
 
 def note_recalled(metrics: Metrics, app_id: str, conversation_id: str | None, memory_ids: Sequence[int]) -> None:
@@ -291,7 +185,84 @@ def note_recalled(metrics: Metrics, app_id: str, conversation_id: str | None, me
     get_logger().info("memories_recalled", app_id=app_id, conversation_id=conversation_id, count=len(memory_ids))
 
 
-def _count(metrics: Metrics, opening: ConversationContext, wanted: ContextRequest) -> None:
-    metrics.context_stages.labels(opening.stage).inc()
-    if wanted.context_window is not None:
-        metrics.context_used.observe(opening.total_tokens / wanted.context_window)
+def _conversation(session: Session, app_id: str, request: ContextRequest) -> _Conversation:
+    app = get_app(session, app_id)
+    counting = TokenCounting(None if request.model is None else rate_of(session, request.model))
+    user_id, conversation, messages, left_out = request.user_id, None, list(request.said or ()), 0
+    if request.conversation_id is not None:
+        conversation = get_conversation(session, app_id, request.conversation_id)
+        user_id = user_asking(conversation, request.user_id)
+        if request.said is None:
+            messages, left_out = _stored(session, conversation, counting, request.bounds)
+    if request.now_said is not None:
+        messages = [*messages, Utterance(_USER, request.now_said)]
+    # What will not stay goes at once, because counting thousands of messages one by one takes long.
+    if not left_out and overfills(length_of(messages, counting), request.bounds):
+        kept = [messages[i] for i in staying(messages, len(messages))]
+        messages, left_out = kept, len(messages) - len(kept)
+    key = None if conversation is None else conversation.key
+    users = recalled_for(user_id, app.shared_memory)
+    return _Conversation(app.name, user_id, users, counting, messages, key, left_out)
+
+
+def _stored(
+    session: Session, conversation: Conversation, counting: TokenCounting, bounds: ContextLimits
+) -> tuple[list[Utterance], int]:
+    """Read what was said; of a conversation that fills the window by itself only what stays when its middle goes.
+
+    Return that, and how many messages were left out.
+    """
+    of = conversation.message_count
+    if of > FEW and bounds.window is not None:
+        # The newest first: only where they do not fill the window are all of them summed.
+        for newest in (min(of, _PROBE), of):
+            if overfills(queries.tokens_said(session, conversation.key, counting.in_use, newest), bounds):
+                kept = queries.what_stays(session, conversation.key)
+                return kept, of - len(kept)
+            if newest == of:
+                break
+    return queries.everything_said(session, conversation.key), 0
+
+
+def _current_turn(draft: ContextDraft, app_id: str, request: ContextRequest, said: _Conversation) -> CurrentTurn:
+    users = [one.content for one in said.messages if one.role == _USER]
+    return CurrentTurn(
+        app_id=app_id,
+        user_id=said.user_id,
+        conversation_id=request.conversation_id,
+        conversation_key=said.conversation_key,
+        said=users[-1] if users else None,
+        shown=frozenset(message.said.content.strip() for message in draft.messages),
+        is_whole=request.said is None and not draft.trimmed,
+    )
+
+
+def _finished(
+    draft: ContextDraft,
+    added: ContextExtension,
+    findings: Findings | None,
+    request: ContextRequest,
+    counting: TokenCounting,
+    missing: Sequence[str],
+) -> ConversationContext:
+    text = join_blocks([draft.recalled.text, added.text])
+    first = (Utterance("system", text),) if text else ()
+    total, window = draft.tokens + added.tokens, request.context_window
+    return ConversationContext(
+        messages=first + tuple(message.said for message in draft.messages),
+        system_prompt=text,
+        memory_ids=draft.recalled.memory_ids,
+        fact_ids=draft.recalled.fact_ids,
+        memory_tokens=draft.recalled.tokens + added.tokens,
+        total_tokens=total,
+        percent_used=None if window is None else round(100 * total / window, 2),
+        stage=draft.stage,
+        missing=tuple(missing),
+        trimmed=draft.trimmed,
+        token_source=source_of(draft, counting, bool(added.text)),
+        cut=draft.cut,
+        summary_id=added.summary_id,
+        profile=added.profile,
+        retrieved_ids=tuple(dict.fromkeys(hit.message_id for hit in added.hits)),
+        degraded=() if findings is None else findings.degraded,
+    )

@@ -160,14 +160,10 @@ def speaks_of_persons_or_places(message: str, names: Iterable[str] = ()) -> bool
     words = set(_NAME_WORD.findall(message))
     if not words.isdisjoint(_NAMES):
         return True
-    lowered = {_stem(word) for word in words}
+    lowered = {re.split("['’]", word.lower(), maxsplit=1)[0] for word in words}
     if lowered & _PRONOUNS or lowered & _PLACE_WORDS:
         return True
     return not _capitalised(words).isdisjoint(_inner_names(names))
-
-
-def _stem(word: str) -> str:
-    return re.split("['’]", word.lower(), maxsplit=1)[0]
 
 
 def _capitalised(words: Iterable[str]) -> set[str]:

@@ -7,7 +7,7 @@ alone is longer than that; nothing is recalled then. Nothing is said twice. Sour
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -68,7 +68,7 @@ class ContextLimits:
     """What of the window is left for the answer."""
 
     @property
-    def room(self) -> int:
+    def for_conversation(self) -> int:
         """What of a window is left beside the reserve."""
         return max(0, (self.window or 0) - self.reserve)
 
@@ -114,7 +114,7 @@ def compose(
 
 def overfills(tokens: int, bounds: ContextLimits) -> bool:
     """Whether so many tokens have to be compacted: the window is full, or the reserve would be touched."""
-    return bounds.window is not None and (is_full(tokens, bounds.window) or tokens > bounds.room)
+    return bounds.window is not None and (is_full(tokens, bounds.window) or tokens > bounds.for_conversation)
 
 
 def source_of(composed: ContextDraft, counting: TokenCounting, is_extended: bool = False) -> TokenSource:
@@ -143,7 +143,7 @@ def _within(
     shorter = _with_recalled(kept, material, bounds, counting)
     if not overfills(shorter.tokens, bounds):
         return ContextDraft(shorter.messages, shorter.recalled, CompactionStage.TRIMMED, of - len(kept), False)
-    last, cut = squeezed(kept, window, bounds.room)
+    last, cut = squeezed(kept, window, bounds.for_conversation)
     said = length(last)
     recalled = recollect_less(material, bounds.beside(said), below_full(window) - said, counting)
     return ContextDraft(tuple(last), recalled, CompactionStage.REDUCED, of - len(last), cut)
@@ -235,7 +235,7 @@ MOST_HITS = 40
 """So many earlier messages are looked for; few of them fit."""
 _FENCE = "```"
 _PROFILE_SHARE = 4
-"""A profile takes a quarter of the room at most."""
+"""A profile takes a quarter of the budget at most."""
 
 
 @dataclass(frozen=True)
@@ -266,68 +266,51 @@ def budget_for_more(composed: ContextDraft, bounds: ContextLimits, cap: int, is_
 
     ``is_capped``: the budget of what is recalled was given, and holds for all of it.
     """
-    room = cap
+    budget = cap
     if is_capped:
-        room = min(room, bounds.budget - composed.recalled.tokens)
+        budget = min(budget, bounds.budget - composed.recalled.tokens)
     if bounds.window is not None:
-        room = min(room, below_full(bounds.window) - composed.tokens, bounds.room - composed.tokens)
-    return max(0, room)
+        budget = min(budget, below_full(bounds.window) - composed.tokens, bounds.for_conversation - composed.tokens)
+    return max(0, budget)
 
 
-def extend(recalled: str, extra: ExtraMaterial, room: int, scale: TokenScale) -> ContextExtension:
-    """Write what fits into so many tokens beside what is recalled already."""
+def extend(recalled: str, extra: ExtraMaterial, budget: int, scale: TokenScale) -> ContextExtension:
+    """Write what fits into so many tokens beside what is recalled already: profile and summary whole or not at all."""
     used = scale.tokens(recalled)
+    blocks: list[str] = []
 
-    def needed(blocks: Sequence[str]) -> int:
-        return scale.tokens(join_blocks([recalled, *blocks])) - used
+    def needed(*more: str) -> int:
+        return scale.tokens(join_blocks([recalled, *blocks, *more])) - used if blocks or more else 0
 
-    result = _with_lines(extra, room, needed)
-    blocks = [result.text] if result.text else []
-    found = _assembled(extra, PriorText(recalled, *blocks), room, lambda text: needed([*blocks, text]))
-    if found.text:
-        blocks.append(found.text)
-    tokens = needed(blocks) if blocks else 0
-    return replace(
-        found,
-        text=join_blocks(blocks),
-        tokens=tokens,
-        profile=result.profile,
-        summary_id=result.summary_id,
-        retrieved_tokens=tokens - result.tokens,
-    )
-
-
-def _with_lines(extra: ExtraMaterial, room: int, needed: Callable[[Sequence[str]], int]) -> ContextExtension:
-    """Write the profile and the summary, each whole or not at all."""
     profile = framed(PROFILE, extra.profile)
-    if profile and needed([profile]) > room // _PROFILE_SHARE:
-        profile = ""
-    blocks = [profile] if profile else []
+    has_profile = bool(profile) and needed(profile) <= budget // _PROFILE_SHARE
+    if has_profile:
+        blocks.append(profile)
     summary = framed(SUMMARY, extra.summary)
-    if summary and needed([*blocks, summary]) > room:
-        summary = ""
-    blocks += [summary] if summary else []
-    return ContextExtension(
-        text=join_blocks(blocks),
-        tokens=needed(blocks) if blocks else 0,
-        profile=bool(profile),
-        summary_id=extra.summary_id if summary else None,
-    )
-
-
-def _assembled(extra: ExtraMaterial, said: PriorText, room: int, count: Callable[[str], int]) -> ContextExtension:
-    style = AssemblyStyle(block_opening(EARLIER).rstrip("\n"), END, "> ")
-    by_candidate = {(hit.ranked.candidate.place, hit.ranked.candidate.part): hit for hit in extra.hits}
+    has_summary = bool(summary) and needed(summary) <= budget
+    if has_summary:
+        blocks.append(summary)
+    before = needed()
+    prior = PriorText(recalled, *blocks)
     lines = []
     for hit in extra.hits:
-        left = hit.content if _FENCE in hit.content else said.left_of(hit.content)
-        if left and count(left) <= room:
-            said.add(hit.content)
+        left = hit.content if _FENCE in hit.content else prior.left_of(hit.content)
+        if left and needed(left) <= budget:
+            prior.add(hit.content)
             lines.append(_quoted(hit, left))
-    found = assemble(lines, room, count, style, code_first=extra.about_code)
+    style = AssemblyStyle(block_opening(EARLIER).rstrip("\n"), END, "> ")
+    found = assemble(lines, budget, needed, style, code_first=extra.about_code)
+    if found.text:
+        blocks.append(found.text)
+    tokens = needed()
+    by_candidate = {(hit.ranked.candidate.place, hit.ranked.candidate.part): hit for hit in extra.hits}
     return ContextExtension(
-        text=found.text,
+        text=join_blocks(blocks),
+        tokens=tokens,
+        profile=has_profile,
+        summary_id=extra.summary_id if has_summary else None,
         hits=tuple(by_candidate[one.candidate.place, one.candidate.part] for one in found.included),
+        retrieved_tokens=tokens - before,
     )
 
 
@@ -336,9 +319,5 @@ def _quoted(hit: SearchHit, text: str) -> RankedCandidate:
     content = quoted(text)
     if hit.times > 1:
         content += f" (said {hit.times} times, last on {hit.last_at:%Y-%m-%d})"
-    said = replace(one, content=content, name=None if one.name is None else _name(one.name))
-    return replace(hit.ranked, candidate=said)
-
-
-def _name(name: str) -> str:
-    return " ".join(unmarked(name).split())
+    name = None if one.name is None else " ".join(unmarked(one.name).split())
+    return replace(hit.ranked, candidate=replace(one, content=content, name=name))

@@ -8,7 +8,7 @@ is recognised, and not learnt again, when it comes back inside a transcript. The
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -75,13 +75,16 @@ def memories_block(
 ) -> MemoryBlock:
     """Write the block of memories in their order, as many as fit ``token_budget`` tokens; empty when none do."""
     scale = scale or TokenCounting()
-    included = list(memories)
-    while included:
-        text = _memories_text(app_name, included)
+    opening = [_HEADER.format(name=one_line(app_name)), _LEAD, RECALLED, ""]
+    lines = [
+        f"{number}. [Created: {memory.created_at:%Y-%m-%d}] {one_line(memory.content)}"
+        for number, memory in enumerate(memories, start=1)
+    ]
+    for count in range(len(lines), 0, -1):
+        text = "\n".join([*opening, *lines[:count], "", _CLOSING, END])
         tokens = scale.tokens(text)
         if tokens <= token_budget:
-            return MemoryBlock(text, tokens, tuple(included))
-        included.pop()
+            return MemoryBlock(text, tokens, tuple(memories[:count]))
     return MemoryBlock("", 0, ())
 
 
@@ -92,14 +95,6 @@ def without_recalled(text: str) -> str:
     kept = _WITHOUT_END.sub("", _WHOLE.sub("", without_facts(without_excerpts(text))))
     kept = _MARKED_LINE.sub("", kept).replace(_LEAD, "").replace(_CLOSING, "")
     return _LONE_HEAD.sub("", kept).strip()
-
-
-def _memories_text(app_name: str, memories: Sequence[RecalledMemory]) -> str:
-    lines = [
-        f"{place}. [Created: {memory.created_at:%Y-%m-%d}] {one_line(memory.content)}"
-        for place, memory in enumerate(memories, start=1)
-    ]
-    return "\n".join([_HEADER.format(name=one_line(app_name)), _LEAD, RECALLED, "", *lines, "", _CLOSING, END])
 
 
 _FACTS_HEADING = "What you know about this user"
@@ -144,7 +139,13 @@ def packed(facts: Sequence[KnownFact], budget: int, scale: TokenScale) -> tuple[
 
 def facts_text(facts: Sequence[KnownFact]) -> str:
     """Return the block of the facts, in their order within each section; empty without any."""
-    return "".join([_FACTS_OPENING, *_sections(facts), _FACTS_CLOSING]) if facts else ""
+    if not facts:
+        return ""
+    text = _FACTS_OPENING
+    for category in _FACTS_TITLES:
+        lines = [_line(fact) for fact in facts if fact.category is category]
+        text += "".join([_title(category), *lines] if lines else [])
+    return text + _FACTS_CLOSING
 
 
 def without_facts(text: str) -> str:
@@ -153,14 +154,6 @@ def without_facts(text: str) -> str:
     What only resembles one in part stays: a block is known by its heading together with the mark below it.
     """
     return _FACTS_WITHOUT_END.sub("", _FACTS_WHOLE.sub("", text))
-
-
-def _sections(facts: Sequence[KnownFact]) -> Iterator[str]:
-    for category in _FACTS_TITLES:
-        lines = [_line(fact) for fact in facts if fact.category is category]
-        if lines:
-            yield _title(category)
-            yield from lines
 
 
 def _title(category: Category) -> str:
@@ -201,7 +194,14 @@ def quoted(text: str) -> str:
 
 def unmarked(text: str) -> str:
     """Return text on its own lines, without anything that could pass for a mark or a heading of ours."""
-    return "\n".join(map(_unmarked_line, text.splitlines()))
+    lines = text.splitlines()
+    for nth, line in enumerate(lines):
+        while any(words in line for words in _OURS):
+            # What is left can form a mark anew, and be one.
+            for words in _OURS:
+                line = line.replace(words, "")
+        lines[nth] = line
+    return "\n".join(lines)
 
 
 def without_excerpts(text: str) -> str:
@@ -214,14 +214,6 @@ def without_excerpts(text: str) -> str:
 def join_blocks(blocks: Iterable[str]) -> str:
     """Return several blocks as one text."""
     return "\n\n".join(filter(None, blocks))
-
-
-def _unmarked_line(line: str) -> str:
-    while any(words in line for words in _OURS):
-        # What is left can form a mark anew, and be one.
-        for words in _OURS:
-            line = line.replace(words, "")
-    return line
 
 
 LEFT_OUT = "[…]"
@@ -264,7 +256,9 @@ def assemble(
     style = style or AssemblyStyle()
     included: list[RankedCandidate] = []
     best = AssembledText("", 0, ())
-    for one in _in_order(ranked, code_first):
+    if code_first:
+        ranked = sorted(ranked, key=lambda one: one.candidate.kind is not PassageKind.CODE)
+    for one in ranked:
         if best.tokens + count(one.candidate.content) - _ROUNDING > budget:
             # Not worth writing down: it cannot fit.
             continue
@@ -273,12 +267,6 @@ def assemble(
             included.append(one)
             best = AssembledText(text, tokens, tuple(included))
     return best
-
-
-def _in_order(ranked: Sequence[RankedCandidate], code_first: bool) -> list[RankedCandidate]:
-    if not code_first:
-        return list(ranked)
-    return sorted(ranked, key=lambda one: one.candidate.kind is not PassageKind.CODE)
 
 
 def _assembled_text(included: Sequence[RankedCandidate], style: AssemblyStyle) -> str:
@@ -294,33 +282,28 @@ class PriorText:
     """What was said before, to leave it out of what comes after."""
 
     def __init__(self, *texts: str) -> None:
-        self._gists = f" {' '.join(' '.join(_PRIOR_WORD.findall(text.casefold())) for text in texts)} "
+        self._said = f" {' '.join(map(_words_of, texts))} "
 
     def add(self, text: str) -> None:
         """Note that a text is said."""
-        self._gists += f"{' '.join(_PRIOR_WORD.findall(text.casefold()))} "
+        self._said += f"{_words_of(text)} "
 
     def left_of(self, text: str) -> str:
         """Return a text without the sentences that were said before, marked; empty where nothing much is left."""
         pieces = _PRIOR_BETWEEN.split(text)
-        again = [self._was_said(piece) for piece in pieces[::2]]
+        gists = [_words_of(piece) for piece in pieces[::2]]
+        again = [len(words) >= _PRIOR_LEAST_CHARS and f" {words} " in self._said for words in gists]
         if not any(again):
             return text
-        kept = [piece for piece, known in zip(pieces[::2], again, strict=True) if not known]
-        if len("".join(kept)) < _PRIOR_LEAST_CHARS:
+        if sum(len(piece) for piece, known in zip(pieces[::2], again, strict=True) if not known) < _PRIOR_LEAST_CHARS:
             return ""
-        return _joined(pieces, again)
+        left = ""
+        for nth, known in enumerate(again):
+            # One mark for those in a row that are left out.
+            if not (known and left.endswith(LEFT_OUT)):
+                left += (pieces[2 * nth - 1] or " " if nth else "") + (LEFT_OUT if known else pieces[2 * nth])
+        return left.strip()
 
-    def _was_said(self, piece: str) -> bool:
-        words = " ".join(_PRIOR_WORD.findall(piece.casefold()))
-        return len(words) >= _PRIOR_LEAST_CHARS and f" {words} " in self._gists
 
-
-def _joined(pieces: list[str], again: list[bool]) -> str:
-    """Return the pieces and what stands between them, one mark for those in a row that are left out."""
-    text = ""
-    for nth, known in enumerate(again):
-        if known and text.endswith(LEFT_OUT):
-            continue
-        text += (pieces[2 * nth - 1] or " " if nth else "") + (LEFT_OUT if known else pieces[2 * nth])
-    return text.strip()
+def _words_of(text: str) -> str:
+    return " ".join(_PRIOR_WORD.findall(text.casefold()))

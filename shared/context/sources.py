@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -59,19 +58,19 @@ class CurrentTurn:
     """Whether all of the conversation is shown."""
 
 
+@dataclass(eq=False)
 class RecallSources:
     """Reaches for what else there is; for any number of threads."""
 
-    def __init__(self, database: Database, finder: MessageSearch, clock: Clock, metrics: Metrics) -> None:
-        self._database = database
-        self._finder = finder
-        self._clock = clock
-        self._metrics = metrics
+    database: Database
+    finder: MessageSearch
+    clock: Clock
+    metrics: Metrics
 
     def budget(self, app_id: str) -> int:
         """Return the tokens that retrieved messages may take, as tuned for an app."""
-        with self._database.read() as session:
-            return self._finder.tuning(session, app_id).token_budget
+        with self.database.read() as session:
+            return self.finder.tuning(session, app_id).token_budget
 
     def extra(self, now: CurrentTurn, actor: str) -> tuple[ExtraMaterial, Findings | None, list[str]]:
         """Return what there is, how the retrieval went, and the names of parts that could not be had."""
@@ -92,18 +91,22 @@ class RecallSources:
         )
         return extra, findings, missing
 
-    def note(self, app_id: str, findings: Findings, added: ContextExtension) -> None:
+    def record(self, app_id: str, findings: Findings, added: ContextExtension) -> None:
         """Have it written down how the retrieval for a context went, and what was handed out beside."""
         beside = {"summaries": int(added.summary_id is not None), "profile": int(added.profile)}
-        self._finder.record(app_id, findings, Asker.CONTEXT, added.retrieved_tokens, beside)
+        self.finder.record(app_id, findings, Asker.CONTEXT, added.retrieved_tokens, beside)
 
     def _found(self, now: CurrentTurn) -> Findings | None:
-        if is_small_talk(now.said or ""):
+        said = now.said or ""
+        if is_small_talk(said):
             return None
-        return self._finder.find(
+        if len(said) > MOST_CHARS:
+            # Its beginning and its end, where people put what they want.
+            said = f"{said[: MOST_CHARS // 2]}\n{said[-MOST_CHARS // 2 :]}"
+        return self.finder.find(
             now.app_id,
             SearchRequest(
-                text=_asked(now.said or ""),
+                text=said,
                 limit=MOST_HITS,
                 conversation_id=now.conversation_id,
                 is_elsewhere=now.is_whole,
@@ -114,23 +117,23 @@ class RecallSources:
 
     def _followers(self, now: CurrentTurn, hits: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
         """Return what was said after the best hit: where little is found, what came of it may share no word with it."""
-        with self._database.read() as session:
+        with self.database.read() as session:
             followers = what_followed(session, now.app_id, hits[0], _FOLLOWERS)
         known = {*now.shown, *(hit.content.strip() for hit in hits)}
         return tuple(one for one in followers if one.content.strip() not in known and not is_small_talk(one.content))
 
     def _profile(self, now: CurrentTurn, actor: str) -> str:
         """Return what the user's profile says; asking for it goes into the audit where they were ever asked."""
-        with self._database.read() as session:
+        with self.database.read() as session:
             if not gate.has_answered(session, now.app_id, now.user_id):
                 return ""
-        shown = gate.ask_for(self._database, now.app_id, now.user_id, actor, self._clock.now(), self._metrics)
+        shown = gate.ask_for(self.database, now.app_id, now.user_id, actor, self.clock.now(), self.metrics)
         return "" if shown.profile is None else gate.text_of(shown.profile)
 
     def _summaries(self, now: CurrentTurn, query: QueryVector | None) -> tuple[Summary, ...]:
         if now.conversation_key is None or now.is_whole:
             return ()
-        with self._database.read() as session:
+        with self.database.read() as session:
             found = of_conversation(session, now.conversation_key, _LATEST_SUMMARIES)
         return tuple(found[:1]) + _most_alike(found[1:], query)
 
@@ -139,26 +142,20 @@ class RecallSources:
             return read()
         except (Transient, SQLAlchemyError) as error:
             missing.append(part)
-            self._metrics.context_parts_missing.labels(part).inc()
+            self.metrics.context_parts_missing.labels(part).inc()
             get_logger().warning("context_part_missing", part=part, error=type(error).__name__)
             return None
 
 
-def _asked(said: str) -> str:
-    """Return what is looked for: of a very long text its beginning and its end, where people put what they want."""
-    return said if len(said) <= MOST_CHARS else f"{said[: MOST_CHARS // 2]}\n{said[-MOST_CHARS // 2 :]}"
-
-
 def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[SearchHit, ...]:
     """Return what says something, is not shown anyway, and not far behind the best; nothing if all is off the point."""
-    if not any(_has_to_do_with_it(hit) for hit in findings.hits):
+    if not any(
+        (hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY) and not is_small_talk(hit.content)
+        for hit in findings.hits
+    ):
         return ()
     ordered = beside_corrections(findings.hits, _LEAST_SHARE * findings.hits[0].ranked.score)
     return tuple(hit for hit in ordered if hit.content.strip() not in shown and not is_small_talk(hit.content))
-
-
-def _has_to_do_with_it(hit: SearchHit) -> bool:
-    return (hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY) and not is_small_talk(hit.content)
 
 
 def _most_alike(summaries: Collection[Summary], query: QueryVector | None) -> tuple[Summary, ...]:
@@ -200,18 +197,18 @@ _RENEWS = re.compile(
 )
 
 
-@dataclass(frozen=True)
 class _Statement:
     """What a user said, as far as it is asked whether it corrects something."""
 
-    hit: SearchHit
-    place: int
-    at: datetime
-    alike: float
-    """Its cosine with what is said now."""
-    words: frozenset[str]
-    objects: bool
-    renews: bool
+    def __init__(self, hit: SearchHit) -> None:
+        one = hit.ranked.candidate
+        self.hit = hit
+        self.place = one.place
+        self.at = one.created_at
+        self.alike = one.dense or 0.0  # its cosine with what is said now
+        self.words = frozenset(query_words(one.content))
+        self.objects = _OBJECTS.match(one.content) is not None
+        self.renews = _RENEWS.search(one.content) is not None
 
     def objects_to(self, other: _Statement) -> bool:
         """Whether it says soon after another that this is not so."""
@@ -229,7 +226,7 @@ class _Statement:
 
 def beside_corrections(hits: Sequence[SearchHit], least: float) -> list[SearchHit]:
     """Return the hits of at least so high a score in their order, each behind the newest that corrects it."""
-    users = {_place(hit): _statement(hit) for hit in hits if hit.ranked.candidate.role == _USER}
+    users = {_place(hit): _Statement(hit) for hit in hits if hit.ranked.candidate.role == _USER}
     ordered: dict[tuple[int, int], SearchHit] = {}
     for nth, hit in enumerate(hits):
         if hit.ranked.score < least:
@@ -250,19 +247,6 @@ def beside_corrections(hits: Sequence[SearchHit], least: float) -> list[SearchHi
 
 def _newest(statements: Iterable[_Statement]) -> _Statement | None:
     return max(statements, key=lambda one: (one.at, one.place), default=None)
-
-
-def _statement(hit: SearchHit) -> _Statement:
-    one = hit.ranked.candidate
-    return _Statement(
-        hit=hit,
-        place=one.place,
-        at=one.created_at,
-        alike=one.dense or 0.0,
-        words=frozenset(query_words(one.content)),
-        objects=_OBJECTS.match(one.content) is not None,
-        renews=_RENEWS.search(one.content) is not None,
-    )
 
 
 def _place(hit: SearchHit) -> tuple[int, int]:

@@ -90,11 +90,11 @@ def staying(said: Sequence[Utterance], of: int) -> Sequence[int]:
     return [i for i, role in enumerate(roles) if role == _SYSTEM or owners[i] in kept]
 
 
-def squeezed(messages: Sequence[CountedMessage], window: int, room: int) -> tuple[list[CountedMessage], bool]:
-    """Return what stays so that the messages take at most ``room`` tokens, and whether any of them was cut.
+def squeezed(messages: Sequence[CountedMessage], window: int, budget: int) -> tuple[list[CountedMessage], bool]:
+    """Return what stays so that the messages take at most ``budget`` tokens, and whether any of them was cut.
 
-    The last message stays whole unless it alone exceeds the window, even where it exceeds ``room``. What belongs to it
-    (the call it is a result of, that call's other results) stays too, cut as far as need be.
+    The last message stays whole unless it alone exceeds the window, even where it exceeds ``budget``. What belongs to
+    it (the call it is a result of, that call's other results) stays too, cut as far as need be.
     """
     left = length(messages)
     roles = [message.said.role for message in messages]
@@ -104,12 +104,12 @@ def squeezed(messages: Sequence[CountedMessage], window: int, room: int) -> tupl
         members.setdefault(owner, []).append(i)
     gone: set[int] = set()
     for owner in _in_turn(roles, owners):
-        if left <= room:
+        if left <= budget:
             break
         gone.add(owner)
         left -= length(messages[i] for i in members[owner])
     kept = [one for i, one in enumerate(messages) if owners[i] not in gone]
-    return (kept, False) if left <= room or not kept else _cut(kept, window, room)
+    return (kept, False) if left <= budget or not kept else _cut(kept, window, budget)
 
 
 def _tail(roles: Sequence[str]) -> range:
@@ -140,12 +140,12 @@ def _in_turn(roles: Sequence[str], owners: Sequence[int]) -> list[int]:
     return sorted(set(owners) - {owners[-1]} if owners else (), key=turn)
 
 
-def _cut(kept: Sequence[CountedMessage], window: int, room: int) -> tuple[list[CountedMessage], bool]:
+def _cut(kept: Sequence[CountedMessage], window: int, budget: int) -> tuple[list[CountedMessage], bool]:
     """Cut what is left: the last message where it alone exceeds the window, and what belongs to it to what remains."""
     *others, last = kept
     if last.tokens > window:
-        last = _shortened(last, room or window)
-    spare = max(0, room - last.tokens)
+        last = _shortened(last, budget or window)
+    spare = max(0, budget - last.tokens)
     shorter: list[CountedMessage] = []
     for number, one in enumerate(others):
         shorter.append(_shortened(one, spare // (len(others) - number)))

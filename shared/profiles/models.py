@@ -130,7 +130,7 @@ def content_of(fields: dict[str, Any], notes: str) -> Content:
 def lines_of(content: Content) -> list[str]:
     """Return what a profile says as short lines, one for each field that says something."""
     preferences, context = content.preferences, content.context
-    told = (
+    lines = (
         ("Coding style", preferences.coding_style or ""),
         ("Preferred languages", ", ".join(preferences.preferred_languages)),
         ("Experience with", ", ".join(preferences.framework_experience)),
@@ -139,4 +139,4 @@ def lines_of(content: Content) -> list[str]:
         ("Constraints", context.constraints or ""),
         ("Notes", content.freeform_notes),
     )
-    return [f"{title}: {clean(said)}" for title, said in told if clean(said)]
+    return [f"{title}: {clean(said)}" for title, said in lines if clean(said)]

@@ -1,4 +1,4 @@
-"""Reads of profiles, consents and the audit. Outside this room a profile is had only through ``gate``."""
+"""Reads of profiles, consents and the audit. Outside this package a profile is had only through ``gate``."""
 
 from __future__ import annotations
 

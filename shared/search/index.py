@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from sqlalchemy import delete, insert, update
 from sqlalchemy.orm import Session
@@ -95,26 +95,13 @@ def add_words(session: Session, app_id: str, placed: Sequence[tuple[int, Indexab
 
 def add_passages(session: Session, app_id: str, placed: Sequence[tuple[int, IndexableMessage]]) -> None:
     """Add the passages of messages that have none."""
-    rows = [row for place, one in placed for row in _passage_rows(app_id, place, one)]
+    rows = [
+        {"message_key": one.key, "part": part, "app_id": app_id, "place": place, **vars(span)}
+        for place, one in placed
+        for part, span in enumerate(passages_of(one.content), 1)
+    ]
     if rows:
         session.connection().execute(_CUT, rows)
-
-
-def _passage_rows(app_id: str, place: int, said: IndexableMessage) -> list[dict[str, Any]]:
-    return [
-        {
-            "message_key": said.key,
-            "part": part,
-            "app_id": app_id,
-            "place": place,
-            "kind": span.kind,
-            "language": span.language,
-            "start": span.start,
-            "length": span.length,
-            "tokens": span.tokens,
-        }
-        for part, span in enumerate(passages_of(said.content), 1)
-    ]
 
 
 FILLED_AT_ONCE = 200
@@ -179,7 +166,10 @@ def request_backfill(session: Session, app_id: str, epoch: int, now: datetime, m
     )
     index.fill_asked_at, index.fill_ended_at = now, None
     session.flush()
-    return ask_for_filling(session, app_id, epoch, now, max_attempts)
+    last = last_of_kind(session, app_id, JobKind.INDEX_MESSAGES)
+    if last is not None and last.state in OPEN:
+        return last
+    return _enqueue(session, JobKind.INDEX_MESSAGES, app_id, epoch, now, max_attempts)
 
 
 def recreate_word_index(session: Session, now: datetime, max_attempts: int = 5) -> int:
@@ -204,34 +194,23 @@ def backfill_batch(session: Session, app_id: str, now: datetime, limit: int = FI
         return None
     batch = index_queries.messages_between(session, app_id, index.filled_to, index.fill_until, limit)
     placed = list(with_places(batch))
-    words, lacking = _fill_words(session, app_id, placed)
-    _fill_passages(session, app_id, placed)
+    words, lacking = 0, len(placed)
+    if word_index.is_present(session):
+        present = word_index.places_present(session, [place for place, _ in placed])
+        absent = [(place, one) for place, one in placed if place not in present]
+        if absent:
+            add_words(session, app_id, absent)
+        words, lacking = len(absent), 0
+    cut = index_queries.has_passages(session, [one.key for _, one in placed])
+    add_passages(session, app_id, [(place, one) for place, one in placed if one.key not in cut])
     _note_lacking_vectors(session, app_id, placed)
-    _move_on(index, batch, is_over=len(batch) < limit, now=now)
-    session.flush()
-    return BackfillStep(len(batch), words, lacking, index.fill_until is None)
-
-
-def _move_on(index: AppIndex, batch: Sequence[IndexableMessage], is_over: bool, now: datetime) -> None:
     index.filled_to = batch[-1].key if batch else index.filled_to
     index.fill_done += len(batch)
+    is_over = len(batch) < limit
     if is_over:
         index.fill_until, index.fill_ended_at = None, now
-
-
-def _fill_words(session: Session, app_id: str, placed: Sequence[tuple[int, IndexableMessage]]) -> tuple[int, int]:
-    if not word_index.is_present(session):
-        return 0, len(placed)
-    present = word_index.places_present(session, [place for place, _ in placed])
-    absent = [(place, one) for place, one in placed if place not in present]
-    if absent:
-        add_words(session, app_id, absent)
-    return len(absent), 0
-
-
-def _fill_passages(session: Session, app_id: str, placed: Sequence[tuple[int, IndexableMessage]]) -> None:
-    have = index_queries.has_passages(session, [one.key for _, one in placed])
-    add_passages(session, app_id, [(place, one) for place, one in placed if one.key not in have])
+    session.flush()
+    return BackfillStep(len(batch), words, lacking, is_over)
 
 
 def _note_lacking_vectors(session: Session, app_id: str, placed: Sequence[tuple[int, IndexableMessage]]) -> None:
@@ -251,23 +230,19 @@ def index_status(session: Session, app_id: str) -> IndexStatus:
         words=word_index.count_of_app(session, app_id),
         word_index_is_present=word_index.is_present(session),
         unembedded=index_queries.count_unembedded(session, app_id),
-        sets=tuple(_sets(session, app_id)),
+        sets=tuple(
+            VectorSetStatus(
+                model=one.model,
+                state=SetState(one.state),
+                vectors=index_queries.count_vectors(session, one.key),
+                fill=FillProgress(one.fill_done, one.fill_total) if one.state == SetState.FILLING else None,
+            )
+            for one in index_queries.sets_of(session, app_id)
+        ),
         fill=FillProgress(index.fill_done, index.fill_total) if index is not None and filling else None,
         fill_asked_at=None if index is None else index.fill_asked_at,
         fill_ended_at=None if index is None else index.fill_ended_at,
     )
-
-
-def _sets(session: Session, app_id: str) -> list[VectorSetStatus]:
-    return [
-        VectorSetStatus(
-            model=one.model,
-            state=SetState(one.state),
-            vectors=index_queries.count_vectors(session, one.key),
-            fill=FillProgress(one.fill_done, one.fill_total) if one.state == SetState.FILLING else None,
-        )
-        for one in index_queries.sets_of(session, app_id)
-    ]
 
 
 REST_PER_ATTEMPT = timedelta(seconds=60)
@@ -297,14 +272,6 @@ def enqueue_embedding(session: Session, app_id: str, epoch: int, now: datetime, 
     if not may_enqueue_embedding(session, app_id, now):
         return None
     return _enqueue(session, JobKind.EMBED_MESSAGES, app_id, epoch, now, max_attempts)
-
-
-def ask_for_filling(session: Session, app_id: str, epoch: int, now: datetime, max_attempts: int) -> Job:
-    """Ask for a back-fill of a locked app, or return the job that is under way."""
-    last = last_of_kind(session, app_id, JobKind.INDEX_MESSAGES)
-    if last is not None and last.state in OPEN:
-        return last
-    return _enqueue(session, JobKind.INDEX_MESSAGES, app_id, epoch, now, max_attempts)
 
 
 def _enqueue(session: Session, kind: JobKind, app_id: str, epoch: int, now: datetime, max_attempts: int) -> Job:

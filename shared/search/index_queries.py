@@ -1,6 +1,6 @@
 """Reads of vectors, their sets and what waits for them, always within one app.
 
-Messages are read here through their table alone: the room of conversations lies above this one and calls it.
+Messages are read through their table alone: the conversations lie above the index and write into it.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, ColumnElement, Integer, Select, String, Text, and_, column, func, or_, select, table
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
+from shared.apps.models import App
 from shared.contracts.jobs import JobKind
 from shared.contracts.values import LARGEST_INTEGER
+from shared.conversations.models import Message
 from shared.db.counting import count
 from shared.outbox.queries import is_open_in_lane
 from shared.search.models import (
@@ -26,16 +28,8 @@ from shared.search.models import (
     VectorSet,
 )
 
-_SAID = table(
-    "messages",
-    column("key", BigInteger),
-    column("app_id", String),
-    column("conversation_key", BigInteger),
-    column("position", BigInteger),
-    column("role", String),
-    column("content", Text),
-)
-_APPS = table("apps", column("app_id", String), column("purge_epoch", Integer))
+# The tables themselves: mapping objects costs more than reading them.
+_SAID, _APPS = Message.__table__, App.__table__
 _FRESH = {"populate_existing": True}
 _POSITIONS = LAST_POSITION + 1
 """Shifting bits is written otherwise on each database; multiplying is not."""

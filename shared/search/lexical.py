@@ -81,7 +81,10 @@ class WordTable:
         if not len(self.places):
             return self.places
         chosen = np.concatenate([_top(self.turn, count), _top(self.window, count)])
-        return _unique(_within_reach(self.places[chosen]))
+        best = self.places[chosen]
+        # What lies within reach comes along; beyond the end of a conversation nothing is there, which does no harm.
+        moved = [best + step for step in range(-REACH, REACH + 1)]
+        return _unique(np.concatenate([one[one >> POSITION_BITS == best >> POSITION_BITS] for one in moved]))
 
     def scores(self, wanted: Places) -> WordScores:
         """Score the places ``wanted``, which ascend, whether or not a word stands there."""
@@ -104,12 +107,12 @@ class WordTable:
 
 def word_table(postings: Sequence[Posting], messages: int) -> WordTable:
     """Lay out where the looked-for words stand in an app of so many messages; words that say nothing are left out."""
-    told = [one.places for one in postings if one.places is not None and len(one.places)]
-    places = _unique(np.concatenate(told)) if told else np.zeros(0, np.int64)
-    stands = np.zeros((len(told), len(places)), np.uint8)
-    for row, word in zip(stands, told, strict=True):
+    known = [one.places for one in postings if one.places is not None and len(one.places)]
+    places = _unique(np.concatenate(known)) if known else np.zeros(0, np.int64)
+    stands = np.zeros((len(known), len(places)), np.uint8)
+    for row, word in zip(stands, known, strict=True):
         row[np.searchsorted(places, word)] = 1
-    return WordTable(places, stands, np.array([rarity(len(one), messages) for one in told], np.float32))
+    return WordTable(places, stands, np.array([rarity(len(one), messages) for one in known], np.float32))
 
 
 def rarity(standing_in: int, messages: int) -> float:
@@ -127,12 +130,6 @@ def _unique(places: Places) -> Places:
 def _top(scores: Scores, count: int) -> NDArray[np.intp]:
     """Return where the highest scores stand, in no order."""
     return np.argpartition(scores, -count)[-count:] if count < len(scores) else np.arange(len(scores))
-
-
-def _within_reach(places: Places) -> Places:
-    """Add what lies within reach in the same conversation; beyond its end nothing is there, which does no harm."""
-    moved = [places + step for step in range(-REACH, REACH + 1)]
-    return np.concatenate([one[one >> POSITION_BITS == places >> POSITION_BITS] for one in moved])
 
 
 def _distances(places: Places, step: int) -> tuple[Marks, Marks]:
@@ -159,7 +156,6 @@ _MOST_CHARS = 4000
 """Of one text: what comes later in a very long one is known to the index."""
 _BM25_K1, _BM25_B = 1.2, 0.75
 """BM25's k1 and b. Source: Robertson and Zaragoza, 2009."""
-_PLAIN = re.compile(r"[^\W\d_]{3,}")
 Matches = NDArray[np.float32]
 
 
@@ -181,12 +177,13 @@ def worth_of_words(
 def bm25(words: Sequence[str], texts: Sequence[Sequence[str]], worth: Mapping[str, float]) -> list[float]:
     """Score texts, given as their words in order, by ``words``."""
     mean = sum(map(len, texts)) / max(1, len(texts)) or 1
-    return [_bm25(words, Counter(text), len(text) / mean, worth) for text in texts]
-
-
-def _bm25(words: Sequence[str], times: Counter[str], length: float, worth: Mapping[str, float]) -> float:
-    room = _BM25_K1 * (1 - _BM25_B + _BM25_B * length)
-    return sum(worth[word] * times[word] * (_BM25_K1 + 1) / (times[word] + room) for word in words)
+    scores = []
+    for text in texts:
+        times = Counter(text)
+        length = _BM25_K1 * (1 - _BM25_B + _BM25_B * len(text) / mean)
+        found = (worth[word] * times[word] * (_BM25_K1 + 1) / (times[word] + length) for word in words)
+        scores.append(float(sum(found)))
+    return scores
 
 
 @dataclass(frozen=True)
@@ -213,8 +210,13 @@ def coverage_of(
     question: str, contents: Sequence[str], worth: Mapping[str, float], likeness: WordLikeness | None
 ) -> Coverage:
     """Look for a question's words in texts; like words count in part, words by their worth."""
-    asked = _asked(question)
-    said = [_said(content) for content in contents]
+    looked_for = set(query_words(question))
+    stems_of = {
+        word: tuple(stem for stem in words_of(word) if stem in looked_for)
+        for word in dict.fromkeys(re.findall(r"\w+", question.lower()))
+    }
+    asked = {word: stems for word, stems in stems_of.items() if stems}
+    said = [list(dict.fromkeys(re.findall(r"\w+", content[:_MOST_CHARS].lower()))) for content in contents]
     vocabulary = list(dict.fromkeys(word for words in said for word in words))
     weights = np.array([max(worth.get(stem, 0.0) for stem in stems) for stems in asked.values()], np.float32)
     if not vocabulary or not weights.sum():
@@ -225,18 +227,6 @@ def coverage_of(
 def _listed(values: Matches) -> list[float]:
     listed: list[float] = values.tolist()
     return listed
-
-
-def _asked(question: str) -> dict[str, tuple[str, ...]]:
-    """Return the question's words as they are written, with what they are kept as."""
-    looked_for = set(query_words(question))
-    words = dict.fromkeys(re.findall(r"\w+", question.lower()))
-    found = {word: tuple(stem for stem in words_of(word) if stem in looked_for) for word in words}
-    return {word: stems for word, stems in found.items() if stems}
-
-
-def _said(content: str) -> list[str]:
-    return list(dict.fromkeys(re.findall(r"\w+", content[:_MOST_CHARS].lower())))
 
 
 def _matches(asked: Mapping[str, tuple[str, ...]], vocabulary: Sequence[str], likeness: WordLikeness | None) -> Matches:

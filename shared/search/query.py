@@ -33,7 +33,7 @@ class Question:
     words: tuple[str, ...]
     """What is looked for; see ``shared.search.words``."""
     identifiers: frozenset[str]
-    stretches: tuple[TimeSpan, ...]
+    time_spans: tuple[TimeSpan, ...]
     """When it asks about."""
     asks_when: bool
     about_code: bool
@@ -48,7 +48,7 @@ def read_question(text: str, now: datetime) -> Question:
         text=text,
         words=query_words(text),
         identifiers=identifiers,
-        stretches=time_spans_of(text, now),
+        time_spans=time_spans_of(text, now),
         asks_when=_WHEN.search(text) is not None,
         about_code=bool(identifiers) or _CODE.search(text) is not None,
         names=tuple(dict.fromkeys(name.lower() for name in _CAPITALISED.findall(text))),
@@ -122,9 +122,9 @@ def time_spans_of(text: str, now: datetime) -> tuple[TimeSpan, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def fit_to_time_spans(moment: datetime, stretches: Sequence[TimeSpan]) -> float:
+def fit_to_time_spans(moment: datetime, time_spans: Sequence[TimeSpan]) -> float:
     """Return how well something said at ``moment`` fits, 0..1: 1 within a stretch, less the further away."""
-    return max((_fit(moment, one) for one in stretches), default=0.0)
+    return max((_fit(moment, one) for one in time_spans), default=0.0)
 
 
 def _fit(moment: datetime, stretch: TimeSpan) -> float:

@@ -109,16 +109,12 @@ def rank(
     if isinstance(recipe, WeightedRecipe):
         parts = _weighted(question, candidates, recipe, worth or {})
     else:
-        weights = asdict(_fitting(recipe, candidates))
+        has_vectors = any(one.dense is not None for one in candidates)
+        weights = asdict(WORDS_ALONE if recipe == SIGNALS and not has_vectors else recipe)
         measured = signals(question, candidates, worth or {}, likeness)
         parts = [{name: weights[name] * strength for name, strength in one.items()} for one in measured]
     ranked = [RankedCandidate(one, sum(part.values()), part) for one, part in zip(candidates, parts, strict=True)]
     return sorted(ranked, key=lambda one: (one.score, one.candidate.created_at, one.candidate.place), reverse=True)
-
-
-def _fitting(recipe: SignalRecipe, candidates: Sequence[Candidate]) -> SignalRecipe:
-    has_vectors = any(one.dense is not None for one in candidates)
-    return WORDS_ALONE if recipe == SIGNALS and not has_vectors else recipe
 
 
 def is_found(question: Question, candidate: Candidate) -> bool:
@@ -166,25 +162,27 @@ def signals(
     dense = scaled([one.dense for one in candidates])
     around = scaled([one.around for one in candidates])
     conversation = scaled(_best_of_conversation(candidates))
-    window = _shares([one.window or 0.0 for one in candidates])
-    covering = _covering(question, candidates, worth, likeness)
+    most = max((one.window or 0.0 for one in candidates), default=0.0)
+    covering = _coverage(question, candidates, worth, likeness)
     coverage, nearby = covering.shares(), covering.shares_nearby(_nearby(candidates))
-    asked_before = _asked_before(candidates, coverage)
-    by_named = _by_named(question, candidates)
+    is_question = [one.content.rstrip().endswith("?") for one in candidates]
+    # How much of the question each place asks itself: what comes next is then its answer.
+    asked = {one.place: share for one, share, asks in zip(candidates, coverage, is_question, strict=True) if asks}
+    named = {one.name for one in candidates if any(word in question.names for word in _name_of(one))}
     return [
         {
             "dense": dense[at],
             "around": around[at],
             "conversation": conversation[at],
-            "window": window[at],
+            "window": (one.window or 0.0) / most if most > 0 else 0.0,
             "coverage": coverage[at],
             "nearby": nearby[at],
-            "answers": asked_before[at],
-            "author": by_named[at],
-            "date": fit_to_time_spans(one.created_at, question.stretches) if question.stretches else 0.0,
+            "answers": asked.get(one.place - 1, 0.0) if position_of(one.place) else 0.0,
+            "author": (1.0 if _FIRST_PERSON.search(one.content) else _OF_OTHERS) if one.name in named else 0.0,
+            "date": fit_to_time_spans(one.created_at, question.time_spans) if question.time_spans else 0.0,
             "when": float(question.asks_when and _TIME_WORDS.search(one.content) is not None),
             "identifier": float(bool(question.identifiers and question.identifiers & identifiers_of(one.content))),
-            "asking": float(_is_question(one)),
+            "asking": float(is_question[at]),
         }
         for at, one in enumerate(candidates)
     ]
@@ -209,12 +207,6 @@ def scaled(values: Sequence[float | None], *, smaller_is_better: bool = False) -
     return [0.0 if one is None else (one - worst) / (best - worst) if best != worst else 1.0 for one in values]
 
 
-def _shares(values: Sequence[float]) -> list[float]:
-    """Return values as shares of the highest."""
-    most = max(values, default=0.0)
-    return [one / most if most > 0 else 0.0 for one in values]
-
-
 def _best_of_conversation(candidates: Sequence[Candidate]) -> list[float | None]:
     best: dict[int, float] = {}
     for one in candidates:
@@ -223,7 +215,7 @@ def _best_of_conversation(candidates: Sequence[Candidate]) -> list[float | None]
     return [best.get(conversation_of(one.place)) for one in candidates]
 
 
-def _covering(
+def _coverage(
     question: Question, candidates: Sequence[Candidate], worth: Mapping[str, float], likeness: WordLikeness | None
 ) -> Coverage:
     text = without_names(question.text, {word for one in candidates for word in _name_of(one)})
@@ -238,32 +230,12 @@ def _nearby(candidates: Sequence[Candidate]) -> list[list[int]]:
     standing: dict[int, list[int]] = {}
     for at, one in enumerate(candidates):
         standing.setdefault(one.place, []).append(at)
-    return [[at for place in _within_reach(one.place) for at in standing.get(place, ())] for one in candidates]
 
+    def within_reach(place: int) -> range:
+        position = position_of(place)
+        return range(place - min(REACH, position), place + min(REACH, LAST_POSITION - position) + 1)
 
-def _within_reach(place: int) -> range:
-    position = position_of(place)
-    return range(place - min(REACH, position), place + min(REACH, LAST_POSITION - position) + 1)
-
-
-def _asked_before(candidates: Sequence[Candidate], coverage: Sequence[float]) -> list[float]:
-    """Return how much of the question the turn before asks, which is then answered here."""
-    asked = {one.place: share for one, share in zip(candidates, coverage, strict=True) if _is_question(one)}
-    return [asked.get(one.place - 1, 0.0) if position_of(one.place) else 0.0 for one in candidates]
-
-
-def _is_question(candidate: Candidate) -> bool:
-    return candidate.content.rstrip().endswith("?")
-
-
-def _by_named(question: Question, candidates: Sequence[Candidate]) -> list[float]:
-    """Return whether the person the question names speaks, and of themself."""
-    named = {one.name for one in candidates if any(word in question.names for word in _name_of(one))}
-    return [_of_themself(one) if one.name in named else 0.0 for one in candidates]
-
-
-def _of_themself(candidate: Candidate) -> float:
-    return 1.0 if _FIRST_PERSON.search(candidate.content) else _OF_OTHERS
+    return [[at for place in within_reach(one.place) for at in standing.get(place, ())] for one in candidates]
 
 
 def _name_of(candidate: Candidate) -> list[str]:

@@ -235,14 +235,14 @@ class MessageSearch:
         if embedder is None:
             return None, ("embedding",)
         meter = QueryMeter(app_id, self.recorder, self.meter(app_id))
-        log = get_logger().bind(app_id=app_id, embedder=prepared.model)
         try:
             [vector] = embedder.embed([without_names(question.text, prepared.names)], meter)
         except (Transient, Configuration, OverBudget) as error:
-            log.warning("query_not_embedded", why=error.code)
+            get_logger().warning("query_not_embedded", app_id=app_id, embedder=prepared.model, why=error.code)
             return None, ("embedding",)
         if prepared.dimensions and len(vector) != prepared.dimensions:
-            log.warning("query_not_comparable", dimensions=len(vector))
+            got = len(vector)
+            get_logger().warning("query_not_comparable", app_id=app_id, embedder=prepared.model, dimensions=got)
             return None, ("embedding",)
         return QueryVector(prepared.model, vector), ()
 

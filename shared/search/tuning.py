@@ -205,18 +205,20 @@ def change_tuning(
     A weight that is given has effect: it selects the formula it belongs to, unless the formula is given too.
     Raises: Invalid; then nothing may be committed.
     """
-    _refuse(scope, wanted)
+    unknown = [name for name in wanted if name not in NAMES]
+    if unknown:
+        raise Invalid(f"{unknown[0]} cannot be tuned; what can is {', '.join(NAMES)}.")
+    if scope != EVERYWHERE and (foreign := wanted.keys() & ONLY_EVERYWHERE):
+        raise Invalid(f"{min(foreign)} can only be changed for all apps.")
     insert_if_absent(session, TuningOverride, scope=scope, chosen={}, changed_by=actor, changed_at=now)
     kept = {name: acceptable(name, value) for name, value in wanted.items() if value is not None}
     former = lock_choices(session, scope)
     chosen = {name: value for name, value in former.items() if name not in wanted} | kept
+    below = defaults if scope == EVERYWHERE else in_force(session, defaults, None)
     if wanted.keys() & set(WEIGHTS):
-        chosen = _with_weights(chosen, kept, _below(session, defaults, scope))
-    selects = (
-        "formula" not in wanted
-        and bool(kept.keys() & set(WEIGHTS))
-        and not _is_weighted(chosen, _below(session, defaults, scope))
-    )
+        chosen = _with_weights(chosen, kept, below)
+    gives_weights = "formula" not in wanted and bool(kept.keys() & set(WEIGHTS))
+    selects = gives_weights and chosen.get("formula", below.formula) != RankingFormula.WEIGHTED
     if selects:
         chosen = {**chosen, "formula": RankingFormula.WEIGHTED}
     new = {TuningOverride.chosen: chosen, TuningOverride.changed_by: actor, TuningOverride.changed_at: now}
@@ -228,22 +230,6 @@ def change_tuning(
 def forget_tuning(session: Session, app_id: str) -> None:
     """Take back everything that was changed for an app."""
     session.execute(delete(TuningOverride).where(TuningOverride.scope == app_id))
-
-
-def _refuse(scope: str, wanted: Mapping[str, object]) -> None:
-    unknown = [name for name in wanted if name not in NAMES]
-    if unknown:
-        raise Invalid(f"{unknown[0]} cannot be tuned; what can is {', '.join(NAMES)}.")
-    if scope != EVERYWHERE and (foreign := wanted.keys() & ONLY_EVERYWHERE):
-        raise Invalid(f"{min(foreign)} can only be changed for all apps.")
-
-
-def _below(session: Session, defaults: Tuning, scope: str) -> Tuning:
-    return defaults if scope == EVERYWHERE else in_force(session, defaults, None)
-
-
-def _is_weighted(chosen: Mapping[str, object], below: Tuning) -> bool:
-    return chosen.get("formula", below.formula) == RankingFormula.WEIGHTED
 
 
 def _with_weights(chosen: Mapping[str, object], kept: Mapping[str, object], below: Tuning) -> dict[str, object]:

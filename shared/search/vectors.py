@@ -129,29 +129,23 @@ def arrange_sets(session: Session, app_id: str, model: str, now: datetime) -> No
     """Do what is to be done about a locked app's sets."""
     change = needed_set_change(session, app_id, model)
     sets = {one.model: one for one in index_queries.sets_of(session, app_id)}
+    in_force = sets.get(model)
     for name in change.retire:
-        _retire(session, sets[name], sets.get(model))
+        given_up = sets[name]
+        if in_force is not None and in_force.state == SetState.SERVING:
+            # The one in force may lack what was said since, if its model was away.
+            lacking = index_queries.places_without_vectors(session, in_force, given_up.fill_until or 0)
+            note_unembedded(session, app_id, lacking)
+        given_up.state, given_up.fill_until = SetState.RETIRED, None
     if change.serve or change.fill:
-        fresh = sets.get(model) or VectorSet(app_id=app_id, model=model, dimensions=0, created_at=now)
+        fresh = in_force or VectorSet(app_id=app_id, model=model, dimensions=0, created_at=now)
         fresh.state = SetState.SERVING if change.serve else SetState.FILLING
         if change.fill:
-            _begin_to_fill(session, fresh)
+            newest = index_queries.newest_message(session, app_id)
+            fresh.filled_to, fresh.fill_until, fresh.fill_done = 0, newest, 0
+            fresh.fill_total = index_queries.count_messages(session, app_id, 0, newest)
         session.add(fresh)
     session.flush()
-
-
-def _begin_to_fill(session: Session, fresh: VectorSet) -> None:
-    newest = index_queries.newest_message(session, fresh.app_id)
-    fresh.filled_to, fresh.fill_until, fresh.fill_done = 0, newest, 0
-    fresh.fill_total = index_queries.count_messages(session, fresh.app_id, 0, newest)
-
-
-def _retire(session: Session, given_up: VectorSet, in_force: VectorSet | None) -> None:
-    """Give a set up that was being filled; the one in force may lack what was said since, if its model was away."""
-    if in_force is not None and in_force.state == SetState.SERVING:
-        lacking = index_queries.places_without_vectors(session, in_force, given_up.fill_until or 0)
-        note_unembedded(session, given_up.app_id, lacking)
-    given_up.state, given_up.fill_until = SetState.RETIRED, None
 
 
 def note_unembedded(session: Session, app_id: str, places: Collection[int]) -> None:
@@ -279,7 +273,7 @@ def exact(session: Session, matrix: VectorMatrix, rows: NDArray[np.int64], query
 
 
 @dataclass
-class _Place:
+class _CachedMatrix:
     """Where an app's matrix is kept; whoever reads what is new holds the lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -292,7 +286,7 @@ class VectorMatrices:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._cached: OrderedDict[str, _CachedMatrix] = OrderedDict()
 
     @property
     def bytes(self) -> int:
@@ -305,47 +299,36 @@ class VectorMatrices:
         serving = serving_set(session, app_id)
         if serving is None or not serving.dimensions:
             with self._lock:
-                self._places.pop(app_id, None)
+                self._cached.pop(app_id, None)
             return None
-        place = self._place_of(app_id)
-        with place.lock:
-            matrix = place.matrix = _brought_up_to_date(session, serving, place.matrix)
-        self._make_room(app_id)
+        with self._lock:
+            cached = self._cached.setdefault(app_id, _CachedMatrix())
+            self._cached.move_to_end(app_id)
+        # The app's own lock: while its vectors are read, others are searched.
+        with cached.lock:
+            matrix = cached.matrix = _up_to_date(session, serving, cached.matrix)
+        with self._lock:
+            while self._bytes() > self._max_bytes and (oldest := next(iter(self._cached))) != app_id:
+                del self._cached[oldest]
         return matrix
 
-    def _place_of(self, app_id: str) -> _Place:
-        with self._lock:
-            place = self._places.setdefault(app_id, _Place())
-            self._places.move_to_end(app_id)
-            return place
-
-    def _make_room(self, for_app: str) -> None:
-        with self._lock:
-            while self._bytes() > self._max_bytes and (oldest := next(iter(self._places))) != for_app:
-                del self._places[oldest]
-
     def _bytes(self) -> int:
-        return sum(place.matrix.bytes for place in self._places.values() if place.matrix is not None)
+        return sum(one.matrix.bytes for one in self._cached.values() if one.matrix is not None)
 
 
-def _brought_up_to_date(session: Session, serving: VectorSet, known: VectorMatrix | None) -> VectorMatrix:
+def _up_to_date(session: Session, serving: VectorSet, known: VectorMatrix | None) -> VectorMatrix:
     if known is None or known.set_key != serving.key or known.erasures < serving.erasures:
-        known = _empty(serving)
+        known = VectorMatrix(
+            set_key=serving.key,
+            model=serving.model,
+            dimensions=serving.dimensions,
+            erasures=serving.erasures,
+            last_key=0,
+            places=np.zeros(0, np.int64),
+            parts=np.zeros(0, np.int32),
+            keys=np.zeros(0, np.int64),
+            bits=np.zeros((-(-serving.dimensions // 64), 0), np.uint64),
+        )
     while rows := vectors_after(session, serving.key, known.last_key, READ_AT_ONCE):
         known = known.with_rows(rows)
     return known
-
-
-def _empty(serving: VectorSet) -> VectorMatrix:
-    words = -(-serving.dimensions // 64)
-    return VectorMatrix(
-        set_key=serving.key,
-        model=serving.model,
-        dimensions=serving.dimensions,
-        erasures=serving.erasures,
-        last_key=0,
-        places=np.zeros(0, np.int64),
-        parts=np.zeros(0, np.int32),
-        keys=np.zeros(0, np.int64),
-        bits=np.zeros((words, 0), np.uint64),
-    )

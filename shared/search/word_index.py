@@ -180,30 +180,30 @@ _SQLITE_OF_APP = (
 )
 
 
+@dataclass(eq=False)
 class SqliteWords:
     """The table in one transaction. ``message_words_docsize`` has a row for each of its rows, by place."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    connection: Connection
 
     def describe(self, app_id: str) -> tuple[int | None, bytes, bool]:
         """Return key and salt of an app's index, and whether the table is there."""
-        key, salt, is_present = self._connection.exec_driver_sql(_SQLITE_LOOK, (app_id,)).one()
+        key, salt, is_present = self.connection.exec_driver_sql(_SQLITE_LOOK, (app_id,)).one()
         return key, salt or b"", bool(is_present)
 
     def is_present(self) -> bool:
         """Whether the table is there."""
-        return bool(self._connection.exec_driver_sql(f"SELECT {_SQLITE_IS_PRESENT}").scalar_one())
+        return bool(self.connection.exec_driver_sql(f"SELECT {_SQLITE_IS_PRESENT}").scalar_one())
 
     def add(self, rows: Sequence[tuple[int, list[str]]]) -> None:
         """Insert rows at places that have none."""
         statement = "INSERT INTO message_words (rowid, words) VALUES (?, ?)"
-        self._connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
+        self.connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
 
     def remove(self, rows: Sequence[tuple[int, list[str]]]) -> None:
         """Delete rows that are there, with the tokens they were inserted with."""
         statement = "INSERT INTO message_words (message_words, rowid, words) VALUES ('delete', ?, ?)"
-        self._connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
+        self.connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
 
     def places_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
         """Return for each token its places, sorted; None where there are more than ``at_most``."""
@@ -212,40 +212,40 @@ class SqliteWords:
     def _has_more(self, token: str, than: int) -> bool:
         # Stepping over places costs a tenth of reading them.
         statement = "SELECT 1 FROM message_words WHERE message_words MATCH ? LIMIT 1 OFFSET ?"
-        return self._connection.exec_driver_sql(statement, (f'"{token}"', than)).first() is not None
+        return self.connection.exec_driver_sql(statement, (f'"{token}"', than)).first() is not None
 
     def _places_with(self, token: str) -> NDArray[np.int64]:
         # As one text: thousands of rows of one number each cost three times as much.
         statement = "SELECT group_concat(rowid) FROM message_words WHERE message_words MATCH ?"
-        joined = self._connection.exec_driver_sql(statement, (f'"{token}"',)).scalar_one() or ""
+        joined = self.connection.exec_driver_sql(statement, (f'"{token}"',)).scalar_one() or ""
         return np.sort(np.fromstring(joined, np.int64, sep=",")) if joined else np.zeros(0, np.int64)
 
     def present(self, places: Sequence[int]) -> list[int]:
         """Return which places have a row."""
         marks = ", ".join("?" * len(places))
         statement = f"SELECT id FROM message_words_docsize WHERE id IN ({marks})"  # noqa: S608
-        return list(self._connection.exec_driver_sql(statement, tuple(places)).scalars())
+        return list(self.connection.exec_driver_sql(statement, tuple(places)).scalars())
 
     def count_between(self, first: int, last: int) -> int:
         """Return how many rows a range of places has."""
         statement = "SELECT count(*) FROM message_words_docsize WHERE id BETWEEN ? AND ?"
-        return int(self._connection.exec_driver_sql(statement, (first, last)).scalar_one())
+        return int(self.connection.exec_driver_sql(statement, (first, last)).scalar_one())
 
     def count_of_app(self, app_id: str) -> int:
         """Return how many messages of an app have a row."""
-        return int(self._connection.exec_driver_sql(_SQLITE_OF_APP, (app_id,)).scalar_one())
+        return int(self.connection.exec_driver_sql(_SQLITE_OF_APP, (app_id,)).scalar_one())
 
     def remove_conversations_of(self, app_id: str) -> None:
         """Leave the rows where they are: their tokens mean nothing any more."""
 
     def size_bytes(self) -> int:
         """Return the bytes of its segments and sizes."""
-        return int(self._connection.exec_driver_sql(_SQLITE_SIZE).scalar_one())
+        return int(self.connection.exec_driver_sql(_SQLITE_SIZE).scalar_one())
 
     def recreate(self) -> None:
         """Drop the table if it is there, and create it."""
-        self._connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
-        self._connection.exec_driver_sql(_SQLITE_CREATE)
+        self.connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
+        self.connection.exec_driver_sql(_SQLITE_CREATE)
 
 
 _POSTGRES_CREATE = "CREATE TABLE message_words (place BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)"
@@ -270,64 +270,64 @@ _POSTGRES_REMOVE_CONVERSATIONS = (
 )
 
 
+@dataclass(eq=False)
 class PostgresWords:
     """The table in one transaction."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    connection: Connection
 
     def describe(self, app_id: str) -> tuple[int | None, bytes, bool]:
         """Return key and salt of an app's index, and whether the table is there."""
-        key, salt, is_present = self._connection.exec_driver_sql(_POSTGRES_LOOK, (app_id,)).one()
+        key, salt, is_present = self.connection.exec_driver_sql(_POSTGRES_LOOK, (app_id,)).one()
         return key, salt or b"", bool(is_present)
 
     def is_present(self) -> bool:
         """Whether the table is there."""
-        return bool(self._connection.exec_driver_sql(f"SELECT {_POSTGRES_IS_PRESENT}").scalar_one())
+        return bool(self.connection.exec_driver_sql(f"SELECT {_POSTGRES_IS_PRESENT}").scalar_one())
 
     def add(self, rows: Sequence[tuple[int, list[str]]]) -> None:
         """Insert rows; one that is there stays."""
         statement = "INSERT INTO message_words (place, words) VALUES (%s, array_to_tsvector(%s)) ON CONFLICT DO NOTHING"
-        self._connection.exec_driver_sql(statement, list(rows))
+        self.connection.exec_driver_sql(statement, list(rows))
 
     def remove(self, rows: Sequence[tuple[int, list[str]]]) -> None:
         """Delete rows."""
         places = [place for place, _ in rows]
-        self._connection.exec_driver_sql("DELETE FROM message_words WHERE place = ANY(%s)", (places,))
+        self.connection.exec_driver_sql("DELETE FROM message_words WHERE place = ANY(%s)", (places,))
 
     def places_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
         """Return for each token its places, sorted; None where there are more than ``at_most``."""
         # Reading the whole table in the hope of an early end is what the planner likes, and what must not happen.
-        self._connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
-        found = self._connection.exec_driver_sql(_POSTGRES_PLACES, (at_most + 1, list(tokens))).scalars().all()
-        self._connection.exec_driver_sql("SET LOCAL enable_seqscan TO DEFAULT")
+        self.connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        found = self.connection.exec_driver_sql(_POSTGRES_PLACES, (at_most + 1, list(tokens))).scalars().all()
+        self.connection.exec_driver_sql("SET LOCAL enable_seqscan TO DEFAULT")
         places = [np.frombuffer(one or b"", ">i8").astype(np.int64) for one in found]
         return [None if len(one) > at_most else one for one in places]
 
     def present(self, places: Sequence[int]) -> list[int]:
         """Return which places have a row."""
         statement = "SELECT place FROM message_words WHERE place = ANY(%s)"
-        return list(self._connection.exec_driver_sql(statement, (list(places),)).scalars())
+        return list(self.connection.exec_driver_sql(statement, (list(places),)).scalars())
 
     def count_between(self, first: int, last: int) -> int:
         """Return how many rows a range of places has."""
         statement = "SELECT count(*) FROM message_words WHERE place BETWEEN %s AND %s"
-        return int(self._connection.exec_driver_sql(statement, (first, last)).scalar_one())
+        return int(self.connection.exec_driver_sql(statement, (first, last)).scalar_one())
 
     def count_of_app(self, app_id: str) -> int:
         """Return how many messages of an app have a row."""
-        return int(self._connection.exec_driver_sql(_POSTGRES_OF_APP, (app_id,)).scalar_one())
+        return int(self.connection.exec_driver_sql(_POSTGRES_OF_APP, (app_id,)).scalar_one())
 
     def remove_conversations_of(self, app_id: str) -> None:
         """Delete the rows of all conversations of an app, which still stand."""
-        self._connection.exec_driver_sql(_POSTGRES_REMOVE_CONVERSATIONS, (app_id,))
+        self.connection.exec_driver_sql(_POSTGRES_REMOVE_CONVERSATIONS, (app_id,))
 
     def size_bytes(self) -> int:
         """Return the bytes of the table and its indexes."""
-        return int(self._connection.exec_driver_sql("SELECT pg_total_relation_size('message_words')").scalar_one())
+        return int(self.connection.exec_driver_sql("SELECT pg_total_relation_size('message_words')").scalar_one())
 
     def recreate(self) -> None:
         """Drop the table if it is there, and create it."""
-        self._connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
-        self._connection.exec_driver_sql(_POSTGRES_CREATE)
-        self._connection.exec_driver_sql("CREATE INDEX ix_message_words_words ON message_words USING gin (words)")
+        self.connection.exec_driver_sql("DROP TABLE IF EXISTS message_words")
+        self.connection.exec_driver_sql(_POSTGRES_CREATE)
+        self.connection.exec_driver_sql("CREATE INDEX ix_message_words_words ON message_words USING gin (words)")

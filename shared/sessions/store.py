@@ -146,6 +146,10 @@ class Store:
         """Return where a session's copy lies."""
         return self._below(app_id, "projects", project_id, "originals", f"{checked(session_id)}.jsonl")
 
+    def project_file(self, app_id: str, project_id: str, name: str) -> Path:
+        """Return where a file of a project lies, by its name within the project's folder, as ``originals/s1.jsonl``."""
+        return self._below(app_id, "projects", project_id, *name.split("/"))
+
     def versions_folder(self, app_id: str, project_id: str, session_id: str) -> Path:
         """Return the folder of a session's versions."""
         return self._below(app_id, "projects", project_id, "summaries", session_id)

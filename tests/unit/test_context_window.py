@@ -384,8 +384,8 @@ def test_for_any_messages_facts_window_and_reserve_the_result_fits(
 
     assert result.tokens <= window
     last = given_ones[-1].tokens if given_ones else 0
-    assert result.tokens <= max(bounds.room, min(last, window))
-    assert result.tokens <= bounds.room or not result.recalled.text
+    assert result.tokens <= max(bounds.for_conversation, min(last, window))
+    assert result.tokens <= bounds.for_conversation or not result.recalled.text
     check_figures(given_ones, result, counting, bounds)
     check_messages(given_ones, result, bounds)
     pinned = [one.fact_id for one in in_order(facts, None) if one.pin is not None]

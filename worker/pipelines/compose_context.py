@@ -7,6 +7,7 @@ ends the job, and its files are in place before that. A job that is killed begin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -65,16 +66,15 @@ class Missing(AfterthoughtError):
     code = "source_missing"
 
 
+@dataclass(frozen=True)
 class ComposeContext:
     """The pipeline of ``compose_context`` jobs."""
 
-    def __init__(self, database: Database, clock: Clock, store: Store, metrics: Metrics, means: VersionMaking) -> None:
-        self._database = database
-        self._clock = clock
-        self._store = store
-        self._metrics = metrics
-        self._means = means
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    store: Store
+    metrics: Metrics
+    means: VersionMaking
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or DEAD. Raises: NotYet, LeaseLost, Purged."""
@@ -89,11 +89,11 @@ class ComposeContext:
 
     def _replan(self, claim: Claim) -> None:
         """Choose anew where a failed composition is tried again, or a version that was only joined is there."""
-        with self._database.read() as session:
+        with self.database.read() as session:
             rows = self._rows(session, claim)
             if not _wants_replanning(_composition(session, claim), rows):
                 return
-        with self._database.write() as session:
+        with self.database.write() as session:
             app = unpurged(lock_app(session, claim.app_id), claim)
             confirm(session, claim)
             composition = _composition(session, claim)
@@ -101,10 +101,10 @@ class ComposeContext:
             asked = CompositionRequest.model_validate(composition.request)
             composition.state, composition.failure = BuildState.WORKING, None
             foreseen = plan_composition(session, project, composition.name, asked)
-            write_components(session, app, composition, foreseen, self._cause(claim), self._means)
+            write_components(session, app, composition, foreseen, self._cause(claim), self.means)
 
     def _read(self, claim: Claim) -> tuple[Composition, Project, list[CompositionSource]]:
-        with self._database.read() as session:
+        with self.database.read() as session:
             composition = _composition(session, claim)
             rows = self._rows(session, claim)
             self._refuse(claim, rows)
@@ -129,7 +129,7 @@ class ComposeContext:
             raise NotYet(f"It waits for {len(waiting)} versions that are being made.", self._look_again(claim))
 
     def _look_again(self, claim: Claim) -> datetime:
-        now = self._clock.now()
+        now = self.clock.now()
         patience = (now - claim.created_at) / _WAITED_PER_WAIT
         return now + min(LONGEST_WAIT, max(SHORTEST_WAIT, patience))
 
@@ -140,61 +140,61 @@ class ComposeContext:
     def _reading(self, row: ComponentRow, markers: Iterable[KeepitMarker]) -> ReadBlocks:
         names = (row.recorded.app_id, row.project.project_id, row.recorded.session_id)
         if row.compression is None:
-            path = self._store.original(*names)
+            path = self.store.original(*names)
             return partial(_original, path, row.recorded.size_bytes, _marks(markers))
-        return partial(_version, self._store.versions_folder(*names) / f"{row.compression.file}.jsonl")
+        return partial(_version, self.store.versions_folder(*names) / f"{row.compression.file}.jsonl")
 
     def _write(
         self, claim: Claim, project: Project, composition: Composition, composed: ComposedContext
     ) -> dict[str, str]:
-        folder = self._store.composition_folder(claim.app_id, project.project_id, composition.name)
+        folder = self.store.composition_folder(claim.app_id, project.project_id, composition.name)
         wanted = CompositionRequest.model_validate(composition.request).output_format
-        with self._database.write() as session:
+        with self.database.write() as session:
             confirm(session, claim)  # Who was overtaken must not write over its successor's files.
         digests = {}
         if wanted is not OutputFormat.JSONL:
-            digests["md"] = self._store.write_text(folder / MARKDOWN_FILE, composed.markdown())
+            digests["md"] = self.store.write_text(folder / MARKDOWN_FILE, composed.markdown())
         if wanted is not OutputFormat.MARKDOWN:
             lines = composed.lines(composition.composition_id)
-            digests["jsonl"] = self._store.write_text(folder / LINES_FILE, lines)
+            digests["jsonl"] = self.store.write_text(folder / LINES_FILE, lines)
         for ending in FILES.keys() - digests:
-            self._store.remove(folder / FILES[ending])  # Of the one it replaces.
+            self.store.remove(folder / FILES[ending])  # Of the one it replaces.
         return digests
 
     def _complete(self, claim: Claim, composed: ComposedContext, digests: dict[str, str]) -> JobState:
-        with self._database.write() as session:
+        with self.database.write() as session:
             cause = self._cause(claim)
             unpurged(lock_app(session, claim.app_id), claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
             complete_composition(session, project, composition, composed, digests, cause)
             end(session, claim, JobState.DONE, cause.at)
-        self._metrics.contexts_composed.inc()
-        self._log.info(
+        self.metrics.contexts_composed.inc()
+        get_logger().info(
             "context_composed",
             job_id=claim.job_id,
             app_id=claim.app_id,
             tokens=composed.tokens,
             budget=composition.budget,
         )
-        manifest.write(self._database, self._store, claim.app_id, project.project_id)
+        manifest.write(self.database, self.store, claim.app_id, project.project_id)
         return JobState.DONE
 
     def _fail(self, claim: Claim, why: str) -> JobState:
         """End the job as a dead letter, and leave nothing of the composition but that it failed."""
-        with self._database.write() as session:
+        with self.database.write() as session:
             cause = self._cause(claim)
             unpurged(lock_app(session, claim.app_id), claim)
             composition = _composition(session, claim)
             project = lock_project_by_key(session, composition.project_key)
             fail_composition(session, project, composition, why, cause)
             end(session, claim, JobState.DEAD, cause.at, why)
-        folder = self._store.composition_folder(claim.app_id, project.project_id, composition.name)
-        self._store.remove(folder)
+        folder = self.store.composition_folder(claim.app_id, project.project_id, composition.name)
+        self.store.remove(folder)
         return JobState.DEAD
 
     def _cause(self, claim: Claim) -> Cause:
-        return Cause(ACTOR, REASON, self._clock.now(), claim.job_id)
+        return Cause(ACTOR, REASON, self.clock.now(), claim.job_id)
 
 
 def _composition(session: Session, claim: Claim) -> Composition:

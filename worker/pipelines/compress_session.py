@@ -1,7 +1,7 @@
 """Makes a version of a recorded session.
 
 The session is read and divided, its chunks are condensed one by one, and what each came to is kept at once; so a job
-that is killed, or gives way to other work, goes on where it was. Then the whole is woven and its files are written,
+that is killed, or gives way to other work, goes on where it was. Then the whole is assembled and its files are written,
 and the transaction that ends the job lists the version. Nothing half is ever listed.
 """
 
@@ -55,7 +55,7 @@ AgentOf = Callable[[str], CompressionAgent | None]
 
 
 @dataclass(frozen=True)
-class Rows:
+class CompressionRows:
     """What was read of the database."""
 
     project: Project
@@ -67,46 +67,53 @@ class Rows:
     """Markers that stood in what the source was made from."""
     parts: dict[int, VersionPart]
 
+    @property
+    def origin(self) -> CompressionOrigin:
+        """Where what is compressed lies."""
+        return CompressionOrigin(
+            app_id=self.recorded.app_id,
+            project_id=self.project.project_id,
+            session_id=self.recorded.session_id,
+            sha256=self.compression.source_sha256,
+            size_bytes=self.compression.source_bytes,
+            version=self.source,
+            markers=self.markers,
+        )
 
+
+@dataclass(frozen=True)
 class CompressSession:
     """The pipeline of ``compress_session`` jobs."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        agent_of: AgentOf,
-        store: Store,
-        accountant: Accountant,
-        metrics: Metrics,
-        elapsed: Callable[[], float] = perf_counter,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._agent_of = agent_of
-        self._store = store
-        self._accountant = accountant
-        self._metrics = metrics
-        self._elapsed = elapsed
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    agent_of: AgentOf
+    store: Store
+    accountant: Accountant
+    metrics: Metrics
+    elapsed: Callable[[], float] = perf_counter
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE. Raises: LeaseLost, Purged, and NotYet when more is left."""
-        began = self._elapsed()
+        began = self.elapsed()
         self._take_up(claim)
         rows = self._read(claim)
-        agent = self._agent(rows)
-        making = self._begin(rows, agent)
-        parts = self._condense(claim, rows, making, agent, began)
-        written = self._write(claim, rows, making, making.finish(parts), agent, began)
+        wanted = str(rows.compression.settings.get("model"))
+        agent = self.agent_of(wanted)
+        if agent is None:
+            raise Configuration(f"No agent {wanted} is set up; set AFTERTHOUGHT_MODEL, or cancel the job.")
+        settings = CompressionSettings.model_validate(rows.compression.settings)
+        run = CompressionRun(read_task(self.store, rows.origin, settings), agent.chunk_tokens)
+        parts = self._condense(claim, rows, run, agent, began)
+        written = self._write(claim, rows, run, run.finish(parts), agent, began)
         return self._end(claim, rows, written)
 
     def _take_up(self, claim: Claim) -> None:
-        """Make a version that had failed one that is being made, where its job was replayed."""
-        with self._database.read() as session:
+        """Make a version that had failed one that is being version, where its job was replayed."""
+        with self.database.read() as session:
             if self._compression(session, claim).state == State.WORKING:
                 return
-        with self._database.write() as session:
+        with self.database.write() as session:
             unpurged(lock_app(session, claim.app_id), claim)
             confirm(session, claim)
             compression = self._compression(session, claim)
@@ -116,8 +123,8 @@ class CompressSession:
                     raise Conflict(f"Version {other.version_id} is being made meanwhile.", code="compression_running")
                 compression.state, compression.finished_at = State.WORKING, None
 
-    def _read(self, claim: Claim) -> Rows:
-        with self._database.read() as session:
+    def _read(self, claim: Claim) -> CompressionRows:
+        with self.database.read() as session:
             unpurged(get_app(session, claim.app_id), claim)
             compression = self._compression(session, claim)
             if compression.state != State.WORKING:
@@ -125,7 +132,7 @@ class CompressSession:
             recorded = session.get_one(RecordedSession, compression.session_key)
             source = _source(session, compression)
             markers = markers_of(session, recorded.key)
-            return Rows(
+            return CompressionRows(
                 project_by_key(session, recorded.project_key),
                 recorded,
                 compression,
@@ -141,45 +148,33 @@ class CompressSession:
             raise LeaseLost(f"The version of job {claim.job_id} was removed.")
         return found
 
-    def _agent(self, rows: Rows) -> CompressionAgent:
-        wanted = str(rows.compression.settings.get("model"))
-        agent = self._agent_of(wanted)
-        if agent is None:
-            raise Configuration(f"No agent {wanted} is set up; set AFTERTHOUGHT_MODEL, or cancel the job.")
-        return agent
-
-    def _begin(self, rows: Rows, agent: CompressionAgent) -> CompressionRun:
-        settings = CompressionSettings.model_validate(rows.compression.settings)
-        task = read_task(self._store, _origin(rows), settings)
-        return CompressionRun(task, agent.chunk_tokens)
-
     def _condense(
-        self, claim: Claim, rows: Rows, making: CompressionRun, agent: CompressionAgent, began: float
+        self, claim: Claim, rows: CompressionRows, run: CompressionRun, agent: CompressionAgent, began: float
     ) -> list[CondensedChunk]:
-        parts = dict(_usable(rows.parts, making.chunking_hash))
-        if len(parts) < len(rows.parts) or rows.compression.parts_total != len(making.chunks):
-            self._begin_parts(claim, rows.compression.key, making, keep=len(parts) == len(rows.parts))
-        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, None))
-        for chunk in making.chunks:
+        parts = dict(_usable(rows.parts, run.chunking_hash))
+        if len(parts) < len(rows.parts) or rows.compression.parts_total != len(run.chunks):
+            self._begin_parts(claim, rows.compression.key, run, keep=len(parts) == len(rows.parts))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
+        for chunk in run.chunks:
             if chunk.position in parts:
                 continue
-            if parts and self._elapsed() - began > LONGEST_SECONDS:
-                raise NotYet("Parts of the session are left; other work of the app comes first.", self._clock.now())
+            if parts and self.elapsed() - began > LONGEST_SECONDS:
+                raise NotYet("Parts of the session are left; other work of the app comes first.", self.clock.now())
             part = agent.condense(chunk, meter)
-            self._keep(claim, rows.compression.key, chunk, part, making.chunking_hash)
+            self._keep(claim, rows.compression.key, chunk, part, run.chunking_hash)
             parts[chunk.position] = part
-        return [parts[chunk.position] for chunk in making.chunks]
+        return [parts[chunk.position] for chunk in run.chunks]
 
-    def _begin_parts(self, claim: Claim, key: int, making: CompressionRun, keep: bool) -> None:
-        with self._database.write() as session:
+    def _begin_parts(self, claim: Claim, key: int, run: CompressionRun, keep: bool) -> None:
+        with self.database.write() as session:
             compression = self._held(session, claim, key)
-            compression.parts_total = len(making.chunks)
+            compression.parts_total = len(run.chunks)
             if not keep:
                 drop_parts(session, compression)
                 compression.parts_done = 0
 
     def _keep(self, claim: Claim, key: int, chunk: Chunk, part: CondensedChunk, outline: str) -> None:
-        with self._database.write() as session:
+        with self.database.write() as session:
             compression = self._held(session, claim, key)
             content = [{"outline": outline}, *part.as_rows()]
             session.add(VersionPart(compression_key=key, position=chunk.position, content=content))
@@ -195,24 +190,30 @@ class CompressSession:
         return compression
 
     def _write(
-        self, claim: Claim, rows: Rows, making: CompressionRun, made: Version, agent: CompressionAgent, began: float
+        self,
+        claim: Claim,
+        rows: CompressionRows,
+        run: CompressionRun,
+        version: Version,
+        agent: CompressionAgent,
+        began: float,
     ) -> WrittenVersion:
         names = (rows.recorded.app_id, rows.project.project_id, rows.recorded.session_id)
-        folder = self._store.versions_folder(*names)
-        file = file_name(rows.compression, making.task.settings.label, made.output_tokens)
-        with self._database.write() as session:
+        folder = self.store.versions_folder(*names)
+        file = file_name(rows.compression, run.task.settings.label, version.output_tokens)
+        with self.database.write() as session:
             self._held(session, claim, rows.compression.key)  # Who was overtaken must not write over its successor's.
-        lines = map(line_of, records_of(made.blocks, rows.recorded.session_id, making.task.cache_key))
+        lines = map(line_of, records_of(version.blocks, rows.recorded.session_id, run.task.cache_key))
         digests = {
-            "md": self._store.write_text(folder / f"{file}.md", markdown_lines(made.blocks, made.heading)),
-            "jsonl": self._store.write_text(folder / f"{file}.jsonl", lines),
+            "md": self.store.write_text(folder / f"{file}.md", markdown_lines(version.blocks, version.heading)),
+            "jsonl": self.store.write_text(folder / f"{file}.jsonl", lines),
         }
-        seconds = self._elapsed() - began
-        return WrittenVersion(made, agent.name, seconds, file, digests, tuple(_gone(rows, made)))
+        seconds = self.elapsed() - began
+        return WrittenVersion(version, agent.name, seconds, file, digests, tuple(_gone(rows, version)))
 
-    def _end(self, claim: Claim, rows: Rows, written: WrittenVersion) -> JobState:
-        with self._database.write() as session:
-            now = self._clock.now()
+    def _end(self, claim: Claim, rows: CompressionRows, written: WrittenVersion) -> JobState:
+        with self.database.write() as session:
+            now = self.clock.now()
             unpurged(lock_app(session, claim.app_id), claim)
             project = lock_project_by_key(session, rows.project.key)
             recorded = lock_session_by_key(session, rows.recorded.key)
@@ -222,24 +223,24 @@ class CompressSession:
             finish_version(session, project, recorded, compression, written, markers_of(session, recorded.key), now)
             wake_waiting(session, compression, now)
             end(session, claim, JobState.DONE, now)
-        self._tell(claim, written)
-        manifest.write(self._database, self._store, claim.app_id, rows.project.project_id)
+        self._count(claim, written)
+        manifest.write(self.database, self.store, claim.app_id, rows.project.project_id)
         return JobState.DONE
 
-    def _tell(self, claim: Claim, written: WrittenVersion) -> None:
-        made, metrics = written.version, self._metrics
+    def _count(self, claim: Claim, written: WrittenVersion) -> None:
+        version, metrics = written.version, self.metrics
         metrics.sessions_compressed.labels(agent_kind(written.agent)).inc()
-        metrics.session_tokens.labels("input").inc(made.plan.input_tokens)
-        metrics.session_tokens.labels("output").inc(made.output_tokens)
-        preserved = sum(fate.survived for fate in written.decisions)
+        metrics.session_tokens.labels("input").inc(version.plan.input_tokens)
+        metrics.session_tokens.labels("output").inc(version.output_tokens)
+        preserved = sum(decision.survived for decision in written.decisions)
         metrics.markers_decided.labels("preserved").inc(preserved)
         metrics.markers_decided.labels("summarised").inc(len(written.decisions) - preserved)
-        self._log.info(
+        get_logger().info(
             "session_compressed",
             job_id=claim.job_id,
             app_id=claim.app_id,
-            input_tokens=made.plan.input_tokens,
-            output_tokens=made.output_tokens,
+            input_tokens=version.plan.input_tokens,
+            output_tokens=version.output_tokens,
         )
 
 
@@ -252,18 +253,6 @@ def _source(session: Session, compression: SessionVersion) -> SessionVersion | N
     return source
 
 
-def _origin(rows: Rows) -> CompressionOrigin:
-    return CompressionOrigin(
-        app_id=rows.recorded.app_id,
-        project_id=rows.project.project_id,
-        session_id=rows.recorded.session_id,
-        sha256=rows.compression.source_sha256,
-        size_bytes=rows.compression.source_bytes,
-        version=rows.source,
-        markers=rows.markers,
-    )
-
-
 def _usable(parts: dict[int, VersionPart], outline: str) -> Iterator[tuple[int, CondensedChunk]]:
     """Yield what parts came to that were made of the session divided as it is now."""
     for position, part in parts.items():
@@ -271,9 +260,9 @@ def _usable(parts: dict[int, VersionPart], outline: str) -> Iterator[tuple[int, 
             yield position, condensed_of(part.content[1:])
 
 
-def _gone(rows: Rows, made: Version) -> Iterator[MarkerDecision]:
+def _gone(rows: CompressionRows, version: Version) -> Iterator[MarkerDecision]:
     """Yield the fates of markers that the source version had summarised already."""
-    present = {fate.marker_id for fate in made.plan.decisions}
+    present = {decision.marker_id for decision in version.plan.decisions}
     for marker in rows.markers:
         if marker.marker_id in rows.had - present:
             yield MarkerDecision(marker.marker_id, marker.weight_in_force, False)

@@ -90,35 +90,24 @@ class FillBatch:
     is_last: bool
 
 
+@dataclass(eq=False)
 class EmbedMessages:
     """The pipeline of ``embed_messages`` jobs."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        embedder: Embedder,
-        accountant: Accountant,
-        metrics: Metrics,
-        batch: int,
-        embedder_of: EmbedderOf = lambda _: None,
-        elapsed: Callable[[], float] = perf_counter,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._embedder = embedder
-        self._accountant = accountant
-        self._metrics = metrics
-        self._batch = batch
-        self._embedder_of = embedder_of
-        self._elapsed = elapsed
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    embedder: Embedder
+    accountant: Accountant
+    metrics: Metrics
+    batch: int
+    embedder_of: EmbedderOf = lambda _: None
+    elapsed: Callable[[], float] = perf_counter
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
-        until, did, rounds = self._elapsed() + LONGEST_SECONDS, True, 0
-        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, None))
-        while did and (rounds == 0 or self._elapsed() < until):
+        until, did, rounds = self.elapsed() + LONGEST_SECONDS, True, 0
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
+        while did and (rounds == 0 or self.elapsed() < until):
             did = self._round(claim, meter)
             rounds += did
         return self._end(claim, JobState.DONE if rounds else JobState.NOTHING)
@@ -129,12 +118,12 @@ class EmbedMessages:
         return any([self._embed_new(claim, meter), self._fill(claim, meter), self._clear(claim)])
 
     def _arrange(self, claim: Claim) -> None:
-        with self._database.read() as session:
-            change = needed_set_change(session, claim.app_id, self._embedder.name)
+        with self.database.read() as session:
+            change = needed_set_change(session, claim.app_id, self.embedder.name)
         if change:
-            with self._database.write() as session:
+            with self.database.write() as session:
                 self._lock(session, claim)
-                arrange_sets(session, claim.app_id, self._embedder.name, self._clock.now())
+                arrange_sets(session, claim.app_id, self.embedder.name, self.clock.now())
 
     def _lock(self, session: Session, claim: Claim) -> None:
         """Raises: LeaseLost."""
@@ -142,30 +131,30 @@ class EmbedMessages:
         confirm(session, claim)
 
     def _embed_new(self, claim: Claim, meter: Meter) -> bool:
-        with self._database.read() as session:
+        with self.database.read() as session:
             batch = self._next_batch(session, claim.app_id)
             models = {one.model: one.key for one in live_sets(session, claim.app_id)}
         if not batch.places:
             return False
         vectors = {key: self._vectors(model, batch.texts, meter) for model, key in models.items()}
-        with self._database.write() as session:
+        with self.database.write() as session:
             self._lock(session, claim)
             waiting = still_unembedded(session, batch.places)
             for one in live_sets(session, claim.app_id):
                 insert_vectors(session, one, _of_places(vectors.get(one.key, {}), waiting))
             session.execute(delete(Unembedded).where(Unembedded.place.in_(batch.places)))
-        self._metrics.messages_embedded.inc(len(waiting))
+        self.metrics.messages_embedded.inc(len(waiting))
         return True
 
     def _next_batch(self, session: Session, app_id: str) -> Batch:
-        waiting = unembedded(session, app_id, self._batch)
+        waiting = unembedded(session, app_id, self.batch)
         said = [one for one in waiting.values() if one is not None]
         texts = _texts(session, said)
         taken: list[Text] = []
         left_out: set[int] = set()
         for place in waiting:
             mine = texts.get(place, [])
-            if taken and len(taken) + len(mine) > self._batch * TEXTS_PER_MESSAGE:
+            if taken and len(taken) + len(mine) > self.batch * TEXTS_PER_MESSAGE:
                 left_out.add(place)
             else:
                 taken += mine
@@ -173,25 +162,25 @@ class EmbedMessages:
 
     def _vectors(self, model: str, texts: Sequence[Text], meter: Meter) -> PartVectors:
         """Return the vectors of texts by one model; none while a model is away that is about to be replaced."""
-        if model == self._embedder.name:
-            return _embed(self._embedder, texts, meter)
-        former = self._embedder_of(model)
+        if model == self.embedder.name:
+            return _embed(self.embedder, texts, meter)
+        former = self.embedder_of(model)
         try:
             return {} if former is None else _embed(former, texts, meter)
         except (Transient, Configuration) as error:
-            self._log.warning("former_embedder_away", embedder=model, why=error.code)
-            self._metrics.embedding_failures.inc()
+            get_logger().warning("former_embedder_away", embedder=model, why=error.code)
+            self.metrics.embedding_failures.inc()
             return {}
 
     def _fill(self, claim: Claim, meter: Meter) -> bool:
-        with self._database.read() as session:
+        with self.database.read() as session:
             batch = self._next_of_fill(session, claim.app_id)
         if batch is None:
             return False
-        vectors = _embed(self._embedder, batch.texts, meter)
-        with self._database.write() as session:
+        vectors = _embed(self.embedder, batch.texts, meter)
+        with self.database.write() as session:
             self._lock(session, claim)
-            filling = _filling(session, claim.app_id, self._embedder.name)
+            filling = _filling(session, claim.app_id, self.embedder.name)
             if filling is None or (filling.key, filling.filled_to) != (batch.set_key, batch.filled_to):
                 return True
             standing = standing_messages(session, list(batch.keys.values()))
@@ -199,16 +188,16 @@ class EmbedMessages:
             insert_vectors(session, filling, _of_places(vectors, places))
             advance_fill(session, filling, batch.up_to, batch.messages)
             if batch.is_last:
-                start_serving(session, filling, self._clock.now())
-        self._metrics.messages_filled_in.labels("vectors").inc(len(places))
+                start_serving(session, filling, self.clock.now())
+        self.metrics.messages_filled_in.labels("vectors").inc(len(places))
         return True
 
     def _next_of_fill(self, session: Session, app_id: str) -> FillBatch | None:
-        filling = _filling(session, app_id, self._embedder.name)
+        filling = _filling(session, app_id, self.embedder.name)
         if filling is None:
             return None
         until = filling.fill_until or 0
-        found = messages_between(session, app_id, filling.filled_to, until, self._batch)
+        found = messages_between(session, app_id, filling.filled_to, until, self.batch)
         texts = _texts(session, found)
         kept = parts_kept(session, filling.key, list(texts))
         lacking = {place: [one for one in all_ if one.part not in kept.get(place, ())] for place, all_ in texts.items()}
@@ -219,21 +208,21 @@ class EmbedMessages:
             messages=len(found),
             keys={place: one.key for place, one in with_places(found)},
             texts=tuple(one for all_ in lacking.values() for one in all_),
-            is_last=len(found) < self._batch,
+            is_last=len(found) < self.batch,
         )
 
     def _clear(self, claim: Claim) -> bool:
-        with self._database.read() as session:
+        with self.database.read() as session:
             if all(one.state != SetState.RETIRED for one in sets_of(session, claim.app_id)):
                 return False
-        with self._database.write() as session:
+        with self.database.write() as session:
             self._lock(session, claim)
             return clear_retired(session, claim.app_id)
 
     def _end(self, claim: Claim, state: JobState) -> JobState:
-        with self._database.write() as session:
-            end(session, claim, state, self._clock.now(), None if state is JobState.DONE else NOTHING)
-        self._log.info("messages_embedded", job_id=claim.job_id, app_id=claim.app_id, state=state)
+        with self.database.write() as session:
+            end(session, claim, state, self.clock.now(), None if state is JobState.DONE else NOTHING)
+        get_logger().info("messages_embedded", job_id=claim.job_id, app_id=claim.app_id, state=state)
         return state
 
 

@@ -7,6 +7,7 @@ where it was. No model is asked.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 
 from shared.apps.queries import lock_app
@@ -25,41 +26,38 @@ LONGEST_SECONDS = 20.0
 NOTHING = "no back-fill is under way"
 
 
+@dataclass(eq=False)
 class IndexMessages:
     """The pipeline of ``index_messages`` jobs."""
 
-    def __init__(
-        self, database: Database, clock: Clock, metrics: Metrics, elapsed: Callable[[], float] = perf_counter
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._metrics = metrics
-        self._elapsed = elapsed
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    metrics: Metrics
+    elapsed: Callable[[], float] = perf_counter
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, and NotYet when more is left."""
-        until, filled = self._elapsed() + LONGEST_SECONDS, self._step(claim)
+        until, filled = self.elapsed() + LONGEST_SECONDS, self._step(claim)
         if filled is None:
             return self._end(claim, JobState.NOTHING, NOTHING)
         while filled is not None and not filled.is_over:
-            if self._elapsed() > until:
-                raise NotYet("Messages are left to be indexed; other work of the app comes first.", self._clock.now())
+            if self.elapsed() > until:
+                raise NotYet("Messages are left to be indexed; other work of the app comes first.", self.clock.now())
             filled = self._step(claim)
         return self._end(claim, JobState.DONE)
 
     def _step(self, claim: Claim) -> BackfillStep | None:
-        with self._database.write() as session:
+        with self.database.write() as session:
             lock_app(session, claim.app_id)
             confirm(session, claim)
-            filled = backfill_batch(session, claim.app_id, self._clock.now())
+            filled = backfill_batch(session, claim.app_id, self.clock.now())
         if filled is not None:
-            self._metrics.messages_filled_in.labels("words").inc(filled.words)
-            self._metrics.index_failures.inc(filled.without_words)
+            self.metrics.messages_filled_in.labels("words").inc(filled.words)
+            self.metrics.index_failures.inc(filled.without_words)
         return filled
 
     def _end(self, claim: Claim, state: JobState, reason: str | None = None) -> JobState:
-        with self._database.write() as session:
-            end(session, claim, state, self._clock.now(), reason)
-        self._log.info("messages_indexed", job_id=claim.job_id, app_id=claim.app_id, state=state)
+        with self.database.write() as session:
+            end(session, claim, state, self.clock.now(), reason)
+        get_logger().info("messages_indexed", job_id=claim.job_id, app_id=claim.app_id, state=state)
         return state

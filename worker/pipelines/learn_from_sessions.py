@@ -45,46 +45,36 @@ class _Next:
     path: Path
 
 
+@dataclass(frozen=True)
 class LearnFromSessions:
     """The pipeline of ``learn_from_sessions`` jobs."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        agent: LearningAgent,
-        store: Store,
-        accountant: Accountant,
-        metrics: Metrics,
-        elapsed: Callable[[], float] = perf_counter,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._agent = agent
-        self._store = store
-        self._accountant = accountant
-        self._metrics = metrics
-        self._elapsed = elapsed
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    agent: LearningAgent
+    store: Store
+    accountant: Accountant
+    metrics: Metrics
+    elapsed: Callable[[], float] = perf_counter
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, Purged, and NotYet when more is left."""
-        until, state, project_id = self._elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
-        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, None))
+        until, state, project_id = self.elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
         while (found := self._next(claim)) is not None:
-            if state is JobState.DONE and self._elapsed() > until:
-                raise NotYet("Sessions are left to be read; other work of the app comes first.", self._clock.now())
+            if state is JobState.DONE and self.elapsed() > until:
+                raise NotYet("Sessions are left to be read; other work of the app comes first.", self.clock.now())
             project_id, state = found.project.project_id, JobState.DONE
             self._read(claim, found, meter, until)
-        with self._database.write() as session:
+        with self.database.write() as session:
             unpurged(lock_app(session, claim.app_id), claim)
-            end(session, claim, state, self._clock.now(), NOTHING if state is JobState.NOTHING else None)
+            end(session, claim, state, self.clock.now(), NOTHING if state is JobState.NOTHING else None)
         if project_id is not None:
-            manifest.write(self._database, self._store, claim.app_id, project_id)
+            manifest.write(self.database, self.store, claim.app_id, project_id)
         return state
 
     def _next(self, claim: Claim) -> _Next | None:
-        with self._database.read() as session:
+        with self.database.read() as session:
             key = claim.payload[LEARNING_PROJECT_KEY]
             project = find_project_by_key(session, claim.app_id, key)
             if project is None:
@@ -92,7 +82,7 @@ class LearnFromSessions:
             recorded = next_to_learn(session, project.key)
             if recorded is None:
                 return None
-            path = self._store.original(claim.app_id, project.project_id, recorded.session_id)
+            path = self.store.original(claim.app_id, project.project_id, recorded.session_id)
             return _Next(project, recorded, path)
 
     def _read(self, claim: Claim, found: _Next, meter: Meter, until: float) -> None:
@@ -100,11 +90,11 @@ class LearnFromSessions:
         material = self._material(found)
         read = min(found.recorded.learnt_prompts, len(material.prompts))
         while read < len(material.prompts):
-            learnt = self._agent.learn(material.prompts[read:], meter)
+            learnt = self.agent.learn(material.prompts[read:], meter)
             read += learnt.prompts_read
-            self._keep(claim, found, learnt.proposals, self._agent.name, read)
-            if self._elapsed() > until and read < len(material.prompts):
-                raise NotYet("Prompts are left to be read; other work of the app comes first.", self._clock.now())
+            self._keep(claim, found, learnt.proposals, self.agent.name, read)
+            if self.elapsed() > until and read < len(material.prompts):
+                raise NotYet("Prompts are left to be read; other work of the app comes first.", self.clock.now())
         self._finish(claim, found, material, read)
 
     def _material(self, found: _Next) -> LearningMaterial:
@@ -112,7 +102,7 @@ class LearnFromSessions:
             return material_of(read_blocks(found.path, found.recorded.size_bytes))
         except (OSError, Invalid) as error:
             # It teaches nothing, and keeps no other session from it.
-            self._log.error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)
+            get_logger().error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)
             return LearningMaterial()
 
     def _finish(self, claim: Claim, found: _Next, material: LearningMaterial, read: int) -> None:
@@ -128,16 +118,16 @@ class LearnFromSessions:
         learnt_bytes: int | None = None,
     ) -> None:
         """Keep what was found, with how far was read, in one transaction."""
-        with self._database.write() as session:
+        with self.database.write() as session:
             unpurged(lock_app(session, claim.app_id), claim)
             confirm(session, claim)
             recorded = session.get(RecordedSession, found.recorded.key)
             if recorded is None:
                 return  # It was unregistered meanwhile; the next look finds another.
             project = lock_project_by_key(session, found.project.key)
-            new = save_proposals(session, project, recorded, proposals, agent, self._clock.now())
+            new = save_proposals(session, project, recorded, proposals, agent, self.clock.now())
             recorded.learnt_prompts = read
             if learnt_bytes is not None:
                 recorded.learnt_bytes = learnt_bytes
-        self._metrics.patterns_learnt.labels(agent_kind(agent)).inc(new)
-        self._log.info("session_learnt_from", job_id=claim.job_id, app_id=claim.app_id, prompts=read, new=new)
+        self.metrics.patterns_learnt.labels(agent_kind(agent)).inc(new)
+        get_logger().info("session_learnt_from", job_id=claim.job_id, app_id=claim.app_id, prompts=read, new=new)

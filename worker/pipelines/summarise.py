@@ -73,39 +73,27 @@ class Thought:
     """That of the content, where it says anything, then those that were missing; none while the embedder is away."""
 
 
+@dataclass(eq=False)
 class Summarise:
     """The pipeline of ``summarise`` jobs."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        agent: SummaryAgent,
-        embedder: Embedder,
-        accountant: Accountant,
-        metrics: Metrics,
-        max_attempts: int,
-        defaults: Tuning,
-    ) -> None:
-        """``defaults``: the settings' values, in force where nothing was changed."""
-        self._database = database
-        self._clock = clock
-        self._agent = agent
-        self._embedder = embedder
-        self._accountant = accountant
-        self._metrics = metrics
-        self._max_attempts = max_attempts
-        self._defaults = defaults
-        self._log = get_logger()
+    database: Database
+    clock: Clock
+    agent: SummaryAgent
+    embedder: Embedder
+    accountant: Accountant
+    metrics: Metrics
+    max_attempts: int
+    defaults: Tuning
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
         seen = self._read(claim)
-        meter = self._accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         return self._write(claim, seen, self._think(seen, meter))
 
     def _read(self, claim: Claim) -> Seen:
-        with self._database.read() as session:
+        with self.database.read() as session:
             app = get_app(session, claim.app_id)
             unpurged(app, claim)
             conversation = session.get(Conversation, claim.conversation_key)
@@ -130,13 +118,13 @@ class Summarise:
             positions=tuple(position for position, _ in new),
             end=batch[-1].position + 1 if batch else start,
             until=conversation.message_count,
-            missing=texts_without_vectors(session, app.app_id, self._embedder.name),
+            missing=texts_without_vectors(session, app.app_id, self.embedder.name),
         )
 
     def _think(self, seen: Seen, meter: Meter) -> Thought:
         if not seen.span.turns:
             return Thought("", 0, ())
-        digest = self._agent.summarise(seen.span, meter)
+        digest = self.agent.summarise(seen.span, meter)
         content = written(digest.points)
         texts = [*([content] if content else []), *seen.missing.texts]
         return Thought(content, digest.turns_read, self._embed(texts, meter))
@@ -146,26 +134,26 @@ class Summarise:
         if not texts:
             return ()
         try:
-            return tuple(to_bytes(vector) for vector in self._embedder.embed(texts, meter))
+            return tuple(to_bytes(vector) for vector in self.embedder.embed(texts, meter))
         except (Transient, Configuration, OverBudget) as error:
-            self._log.warning("summary_not_embedded", embedder=self._embedder.name, why=error.code)
-            self._metrics.embedding_failures.inc()
+            get_logger().warning("summary_not_embedded", embedder=self.embedder.name, why=error.code)
+            self.metrics.embedding_failures.inc()
             return ()
 
     def _write(self, claim: Claim, seen: Seen, thought: Thought) -> JobState:
         state = JobState.DONE if thought.content else JobState.NOTHING
         after = seen.seen_after(thought.turns_read)
-        with self._database.write() as session:
-            now = self._clock.now()
+        with self.database.write() as session:
+            now = self.clock.now()
             app = lock_app(session, claim.app_id)
             unpurged(app, claim)
             conversation = self._unmoved(session, claim, seen.start)
             end(session, claim, state, now, None if thought.content else NOTHING)
             self._keep(session, conversation, seen, thought, after, claim.job_id)
-            frequency = in_force(session, self._defaults, claim.app_id).summary_frequency
+            frequency = in_force(session, self.defaults, claim.app_id).summary_frequency
             move_on(session, conversation, after, frequency, now)
             if after < seen.until and has_words_from(session, conversation.key, after):
-                ask(session, conversation, app.purge_epoch, now, self._max_attempts)
+                ask(session, conversation, app.purge_epoch, now, self.max_attempts)
         self._tell(claim, state, after - seen.start)
         return state
 
@@ -180,18 +168,18 @@ class Summarise:
     def _keep(
         self, session: Session, conversation: Conversation, seen: Seen, thought: Thought, after: int, job_id: str
     ) -> None:
-        model, vectors = self._embedder.name, thought.vectors
+        model, vectors = self.embedder.name, thought.vectors
         if thought.content:
             own, vectors = (vectors[0], vectors[1:]) if vectors else (None, ())
             by = None if own is None else model
-            new = NewSummary(thought.content, self._agent.name, seen.start, after - 1, own, by, job_id)
-            insert_summary(session, conversation, new, self._clock.now())
+            new = NewSummary(thought.content, self.agent.name, seen.start, after - 1, own, by, job_id)
+            insert_summary(session, conversation, new, self.clock.now())
         insert_missing_vectors(session, conversation.app_id, seen.missing, vectors, model)
 
     def _tell(self, claim: Claim, state: JobState, messages: int) -> None:
         if state is JobState.DONE:
-            self._metrics.summaries_made.labels(agent_kind(self._agent.name)).inc()
-        self._log.info("summarised", job_id=claim.job_id, app_id=claim.app_id, state=state, messages=messages)
+            self.metrics.summaries_made.labels(agent_kind(self.agent.name)).inc()
+        get_logger().info("summarised", job_id=claim.job_id, app_id=claim.app_id, state=state, messages=messages)
 
 
 LIMIT = 50

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
+from shared.sessions.compose.documents import FILES
 from shared.sessions.compose.requests import NAME_PATTERN, CompositionRequest
 from shared.sessions.compress.settings import CompressionSettings, TierPreset
 from shared.sessions.models import SemanticKind, SemanticVerdict, version_id
 from shared.sessions.retention.rules import AutoDecay, Retention
 
 DOCUMENT, CHECKSUMS = "archive.json", "checksums.json"
-ENDINGS = ("md", "jsonl")
+ENDINGS: tuple[Literal["md", "jsonl"], ...] = ("md", "jsonl")
+_PartT = TypeVar("_PartT", bound="_Part")
 _FILE_PATTERN = r"^v[0-9]{3,9}_[a-z]+-[a-z-]+_[0-9]{1,9}k$"
 _SHA = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -222,15 +224,15 @@ class ProjectArchive(_Part):
         return self
 
     def members(self) -> Iterator[tuple[str, str]]:
-        """Yield every file that belongs to it, with its SHA-256."""
+        """Yield every file of it with its SHA-256, by its name in the archive and in the project's folder."""
         for one in self.sessions:
             yield original_member(one.session_id), one.sha256
             for version in one.versions:
-                for ending, digest in version.digests.items():
-                    yield version_member(one.session_id, version.file, ending), digest
+                for ending in (ending for ending in ENDINGS if ending in version.digests):
+                    yield f"summaries/{one.session_id}/{version.file}.{ending}", version.digests[ending]
         for composition in self.compositions:
-            for ending, digest in composition.digests.items():
-                yield composition_member(composition.name, ending), digest
+            for ending in (ending for ending in ENDINGS if ending in composition.digests):
+                yield f"composed/{composition.name}/{FILES[ending]}", composition.digests[ending]
 
 
 def original_member(session_id: str) -> str:
@@ -238,14 +240,10 @@ def original_member(session_id: str) -> str:
     return f"originals/{session_id}.jsonl"
 
 
-def version_member(session_id: str, file: str, ending: str) -> str:
-    """Return the name of a version's file in an archive."""
-    return f"summaries/{session_id}/{file}.{ending}"
-
-
-def composition_member(name: str, ending: str) -> str:
-    """Return the name of a composition's file in an archive."""
-    return f"composed/{name}/composed.{ending}"
+def copied(part: type[_PartT], row: object, **own: Any) -> _PartT:
+    """Return a part of the document with the fields of a row that have its names; ``own`` are set apart."""
+    fields = {name: getattr(row, name) for name in part.model_fields if name not in own}
+    return part(**own, **fields)
 
 
 def as_document(archive: ProjectArchive) -> dict[str, Any]:

@@ -10,10 +10,8 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from sqlalchemy.orm import Session
@@ -23,7 +21,6 @@ from shared.errors import Conflict
 from shared.sessions.archive.document import (
     CHECKSUMS,
     DOCUMENT,
-    ENDINGS,
     ArchivedChange,
     ArchivedComponent,
     ArchivedComposition,
@@ -36,13 +33,11 @@ from shared.sessions.archive.document import (
     ArchivedWeight,
     ProjectArchive,
     as_document,
-    composition_member,
+    copied,
     original_member,
-    version_member,
 )
-from shared.sessions.compose.documents import FILES
 from shared.sessions.compress.settings import CompressionSettings
-from shared.sessions.models import Composition, KeepitMarker, Project, RecordedSession, SessionVersion
+from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import (
     all_changes_of,
     components_of_all,
@@ -60,135 +55,8 @@ from shared.sessions.registry.projects import ProjectSettings
 from shared.sessions.retention.runs import rules_of
 from shared.sessions.store import Store, as_json, chunks_of
 
-
-def gather_archive(session: Session, project: Project) -> ProjectArchive:
-    """Return what there is of a project. Compositions that use sessions of other projects stay behind."""
-    recorded = sessions_of(session, project.key)
-    compositions = _compositions(session, project, {one.session_id for one in recorded})
-    return ProjectArchive(
-        project=ArchivedProject(
-            project_id=project.project_id,
-            original_path=project.original_path,
-            display_name=project.display_name,
-            settings=_settings(project),
-            created_at=project.created_at,
-        ),
-        sessions=_sessions(session, recorded),
-        compositions=compositions,
-        semantic_memories=_memories(session, project.key),
-        changes=[_archived_change(one) for one in all_changes_of(session, project.app_id, project.project_id)],
-    )
-
-
-def _settings(project: Project) -> ArchivedSettings:
-    own, rules = ProjectSettings.of(project), rules_of(project)
-    return ArchivedSettings(**own.model_dump(), retention=rules.retention, auto_decay=rules.auto_decay)
-
-
-def _sessions(session: Session, recorded: Sequence[RecordedSession]) -> list[ArchivedSession]:
-    keys = [one.key for one in recorded]
-    markers: dict[int, list[KeepitMarker]] = defaultdict(list)
-    for marker in markers_of_all(session, keys):
-        markers[marker.session_key].append(marker)
-    versions = _versions(session, keys, {one.key: one.marker_id for some in markers.values() for one in some})
-    return [
-        ArchivedSession(
-            session_id=one.session_id,
-            original_file=one.original_file,
-            size_bytes=one.size_bytes,
-            sha256=one.sha256,
-            registered_at=one.registered_at,
-            next_version=one.next_version,
-            weights=[_weight(marker) for marker in markers[one.key] if marker.override_weight is not None],
-            versions=versions[one.key],
-        )
-        for one in recorded
-    ]
-
-
-def _weight(marker: KeepitMarker) -> ArchivedWeight:
-    return ArchivedWeight(
-        marker_id=marker.marker_id,
-        weight=marker.weight_in_force,
-        overridden_by=marker.overridden_by,
-        overridden_at=marker.overridden_at,
-    )
-
-
-def _versions(
-    session: Session, session_keys: Sequence[int], marker_ids: dict[int, str]
-) -> dict[int, list[ArchivedVersion]]:
-    rows = ready_versions(session, session_keys)
-    fates: dict[int, dict[str, bool]] = defaultdict(dict)
-    for fate in outcomes_of(session, [one.key for one in rows]):
-        fates[fate.compression_key][marker_ids[fate.marker_key]] = fate.survived
-    found: dict[int, list[ArchivedVersion]] = defaultdict(list)
-    for one in rows:
-        found[one.session_key].append(_version(one, dict(sorted(fates[one.key].items()))))
-    return found
-
-
-def _version(one: SessionVersion, fates: dict[str, bool]) -> ArchivedVersion:
-    fields: dict[str, Any] = {
-        name: getattr(one, name) for name in ArchivedVersion.model_fields if name not in ("settings", "fates")
-    }
-    return ArchivedVersion(settings=CompressionSettings.model_validate(one.settings), fates=fates, **fields)
-
-
-def _compositions(session: Session, project: Project, own_sessions: set[str]) -> list[ArchivedComposition]:
-    rows = ready_compositions(session, project.key)
-    parts: dict[int, list[ArchivedComponent]] = defaultdict(list)
-    for component, session_id, number in components_of_all(session, [one.key for one in rows]):
-        parts[component.composition_key].append(
-            ArchivedComponent(
-                session_id=session_id,
-                number=number,
-                allocation=component.allocation,
-                tokens=component.tokens,
-                left_out=component.left_out,
-                recompress=component.recompress,
-            )
-        )
-    return [
-        _composition(one, parts[one.key])
-        for one in rows
-        if all(part.session_id in own_sessions for part in parts[one.key])
-    ]
-
-
-def _composition(one: Composition, components: list[ArchivedComponent]) -> ArchivedComposition:
-    fields = {name: getattr(one, name) for name in ArchivedComposition.model_fields if name != "components"}
-    return ArchivedComposition(components=components, **fields)
-
-
-def _memories(session: Session, project_key: int) -> list[ArchivedMemory]:
-    rows = semantic_memories_of(session, project_key)
-    sources: dict[int, list[ArchivedSource]] = defaultdict(list)
-    for source, session_id in sources_of(session, [one.key for one in rows]):
-        sources[source.memory_key].append(
-            ArchivedSource(session_id=session_id, message_uuid=source.message_uuid, excerpt=source.excerpt)
-        )
-    simple = [name for name in ArchivedMemory.model_fields if name != "sources"]
-    return [ArchivedMemory(sources=sources[one.key], **{name: getattr(one, name) for name in simple}) for one in rows]
-
-
-def _archived_change(one: Any) -> ArchivedChange:
-    return ArchivedChange(**{name: getattr(one, name) for name in ArchivedChange.model_fields})
-
-
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 """What the format needs; the same project packed twice is the same file."""
-
-
-@dataclass(frozen=True)
-class _Member:
-    """A file of the store on its way into an archive."""
-
-    name: str
-    path: Path
-    sha256: str
-    size_bytes: int | None = None
-    """How much of it counts; all of it unless said."""
 
 
 @contextmanager
@@ -198,50 +66,96 @@ def packed(database: Transactions, store: Store, app_id: str, project_id: str) -
         archive = gather_archive(session, get_project(session, app_id, project_id))
     path = store.unfinished(app_id)
     store.make_folder(path.parent)
+    text = as_json(as_document(archive)).encode()
+    checksums = {DOCUMENT: sha256(text).hexdigest()}
+    sizes = {original_member(one.session_id): one.size_bytes for one in archive.sessions}
     try:
         with explained(path), ZipFile(path, "x", ZIP_DEFLATED) as file:
             path.chmod(0o600)
-            _pack(file, archive, _members(store, app_id, archive))
+            file.writestr(_info(DOCUMENT), text)
+            for name, digest in archive.members():
+                source = store.project_file(app_id, archive.project.project_id, name)
+                _copy_member(file, name, source, digest, sizes.get(name))
+                checksums[name] = digest
+            file.writestr(_info(CHECKSUMS), json.dumps(checksums, indent=1, sort_keys=True).encode())
         yield path
     finally:
         path.unlink(missing_ok=True)
 
 
-def _pack(file: ZipFile, archive: ProjectArchive, members: Iterator[_Member]) -> None:
-    text = as_json(as_document(archive)).encode()
-    _write_member(file, DOCUMENT, text)
-    checksums = {DOCUMENT: sha256(text).hexdigest()}
-    for member in members:
-        checksums[member.name] = _copy_member(file, member)
-    _write_member(file, CHECKSUMS, json.dumps(checksums, indent=1, sort_keys=True).encode())
+def gather_archive(session: Session, project: Project) -> ProjectArchive:
+    """Return what there is of a project. Compositions that use sessions of other projects stay behind."""
+    recorded = sessions_of(session, project.key)
+    rules = rules_of(project)
+    own = ProjectSettings.of(project).model_dump()
+    settings = ArchivedSettings(**own, retention=rules.retention, auto_decay=rules.auto_decay)
+    return ProjectArchive(
+        project=copied(ArchivedProject, project, settings=settings),
+        sessions=_sessions(session, recorded),
+        compositions=_compositions(session, project, {one.session_id for one in recorded}),
+        semantic_memories=_memories(session, project.key),
+        changes=[copied(ArchivedChange, one) for one in all_changes_of(session, project.app_id, project.project_id)],
+    )
 
 
-def _write_member(file: ZipFile, name: str, text: bytes) -> None:
-    file.writestr(_info(name), text)
+def _sessions(session: Session, recorded: Sequence[RecordedSession]) -> list[ArchivedSession]:
+    keys = [one.key for one in recorded]
+    weights: dict[int, list[ArchivedWeight]] = defaultdict(list)
+    marker_ids: dict[int, str] = {}
+    for marker in markers_of_all(session, keys):
+        marker_ids[marker.key] = marker.marker_id
+        if marker.override_weight is not None:
+            weights[marker.session_key].append(copied(ArchivedWeight, marker, weight=marker.weight_in_force))
+    rows = ready_versions(session, keys)
+    fates: dict[int, dict[str, bool]] = defaultdict(dict)
+    for outcome in outcomes_of(session, [one.key for one in rows]):
+        fates[outcome.compression_key][marker_ids[outcome.marker_key]] = outcome.survived
+    versions: dict[int, list[ArchivedVersion]] = defaultdict(list)
+    for row in rows:
+        settings = CompressionSettings.model_validate(row.settings)
+        own = copied(ArchivedVersion, row, settings=settings, fates=dict(sorted(fates[row.key].items())))
+        versions[row.session_key].append(own)
+    return [copied(ArchivedSession, one, weights=weights[one.key], versions=versions[one.key]) for one in recorded]
 
 
-def _copy_member(file: ZipFile, member: _Member) -> str:
+def _compositions(session: Session, project: Project, own_sessions: set[str]) -> list[ArchivedComposition]:
+    rows = ready_compositions(session, project.key)
+    parts: dict[int, list[ArchivedComponent]] = defaultdict(list)
+    for component, session_id, number in components_of_all(session, [one.key for one in rows]):
+        part = copied(ArchivedComponent, component, session_id=session_id, number=number)
+        parts[component.composition_key].append(part)
+    return [
+        copied(ArchivedComposition, one, components=parts[one.key])
+        for one in rows
+        if all(part.session_id in own_sessions for part in parts[one.key])
+    ]
+
+
+def _memories(session: Session, project_key: int) -> list[ArchivedMemory]:
+    rows = semantic_memories_of(session, project_key)
+    sources: dict[int, list[ArchivedSource]] = defaultdict(list)
+    for source, session_id in sources_of(session, [one.key for one in rows]):
+        sources[source.memory_key].append(copied(ArchivedSource, source, session_id=session_id))
+    return [copied(ArchivedMemory, one, sources=sources[one.key]) for one in rows]
+
+
+def _copy_member(file: ZipFile, name: str, path: Path, sha: str, size: int | None) -> None:
+    """Copy a file of the store, or as much of it as counts. Raises: Conflict where it is not what its row says."""
     digest = sha256()
     try:
-        with member.path.open("rb") as source, file.open(_info(member.name), "w", force_zip64=True) as target:
-            size = member.path.stat().st_size if member.size_bytes is None else member.size_bytes
-            for chunk in chunks_of(source, size):
+        with path.open("rb") as source, file.open(_info(name), "w", force_zip64=True) as target:
+            for chunk in chunks_of(source, path.stat().st_size if size is None else size):
                 digest.update(chunk)
                 target.write(chunk)
     except FileNotFoundError:
-        raise _changed(member) from None
-    if digest.hexdigest() != member.sha256:
-        raise _changed(member)
-    return member.sha256
-
-
-def _changed(member: _Member) -> Conflict:
-    return Conflict(
-        f"{member.name} is not what it was when it was written: it is being replaced at this moment, or the store was "
-        "changed by hand. Try again; if it stays so, make it anew.",
-        code="store_changed",
-        details={"member": member.name},
-    )
+        digest = sha256(b"missing")
+    if digest.hexdigest() != sha:
+        raise Conflict(
+            f"{name} is not what it was when it was written: it is being replaced at this moment, or the store was "
+            "changed by hand. Try again; if it stays so, make it anew.",
+            code="store_changed",
+            details={"member": name},
+        )
 
 
 def _info(name: str) -> ZipInfo:
@@ -249,20 +163,3 @@ def _info(name: str) -> ZipInfo:
     info.compress_type = ZIP_DEFLATED
     info.external_attr = 0o600 << 16
     return info
-
-
-def _members(store: Store, app_id: str, archive: ProjectArchive) -> Iterator[_Member]:
-    project_id = archive.project.project_id
-    for one in archive.sessions:
-        path = store.original(app_id, project_id, one.session_id)
-        yield _Member(original_member(one.session_id), path, one.sha256, one.size_bytes)
-        folder = store.versions_folder(app_id, project_id, one.session_id)
-        for version in one.versions:
-            for ending in (one for one in ENDINGS if one in version.digests):
-                name = version_member(one.session_id, version.file, ending)
-                yield _Member(name, folder / f"{version.file}.{ending}", version.digests[ending])
-    for composition in archive.compositions:
-        folder = store.composition_folder(app_id, project_id, composition.name)
-        for ending in (one for one in ENDINGS if one in composition.digests):
-            name = composition_member(composition.name, ending)
-            yield _Member(name, folder / FILES[ending], composition.digests[ending])

@@ -34,11 +34,8 @@ from shared.sessions.archive.document import (
     ArchivedSession,
     ArchivedVersion,
     ProjectArchive,
-    composition_member,
     original_member,
-    version_member,
 )
-from shared.sessions.compose.documents import FILES
 from shared.sessions.compose.requests import composition_id
 from shared.sessions.models import (
     BuildState,
@@ -243,8 +240,6 @@ def _bad(name: str, why: str) -> Invalid:
 
 
 _Answer = TypeVar("_Answer")
-_OWN_OF_VERSIONS = ("settings", "keepit_stats", "fates")
-_OWN_OF_COMPOSITIONS = ("request", "components")
 ProjectWork = Callable[[Session], Project]
 
 
@@ -261,15 +256,6 @@ class ArchiveDestination:
     can write the path of any file into an archive."""
 
 
-@dataclass
-class _Keys:
-    """Rows that other rows of the archive point at."""
-
-    sessions: dict[str, RecordedSession]
-    markers: dict[str, dict[str, KeepitMarker]]
-    versions: dict[tuple[str, int], SessionVersion]
-
-
 def restore_archive(
     database: Transactions,
     store: Store,
@@ -282,11 +268,17 @@ def restore_archive(
     with store.app_lock(to.app_id):
         with database.read() as session:
             _refuse_known(session, to, checked.archive)
-        placed = _place(store, to, checked)
+        placed = []
+        for name, _ in checked.archive.members():
+            placed.append(store.project_file(to.app_id, to.project_id, name))
+            store.place(checked.files[name], placed[-1])
         try:
             return carry(lambda session: _write_rows(session, to, checked, cause))
         finally:
-            _take_back(database, store, to, placed)
+            with database.read() as session:
+                was_written = find_project(session, to.app_id, to.project_id) is not None
+            for path in () if was_written else placed:
+                store.remove(path)
 
 
 def _refuse_known(session: Session, to: ArchiveDestination, archive: ProjectArchive) -> None:
@@ -306,107 +298,76 @@ def _refuse_known(session: Session, to: ArchiveDestination, archive: ProjectArch
         )
 
 
-def _place(store: Store, to: ArchiveDestination, checked: CheckedArchive) -> list[Path]:
-    """Move every file to its place; return where they are now."""
-    placed = []
-    for member, target in _targets(store, to, checked.archive).items():
-        store.place(checked.files[member], target)
-        placed.append(target)
-    return placed
-
-
-def _targets(store: Store, to: ArchiveDestination, archive: ProjectArchive) -> dict[str, Path]:
-    found = {}
-    for one in archive.sessions:
-        found[original_member(one.session_id)] = store.original(to.app_id, to.project_id, one.session_id)
-        folder = store.versions_folder(to.app_id, to.project_id, one.session_id)
-        for version in one.versions:
-            for ending in version.digests:
-                found[version_member(one.session_id, version.file, ending)] = folder / f"{version.file}.{ending}"
-    for composition in archive.compositions:
-        folder = store.composition_folder(to.app_id, to.project_id, composition.name)
-        for ending in composition.digests:
-            found[composition_member(composition.name, ending)] = folder / FILES[ending]
-    return found
-
-
-def _take_back(database: Transactions, store: Store, to: ArchiveDestination, placed: list[Path]) -> None:
-    """Remove the files again where the rows did not come to be."""
-    with database.read() as session:
-        if find_project(session, to.app_id, to.project_id) is not None:
-            return
-    for path in placed:
-        store.remove(path)
-
-
 def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchive, cause: Cause) -> Project:
     archive = checked.archive
     lock_place(session, SessionPlace(to.app_id, to.project_id, "", to.epoch))
     _refuse_known(session, to, archive)
-    kept = archive.project
+    kept, settings = archive.project, archive.project.settings
     project = create_project(
         session, to.app_id, kept.original_path, cause, display_name=kept.display_name, project_id=to.project_id
     )
-    own_settings = kept.settings.model_dump(mode="json", by_alias=True, exclude={"retention", "auto_decay"})
+    own_settings = settings.model_dump(mode="json", by_alias=True, exclude={"retention", "auto_decay"})
     project.settings = project.settings | own_settings
-    change_rules(
-        session, project, Ageing(retention=kept.settings.retention, auto_decay=kept.settings.auto_decay), cause
-    )
-    keys = _Keys({}, {}, {})
+    change_rules(session, project, Ageing(retention=settings.retention, auto_decay=settings.auto_decay), cause)
+    sessions: dict[str, RecordedSession] = {}
+    versions: dict[tuple[str, int], SessionVersion] = {}
     for one in archive.sessions:
-        _insert_session(session, to, checked, one, keys, cause)
+        intake = checked.intakes[one.session_id]
+        if to.keeps_origins:
+            intake = replace(intake, original_file=one.original_file)
+        recorded = insert_session(
+            session, SessionPlace(to.app_id, to.project_id, one.session_id, to.epoch), intake, cause
+        )
+        recorded.registered_at, recorded.next_version = one.registered_at, one.next_version
+        markers = {marker.marker_id: marker for marker in markers_of(session, recorded.key)}
+        for weight in one.weights:
+            marker = markers[weight.marker_id]
+            marker.override_weight, marker.overridden_by = weight.weight, weight.overridden_by
+            marker.overridden_at = weight.overridden_at
+        sessions[one.session_id] = recorded
+        for version in one.versions:
+            versions[one.session_id, version.number] = _insert_version(session, recorded, version, markers)
     for composition in archive.compositions:
-        _compose(session, project, composition, keys)
+        _insert_composition(session, project, composition, sessions, versions)
     for memory in archive.semantic_memories:
-        _remember(session, project, memory, keys, cause)
-    _tell_history(session, project, archive)
+        _insert_memory(session, project, memory, sessions, cause)
+    # What was done where it came from; how it aged there decides nothing here.
+    for change in (one for one in archive.changes if one.subject != AGEING):
+        session.add(SessionChange(app_id=project.app_id, project_id=project.project_id, **change.model_dump()))
     after = {"sessions": len(archive.sessions), "compositions": len(archive.compositions)}
     record_change(session, project, project.project_id, ChangeKind.IMPORTED, cause, after=after)
     session.flush()
     return project
 
 
-def _insert_session(
-    session: Session, to: ArchiveDestination, checked: CheckedArchive, one: ArchivedSession, keys: _Keys, cause: Cause
-) -> None:
-    origin = one.original_file if to.keeps_origins else None
-    intake = replace(checked.intakes[one.session_id], original_file=origin)
-    recorded = insert_session(session, SessionPlace(to.app_id, to.project_id, one.session_id, to.epoch), intake, cause)
-    recorded.registered_at, recorded.next_version = one.registered_at, one.next_version
-    markers = {marker.marker_id: marker for marker in markers_of(session, recorded.key)}
-    for weight in one.weights:
-        marker = markers[weight.marker_id]
-        marker.override_weight, marker.overridden_by = weight.weight, weight.overridden_by
-        marker.overridden_at = weight.overridden_at
-    keys.sessions[one.session_id], keys.markers[one.session_id] = recorded, markers
-    for version in one.versions:
-        keys.versions[(one.session_id, version.number)] = _add_version(session, recorded, version, markers)
-
-
-def _add_version(
+def _insert_version(
     session: Session, recorded: RecordedSession, one: ArchivedVersion, markers: Mapping[str, KeepitMarker]
 ) -> SessionVersion:
-    simple = {name: getattr(one, name) for name in ArchivedVersion.model_fields if name not in _OWN_OF_VERSIONS}
     row = SessionVersion(
         session_key=recorded.key,
         state=BuildState.READY,
         settings=_json(one.settings),
         keepit_stats=_json(one.keepit_stats),
-        **simple,
+        **_fields(one, "settings", "keepit_stats", "fates"),
     )
     session.add(row)
     session.flush()
-    fates = [
+    outcomes = [
         {"compression_key": row.key, "marker_key": markers[marker_id].key, "survived": survived}
         for marker_id, survived in one.fates.items()
     ]
-    if fates:
-        session.execute(insert(MarkerOutcome), fates)
+    if outcomes:
+        session.execute(insert(MarkerOutcome), outcomes)
     return row
 
 
-def _compose(session: Session, project: Project, one: ArchivedComposition, keys: _Keys) -> None:
-    simple = {name: getattr(one, name) for name in ArchivedComposition.model_fields if name not in _OWN_OF_COMPOSITIONS}
+def _insert_composition(
+    session: Session,
+    project: Project,
+    one: ArchivedComposition,
+    sessions: Mapping[str, RecordedSession],
+    versions: Mapping[tuple[str, int], SessionVersion],
+) -> None:
     request = _json(one.request)
     row = Composition(
         composition_id=composition_id(project, one.name, request),
@@ -414,55 +375,42 @@ def _compose(session: Session, project: Project, one: ArchivedComposition, keys:
         app_id=project.app_id,
         project_key=project.key,
         state=BuildState.READY,
-        **simple,
+        **_fields(one, "request", "components"),
     )
     session.add(row)
     session.flush()
     for position, part in enumerate(one.components):
-        version = None if part.number is None else keys.versions[(part.session_id, part.number)]
-        session.add(
-            CompositionComponent(
-                composition_key=row.key,
-                position=position,
-                session_key=keys.sessions[part.session_id].key,
-                compression_key=None if version is None else version.key,
-                allocation=part.allocation,
-                tokens=part.tokens,
-                left_out=part.left_out,
-                recompress=None if part.recompress is None else _json(part.recompress),
-            )
+        component = CompositionComponent(
+            composition_key=row.key,
+            position=position,
+            session_key=sessions[part.session_id].key,
+            compression_key=None if part.number is None else versions[part.session_id, part.number].key,
+            recompress=None if part.recompress is None else _json(part.recompress),
+            **_fields(part, "session_id", "number", "recompress"),
         )
+        session.add(component)
 
 
-def _remember(session: Session, project: Project, one: ArchivedMemory, keys: _Keys, cause: Cause) -> None:
-    simple = {name: getattr(one, name) for name in ArchivedMemory.model_fields if name != "sources"}
+def _insert_memory(
+    session: Session, project: Project, one: ArchivedMemory, sessions: Mapping[str, RecordedSession], cause: Cause
+) -> None:
     row = SemanticMemory(
         memory_id=new_id("sem", cause.at),
         app_id=project.app_id,
         project_key=project.key,
         normal=normal_of(one.content),
-        **simple,
+        **_fields(one, "sources"),
     )
     session.add(row)
     session.flush()
-    for source in one.sources:
-        recorded = keys.sessions.get(source.session_id)
-        if recorded is not None:
-            session.add(
-                SemanticSource(
-                    memory_key=row.key,
-                    session_key=recorded.key,
-                    message_uuid=source.message_uuid,
-                    excerpt=source.excerpt,
-                )
-            )
+    for source in (source for source in one.sources if source.session_id in sessions):
+        key = sessions[source.session_id].key
+        session.add(SemanticSource(memory_key=row.key, session_key=key, **_fields(source, "session_id")))
 
 
-def _tell_history(session: Session, project: Project, archive: ProjectArchive) -> None:
-    """Write down what was done to the project where it came from; how it aged there decides nothing here."""
-    for one in (one for one in archive.changes if one.subject != AGEING):
-        fields = one.model_dump(mode="python")
-        session.add(SessionChange(app_id=project.app_id, project_id=project.project_id, **fields))
+def _fields(part: BaseModel, *own: str) -> dict[str, Any]:
+    """Return the fields of a part of the document that its row has under the same names."""
+    return {name: getattr(part, name) for name in type(part).model_fields if name not in own}
 
 
 def _json(value: BaseModel) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from shared.errors import Invalid
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO, CompressionMode, CompressionSettings
@@ -284,6 +285,15 @@ class ComponentPlan:
     reason: str = ""
     is_stale: bool = False
     """Whether the version covers less than there is now."""
+
+    @property
+    def recompression(self) -> dict[str, Any] | None:
+        """What is kept of a version that is made for a composition, and whether it was only joined."""
+        kept: dict[str, Any] = {"joined": True} if self.way is ComponentForm.JOIN else {}
+        if self.settings is not None:
+            settings = self.settings.model_dump(mode="json", by_alias=True, exclude_none=True)
+            kept |= {"settings": settings, "reason": self.reason}
+        return kept or None
 
 
 @dataclass(frozen=True)

@@ -217,14 +217,14 @@ def write_components(
         if one.planned.way is ComponentForm.COMPRESS:
             version: SessionVersion | None = _request_version(session, app, composition, one, cause, means)
         else:
-            version = _numbered(versions[one.recorded.key], one.planned.number)
+            version = next((of for of in versions[one.recorded.key] if of.number == one.planned.number), None)
         component = CompositionComponent(
             composition_key=composition.key,
             position=position,
             session_key=one.recorded.key,
             compression_key=None if version is None else version.key,
             allocation=one.planned.allocation,
-            recompress=_recompress(one.planned),
+            recompress=one.planned.recompression,
         )
         session.add(component)
     session.flush()
@@ -272,33 +272,27 @@ def _wishes(session: Session, asked: CompositionRequest, recorded: Sequence[Reco
     newest_first = sorted(recorded, key=_age_key, reverse=True)
     ages = {one.key: age for age, one in enumerate(newest_first)}
     versions = versions_in_hand(session, list(ages))
-    return [
-        _wish(component, one, versions[one.key], ages[one.key])
-        for component, one in zip(asked.components, recorded, strict=True)
-    ]
-
-
-def _wish(
-    asked: ComponentRequest, recorded: RecordedSession, versions: Sequence[SessionVersion], age: int
-) -> ComponentWish:
-    running = next((one.number for one in versions if one.state == BuildState.WORKING), None)
-    wish = ComponentWish(
-        session_id=recorded.session_id,
-        original_tokens=recorded.original_tokens,
-        size_bytes=recorded.size_bytes,
-        candidates=tuple(candidate_of(one) for one in versions if one.state == BuildState.READY),
-        running=running,
-        version_id=asked.version_id,
-        allocation=asked.allocation,
-        recompress=asked.recompress_settings,
-        age=age,
-    )
-    if wish.is_unknown:
-        raise NotFound(
-            f"Session {recorded.session_id} has no version {asked.version_id}; list them under "
-            f"/api/memory/sessions/{recorded.session_id}/versions."
+    wishes = []
+    for component, one in zip(asked.components, recorded, strict=True):
+        own = versions[one.key]
+        wish = ComponentWish(
+            session_id=one.session_id,
+            original_tokens=one.original_tokens,
+            size_bytes=one.size_bytes,
+            candidates=tuple(candidate_of(version) for version in own if version.state == BuildState.READY),
+            running=next((version.number for version in own if version.state == BuildState.WORKING), None),
+            version_id=component.version_id,
+            allocation=component.allocation,
+            recompress=component.recompress_settings,
+            age=ages[one.key],
         )
-    return wish
+        if wish.is_unknown:
+            raise NotFound(
+                f"Session {one.session_id} has no version {component.version_id}; list them under "
+                f"/api/memory/sessions/{one.session_id}/versions."
+            )
+        wishes.append(wish)
+    return wishes
 
 
 def _make_way(session: Session, project: Project, new: NewComposition, cause: Cause) -> None:
@@ -348,16 +342,3 @@ def _request_version(
     return request_version(
         session, app, one.recorded, settings, cause, cause.at, reason=reason, max_attempts=means.max_attempts
     )
-
-
-def _numbered(versions: Sequence[SessionVersion], number: int | None) -> SessionVersion | None:
-    return next((one for one in versions if one.number == number), None)
-
-
-def _recompress(planned: ComponentPlan) -> dict[str, Any] | None:
-    """Return what is kept of a version that is made for a composition, and whether it was only joined."""
-    kept: dict[str, Any] = {"joined": True} if planned.way is ComponentForm.JOIN else {}
-    if planned.settings is not None:
-        settings = planned.settings.model_dump(mode="json", by_alias=True, exclude_none=True)
-        kept |= {"settings": settings, "reason": planned.reason}
-    return kept or None

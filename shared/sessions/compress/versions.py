@@ -183,37 +183,39 @@ def finish_version(
     now: datetime,
 ) -> None:
     """Say that a version is whole, and what became of each marker that was there when it was asked for."""
-    made = written.version
+    version = written.version
     compression.state, compression.finished_at = BuildState.READY, now
     compression.file, compression.digests, compression.agent = written.file, dict(written.digests), written.agent
-    compression.input_tokens, compression.output_tokens = made.plan.input_tokens, made.output_tokens
-    compression.output_messages, compression.ratio = made.messages, made.ratio
+    compression.input_tokens, compression.output_tokens = version.plan.input_tokens, version.output_tokens
+    compression.output_messages, compression.ratio = version.messages, version.ratio
     compression.keepit_stats = keepit_stats(written.decisions)
-    compression.statistics = made.statistics(written.seconds, written.agent)
+    compression.statistics = version.statistics(written.seconds, written.agent)
     keys = {marker.marker_id: marker.key for marker in markers}
-    for fate in written.decisions:
-        if fate.marker_id in keys:
+    for decision in written.decisions:
+        if decision.marker_id in keys:
             session.add(
-                MarkerOutcome(compression_key=compression.key, marker_key=keys[fate.marker_id], survived=fate.survived)
+                MarkerOutcome(
+                    compression_key=compression.key, marker_key=keys[decision.marker_id], survived=decision.survived
+                )
             )
     drop_parts(session, compression)
     touch(project, now)
     cause = Cause(compression.asked_by, compression.reason, now, compression.job_id)
-    after = {"outputTokens": made.output_tokens, "ratio": round(made.ratio, 2), "agent": written.agent}
+    after = {"outputTokens": version.output_tokens, "ratio": round(version.ratio, 2), "agent": written.agent}
     record_change(
         session, project, compression.version_id, ChangeKind.COMPRESSED, cause, after=after,
         session_id=recorded.session_id,
     )  # fmt: skip
 
 
-def keepit_stats(fates: Iterable[MarkerDecision]) -> dict[str, Any]:
+def keepit_stats(decisions: Iterable[MarkerDecision]) -> dict[str, Any]:
     """Return how many markers survived, how many were summarised, and how many there were of each weight."""
-    fates = list(fates)
-    preserved = sum(fate.survived for fate in fates)
-    weights = Counter(f"{fate.weight / 100:.2f}" for fate in fates)
+    decisions = list(decisions)
+    preserved = sum(decision.survived for decision in decisions)
+    weights = Counter(f"{decision.weight / 100:.2f}" for decision in decisions)
     return {
         "preserved": preserved,
-        "summarized": len(fates) - preserved,
+        "summarized": len(decisions) - preserved,
         "weights": dict(sorted(weights.items(), reverse=True)),
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -47,11 +47,6 @@ class SessionQuery:
     kinds: frozenset[SessionHitKind] = frozenset(SessionHitKind)
     limit: int = 20
     offset: int = 0
-
-    @property
-    def asks_for_weight(self) -> bool:
-        """Whether marked parts decide."""
-        return self.least_weight is not None or self.most_weight is not None
 
     def is_in_time(self, facts: SessionFacts) -> bool:
         """Whether a session took place, in part at least, within the dates."""
@@ -94,6 +89,11 @@ class ScoredSession:
     """About 0..1: 1 where a passage holds every word."""
     best: int
     """Key of the passage that says most."""
+
+    @property
+    def kind(self) -> SessionHitKind:
+        """Where it was found."""
+        return SessionHitKind.ORIGINAL if self.compression_key is None else SessionHitKind.VERSION
 
 
 def weights(counts: Mapping[str, int], names: frozenset[str], passages: int) -> dict[str, float]:
@@ -156,33 +156,24 @@ class SessionHit:
     topics: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Matches:
-    """Which of its conditions' files and topics a session has."""
-
-    files: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-
-
-@dataclass
-class _Sought:
-    """The sessions that meet every condition, by key."""
-
-    facts: dict[int, SessionFacts] = field(default_factory=dict)
-    matches: dict[int, _Matches] = field(default_factory=dict)
-
-
 def find_sessions(
     session: Session, app_id: str, project: Project | None, wanted: SessionQuery, now: datetime
 ) -> tuple[list[SessionHit], bool]:
     """Return what was found, the best first, and whether there is more."""
-    sought = _meeting(session, app_id, project, wanted)
+    meeting = _meeting(session, app_id, project, wanted)
+    start, end = wanted.offset, wanted.offset + wanted.limit
     if not wanted.text.strip():
-        return _by_date(sought, wanted)
+        facts = [hit.facts for hit in meeting.values()]
+        ordered = sorted(facts, key=lambda one: (one.last is not None, one.last, one.key), reverse=True)
+        return [meeting[one.key] for one in ordered[start:end]], len(ordered) > end
     words = query_words(wanted.text)[:_MOST_WORDS]
-    scored = _scored(session, app_id, wanted, words, sought, now)
-    page = scored[wanted.offset : wanted.offset + wanted.limit]
-    return _hits(session, page, sought, words), len(scored) > wanted.offset + wanted.limit
+    scored = [
+        (with_recency(one.score, meeting[one.session_key].facts.last, now), one)
+        for one in _search_words(session, app_id, wanted.text, words)
+        if one.session_key in meeting and one.kind in wanted.kinds
+    ]
+    scored.sort(key=lambda pair: (-pair[0], -pair[1].session_key, pair[1].compression_key or 0))
+    return _hits(session, scored[start:end], meeting, words), len(scored) > end
 
 
 def scores_of(session: Session, app_id: str, text: str) -> dict[int, float]:
@@ -193,83 +184,52 @@ def scores_of(session: Session, app_id: str, text: str) -> dict[int, float]:
     return best
 
 
-def _meeting(session: Session, app_id: str, project: Project | None, wanted: SessionQuery) -> _Sought:
-    marked = _marked(session, app_id, wanted)
+def _meeting(session: Session, app_id: str, project: Project | None, wanted: SessionQuery) -> dict[int, SessionHit]:
+    """Return the sessions that meet every condition, by key."""
+    marked: set[int] | None = None
+    if wanted.least_weight is not None or wanted.most_weight is not None:
+        least = 0 if wanted.least_weight is None else wanted.least_weight
+        most = 100 if wanted.most_weight is None else wanted.most_weight
+        marked = queries.marked_between(session, app_id, least, most)
     touched = queries.touched(session, app_id, wanted.files)
-    sought = _Sought()
+    found = {}
     for facts in queries.facts_of(session, app_id, project):
         files = tuple(matched_files(wanted.files, touched.get(facts.key, [])))
         topics = tuple(matched_topics(wanted.topics, facts.topics))
         is_about = bool(files or not wanted.files) and bool(topics or not wanted.topics)
         if is_about and wanted.is_in_time(facts) and (marked is None or facts.key in marked):
-            sought.facts[facts.key] = facts
-            sought.matches[facts.key] = _Matches(files, topics)
-    return sought
-
-
-def _marked(session: Session, app_id: str, wanted: SessionQuery) -> set[int] | None:
-    if not wanted.asks_for_weight:
-        return None
-    least = 0 if wanted.least_weight is None else wanted.least_weight
-    most = 100 if wanted.most_weight is None else wanted.most_weight
-    return queries.marked_between(session, app_id, least, most)
-
-
-def _by_date(sought: _Sought, wanted: SessionQuery) -> tuple[list[SessionHit], bool]:
-    """Return the sessions themselves, the latest first."""
-    ordered = sorted(sought.facts.values(), key=lambda one: (one.last is not None, one.last, one.key), reverse=True)
-    page = ordered[wanted.offset : wanted.offset + wanted.limit]
-    hits = [SessionHit(one, None, 0.0, files=sought.matches[one.key].files, topics=sought.matches[one.key].topics)
-            for one in page]  # fmt: skip
-    return hits, len(ordered) > wanted.offset + wanted.limit
-
-
-def _scored(
-    session: Session, app_id: str, wanted: SessionQuery, words: Sequence[str], sought: _Sought, now: datetime
-) -> list[tuple[float, ScoredSession]]:
-    scored = [
-        (with_recency(one.score, sought.facts[one.session_key].last, now), one)
-        for one in _search_words(session, app_id, wanted.text, words)
-        if one.session_key in sought.facts and _hit_kind(one) in wanted.kinds
-    ]
-    return sorted(scored, key=lambda pair: (-pair[0], -pair[1].session_key, pair[1].compression_key or 0))
+            found[facts.key] = SessionHit(facts, None, 0.0, files=files, topics=topics)
+    return found
 
 
 def _search_words(session: Session, app_id: str, text: str, words: Sequence[str]) -> list[ScoredSession]:
-    places = _places(session, app_id, words)
-    names = frozenset(words_of(" ".join(identifiers_of(text))))
-    counts = {word: len(found) for word, found in places.items()}
-    return score_sessions(places, weights(counts, names, queries.count_passages(session, app_id)))
-
-
-def _places(session: Session, app_id: str, words: Sequence[str]) -> dict[str, Sequence[Posting]]:
-    """Return where words stand, the too common ones left out unless there are no others."""
+    """Return what words are found in; the too common ones are left out unless there are no others."""
     read = {
         word: queries.postings(session, app_id, number, _MOST_PLACES + 1)
         for word, number in zip(words, numbers_of(app_id, words), strict=True)
     }
-    rare = {word: places for word, places in read.items() if len(places) <= _MOST_PLACES}
-    return rare if any(rare.values()) else read
-
-
-def _hit_kind(one: ScoredSession) -> SessionHitKind:
-    return SessionHitKind.ORIGINAL if one.compression_key is None else SessionHitKind.VERSION
+    rare = {word: found for word, found in read.items() if len(found) <= _MOST_PLACES}
+    postings = rare if any(rare.values()) else read
+    names = frozenset(words_of(" ".join(identifiers_of(text))))
+    counts = {word: len(found) for word, found in postings.items()}
+    return score_sessions(postings, weights(counts, names, queries.count_passages(session, app_id)))
 
 
 def _hits(
-    session: Session, page: Sequence[tuple[float, ScoredSession]], sought: _Sought, words: Sequence[str]
+    session: Session,
+    page: Sequence[tuple[float, ScoredSession]],
+    meeting: Mapping[int, SessionHit],
+    words: Sequence[str],
 ) -> list[SessionHit]:
     passages = queries.passages(session, [one.best for _, one in page])
     numbers = queries.version_numbers(session, [one.compression_key for _, one in page if one.compression_key])
     return [
-        SessionHit(
-            facts=sought.facts[one.session_key],
+        replace(
+            meeting[one.session_key],
             number=None if one.compression_key is None else numbers[one.compression_key],
             score=score,
             snippet=snippet_of(passages[one.best].text, words),
             passage=passages[one.best],
-            files=sought.matches[one.session_key].files,
-            topics=sought.matches[one.session_key].topics,
         )
         for score, one in page
         if one.best in passages and (one.compression_key is None or one.compression_key in numbers)
