@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
@@ -18,6 +18,12 @@ class ResponseModel(BaseModel):
     """What the server says."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, frozen=True)
+
+    @classmethod
+    def from_row(cls, row: object, **given: Any) -> Self:
+        """Return the answer about a row, or any value: a field is what was given, else the attribute of its name."""
+        taken = {name: getattr(row, name) for name in cls.model_fields if name not in given}
+        return cls.model_validate(taken | given)
 
 
 class RequestModel(BaseModel):

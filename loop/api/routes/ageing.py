@@ -80,16 +80,7 @@ class VersionDecision(ResponseModel):
     def of(cls, one: VersionRemoval) -> VersionDecision:
         """Return a decision as it goes over the wire."""
         version = one.version
-        return cls(
-            session_id=version.session_id,
-            version_id=version.version_id,
-            tokens=version.output_tokens,
-            created_at=version.made_at,
-            last_used=version.last_used,
-            uses=version.uses,
-            used_in=list(version.used_in),
-            reason=one.why,
-        )
+        return cls.from_row(version, tokens=version.output_tokens, created_at=version.made_at, reason=one.why)
 
 
 class Pruned(ResponseModel):

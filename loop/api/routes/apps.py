@@ -82,7 +82,7 @@ class AppAnswer(ResponseModel):
     @classmethod
     def of(cls, app: App) -> AppAnswer:
         """Return an app as it goes over the wire."""
-        return cls(**_fields(app))
+        return cls.from_row(app, **_computed(app))
 
 
 class AppDetails(AppAnswer):
@@ -96,24 +96,16 @@ class AppDetails(AppAnswer):
     def counted(cls, app: App, memories: int, conversations: tuple[int, int]) -> AppDetails:
         """Return an app with its counts; ``conversations`` is (open, ended)."""
         is_open, ended = conversations
-        return cls(**_fields(app), memories=memories, open_conversations=is_open, ended_conversations=ended)
+        counts = {"memories": memories, "open_conversations": is_open, "ended_conversations": ended}
+        return cls.from_row(app, **_computed(app), **counts)
 
 
-def _fields(app: App) -> dict[str, object]:
+def _computed(app: App) -> dict[str, object]:
     return {
-        "app_id": app.app_id,
-        "name": app.name,
-        "config": app.config,
         "installed": app.uninstalled_at is None,
-        "answered_by": AnsweredBy(app.answered_by),
         "approve_answers": app.approves_answers,
-        "weight": app.weight,
-        "shared_memory": app.shared_memory,
         "hourly_budget": units_or_none(app.hourly_budget_micro),
         "daily_budget": units_or_none(app.daily_budget_micro),
-        "created_at": app.created_at,
-        "updated_at": app.updated_at,
-        "uninstalled_at": app.uninstalled_at,
     }
 
 
@@ -147,13 +139,7 @@ class TokenAnswer(ResponseModel):
     @classmethod
     def of(cls, token: Token) -> TokenAnswer:
         """Return a token as it goes over the wire."""
-        return cls(
-            token_id=token.token_id,
-            app_id=token.app_id or "",
-            label=token.label,
-            created_at=token.created_at,
-            revoked_at=token.revoked_at,
-        )
+        return cls.from_row(token, app_id=token.app_id or "")
 
 
 class IssuedToken(TokenAnswer):

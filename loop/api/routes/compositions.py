@@ -101,17 +101,15 @@ class ComponentItem(ResponseModel):
     def of(cls, row: ComponentRow) -> ComponentItem:
         """Return a part as it goes over the wire."""
         part, version = row.component, row.compression
-        return cls(
+        return cls.from_row(
+            part,
             session_id=row.recorded.session_id,
             project_id=row.project.project_id,
             version_id="original" if version is None else version.version_id,
-            version_state=None if version is None else BuildState(version.state),
+            version_state=None if version is None else version.state,
             order=part.position,
-            allocation=part.allocation,
             token_contribution=part.tokens,
-            left_out=part.left_out,
             stale=version is not None and version.source_bytes < row.recorded.size_bytes,
-            recompress=part.recompress,
         )
 
 
@@ -139,25 +137,8 @@ class CompositionAnswer(ResponseModel):
     @classmethod
     def of(cls, composition: Composition, project_id: str, rows: Sequence[ComponentRow]) -> CompositionAnswer:
         """Return a composition as it goes over the wire."""
-        return cls(
-            composition_id=composition.composition_id,
-            project_id=project_id,
-            name=composition.name,
-            state=BuildState(composition.state),
-            failure=composition.failure,
-            job_id=composition.job_id,
-            token_budget=composition.budget,
-            total_tokens=composition.total_tokens,
-            total_messages=composition.total_messages,
-            components=[ComponentItem.of(row) for row in rows],
-            used_in_sessions=composition.used_in_sessions,
-            uses=composition.uses,
-            last_used=composition.last_used,
-            asked_by=composition.asked_by,
-            created_at=composition.created_at,
-            finished_at=composition.finished_at,
-            request=composition.request,
-        )
+        components = [ComponentItem.of(row) for row in rows]
+        return cls.from_row(composition, project_id=project_id, token_budget=composition.budget, components=components)
 
 
 class CompositionList(ResponseModel):
@@ -197,15 +178,13 @@ class ForeseenItem(ResponseModel):
         """Return what is foreseen as it goes over the wire."""
         planned = one.planned
         settings = planned.settings
-        return cls(
+        return cls.from_row(
+            planned,
             session_id=one.recorded.session_id,
-            way=planned.way,
             version_id=None if planned.number is None else version_id(planned.number),
-            allocation=planned.allocation,
             original_tokens=one.recorded.original_tokens,
             stale=planned.is_stale,
             settings=None if settings is None else settings.model_dump(mode="json", by_alias=True, exclude_none=True),
-            reason=planned.reason,
         )
 
 

@@ -121,7 +121,7 @@ class ConversationAnswer(ResponseModel):
     @classmethod
     def of(cls, conversation: Conversation, now: datetime) -> ConversationAnswer:
         """Return a conversation as it goes over the wire."""
-        return cls(**_fields(conversation, now))
+        return cls.from_row(conversation, state=state_of(conversation, now), metadata=conversation.details)
 
 
 class ConversationDetails(ConversationAnswer):
@@ -140,8 +140,10 @@ class ConversationDetails(ConversationAnswer):
     ) -> ConversationDetails:
         """Return a conversation with what it has cost; ``spent`` in micro-units."""
         budget = conversation.energy_budget_micro
-        return cls(
-            **_fields(conversation, now),
+        return cls.from_row(
+            conversation,
+            state=state_of(conversation, now),
+            metadata=conversation.details,
             energy_spent=to_units(spent),
             energy_budget=units_or_none(budget),
             energy_remaining=None if budget is None else to_units(budget - spent),
@@ -149,24 +151,6 @@ class ConversationDetails(ConversationAnswer):
             pending_answer_id=pending,
             jobs=jobs,
         )
-
-
-def _fields(conversation: Conversation, now: datetime) -> dict[str, Any]:
-    return {
-        "conversation_id": conversation.conversation_id,
-        "app_id": conversation.app_id,
-        "user_id": conversation.user_id,
-        "state": state_of(conversation, now),
-        "message_count": conversation.message_count,
-        "metadata": conversation.details,
-        "created_at": conversation.created_at,
-        "updated_at": conversation.updated_at,
-        "snoozed_until": conversation.snoozed_until,
-        "woken_at": conversation.woken_at,
-        "unanswered_since": conversation.unanswered_since,
-        "ended_at": conversation.ended_at,
-        "end_reason": conversation.end_reason,
-    }
 
 
 class ConversationList(ResponseModel):
@@ -187,12 +171,7 @@ class StoredMessage(ResponseModel):
     @classmethod
     def at(cls, message: Message) -> StoredMessage:
         """Return where a message stands."""
-        return cls(
-            message_id=message.message_id,
-            position=message.position,
-            role=_sent(message)["role"],
-            created_at=message.created_at,
-        )
+        return cls.from_row(message, role=_sent(message)["role"])
 
 
 class StoredMessages(ResponseModel):

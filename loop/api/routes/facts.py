@@ -117,26 +117,14 @@ class FactAnswer(ResponseModel):
         """Return a fact as it goes over the wire."""
         said = [one for one in sources if one.conversation_id is not None]
         latest = max(said, key=lambda one: (one.last_seen, one.source_id), default=None)
-        return cls(
+        return cls.from_row(
+            fact,
             id=fact.fact_id,
             fact=fact.statement,
-            category=Category(fact.category),
-            state=FactState(fact.state),
-            confidence=fact.confidence,
-            mention_count=fact.mention_count,
-            said_at=fact.said_at,
-            first_seen=fact.first_seen,
-            last_seen=fact.last_seen,
             last_seen_conversation_id=None if latest is None else latest.conversation_id,
             pinned=fact.pin_slot is not None,
-            updates_fact_id=fact.updates_fact_id,
             user_id=fact.user_id or None,
-            by_hand=fact.by_hand,
-            agent=fact.agent,
-            version=fact.version,
-            updated_at=fact.updated_at,
-            undo_until=fact.undo_until,
-            sources=[FactSourceAnswer.model_validate(one) for one in sources],
+            sources=sources,
         )
 
 
@@ -196,6 +184,7 @@ class ChangedFacts(Success):
     """What became of each, in the order in which they were named."""
 
     results: list[FactOutcome]
+
 
 class FactChangeAnswer(ResponseModel):
     """One thing that happened to a fact."""

@@ -45,23 +45,7 @@ class JobAnswer(ResponseModel):
     @classmethod
     def of(cls, job: Job, expected_at: datetime | None = None) -> JobAnswer:
         """Return a job as it goes over the wire."""
-        return cls(
-            job_id=job.job_id,
-            kind=JobKind(job.kind),
-            app_id=job.app_id,
-            conversation_id=job.conversation_id,
-            state=JobState(job.state),
-            attempts=job.attempts,
-            max_attempts=job.max_attempts,
-            reason=job.reason,
-            created_at=job.created_at,
-            due_at=job.due_at,
-            deferral=None if job.deferral is None else Deferral(job.deferral),
-            deferred_since=job.deferred_since,
-            expected_at=expected_at,
-            started_at=job.started_at,
-            finished_at=job.finished_at,
-        )
+        return cls.from_row(job, expected_at=expected_at)
 
 
 class JobAsked(ResponseModel):

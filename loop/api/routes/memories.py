@@ -93,19 +93,12 @@ class MemoryAnswer(ResponseModel):
     @classmethod
     def of(cls, memory: Memory, conversation_id: str | None, sources: Sequence[Source]) -> MemoryAnswer:
         """Return a memory as it goes over the wire."""
-        return cls(
+        return cls.from_row(
+            memory,
             id=memory.memory_id,
             user_id=memory.subject.named,
-            content=memory.content,
-            created_at=memory.created_at,
-            updated_at=memory.updated_at,
             source_conversation_id=conversation_id,
-            importance=memory.importance,
-            tags=memory.tags,
-            pinned=memory.pinned,
-            agent=memory.agent,
-            version=memory.version,
-            sources=list(sources),
+            sources=sources,
         )
 
 

@@ -41,14 +41,8 @@ class ProfileItem(Content):
     def of(cls, profile: Profile) -> ProfileItem:
         """Return a profile as it goes over the wire."""
         content = content_of(profile.fields, profile.notes)
-        return cls(
-            preferences=content.preferences,
-            context=content.context,
-            freeform_notes=content.freeform_notes,
-            version=profile.version,
-            created_at=profile.created_at,
-            updated_at=profile.updated_at,
-        )
+        made = {name: getattr(profile, name) for name in ("version", "created_at", "updated_at")}
+        return cls.model_validate(dict(content) | made)
 
 
 class ProfileAnswer(ResponseModel):

@@ -17,7 +17,7 @@ from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.causes import BY_HAND
 from shared.sessions import manifest, queries
 from shared.sessions.compress.settings import TierPreset
-from shared.sessions.models import Project, RecordedSession, SessionChange, SessionFile
+from shared.sessions.models import Project, RecordedSession
 from shared.sessions.registry import projects
 from shared.sessions.registry.projects import ProjectChange, ProjectSettings
 from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
@@ -109,20 +109,8 @@ class ProjectItem(ResponseModel):
     @classmethod
     def of(cls, project: Project, sessions: int) -> ProjectItem:
         """Return a project as it goes over the wire."""
-        refused = project.refused_files.items()
-        return cls(
-            project_id=project.project_id,
-            original_path=project.original_path,
-            display_name=project.display_name,
-            created_at=project.created_at,
-            last_accessed=project.last_accessed,
-            last_modified=project.last_modified,
-            sessions=sessions,
-            settings=ProjectSettings.of(project),
-            source_folder=project.source_folder,
-            scanned_at=project.scanned_at,
-            refused_files=[RefusedFile(file=name, reason=str(one.get("reason"))) for name, one in refused],
-        )
+        refused = [RefusedFile(file=name, reason=str(one.get("reason"))) for name, one in project.refused_files.items()]
+        return cls.from_row(project, sessions=sessions, settings=ProjectSettings.of(project), refused_files=refused)
 
 
 class ProjectList(ResponseModel):
@@ -152,14 +140,8 @@ class ScanAnswer(ResponseModel):
     @classmethod
     def of(cls, project_id: str, scan: FolderScan) -> ScanAnswer:
         """Return a scan as it goes over the wire."""
-        return cls(
-            project_id=project_id,
-            registered=scan.registered,
-            synced=scan.synced,
-            unchanged=scan.unchanged,
-            refused=[RefusedFile(file=name, reason=reason) for name, reason in scan.refused.items()],
-            left=scan.left,
-        )
+        refused = [RefusedFile(file=name, reason=reason) for name, reason in scan.refused.items()]
+        return cls.from_row(scan, project_id=project_id, refused=refused)
 
 
 class MarkerProblemItem(ResponseModel):
@@ -194,24 +176,8 @@ class SessionItem(ResponseModel):
     @classmethod
     def of(cls, recorded: RecordedSession, project_id: str, markers: int, versions: int) -> SessionItem:
         """Return a session as it goes over the wire."""
-        return cls(
-            session_id=recorded.session_id,
-            project_id=project_id,
-            original_file=recorded.original_file,
-            original_tokens=recorded.original_tokens,
-            original_messages=recorded.original_messages,
-            first_timestamp=recorded.first_timestamp,
-            last_timestamp=recorded.last_timestamp,
-            registered_at=recorded.registered_at,
-            synced_at=recorded.synced_at,
-            last_accessed=recorded.last_accessed,
-            size_bytes=recorded.size_bytes,
-            sha256=recorded.sha256,
-            metadata=recorded.details,
-            counts=recorded.counts,
-            markers=markers,
-            marker_problems=[MarkerProblemItem.model_validate(one) for one in recorded.marker_problems],
-            versions=versions,
+        return cls.from_row(
+            recorded, project_id=project_id, metadata=recorded.details, markers=markers, versions=versions
         )
 
 
@@ -228,11 +194,6 @@ class TouchedFileItem(ResponseModel):
     path: str
     touches: int
     changed: bool = Field(description="Whether it was written, not only read.")
-
-    @classmethod
-    def of(cls, file: SessionFile) -> TouchedFileItem:
-        """Return a file as it goes over the wire."""
-        return cls(path=file.path, touches=file.touches, changed=file.changed)
 
 
 class SessionDetail(SessionItem):
@@ -288,12 +249,6 @@ class ChangeLine(ResponseModel):
     before: dict[str, Any]
     after: dict[str, Any]
     at: datetime
-
-    @classmethod
-    def of(cls, change: SessionChange) -> ChangeLine:
-        """Return a change as it goes over the wire."""
-        names = ("subject", "session_id", "kind", "actor", "reason", "before", "after", "at")
-        return cls(**{name: getattr(change, name) for name in names})
 
 
 class ChangeList(ResponseModel):
@@ -412,7 +367,7 @@ def list_project_changes(
         if not rows and before is None:
             queries.get_project(session, app_id, project_id)
         following = cursors.encode(_CHANGES, rows[-1].key) if more else None
-        return ChangeList(changes=[ChangeLine.of(one) for one in rows], cursor=following)
+        return ChangeList(changes=[ChangeLine.model_validate(one) for one in rows], cursor=following)
 
 
 def shown(desk: Desk, app_id: str, project_id: str) -> None:

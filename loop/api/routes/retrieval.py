@@ -19,7 +19,7 @@ from shared.apps.queries import get_app, lock_app
 from shared.contracts.values import ID_PATTERN, Words
 from shared.profiles import gate
 from shared.search.candidates import SearchHit
-from shared.search.index import FillProgress, IndexStatus, index_status, recreate_word_index, request_backfill
+from shared.search.index import IndexStatus, index_status, recreate_word_index, request_backfill
 from shared.search.models import Asker, SetState
 from shared.search.search import Findings, SearchRequest, flags_of
 from shared.search.search_queries import count_stock, retrievals_since, summaries_since
@@ -89,17 +89,14 @@ class GateAnswer(ResponseModel):
     def of(cls, gate: ReleaseGate) -> GateAnswer:
         """Return the gate's judgement as it goes over the wire."""
         ways = {
-            way: WayAtGate(
-                state=one.verdict, why=one.why, durations=None if one.took is None else Durations.of(one.took)
-            )
+            way: WayAtGate(state=one.verdict, why=one.why, durations=one.took and Durations.of(one.took))
             for way, one in gate.modes.items()
         }
-        return cls(
+        return cls.from_row(
+            gate,
             passes=gate.verdict is GateVerdict.PASSES,
             state=gate.verdict,
             ways=ways,
-            summaries_asked=gate.summaries_asked,
-            summaries_made=gate.summaries_made,
             summaries_state=gate.summaries,
         )
 
@@ -132,17 +129,13 @@ class RetrievalMetrics(ResponseModel):
         cls, app_id: str | None, since: datetime, figures: RetrievalStatistics, gate: ReleaseGate
     ) -> RetrievalMetrics:
         """Return the figures as they go over the wire."""
-        return cls(
+        return cls.from_row(
+            figures,
             app_id=app_id,
             since=since,
-            retrievals=figures.retrievals,
-            hit_rate=figures.hit_rate,
-            mean_top_score=figures.mean_top_score,
             mean_top_similarities=[round(one, 6) for one in figures.mean_top_similarities],
-            durations={stage_in_ms(stage): Durations.of(took) for stage, took in figures.stages.items()},
+            stages={stage: Durations.of(took) for stage, took in figures.stages.items()},
             sources=sources_in_words(figures.sources),
-            flags=figures.flags,
-            degraded=figures.degraded,
             token_budget_used=figures.budget_used,
             gate=GateAnswer.of(gate),
         )
@@ -175,11 +168,6 @@ class ProgressAnswer(ResponseModel):
     done: int
     total: int
 
-    @classmethod
-    def of(cls, progress: FillProgress | None) -> ProgressAnswer | None:
-        """Return progress as it goes over the wire."""
-        return None if progress is None else cls(done=progress.done, total=progress.total)
-
 
 class VectorSetAnswer(ResponseModel):
     """The vectors of an app by one model."""
@@ -206,19 +194,12 @@ class IndexAnswer(ResponseModel):
     @classmethod
     def of(cls, app_id: str, status: IndexStatus) -> IndexAnswer:
         """Return the state of the indexes as it goes over the wire."""
-        return cls(
+        return cls.from_row(
+            status,
             app_id=app_id,
-            messages=status.messages,
-            words=status.words,
             word_index_present=status.word_index_is_present,
-            unembedded=status.unembedded,
-            vectors=[
-                VectorSetAnswer(
-                    model=one.model, state=one.state, vectors=one.vectors, progress=ProgressAnswer.of(one.fill)
-                )
-                for one in status.sets
-            ],
-            backfill=ProgressAnswer.of(status.fill),
+            vectors=[VectorSetAnswer.from_row(one, progress=one.fill) for one in status.sets],
+            backfill=status.fill,
             backfill_asked_at=status.fill_asked_at,
             backfill_ended_at=status.fill_ended_at,
         )

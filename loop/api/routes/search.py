@@ -97,22 +97,15 @@ class SearchResult(ResponseModel):
     def of(cls, hit: SearchHit, explain: bool) -> SearchResult:
         """Return a result as it goes over the wire."""
         one = hit.ranked.candidate
-        parts = hit.ranked.parts if explain else {}
-        return cls(
-            message_id=hit.message_id,
-            conversation_id=hit.conversation_id,
-            user_id=hit.user_id,
-            role=Role(one.role),
+        parts = {name: round(value, 6) + 0.0 for name, value in hit.ranked.parts.items()} if explain else None
+        return cls.from_row(
+            hit,
+            role=one.role,
             name=one.name,
-            content=hit.content,
             created_at=one.created_at,
             score=round(hit.ranked.score, 6),
-            kind=hit.kind,
             part=one.part,
-            language=hit.language,
-            times=hit.times,
-            last_at=hit.last_at,
-            explanation={name: round(value, 6) + 0.0 for name, value in parts.items()} if explain else None,
+            explanation=parts,
         )
 
 
@@ -128,11 +121,7 @@ class SearchAnswer(ResponseModel):
     @classmethod
     def of(cls, findings: Findings, explain: bool) -> SearchAnswer:
         """Return what was found as it goes over the wire."""
-        return cls(
-            results=[SearchResult.of(hit, explain) for hit in findings.hits],
-            widened=findings.widened,
-            degraded=list(findings.degraded),
-        )
+        return cls.from_row(findings, results=[SearchResult.of(hit, explain) for hit in findings.hits])
 
 
 class DebugResult(ResponseModel):

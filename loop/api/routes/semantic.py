@@ -56,23 +56,13 @@ class SemanticItem(ResponseModel):
     @classmethod
     def of(cls, one: SemanticMemory, sources: Sequence[tuple[SemanticSource, str]]) -> SemanticItem:
         """Return a memory as it goes over the wire; ``sources`` may hold those of others."""
-        return cls(
-            id=one.memory_id,
-            type=SemanticKind(one.kind),
-            content=one.content,
-            confidence=one.confidence,
-            verdict=SemanticVerdict(one.verdict),
-            validated_by_user=one.verdict == SemanticVerdict.CONFIRMED,
-            decided_by=one.decided_by,
-            decided_at=one.decided_at,
-            agent=one.agent,
-            sources=[
-                SemanticSourceItem(session_id=session_id, message_uuid=source.message_uuid, excerpt=source.excerpt)
-                for source, session_id in sources
-                if source.memory_key == one.key
-            ],
-            extracted_at=one.extracted_at,
-        )
+        own = [
+            SemanticSourceItem.from_row(source, session_id=session_id)
+            for source, session_id in sources
+            if source.memory_key == one.key
+        ]
+        confirmed = one.verdict == SemanticVerdict.CONFIRMED
+        return cls.from_row(one, id=one.memory_id, type=one.kind, validated_by_user=confirmed, sources=own)
 
 
 class SemanticList(ResponseModel):

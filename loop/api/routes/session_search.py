@@ -114,18 +114,15 @@ class FoundSession(ResponseModel):
     @classmethod
     def of(cls, hit: SessionHit) -> FoundSession:
         """Return a hit as it goes over the wire."""
-        return cls(
-            session_id=hit.facts.session_id,
-            project_id=hit.facts.project_id,
+        return cls.from_row(
+            hit.facts,
             version_id=None if hit.number is None else version_id(hit.number),
             score=round(hit.score, 6),
             snippet=_snippet(hit),
-            matched_files=list(hit.files),
-            matched_topics=list(hit.topics),
-            topics=hit.facts.topics,
+            matched_files=hit.files,
+            matched_topics=hit.topics,
             first_timestamp=hit.facts.first,
             last_timestamp=hit.facts.last,
-            is_linked=hit.facts.is_linked,
         )
 
 
@@ -243,14 +240,11 @@ class LinkItem(ResponseModel):
     @classmethod
     def of(cls, one: LinkedSession) -> LinkItem:
         """Return a link as it goes over the wire."""
-        return cls(
-            link_id=one.link.link_id,
+        return cls.from_row(
+            one.link,
             source_project=one.source_project,
             source_session=one.source_session,
             target_project=one.target_project,
-            reason=one.link.reason,
-            linked_by=one.link.linked_by,
-            linked_at=one.link.linked_at,
         )
 
 

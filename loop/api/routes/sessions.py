@@ -105,7 +105,7 @@ def show_session(desk: Reads, app_id: AppAsked, session_id: SessionInPath) -> Se
     """Show a session, with the files it touched most."""
     with desk.read() as session:
         recorded = queries.get_session(session, app_id, session_id)
-        files = [TouchedFileItem.of(one) for one in queries.files_of(session, recorded.key, _MOST_FILES)]
+        files = [TouchedFileItem.model_validate(one) for one in queries.files_of(session, recorded.key, _MOST_FILES)]
         return SessionDetail(**dict(_item(session, recorded)), files=files)
 
 

@@ -40,16 +40,7 @@ class SummaryItem(ResponseModel):
     @classmethod
     def of(cls, summary: Summary) -> SummaryItem:
         """Return a summary as it goes over the wire."""
-        return cls(
-            summary_id=summary.summary_id,
-            content=summary.content,
-            tokens=summary.tokens,
-            agent=summary.agent,
-            from_position=summary.from_position,
-            to_position=summary.to_position,
-            embedded=summary.vector is not None,
-            created_at=summary.created_at,
-        )
+        return cls.from_row(summary, embedded=summary.vector is not None)
 
 
 class SummaryList(ResponseModel):

@@ -101,27 +101,13 @@ class VersionAnswer(ResponseModel):
     @classmethod
     def of(cls, version: SessionVersion, session_id: str) -> VersionAnswer:
         """Return a version as it goes over the wire."""
-        return cls(
+        source = version.source_number
+        return cls.from_row(
+            version,
             session_id=session_id,
-            version_id=version.version_id,
-            state=BuildState(version.state),
-            file=version.file,
-            created_at=version.created_at,
-            finished_at=version.finished_at,
-            settings=version.settings,
-            source_version=None if version.source_number is None else version_id(version.source_number),
-            source_bytes=version.source_bytes,
-            input_tokens=version.input_tokens,
-            output_tokens=version.output_tokens,
-            output_messages=version.output_messages,
+            source_version=None if source is None else version_id(source),
             compression_ratio=round(version.ratio, 2),
-            keepit_stats=KeepitStats.model_validate(version.keepit_stats) if version.keepit_stats else None,
-            statistics=version.statistics,
-            agent=version.agent,
-            asked_by=version.asked_by,
-            reason=version.reason,
-            uses=version.uses,
-            last_used=version.last_used,
+            keepit_stats=version.keepit_stats or None,
         )
 
 
@@ -162,16 +148,16 @@ class VersionForeseen(ResponseModel):
     @classmethod
     def of(cls, made: Version) -> VersionForeseen:
         """Return what was foreseen as it goes over the wire."""
-        return cls(
+        markers = [
+            MarkerForeseen(marker_id=one.marker_id, weight=one.weight / 100, survives=one.survived)
+            for one in made.plan.decisions
+        ]
+        return cls.from_row(
+            made,
             input_tokens=made.plan.input_tokens,
-            output_tokens=made.output_tokens,
             output_messages=made.messages,
             compression_ratio=round(made.ratio, 2),
-            markers=[
-                MarkerForeseen(marker_id=fate.marker_id, weight=fate.weight / 100, survives=fate.survived)
-                for fate in made.plan.decisions
-            ],
-            note=made.note,
+            markers=markers,
         )
 
 
@@ -201,8 +187,9 @@ class SessionJobAnswer(JobAnswer):
     def about(cls, found: SessionJob, expected_at: datetime | None) -> SessionJobAnswer:
         """Return a job with what it makes as it goes over the wire."""
         version, composition = found.compression, found.composition
-        return cls(
-            **JobAnswer.of(found.job, expected_at).model_dump(),
+        return cls.from_row(
+            found.job,
+            expected_at=expected_at,
             session_id=found.session_id,
             version_id=None if version is None else version.version_id,
             composition_id=None if composition is None else composition.composition_id,

@@ -66,19 +66,7 @@ class WebhookAnswer(ResponseModel):
     @classmethod
     def of(cls, webhook: Webhook) -> WebhookAnswer:
         """Return a webhook as it goes over the wire."""
-        return cls(
-            webhook_id=webhook.webhook_id,
-            app_id=webhook.app_id,
-            url=webhook.url,
-            kinds=webhook.kinds,
-            enabled=webhook.disabled_at is None,
-            disabled_at=webhook.disabled_at,
-            disabled_why=webhook.disabled_why,
-            created_at=webhook.created_at,
-            tried_at=webhook.tried_at,
-            outcome=None if webhook.outcome is None else DeliveryOutcome(webhook.outcome),
-            status=webhook.status,
-        )
+        return cls.from_row(webhook, enabled=webhook.disabled_at is None)
 
 
 class AddedWebhook(WebhookAnswer):

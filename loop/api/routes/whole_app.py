@@ -143,20 +143,7 @@ class ContextAnswer(ResponseModel):
             profile=opening.profile,
             retrieved=list(opening.retrieved_ids),
         )
-        return cls(
-            messages=[said.sent for said in opening.messages],
-            system_prompt=opening.system_prompt,
-            memory_tokens=opening.memory_tokens,
-            total_tokens=opening.total_tokens,
-            percent_used=opening.percent_used,
-            stage=opening.stage,
-            included=included,
-            missing=list(opening.missing),
-            degraded=list(opening.degraded),
-            trimmed=opening.trimmed,
-            cut=opening.cut,
-            token_source=opening.token_source,
-        )
+        return cls.from_row(opening, messages=[one.sent for one in opening.messages], included=included)
 
 
 router = APIRouter(prefix="/apps/{appId}")
