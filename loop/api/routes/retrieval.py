@@ -134,7 +134,7 @@ class RetrievalMetrics(ResponseModel):
             app_id=app_id,
             since=since,
             mean_top_similarities=[round(one, 6) for one in figures.mean_top_similarities],
-            stages={stage: Durations.of(took) for stage, took in figures.stages.items()},
+            durations={stage_in_ms(stage): Durations.of(took) for stage, took in figures.stages.items()},
             sources=sources_in_words(figures.sources),
             token_budget_used=figures.budget_used,
             gate=GateAnswer.of(gate),
