@@ -234,6 +234,11 @@ class SessionSettings(SettingsGroup):
         1024, ge=1, le=1_048_576, description="Most that uploads and archives under way may take in the store, MB."
     )
 
+    @property
+    def sessions_max_bytes(self) -> int:
+        """The largest transcript that is taken in."""
+        return self.sessions_max_mb * 2**20
+
 
 class EnergySettings(SettingsGroup):
     """Energy."""

@@ -30,14 +30,14 @@ from shared.apps.queries import count_erasures, lock_app
 from shared.clock import Clock
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.answers import Duplicate, Stale, Thought
-from shared.conversations.extraction import Pace
 from shared.conversations.focus import put_off
 from shared.conversations.models import AnswerState, Conversation
 from shared.db.transactions import Transactions
 from shared.energy.budget import seconds_until_open
 from shared.errors import NotFound
 from shared.llm.chat import ToolCall
-from shared.search.tuning import Tuning
+from shared.search.tuning import tuning_of
+from shared.settings import Settings
 
 NEVER_THERE = timedelta(minutes=10)
 """How long a conversation that awaits energy is left alone when energy never comes back by itself."""
@@ -86,16 +86,6 @@ class Deed:
     """Whether the turn ends with it."""
 
 
-@dataclass(frozen=True)
-class Rules:
-    """The limits of this installation."""
-
-    message_chars: int
-    job_attempts: int
-    pace: Pace | None = None
-    tuning: Tuning | None = None
-
-
 class _Refused(Exception):
     """A call that is not carried out; ``deed`` says why."""
 
@@ -108,13 +98,13 @@ class Hands:
     """Carries out the calls of one turn."""
 
     def __init__(
-        self, transactions: Transactions, clock: Clock, situation: Situation, model: str, rules: Rules
+        self, transactions: Transactions, clock: Clock, situation: Situation, model: str, settings: Settings
     ) -> None:
         self._transactions = transactions
         self._clock = clock
         self._situation = situation
         self._model = model
-        self._rules = rules
+        self._settings = settings
         self._positions = {one.conversation_id: one.position for one in situation.conversations}
         self._answered: set[str] = set()
         self._tools: dict[type[Arguments], Callable[..., Deed]] = {
@@ -148,8 +138,8 @@ class Hands:
         return Deed(outcome, f"Error: {said}", TurnOutcome.STALE, over=over)
 
     def _respond(self, wanted: Respond) -> Deed:
-        if len(wanted.text) > self._rules.message_chars:
-            raise _Refused(CallOutcome.INVALID, f"text may have at most {self._rules.message_chars} characters.")
+        if len(wanted.text) > self._settings.max_message_chars:
+            raise _Refused(CallOutcome.INVALID, f"text may have at most {self._settings.max_message_chars} characters.")
         seen = self._shown(wanted.conversation_id)
         if seen.conversation_id in self._answered:
             raise Duplicate("You have answered in it already; this one is dropped.")
@@ -158,8 +148,8 @@ class Hands:
             app, conversation = self._unchanged(session, seen, now)
             waited = conversation.unanswered_since
             thought = Thought(wanted.text, self._positions[seen.conversation_id], self._model)
-            pace, tuning = self._rules.pace, self._rules.tuning
-            answer = answers.give(session, conversation, thought, app.approves_answers, now, pace, tuning)
+            settings, tuning = self._settings, tuning_of(self._settings)
+            answer = answers.give(session, conversation, thought, app.approves_answers, now, settings, tuning)
         self._answered.add(seen.conversation_id)
         over = self._is_focused(seen)
         if answer.state == AnswerState.PENDING:
@@ -175,8 +165,8 @@ class Hands:
             app, conversation = self._unchanged(session, seen, now)
             answers.check_unchanged(session, conversation, self._positions[seen.conversation_id])
             reason = wanted.reason or "the loop took it for over"
-            attempts, pace = self._rules.job_attempts, self._rules.pace
-            lifecycle.end(session, conversation, app.purge_epoch, reason, now, attempts, pace)
+            settings = self._settings
+            lifecycle.end(session, conversation, app.purge_epoch, reason, now, settings.job_max_attempts, settings)
         return Deed(CallOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
 
     def _snooze(self, wanted: SnoozeConversation) -> Deed:

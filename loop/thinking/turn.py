@@ -10,17 +10,9 @@ from loop.thinking.tools import TOOLS
 from shared.llm.calls import Meter
 from shared.llm.chat import Reply, ToolCall, Unusable
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat, call_in_prose
+from shared.settings import Settings
 
 _USE_TOOLS = "What you write outside of a tool reaches nobody; nothing was sent. Use a tool now, for example respond."
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long a turn may go on."""
-
-    rounds: int
-    call_seconds: float
-    context_tokens: int
 
 
 @dataclass
@@ -30,7 +22,7 @@ class Turn:
     chat: ToolChat
     hands: Hands
     meter: Meter
-    limits: Limits
+    settings: Settings
     may_go_on: Callable[[], bool]
     told: Callable[[ToolCall, Deed], None]
     """Is told of every tool call."""
@@ -41,7 +33,7 @@ class Turn:
 
     def run(self, exchange: Exchange) -> TurnOutcome:
         """Carry out the turn. Raises: what the chat and the hands raise, except ``Unusable``."""
-        for number in range(self.limits.rounds):
+        for number in range(self.settings.thinking_rounds):
             if number and not (self.may_go_on() and self._fits(exchange)):
                 break
             lines = self._round(exchange)
@@ -51,13 +43,13 @@ class Turn:
         return self.result
 
     def _fits(self, exchange: Exchange) -> bool:
-        return exchange.most_tokens + exchange.max_completion_tokens <= self.limits.context_tokens
+        return exchange.most_tokens + exchange.max_completion_tokens <= self.settings.model_context_tokens
 
     def _round(self, exchange: Exchange) -> tuple[ExchangeLine, ...]:
         """Ask once and carry out what is asked for; return what was said, or nothing when the turn is over."""
         self.calls += 1
         try:
-            reply = self.chat.reply(exchange, self.limits.call_seconds, self.meter)
+            reply = self.chat.reply(exchange, self.settings.thinking_timeout_seconds, self.meter)
         except Unusable as unusable:
             return self._ask_for_tools("", f"Your answer cannot be used: {unusable.complaint}. {_USE_TOOLS}")
         if reply.calls:

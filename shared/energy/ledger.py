@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 
 from shared.clock import CLOCK_DOUBT
 from shared.db.inserting import insert_if_absent
-from shared.energy.budget import FULL, Budgets, Prices, affordable_at, averaged, drained, price, refilled, to_units
+from shared.energy.budget import FULL, Budgets, affordable_at, averaged, drained, price, refilled, to_units
 from shared.energy.models import Estimate, Level, Reservation, Spending
 from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
+from shared.settings import Settings
 
 SETTLE_LIMIT = 10_000
 WINDOWS = {"last24h": timedelta(hours=24), "last1h": timedelta(hours=1), "last1min": timedelta(minutes=1)}
@@ -48,9 +49,9 @@ class Booking:
     conversation_key: int | None
 
 
-def book(session: Session, call: ModelCall, on: Booking, prices: Prices, now: datetime) -> int:
+def book(session: Session, call: ModelCall, on: Booking, settings: Settings, now: datetime) -> int:
     """Add one call to the ledger; return its cost in micro-units."""
-    cost = price(call, prices)
+    cost = price(call, settings)
     session.add(
         Spending(
             app_id=on.app_id,
