@@ -9,9 +9,9 @@ import pytest
 
 from loop.thinking.hands import TurnOutcome
 from shared.apps.queries import get_app
-from shared.llm.scripted import ToolStep
 from tests.support.house import House
 from tests.support.minds import Thinking, call
+from tests.support.scripted_chat import ToolStep
 
 
 @pytest.fixture

@@ -28,9 +28,9 @@ from shared.energy.budget import to_micro
 from shared.energy.models import Level
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
-from shared.llm.scripted import ScriptedToolChat, ToolStep
 from shared.llm.tools import Exchange
 from tests.support.house import PRICES, House
+from tests.support.scripted_chat import ScriptedToolChat, ToolStep
 from tests.support.settings import default_settings
 
 LARGE, SMALL = "ollama:large", "ollama:small"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from shared.energy.budget import price, to_units
-from shared.llm.scripted import ScriptedChat
 from shared.memories.compaction import Candidate
 from tests.support.meters import Calls
+from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
 from worker.agent.memories.model import ModelAgent
 from worker.agent.protocol import Transcript, Turn
