@@ -41,7 +41,7 @@ from shared.energy.budget import to_micro
 from shared.events.addresses import Resolve, resolve
 from shared.llm.providers import embedder_name, make_tool_chat
 from shared.llm.tools import ToolChat
-from shared.presence import my_name
+from shared.process import my_name
 from shared.search.tuning import tuning_of
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store

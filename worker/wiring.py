@@ -21,7 +21,7 @@ from shared.llm.calls import EXTRACTIVE
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_chat, make_embedder, make_embedder_by_name
 from shared.outbox.ownership import Owner
-from shared.presence import is_gone
+from shared.process import is_gone
 from shared.search.tuning import tuning_of
 from shared.sessions.store import Store
 from shared.settings import Settings

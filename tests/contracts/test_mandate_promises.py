@@ -15,9 +15,9 @@ from loop.regulator import Regulator
 from loop.steps.settlement import SettleEnergy
 from loop.ticker import Ticker
 from shared.energy import ledger, mandate
-from shared.energy.queries import get_mandate
+from shared.energy.ledger import get_mandate
 from shared.errors import MandateLost, Transient
-from shared.presence import has_died, is_gone, machine, my_name
+from shared.process import has_died, is_gone, machine, my_name
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
 from tests.support.relaying import spend

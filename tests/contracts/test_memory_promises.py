@@ -23,8 +23,7 @@ from shared.errors import LeaseLost, ModelOutput, Purged, Transient
 from shared.memories.compaction import NEW, Action, Decision
 from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of
-from shared.memories.restoring import restore
-from shared.memories.writing import Edit, NewMemory, edit, place
+from shared.memories.writing import Edit, NewMemory, edit, place, restore
 from shared.outbox.models import JobState
 from shared.outbox.ownership import sweep
 from shared.subjects import Subject

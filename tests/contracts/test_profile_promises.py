@@ -20,7 +20,7 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_profile, withdraw_consent
 from shared.errors import Conflict
-from shared.llm.ngrams import NgramEmbedder
+from shared.llm.embedding import NgramEmbedder
 from shared.profiles import consent, gate
 from shared.profiles.gate import write_audit
 from shared.profiles.models import ONLY_USER, AuditKind, Consent, Content, Context, Preferences, Profile

@@ -26,8 +26,7 @@ from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
-from shared.llm.embedding import Embedder
-from shared.llm.ngrams import NgramEmbedder
+from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.memories.compaction import Action, Candidate, Decision
 from shared.memories.models import Memory
 from shared.memories.queries import list_memories

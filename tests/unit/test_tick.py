@@ -23,7 +23,7 @@ from shared.energy.budget import FULL
 from shared.energy.models import Level
 from shared.errors import MandateLost, Transient
 from shared.outbox.models import JobState
-from shared.presence import is_gone
+from shared.process import is_gone
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
 from tests.support.settings import default_settings

@@ -33,8 +33,7 @@ from shared.errors import Conflict, Invalid
 from shared.memories import queries
 from shared.memories.compaction import Outcome, Room, least_goes
 from shared.memories.models import ChangeKind, Memory
-from shared.memories.restoring import restore
-from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove
+from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove, restore
 from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionReason
 from shared.text.lines import clean
