@@ -12,13 +12,14 @@ from datetime import datetime, timedelta
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from loop.thinking.focus import Focus, FocusKind, permitted
+from loop.thinking.focus import Focus, permitted
 from shared.apps.models import App
 from shared.apps.queries import apps_to_review
 from shared.clock import CLOCK_DOUBT, Clock
 from shared.conversations import queries
 from shared.db.transactions import Transactions
 from shared.settings import Settings
+from shared.telemetry.metrics import FocusKind
 
 _LOOK_FOR_REVIEWS_EVERY = 5.0
 _LOOKED_AT = 50

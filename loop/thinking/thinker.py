@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from loop.thinking.focus import Focus, FocusKind, model_for
-from loop.thinking.hands import Deed, Hands, TurnOutcome
+from loop.thinking.focus import Focus, model_for
+from loop.thinking.hands import Deed, Hands
 from loop.thinking.prompt import Window, open_exchange
 from loop.thinking.situation import Energy, Seen, Situation, look, subjects_to_review
 from loop.thinking.tools import BY_NAME, UNKNOWN
@@ -44,7 +44,7 @@ from shared.llm.tools import ToolChat
 from shared.settings import Settings
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
-from shared.telemetry.metrics import Metrics
+from shared.telemetry.metrics import FocusKind, Metrics, TurnOutcome
 
 _FIRST_WAIT = timedelta(seconds=5)
 _LONGEST_WAIT = timedelta(minutes=10)

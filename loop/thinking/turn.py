@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from loop.thinking.hands import CallOutcome, Deed, Hands, TurnOutcome
+from loop.thinking.hands import Deed, Hands
 from loop.thinking.tools import TOOLS
 from shared.llm.calls import Meter
 from shared.llm.chat import Reply, ToolCall, Unusable
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat, call_in_prose
 from shared.settings import Settings
+from shared.telemetry.metrics import ToolOutcome, TurnOutcome
 
 _USE_TOOLS = "What you write outside of a tool reaches nobody; nothing was sent. Use a tool now, for example respond."
 
@@ -70,8 +71,8 @@ class Turn:
 
     def _carry_out_written(self, reply: Reply, call: ToolCall) -> tuple[ExchangeLine, ...]:
         deed = self.hands.do(call)
-        if deed.outcome is CallOutcome.CARRIED_OUT:
-            deed = Deed(CallOutcome.IN_PROSE, deed.said, deed.result, deed.selected, deed.answered_after, deed.over)
+        if deed.outcome is ToolOutcome.CARRIED_OUT:
+            deed = Deed(ToolOutcome.IN_PROSE, deed.said, deed.result, deed.selected, deed.answered_after, deed.over)
         self._note(call, deed)
         return () if deed.over else (ExchangeLine(Speaker.MODEL, reply.text), ExchangeLine(Speaker.USER, deed.said))
 

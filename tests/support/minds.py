@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from loop.regulator import Regulator
 from loop.thinking.choosing import Chooser
 from loop.thinking.focus import Focus
-from loop.thinking.hands import TurnOutcome
 from loop.thinking.thinker import Thinker
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import answered_by_loop, lock_budgets
@@ -29,6 +28,7 @@ from shared.energy.models import Level
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
 from shared.llm.tools import Exchange
+from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import PRICES, House
 from tests.support.scripted_chat import ScriptedToolChat, ToolStep
 from tests.support.settings import default_settings

@@ -24,7 +24,6 @@ from shared.archive.exporting import export_app
 from shared.archive.importing import Imported, import_archive
 from shared.context.budgets import DEFAULT_RESERVE, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
-from shared.context.recall import CompactionStage
 from shared.context.window import Utterance
 from shared.contracts.jobs import Track
 from shared.contracts.values import Id, UserId
@@ -34,6 +33,7 @@ from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.erasure.erasing import erase_app
 from shared.errors import NotFound
 from shared.outbox.lanes import held
+from shared.telemetry.metrics import CompactionStage
 
 
 class Arrived(ResponseModel):
