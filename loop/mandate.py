@@ -22,7 +22,7 @@ from shared.db.transactions import Transactions
 from shared.energy import mandate
 from shared.energy.mandate import Sight
 from shared.errors import MandateLost, Transient
-from shared.presence import has_died
+from shared.process import has_died
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, Takeover
 

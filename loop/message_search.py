@@ -15,7 +15,6 @@ from shared.clock import Clock
 from shared.context.sources import RecallSources
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.budget import prices_of
 from shared.energy.ledger import Booking
 from shared.errors import AfterthoughtError
 from shared.llm.embedding import Embedder
@@ -50,7 +49,7 @@ def make_search_services(settings: Settings, database: Database, clock: Clock, m
     recorder = Recorder()
     matrices = VectorMatrices(settings.search_cache_mb * _MEGABYTE)
     longest = settings.search_embed_seconds + _BOOKING_SECONDS
-    accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
+    accountant = Accountant(database, clock, settings, lock_budgets, metrics, longest)
 
     def make(model: str) -> Embedder | None:
         return make_embedder_by_name(model, settings.ollama_host, settings.search_embed_seconds)

@@ -20,21 +20,11 @@ from shared.energy.budget import FLOOR, Status
 from shared.outbox.lanes import Hold, Terms
 from shared.outbox.models import Deferral, Job, JobState
 from shared.outbox.queries import count_deferred, count_deferred_before, count_in_flight, held_until
+from shared.settings import Settings
 
 SHARE_WINDOW = timedelta(hours=24)
 TYPICAL_FOR = timedelta(seconds=1)
 LONGEST_WAIT = timedelta(days=365)
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How fast energy comes back, and above which level memory work may start."""
-
-    refill_per_second: float
-    gate_percent: float
-    in_flight_jobs: int
-    first_guess: int = 0
-    """What a job is taken to cost until the first one has, in micro-units."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +58,12 @@ class EnergyReading:
 class Regulator:
     """Senses the energy and governs by it."""
 
-    def __init__(self, database: Transactions, clock: Clock, rules: Rules) -> None:
+    def __init__(self, database: Transactions, clock: Clock, settings: Settings, first_guess: int = 0) -> None:
+        """``first_guess``: what a job is taken to cost until the first one has, in micro-units."""
         self._database = database
         self._clock = clock
-        self._rules = rules
+        self._settings = settings
+        self._first_guess = first_guess
         self._typical: tuple[datetime, int] | None = None
 
     def settle(self) -> int:
@@ -82,11 +74,11 @@ class Regulator:
                 return 0
         with self._database.write() as session:
             ledger.follow_clock(session, now)
-            return ledger.settle(session, self._rules.refill_per_second, now)
+            return ledger.settle(session, self._settings.energy_refill_per_second, now)
 
     def level(self, session: Session) -> int:
         """Return what is left now, in micro-units, less what was spent and is not settled yet."""
-        settled = ledger.level_now(session, self._rules.refill_per_second, self._clock.now())
+        settled = ledger.level_now(session, self._settings.energy_refill_per_second, self._clock.now())
         return max(FLOOR, settled - ledger.unsettled(session))
 
     def allowance(self, session: Session) -> Allowance:
@@ -94,11 +86,11 @@ class Regulator:
         now = self._clock.now()
         level = self.level(session)
         in_flight = count_in_flight(session)
-        free = max(0, self._rules.in_flight_jobs - in_flight)
-        typical = self._typical_job(session, now) or self._rules.first_guess
+        free = max(0, self._settings.in_flight_jobs - in_flight)
+        typical = self._typical_job(session, now) or self._first_guess
         for_jobs, for_thinking = ledger.reserved(session, now)
         under_way = max(for_jobs, in_flight * typical) + for_thinking
-        jobs = budget.may_start(level, self._rules.gate_percent, under_way, typical, free)
+        jobs = budget.may_start(level, self._settings.energy_gate_percent, under_way, typical, free)
         shed = budget.must_shed(level)
         if jobs or not (free or shed):
             return Allowance(jobs)
@@ -121,10 +113,11 @@ class Regulator:
         until = held_until(session, job) if job.deferral == Deferral.BUDGET else None
         if until is not None:
             return None if self._is_beyond_budgets(session, job) else until
-        now, rules = self._clock.now(), self._rules
+        now = self._clock.now()
+        gate, refill = self._settings.energy_gate_percent, self._settings.energy_refill_per_second
         ahead = count_deferred_before(session, job.seq)
         typical = self._typical_job(session, now)
-        wait = budget.expected_wait(self.level(session), rules.gate_percent, rules.refill_per_second, ahead, typical)
+        wait = budget.expected_wait(self.level(session), gate, refill, ahead, typical)
         return None if wait is None else now + min(timedelta(seconds=wait), LONGEST_WAIT)
 
     def _is_beyond_budgets(self, session: Session, job: Job) -> bool:
@@ -141,23 +134,23 @@ class Regulator:
     def reading(self, session: Session) -> EnergyReading:
         """Return the present state of the energy."""
         now = self._clock.now()
-        rules = self._rules
+        gate, refill = self._settings.energy_gate_percent, self._settings.energy_refill_per_second
         level = self.level(session)
         for_jobs, for_thinking = ledger.reserved(session, now)
         return EnergyReading(
             level=budget.to_units(level),
             percentage=budget.percentage_of(level),
             status=budget.status_of(level),
-            replenish_per_second=rules.refill_per_second,
-            gate_percent=rules.gate_percent,
+            replenish_per_second=refill,
+            gate_percent=gate,
             reserved=budget.to_units(for_jobs + for_thinking),
             deferred_jobs=count_deferred(session),
             memory_share=ledger.memory_share(session, now - SHARE_WINDOW),
-            seconds_until_open=budget.seconds_until_open(level, rules.gate_percent, rules.refill_per_second),
+            seconds_until_open=budget.seconds_until_open(level, gate, refill),
         )
 
     def _why(self, level: int) -> str:
         percent = budget.percentage_of(level)
-        if percent > self._rules.gate_percent:
+        if percent > self._settings.energy_gate_percent:
             return "energy: the jobs under way will draw the level to its gate"
-        return f"energy: {percent:.1f} % is not above {self._rules.gate_percent:g} %"
+        return f"energy: {percent:.1f} % is not above {self._settings.energy_gate_percent:g} %"

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from loop.mandate import MandateKeeper
 from loop.message_search import SearchServices, make_search_services
 from loop.notices import Notices
-from loop.regulator import Regulator, Rules
+from loop.regulator import Regulator
 from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
@@ -25,29 +25,24 @@ from loop.steps.step import Step
 from loop.steps.think import ChooseAndThink
 from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendLanes, Upkeep
 from loop.streams import Hub, is_of_events
-from loop.thinking.choosing import Chooser, Patience
-from loop.thinking.hands import Rules as HandRules
-from loop.thinking.thinker import Mind, Thinker
-from loop.thinking.turn import Limits
+from loop.thinking.choosing import Chooser
+from loop.thinking.thinker import Thinker
 from loop.ticker import Ticker
 from shared.apps.queries import lock_budgets
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import CLOCK_DOUBT, Clock, SystemClock
 from shared.context.sources import RecallSources
 from shared.contracts.jobs import JobMessage, Queue
-from shared.conversations.extraction import pace_of
 from shared.credentials import read_or_make_admin_token
 from shared.db.engine import Database
 from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
-from shared.energy.budget import prices_of, to_micro
+from shared.energy.budget import to_micro
 from shared.events.addresses import Resolve, resolve
 from shared.llm.providers import embedder_name, make_tool_chat
-from shared.outbox.retry import RetryRule
-from shared.presence import my_name
+from shared.llm.tools import ToolChat
+from shared.process import my_name
 from shared.search.tuning import tuning_of
-from shared.sessions.compose.requests import VersionMaking
-from shared.sessions.registry.intake import TranscriptLimit
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
 from shared.settings import Settings
@@ -164,7 +159,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         hub=base.hub,
         searching=searching,
         store=base.store,
-        registrar=Registrar(base.database, base.store, TranscriptLimit(settings.sessions_max_mb)),
+        registrar=Registrar(base.database, base.store, settings),
         admin_token=read_or_make_admin_token(settings),
         draining=base.draining,
         drains=drains if thinker is None else [*drains, thinker.drain],
@@ -176,12 +171,7 @@ def _base(settings: Settings, clock: Clock) -> _Base:
     metrics = Metrics(CollectorRegistry())
     mandate = MandateKeeper(database, clock, my_name(), settings.lock_seconds, metrics)
     fenced = mandate.transactions
-    rules = Rules(
-        settings.energy_refill_per_second,
-        settings.energy_gate_percent,
-        settings.in_flight_jobs,
-        first_guess=to_micro(_FIRST_GUESS * (1 if settings.model else settings.extractive_fraction)),
-    )
+    first_guess = to_micro(_FIRST_GUESS * (1 if settings.model else settings.extractive_fraction))
     return _Base(
         settings=settings,
         clock=clock,
@@ -191,7 +181,7 @@ def _base(settings: Settings, clock: Clock) -> _Base:
         metrics=metrics,
         mandate=mandate,
         fenced=fenced,
-        regulator=Regulator(fenced, clock, rules),
+        regulator=Regulator(fenced, clock, settings, first_guess),
         hub=Hub(),
         draining=Event(),
         store=Store(settings.sessions_path),
@@ -210,20 +200,16 @@ def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Ste
         ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
         scan, TendSessions(fenced, clock, base.store, base.metrics), IndexSessions(fenced, base.store),
-        AgeSessions(fenced, clock, base.store, base.metrics, _means(base.settings)),
+        AgeSessions(fenced, clock, base.store, base.metrics, base.settings),
     ]  # fmt: skip
     if thinker is not None:
-        steps.append(ChooseAndThink(Chooser(fenced, clock, _patience(base.settings), regulator.level), thinker))
+        steps.append(ChooseAndThink(Chooser(fenced, clock, base.settings, regulator.level), thinker))
     return steps
-
-
-def _means(settings: Settings) -> VersionMaking:
-    return VersionMaking(settings.model, settings.job_max_attempts)
 
 
 def _scan(base: _Base) -> ScanSessions:
     settings = base.settings
-    registrar = Registrar(base.fenced, base.store, TranscriptLimit(settings.sessions_max_mb))
+    registrar = Registrar(base.fenced, base.store, settings)
     seconds = settings.sessions_scan_seconds
     return ScanSessions(base.fenced, base.clock, base.store, registrar, seconds, base.metrics)
 
@@ -251,8 +237,7 @@ def _upkeep(base: _Base) -> Upkeep:
     return Upkeep(
         base.fenced,
         base.clock,
-        RetryRule(settings.retry_base_seconds, settings.retry_max_seconds),
-        timedelta(hours=settings.idempotency_hours),
+        settings,
         base.metrics,
         timedelta(seconds=longest) + CLOCK_DOUBT,
         longest_call=timedelta(seconds=settings.task_hard_limit_seconds),
@@ -276,26 +261,12 @@ def _thinker(base: _Base, reach: RecallSources, on_free: Callable[[], None]) -> 
     settings = base.settings
     if settings.model is None or not settings.thinking:
         return None
-    window = settings.model_context_tokens
-    mind = Mind(
-        make_chat=lambda model: make_tool_chat(model, settings.ollama_host, window),
-        large=settings.model,
-        small=settings.small_model,
-        limits=Limits(settings.thinking_rounds, settings.thinking_timeout_seconds, window),
-        rules=HandRules(settings.max_message_chars, settings.job_max_attempts, pace_of(settings), tuning_of(settings)),
-        memory_tokens=settings.context_token_budget,
-        refill_per_second=settings.energy_refill_per_second,
-    )
+
+    def make(model: str) -> ToolChat:
+        return make_tool_chat(model, settings.ollama_host, settings.model_context_tokens)
+
     longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
-    accountant = Accountant(base.database, base.clock, prices_of(settings), lock_budgets, base.metrics, longest)
-    return Thinker(base.fenced, base.clock, mind, accountant, base.regulator.level, base.metrics, on_free, reach)
-
-
-def _patience(settings: Settings) -> Patience:
-    review_minutes = settings.review_minutes
-    return Patience(
-        after=timedelta(seconds=settings.answer_after_seconds),
-        within=timedelta(hours=settings.answer_within_hours),
-        gate_percent=settings.energy_gate_percent,
-        review_every=timedelta(minutes=review_minutes) if review_minutes else None,
+    accountant = Accountant(base.database, base.clock, settings, lock_budgets, base.metrics, longest)
+    return Thinker(
+        base.fenced, base.clock, settings, make, accountant, base.regulator.level, base.metrics, on_free, reach
     )

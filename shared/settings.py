@@ -11,31 +11,37 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.errors import Configuration
 
 _DAY = 86_400
 _Seconds = Annotated[float, Field(gt=0, le=_DAY)]
+_Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 _Price = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
-class Settings(BaseSettings):
-    """The settings of one installation."""
+class SettingsGroup(BaseModel):
+    """Settings of one subject. Its docstring is the heading it has in the reference."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="AFTERTHOUGHT_",
-        env_file=".env",
-        env_ignore_empty=True,
-        extra="ignore",
-        populate_by_name=True,
-        frozen=True,
-        allow_inf_nan=False,
-    )
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False, populate_by_name=True)
 
-    # Where it lives
-    home: Path = Field(Path("~/.afterthought"), description="Data directory: database, embedded Redis, token, logs.")
+
+class InstallationSettings(SettingsGroup):
+    """Where it lives."""
+
+    home: _Folder = Field(Path("~/.afterthought"), description="Data directory: database, embedded Redis, token, logs.")
     host: str = Field("127.0.0.1", description="Address the HTTP interface listens on.")
     port: int = Field(8700, ge=0, le=65535, description="Port of the HTTP interface; 0 takes a free one.")
     admin_token: SecretStr | None = Field(
@@ -53,11 +59,41 @@ class Settings(BaseSettings):
     )
     log_format: Literal["console", "json"] = Field("console", description="How log lines are written.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe level logged.")
-    metrics_dir: Path | None = Field(
+    metrics_dir: _Folder | None = Field(
         None, description="Where forked processes leave their metrics; when unset, `metrics` in the home."
     )
 
-    # Models
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        scheme, separator, rest = value.partition("://")
+        if not separator or scheme.split("+")[0] not in {"sqlite", "postgresql", "postgres"}:
+            raise ValueError("must start with postgresql:// or sqlite:///")
+        return f"postgresql+psycopg://{rest}" if scheme in {"postgresql", "postgres"} else value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _known_broker(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("redis://", "rediss://", "redis+socket://", "unix://")):
+            raise ValueError("must start with redis://, rediss:// or redis+socket://")
+        return value
+
+    @property
+    def database(self) -> str:
+        """The database address in force."""
+        return self.database_url or f"sqlite:///{self.home / 'afterthought.db'}"
+
+    @property
+    def metrics_path(self) -> Path:
+        """The directory of metric files in force."""
+        return self.metrics_dir or self.home / "metrics"
+
+
+class ModelSettings(SettingsGroup):
+    """Models."""
+
     ollama_host: str = Field(
         "http://127.0.0.1:11434",
         validation_alias=AliasChoices("OLLAMA_HOST", "ollama_host"),
@@ -73,14 +109,35 @@ class Settings(BaseSettings):
         8192, ge=2048, le=1_048_576, description="num_ctx sent with every model call, tokens."
     )
 
-    # Memories
+    @field_validator("model", "small_model")
+    @classmethod
+    def _known_provider(cls, value: str | None) -> str | None:
+        if value is not None and (not value.startswith("ollama:") or value == "ollama:"):
+            raise ValueError("must be written as ollama:NAME, for example ollama:llama3.2:3b")
+        return value
+
+    @field_validator("ollama_host")
+    @classmethod
+    def _http_address(cls, value: str) -> str:
+        if value.startswith(("http://", "https://")):
+            return value
+        # As Ollama itself reads it: without a scheme, its own port is meant.
+        return f"http://{value}" if ":" in value else f"http://{value}:11434"
+
+
+class MemorySettings(SettingsGroup):
+    """Memories."""
+
     memory_cap: int = Field(10, ge=1, le=10, description="Most memories an app may have.")
     memory_max_chars: int = Field(200, ge=40, le=2000, description="Longest memory, characters.")
     context_token_budget: int = Field(
         2000, ge=50, le=100_000, description="Most tokens for memories and facts in a context that names no budget."
     )
 
-    # Facts
+
+class FactSettings(SettingsGroup):
+    """Facts."""
+
     facts: bool = Field(True, description="Whether facts are extracted of conversations.")
     facts_every_messages: int = Field(
         5, ge=2, le=1000, description="Messages after which facts are extracted of a conversation that goes on."
@@ -98,7 +155,17 @@ class Settings(BaseSettings):
         description="Embedding model, as `ollama:NAME`, or `ngrams` for none; unset: the built-in one where installed.",
     )
 
-    # Retrieval. All but the last three can be changed while it runs, for all apps or for one.
+    @field_validator("embedding")
+    @classmethod
+    def _known_embedding(cls, value: str | None) -> str | None:
+        if value is not None and value != "ngrams" and (not value.startswith("ollama:") or value == "ollama:"):
+            raise ValueError("must be ngrams, or written as ollama:NAME, for example ollama:nomic-embed-text")
+        return value
+
+
+class SearchSettings(SettingsGroup):
+    """Retrieval. All but the last three can be changed while it runs, for all apps or for one."""
+
     rag_hybrid: bool = Field(
         True,
         validation_alias=AliasChoices("RAG_HYBRID", "rag_hybrid"),
@@ -152,8 +219,11 @@ class Settings(BaseSettings):
     )
     embed_batch: int = Field(64, ge=1, le=1024, description="Messages that are embedded in one call.")
 
-    # Recorded sessions
-    sessions_dir: Path | None = Field(
+
+class SessionSettings(SettingsGroup):
+    """Recorded sessions."""
+
+    sessions_dir: _Folder | None = Field(
         None, description="Where recorded sessions are kept; loop and workers share it. Unset: `sessions` in the home."
     )
     sessions_max_mb: int = Field(512, ge=1, le=65_536, description="Largest transcript that is taken in, MB.")
@@ -164,7 +234,15 @@ class Settings(BaseSettings):
         1024, ge=1, le=1_048_576, description="Most that uploads and archives under way may take in the store, MB."
     )
 
-    # Energy
+    @property
+    def sessions_max_bytes(self) -> int:
+        """The largest transcript that is taken in."""
+        return self.sessions_max_mb * 2**20
+
+
+class EnergySettings(SettingsGroup):
+    """Energy."""
+
     energy_refill_per_second: float = Field(
         1.0, ge=0, le=1000, description="Units regained per second of wall-clock time."
     )
@@ -177,7 +255,6 @@ class Settings(BaseSettings):
     extractive_fraction: float = Field(
         0.01, ge=0, le=1, description="Share of a model's price that the extractive agent is charged."
     )
-
     small_model_price_factor: _Price = Field(0.25, description="Multiplies the price of a call of the small model.")
     embedding_price_factor: _Price = Field(
         0.02, description="Multiplies the price of embedding with a model of Ollama's."
@@ -186,7 +263,10 @@ class Settings(BaseSettings):
         5.0, description="A loop stands by while another regulates, and takes over when that one is silent this long."
     )
 
-    # Thinking: the loop answers conversations when a model is set
+
+class ThinkingSettings(SettingsGroup):
+    """Thinking: the loop answers conversations when a model is set."""
+
     thinking: bool = Field(
         True, description="Whether the loop answers conversations of apps that do not answer for themselves."
     )
@@ -202,7 +282,10 @@ class Settings(BaseSettings):
         30.0, ge=0, le=100_000, description="Least time between two reviews of an app's conversations; 0: no reviews."
     )
 
-    # Streams and webhooks
+
+class EventSettings(SettingsGroup):
+    """Streams and webhooks."""
+
     event_hours: float = Field(24.0, gt=0, le=8760, description="How long a listener can resume from, hours.")
     stream_heartbeat_seconds: _Seconds = Field(15.0, description="Longest silence of a live stream.")
     webhook_timeout_seconds: _Seconds = Field(10.0, description="Longest a webhook may take to answer, in total.")
@@ -211,7 +294,17 @@ class Settings(BaseSettings):
         "", description="Addresses or networks inside that webhooks may call, by commas (`10.1.0.0/16`); others never."
     )
 
-    # Jobs: model call < soft limit < hard limit < lease
+    @field_validator("webhook_internal_hosts")
+    @classmethod
+    def _networks(cls, value: str) -> str:
+        for part in filter(None, (one.strip() for one in value.split(","))):
+            ip_network(part)
+        return value
+
+
+class JobSettings(SettingsGroup):
+    """Jobs: model call < soft limit < hard limit < lease."""
+
     model_timeout_seconds: _Seconds = Field(
         30.0, description="Longest the agent may take for one creation or compaction."
     )
@@ -237,61 +330,35 @@ class Settings(BaseSettings):
     tick_seconds: _Seconds = Field(1.0, description="Longest the loop sleeps between ticks; news wakes it earlier.")
     drain_seconds: _Seconds = Field(10.0, description="How long a stopping process finishes what it began.")
 
-    # The HTTP interface
+
+class HttpSettings(SettingsGroup):
+    """The HTTP interface."""
+
     max_body_bytes: int = Field(8_000_000, ge=10_000, description="Largest request body, bytes.")
     max_message_chars: int = Field(200_000, ge=1000, description="Longest single message, characters.")
     idempotency_hours: float = Field(24.0, gt=0, le=8760, description="How long an Idempotency-Key is kept, hours.")
 
-    @field_validator("home", "metrics_dir", "sessions_dir")
-    @classmethod
-    def _expand(cls, value: Path | None) -> Path | None:
-        return value.expanduser().absolute() if value is not None else None
 
-    @field_validator("database_url")
-    @classmethod
-    def _known_database(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        scheme, separator, rest = value.partition("://")
-        if not separator or scheme.split("+")[0] not in {"sqlite", "postgresql", "postgres"}:
-            raise ValueError("must start with postgresql:// or sqlite:///")
-        return f"postgresql+psycopg://{rest}" if scheme in {"postgresql", "postgres"} else value
+class Settings(
+    # The last group first: pydantic takes the fields of the last base first, and problems are told in their order.
+    HttpSettings,
+    JobSettings,
+    EventSettings,
+    ThinkingSettings,
+    EnergySettings,
+    SessionSettings,
+    SearchSettings,
+    FactSettings,
+    MemorySettings,
+    ModelSettings,
+    InstallationSettings,
+    BaseSettings,
+):
+    """The settings of one installation: it is each of its groups, so it is handed on where one of them is asked for."""
 
-    @field_validator("redis_url")
-    @classmethod
-    def _known_broker(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("redis://", "rediss://", "redis+socket://", "unix://")):
-            raise ValueError("must start with redis://, rediss:// or redis+socket://")
-        return value
-
-    @field_validator("model", "small_model")
-    @classmethod
-    def _known_provider(cls, value: str | None) -> str | None:
-        if value is not None and (not value.startswith("ollama:") or value == "ollama:"):
-            raise ValueError("must be written as ollama:NAME, for example ollama:llama3.2:3b")
-        return value
-
-    @field_validator("embedding")
-    @classmethod
-    def _known_embedding(cls, value: str | None) -> str | None:
-        if value is not None and value != "ngrams" and (not value.startswith("ollama:") or value == "ollama:"):
-            raise ValueError("must be ngrams, or written as ollama:NAME, for example ollama:nomic-embed-text")
-        return value
-
-    @field_validator("webhook_internal_hosts")
-    @classmethod
-    def _networks(cls, value: str) -> str:
-        for part in filter(None, (one.strip() for one in value.split(","))):
-            ip_network(part)
-        return value
-
-    @field_validator("ollama_host")
-    @classmethod
-    def _http_address(cls, value: str) -> str:
-        if value.startswith(("http://", "https://")):
-            return value
-        # As Ollama itself reads it: without a scheme, its own port is meant.
-        return f"http://{value}" if ":" in value else f"http://{value}:11434"
+    model_config = SettingsConfigDict(
+        env_prefix="AFTERTHOUGHT_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True
+    )
 
     @model_validator(mode="after")
     def _limits_ascend(self) -> Settings:
@@ -313,19 +380,12 @@ class Settings(BaseSettings):
         return self
 
     @property
-    def database(self) -> str:
-        """The database address in force."""
-        return self.database_url or f"sqlite:///{self.home / 'afterthought.db'}"
-
-    @property
-    def metrics_path(self) -> Path:
-        """The directory of metric files in force."""
-        return self.metrics_dir or self.home / "metrics"
-
-    @property
     def sessions_path(self) -> Path:
         """The root of the store of sessions in force."""
         return self.sessions_dir or self.home / "sessions"
+
+
+GROUPS = tuple(group for group in reversed(Settings.__bases__) if issubclass(group, SettingsGroup))
 
 
 def environment_name(field: str) -> str:

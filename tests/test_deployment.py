@@ -26,7 +26,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from loop.embedded_redis import find_binary, free_port
-from shared.lifeline import tied_to_me
+from shared.process import tied_to_me
 from shared.settings import Settings, environment_name, read_settings
 from tests.support.waiting import wait_until
 

@@ -26,15 +26,15 @@ from shared.broker import (
 from shared.clock import SystemClock
 from shared.contracts.jobs import CANARY_TASK
 from shared.db.engine import Database
-from shared.lifeline import die_with_parent
 from shared.llm.calls import EXTRACTIVE
 from shared.outbox.ownership import release_node
+from shared.process import die_with_parent
 from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe
 from shared.telemetry.logging import configure_logging, get_logger
 from worker.lifecycle import GAVE_UP, Hearing, Watchdog, private_queue
 from worker.tasks import WorkerProcess, register_tasks
-from worker.wiring import make_metrics, node_name, retry_rule, wire
+from worker.wiring import make_metrics, node_name, wire
 
 _CONSUMERS = ("celery.worker.consumer.consumer", "celery.worker.consumer", "celery.worker.strategy")
 _REFUSALS = {
@@ -119,7 +119,7 @@ def _take_over(**_: Any) -> None:
     wipe(settings.metrics_path, f"{node}-")
     database = Database(settings.database, pool_size=1)
     with database.write() as session:
-        released = release_node(session, node, SystemClock().now(), retry_rule(settings))
+        released = release_node(session, node, SystemClock().now(), settings)
     database.dispose()
     log.info("worker_started", released_jobs=released, agent=settings.model or EXTRACTIVE)
 

@@ -14,19 +14,15 @@ from shared.apps.queries import lock_budgets
 from shared.broker import connect_redis
 from shared.clock import Clock, SystemClock
 from shared.contracts.jobs import JobKind
-from shared.conversations.extraction import pace_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.budget import prices_of
 from shared.events.addresses import guard_of
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_chat, make_embedder, make_embedder_by_name
 from shared.outbox.ownership import Owner
-from shared.outbox.retry import RetryRule
-from shared.presence import is_gone
+from shared.process import is_gone
 from shared.search.tuning import tuning_of
-from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
@@ -40,7 +36,7 @@ from worker.agent.sessions.protocol import CompressionAgent, LearningAgent
 from worker.agent.sessions.rules import ExtractiveCompressionAgent, ExtractiveLearningAgent
 from worker.agent.summaries.model import ModelSummaryAgent
 from worker.agent.summaries.rules import ExtractiveSummaryAgent
-from worker.pipelines.attempt import Attempts, Pipeline, Timing
+from worker.pipelines.attempt import Attempts, Pipeline
 from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession
 from worker.pipelines.create_memory import CreateMemory
@@ -70,24 +66,20 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     clock = clock or SystemClock()
     database = Database(settings.database, pool_size=2)
     news = connect_redis(settings)
-    rule = retry_rule(settings)
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))
-    timing = Timing(settings.lease_seconds, settings.heartbeat_seconds)
     longest = settings.task_hard_limit_seconds
-    accountant = Accountant(database, clock, prices_of(settings), lock_budgets, metrics, longest)
+    accountant = Accountant(database, clock, settings, lock_budgets, metrics, longest)
     agents, store = build_agents(settings), Store(settings.sessions_path)
     webhooks = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
     cap, limit, attempts = settings.memory_cap, settings.memory_max_chars, settings.job_max_attempts
     create = CreateMemory(database, clock, agents.memories, accountant, cap, limit, metrics)
-    extract = ExtractFacts(
-        database, clock, agents.facts, agents.embedder, accountant, metrics, attempts, pace_of(settings)
-    )
+    extract = ExtractFacts(database, clock, agents.facts, agents.embedder, accountant, metrics, settings)
     summarise = Summarise(
         database, clock, agents.summaries, agents.embedder, accountant, metrics, attempts, tuning_of(settings)
     )
     return Wired(
         database=database,
-        attempts=Attempts(database, clock, owner, rule, timing, metrics, news),
+        attempts=Attempts(database, clock, owner, settings, metrics, news),
         pipelines={
             JobKind.CREATE_MEMORY: create,
             JobKind.EXTRACT_FACTS: extract,
@@ -95,17 +87,13 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.EMBED_MESSAGES: _embed_messages(settings, database, clock, agents.embedder, accountant),
             JobKind.INDEX_MESSAGES: IndexMessages(database, clock, metrics),
             JobKind.COMPRESS_SESSION: CompressSession(database, clock, agents.sessions.get, store, accountant, metrics),
-            JobKind.COMPOSE_CONTEXT: ComposeContext(
-                database, clock, store, metrics, VersionMaking(settings.model, attempts)
-            ),
+            JobKind.COMPOSE_CONTEXT: ComposeContext(database, clock, store, metrics, settings),
             JobKind.LEARN_FROM_SESSIONS: LearnFromSessions(
                 database, clock, agents.learning, store, accountant, metrics
             ),
             JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, webhooks, metrics),
         },
-        end_conversation=EndConversationByMessage(
-            database, clock, settings.job_max_attempts, metrics, news, pace_of(settings)
-        ),
+        end_conversation=EndConversationByMessage(database, clock, settings, metrics, news),
         metrics=metrics,
     )
 
@@ -148,11 +136,6 @@ def build_agents(settings: Settings) -> Agents:
     return Agents(
         ModelAgent(*how), ModelFactAgent(*how), ModelSummaryAgent(*how), sessions, ModelLearningAgent(*how), embedder
     )
-
-
-def retry_rule(settings: Settings) -> RetryRule:
-    """Return when failed attempts are tried again."""
-    return RetryRule(settings.retry_base_seconds, settings.retry_max_seconds)
 
 
 def node_name(settings: Settings) -> str:

@@ -14,7 +14,6 @@ from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError, NotFound, Transient
 from shared.sessions import manifest
 from shared.sessions.compose.compositions import JOB_ENDED, fail_abandoned
-from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.models import Project
 from shared.sessions.queries import lock_project_by_key, projects_that_age, projects_to_scan, projects_to_write
 from shared.sessions.registry.registration import Registrar
@@ -25,6 +24,7 @@ from shared.sessions.search.index import index_session, index_version
 from shared.sessions.search.queries import next_unindexed, next_unindexed_version
 from shared.sessions.store import Store
 from shared.sessions.sweep import sweep
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -155,13 +155,13 @@ class AgeSessions:
     every_seconds = 60.0
 
     def __init__(
-        self, database: Transactions, clock: Clock, store: Store, metrics: Metrics, means: VersionMaking
+        self, database: Transactions, clock: Clock, store: Store, metrics: Metrics, settings: Settings
     ) -> None:
         self._database = database
         self._clock = clock
         self._store = store
         self._metrics = metrics
-        self._means = means
+        self._settings = settings
         self._after = 0
         self._log = get_logger()
 
@@ -186,7 +186,7 @@ class AgeSessions:
             if app.uninstalled_at is not None:
                 return
             locked = lock_project_by_key(session, project.key)
-            done = run_ageing(session, app, locked, Cause(ACTOR, REASON, now), self._means)
+            done = run_ageing(session, app, locked, Cause(ACTOR, REASON, now), self._settings)
         self._tell(project, done)
 
     def _tell(self, project: Project, done: AgeingResult) -> None:

@@ -23,12 +23,12 @@ from shared.outbox import dispatch, lanes, ownership
 from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Swept
 from shared.outbox.queries import has_due_beyond, has_expired, lanes_astray
-from shared.outbox.retry import RetryRule
 from shared.search.models import Retrieval
 from shared.search.search_queries import keys_before
 from shared.search.tuning import Tuning, in_force
 from shared.sessions.store import Store
 from shared.sessions.sweep import SESSION_FILES, clear_files
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -44,8 +44,7 @@ class Upkeep:
         self,
         database: Transactions,
         clock: Clock,
-        rule: RetryRule,
-        keep_keys: timedelta,
+        settings: Settings,
         metrics: Metrics,
         horizon: timedelta = ownership.HORIZON,
         every_seconds: float = 1.0,
@@ -54,8 +53,7 @@ class Upkeep:
         """``horizon`` is further ahead than any lease or retry; no model call takes longer than ``longest_call``."""
         self._database = database
         self._clock = clock
-        self._rule = rule
-        self._keep_keys = keep_keys
+        self._settings = settings
         self._metrics = metrics
         self._horizon = horizon
         self._longest_call = longest_call
@@ -68,12 +66,13 @@ class Upkeep:
         now = self._clock.now()
         with self._database.read() as session:
             expired = has_expired(session, now, now + self._horizon) or self._is_astray(session, now)
-            old_keys = has_keys_before(session, now - self._keep_keys)
+            keys_before = now - timedelta(hours=self._settings.idempotency_hours)
+            old_keys = has_keys_before(session, keys_before)
             lost_calls = ledger.has_lost(session, now, self._longest_call)
         swept = self._sweep() if expired else Swept()
         if old_keys:
             with self._database.write() as session:
-                session.execute(delete(IdempotencyKey).where(IdempotencyKey.at < now - self._keep_keys))
+                session.execute(delete(IdempotencyKey).where(IdempotencyKey.at < keys_before))
         if lost_calls:
             with self._database.write() as session:
                 count = ledger.let_go_of_lost(session, now, self._longest_call)
@@ -89,7 +88,7 @@ class Upkeep:
 
     def _sweep(self) -> Swept:
         with self._database.write() as session:
-            swept = ownership.sweep(session, self._clock.now(), self._rule, self._horizon, self._record)
+            swept = ownership.sweep(session, self._clock.now(), self._settings, self._horizon, self._record)
             hastened = dispatch.hasten(session, self._clock.now(), self._horizon)
         self._metrics.jobs_lost.inc(swept.total())
         for (kind, state), count in swept.items():

@@ -7,31 +7,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from loop.thinking.focus import Focus, FocusKind, permitted
+from loop.thinking.focus import Focus, permitted
 from shared.apps.models import App
 from shared.apps.queries import apps_to_review
 from shared.clock import CLOCK_DOUBT, Clock
 from shared.conversations import queries
 from shared.db.transactions import Transactions
+from shared.settings import Settings
+from shared.telemetry.metrics import FocusKind
 
 _LOOK_FOR_REVIEWS_EVERY = 5.0
 _LOOKED_AT = 50
-
-
-@dataclass(frozen=True)
-class Patience:
-    """When a message is due for an answer, and an app for a review."""
-
-    after: timedelta
-    within: timedelta
-    gate_percent: float
-    review_every: timedelta | None
 
 
 class Chooser:
@@ -41,13 +32,13 @@ class Chooser:
         self,
         transactions: Transactions,
         clock: Clock,
-        patience: Patience,
+        settings: Settings,
         level: Callable[[Session], int],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._transactions = transactions
         self._clock = clock
-        self._patience = patience
+        self._settings = settings
         self._level = level
         self._monotonic = monotonic
         self._looked_at: float | None = None
@@ -55,7 +46,7 @@ class Chooser:
     def choose(self, next_selected: Callable[[], Focus | None]) -> Focus | None:
         """Return what to attend to now, as far as the energy allows; None for nothing."""
         with self._transactions.read() as session:
-            allowed = permitted(self._level(session), self._patience.gate_percent)
+            allowed = permitted(self._level(session), self._settings.energy_gate_percent)
             unanswered = self._oldest(session) if FocusKind.UNANSWERED in allowed else None
         if unanswered is not None:
             return unanswered
@@ -66,21 +57,21 @@ class Chooser:
 
     def _oldest(self, session: Session) -> Focus | None:
         now = self._clock.now()
-        found = queries.oldest_unanswered(session, now - self._patience.within)
+        found = queries.oldest_unanswered(session, now - timedelta(hours=self._settings.answer_within_hours))
         if found is None or found.focus_since is None:
             return None
         # What was said later than that was said before the clock was set back, and is no news.
-        if now - self._patience.after < found.focus_since <= now + CLOCK_DOUBT:
+        if now - timedelta(seconds=self._settings.answer_after_seconds) < found.focus_since <= now + CLOCK_DOUBT:
             return None
         return Focus(FocusKind.UNANSWERED, found.app_id, found.conversation_id)
 
     def _review(self) -> Focus | None:
         """Return the app that was not reviewed for longest, and note of those before it that they need none."""
-        if self._patience.review_every is None or not self._may_look():
+        if not self._settings.review_minutes or not self._may_look():
             return None
         now = self._clock.now()
         with self._transactions.read() as session:
-            due = apps_to_review(session, now - self._patience.review_every, _LOOKED_AT)
+            due = apps_to_review(session, now - timedelta(minutes=self._settings.review_minutes), _LOOKED_AT)
             unchanged: list[str] = []
             for app in due:
                 if queries.has_changed_since(session, app.app_id, app.reviewed_at):

@@ -6,25 +6,14 @@ Source: oracles, "Loop"; seed 003, "Context Injection Points".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from shared.energy.budget import FULL, MICRO, Status, status_of, to_micro
 from shared.subjects import Subject
+from shared.telemetry.metrics import FocusKind
 
 REVIEW_ABOVE = 50 * MICRO
 _MOST_REVIEWED = 19
 """Beside the first one."""
-
-
-class FocusKind(StrEnum):
-    """Why the loop thinks about something; a closed set, so it can label a metric."""
-
-    UNANSWERED = "unanswered"
-    """The oldest message that waits for an answer."""
-    REVIEW = "review"
-    """What happened lately in one app."""
-    SELECTED = "selected"
-    """A conversation that a review found worth a closer look."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
@@ -30,53 +29,25 @@ from shared.apps.queries import count_erasures, lock_app
 from shared.clock import Clock
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.answers import Duplicate, Stale, Thought
-from shared.conversations.extraction import Pace
 from shared.conversations.focus import put_off
 from shared.conversations.models import AnswerState, Conversation
 from shared.db.transactions import Transactions
 from shared.energy.budget import seconds_until_open
 from shared.errors import NotFound
 from shared.llm.chat import ToolCall
-from shared.search.tuning import Tuning
+from shared.search.tuning import tuning_of
+from shared.settings import Settings
+from shared.telemetry.metrics import ToolOutcome, TurnOutcome
 
 NEVER_THERE = timedelta(minutes=10)
 """How long a conversation that awaits energy is left alone when energy never comes back by itself."""
-
-
-class CallOutcome(StrEnum):
-    """What became of a tool call; a closed set, so it can label a metric."""
-
-    CARRIED_OUT = "carried_out"
-    IN_PROSE = "in_prose"
-    """Carried out, though the model only wrote of it."""
-    INVALID = "invalid"
-    UNKNOWN_TOOL = "unknown_tool"
-    UNKNOWN_CONVERSATION = "unknown_conversation"
-    ENDED = "ended"
-    STALE = "stale"
-    DUPLICATE = "duplicate"
-
-
-class TurnOutcome(StrEnum):
-    """What a turn came to; a closed set, so it can label a metric."""
-
-    ANSWERED = "answered"
-    DRAFTED = "drafted"
-    ENDED = "ended"
-    SNOOZED = "snoozed"
-    SELECTED = "selected"
-    AWAITING = "awaiting"
-    NOTHING = "nothing"
-    STALE = "stale"
-    OVER_BUDGET = "over_budget"
-    FAILED = "failed"
 
 
 @dataclass(frozen=True)
 class Deed:
     """What became of a call, what the model is told of it, and what it brought the turn to, if anything."""
 
-    outcome: CallOutcome
+    outcome: ToolOutcome
     said: str
     result: TurnOutcome | None = None
     selected: str | None = None
@@ -86,20 +57,10 @@ class Deed:
     """Whether the turn ends with it."""
 
 
-@dataclass(frozen=True)
-class Rules:
-    """The limits of this installation."""
-
-    message_chars: int
-    job_attempts: int
-    pace: Pace | None = None
-    tuning: Tuning | None = None
-
-
 class _Refused(Exception):
     """A call that is not carried out; ``deed`` says why."""
 
-    def __init__(self, outcome: CallOutcome, said: str) -> None:
+    def __init__(self, outcome: ToolOutcome, said: str) -> None:
         super().__init__(said)
         self.deed = Deed(outcome, f"Error: {said}")
 
@@ -108,13 +69,13 @@ class Hands:
     """Carries out the calls of one turn."""
 
     def __init__(
-        self, transactions: Transactions, clock: Clock, situation: Situation, model: str, rules: Rules
+        self, transactions: Transactions, clock: Clock, situation: Situation, model: str, settings: Settings
     ) -> None:
         self._transactions = transactions
         self._clock = clock
         self._situation = situation
         self._model = model
-        self._rules = rules
+        self._settings = settings
         self._positions = {one.conversation_id: one.position for one in situation.conversations}
         self._answered: set[str] = set()
         self._tools: dict[type[Arguments], Callable[..., Deed]] = {
@@ -122,7 +83,7 @@ class Hands:
             EndConversation: self._end,
             SelectConversation: self._select,
             SnoozeConversation: self._snooze,
-            Think: lambda _: Deed(CallOutcome.CARRIED_OUT, "Go on."),
+            Think: lambda _: Deed(ToolOutcome.CARRIED_OUT, "Go on."),
             AwaitEnergy: self._await,
         }
 
@@ -130,26 +91,26 @@ class Hands:
         """Carry out one call, or say why not. Raises: Transient, MandateLost."""
         tool = BY_NAME.get(call.name)
         if tool is None:
-            return Deed(CallOutcome.UNKNOWN_TOOL, f"Error: there is no such tool; there are {', '.join(BY_NAME)}.")
+            return Deed(ToolOutcome.UNKNOWN_TOOL, f"Error: there is no such tool; there are {', '.join(BY_NAME)}.")
         try:
             return self._tools[tool](read_arguments(tool, call))
         except Unusable as unusable:
-            return Deed(CallOutcome.INVALID, f"Error: {unusable}. Use the tool again, correctly.")
+            return Deed(ToolOutcome.INVALID, f"Error: {unusable}. Use the tool again, correctly.")
         except _Refused as refused:
             return refused.deed
         except Duplicate as error:
-            return self._dropped(CallOutcome.DUPLICATE, error.message)
+            return self._dropped(ToolOutcome.DUPLICATE, error.message)
         except Stale as error:
-            return self._dropped(CallOutcome.STALE, error.message)
+            return self._dropped(ToolOutcome.STALE, error.message)
 
-    def _dropped(self, outcome: CallOutcome, said: str) -> Deed:
+    def _dropped(self, outcome: ToolOutcome, said: str) -> Deed:
         # In a review others may still be well; what is in focus has to be looked at anew.
         over = self._situation.focused is not None
         return Deed(outcome, f"Error: {said}", TurnOutcome.STALE, over=over)
 
     def _respond(self, wanted: Respond) -> Deed:
-        if len(wanted.text) > self._rules.message_chars:
-            raise _Refused(CallOutcome.INVALID, f"text may have at most {self._rules.message_chars} characters.")
+        if len(wanted.text) > self._settings.max_message_chars:
+            raise _Refused(ToolOutcome.INVALID, f"text may have at most {self._settings.max_message_chars} characters.")
         seen = self._shown(wanted.conversation_id)
         if seen.conversation_id in self._answered:
             raise Duplicate("You have answered in it already; this one is dropped.")
@@ -158,15 +119,15 @@ class Hands:
             app, conversation = self._unchanged(session, seen, now)
             waited = conversation.unanswered_since
             thought = Thought(wanted.text, self._positions[seen.conversation_id], self._model)
-            pace, tuning = self._rules.pace, self._rules.tuning
-            answer = answers.give(session, conversation, thought, app.approves_answers, now, pace, tuning)
+            settings, tuning = self._settings, tuning_of(self._settings)
+            answer = answers.give(session, conversation, thought, app.approves_answers, now, settings, tuning)
         self._answered.add(seen.conversation_id)
         over = self._is_focused(seen)
         if answer.state == AnswerState.PENDING:
-            return Deed(CallOutcome.CARRIED_OUT, "It waits for approval.", TurnOutcome.DRAFTED, over=over)
+            return Deed(ToolOutcome.CARRIED_OUT, "It waits for approval.", TurnOutcome.DRAFTED, over=over)
         self._positions[seen.conversation_id] += 1
         waiting = None if waited is None else max(timedelta(0), now - waited)
-        return Deed(CallOutcome.CARRIED_OUT, "It is sent.", TurnOutcome.ANSWERED, answered_after=waiting, over=over)
+        return Deed(ToolOutcome.CARRIED_OUT, "It is sent.", TurnOutcome.ANSWERED, answered_after=waiting, over=over)
 
     def _end(self, wanted: EndConversation) -> Deed:
         seen = self._shown(wanted.conversation_id)
@@ -175,9 +136,9 @@ class Hands:
             app, conversation = self._unchanged(session, seen, now)
             answers.check_unchanged(session, conversation, self._positions[seen.conversation_id])
             reason = wanted.reason or "the loop took it for over"
-            attempts, pace = self._rules.job_attempts, self._rules.pace
-            lifecycle.end(session, conversation, app.purge_epoch, reason, now, attempts, pace)
-        return Deed(CallOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
+            settings = self._settings
+            lifecycle.end(session, conversation, app.purge_epoch, reason, now, settings.job_max_attempts, settings)
+        return Deed(ToolOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
 
     def _snooze(self, wanted: SnoozeConversation) -> Deed:
         seen = self._shown(wanted.conversation_id)
@@ -186,19 +147,19 @@ class Hands:
             _, conversation = self._unchanged(session, seen, now)
             answers.check_unchanged(session, conversation, self._positions[seen.conversation_id])
             lifecycle.snooze(session, conversation, wanted.minutes, now)
-        return Deed(CallOutcome.CARRIED_OUT, "It is snoozed.", TurnOutcome.SNOOZED, over=self._is_focused(seen))
+        return Deed(ToolOutcome.CARRIED_OUT, "It is snoozed.", TurnOutcome.SNOOZED, over=self._is_focused(seen))
 
     def _select(self, wanted: SelectConversation) -> Deed:
         focused = self._situation.focused
         if focused is not None and focused.conversation_id == wanted.conversation_id:
-            raise _Refused(CallOutcome.INVALID, "this conversation is in focus already.")
+            raise _Refused(ToolOutcome.INVALID, "this conversation is in focus already.")
         now = self._clock.now()
         with self._transactions.read() as session:
             found = queries.find_conversation(session, self._situation.focus.app_id, wanted.conversation_id)
             _refuse_unfit(found, now)
         over = focused is None
         selected = wanted.conversation_id
-        return Deed(CallOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=over)
+        return Deed(ToolOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=over)
 
     def _await(self, wanted: AwaitEnergy) -> Deed:
         focused = self._situation.focused
@@ -208,7 +169,7 @@ class Hands:
                 _, conversation = self._unchanged(session, focused, now)
                 answers.check_unchanged(session, conversation, self._positions[focused.conversation_id])
                 put_off(conversation, self._there(wanted.percentage, now), failed=False)
-        return Deed(CallOutcome.CARRIED_OUT, "Until then.", TurnOutcome.AWAITING, over=True)
+        return Deed(ToolOutcome.CARRIED_OUT, "Until then.", TurnOutcome.AWAITING, over=True)
 
     def _there(self, percentage: float, now: datetime) -> datetime:
         energy = self._situation.energy
@@ -220,16 +181,16 @@ class Hands:
         focused = self._situation.focused
         if conversation_id is None:
             if focused is None:
-                raise _Refused(CallOutcome.INVALID, "none is in focus; name one by its conversationId.")
+                raise _Refused(ToolOutcome.INVALID, "none is in focus; name one by its conversationId.")
             return focused
         seen = self._situation.seen(conversation_id)
         if seen is None:
             with self._transactions.read() as session:
                 found = queries.find_conversation(session, self._situation.focus.app_id, conversation_id)
                 _refuse_unfit(found, self._clock.now())
-            raise _Refused(CallOutcome.INVALID, "you were not shown it; use select_conversation to look at it first.")
+            raise _Refused(ToolOutcome.INVALID, "you were not shown it; use select_conversation to look at it first.")
         if seen.ended:
-            raise _Refused(CallOutcome.ENDED, "it has ended; nothing can be done in it any more.")
+            raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
         return seen
 
     def _unchanged(self, session: Session, seen: Seen, now: datetime) -> tuple[App, Conversation]:
@@ -253,8 +214,8 @@ class Hands:
 
 def _refuse_unfit(found: Conversation | None, now: datetime) -> None:
     if found is None:
-        raise _Refused(CallOutcome.UNKNOWN_CONVERSATION, "this app has no such conversation; use an id as it is shown.")
+        raise _Refused(ToolOutcome.UNKNOWN_CONVERSATION, "this app has no such conversation; use an id as it is shown.")
     if found.ended_at is not None:
-        raise _Refused(CallOutcome.ENDED, "it has ended; nothing can be done in it any more.")
+        raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
     if found.snoozed_until is not None and found.snoozed_until > now:
-        raise _Refused(CallOutcome.INVALID, "it is snoozed and comes back by itself.")
+        raise _Refused(ToolOutcome.INVALID, "it is snoozed and comes back by itself.")

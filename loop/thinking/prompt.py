@@ -13,7 +13,6 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-from loop.thinking.focus import FocusKind
 from loop.thinking.situation import Energy, Said, Seen, Situation
 from loop.thinking.tools import TOOLS
 from shared.context.budgets import TokenSource
@@ -24,6 +23,7 @@ from shared.llm.calls import WorkKind
 from shared.llm.chat import FRAME_TOKENS
 from shared.llm.tokens import Rate, most_tokens
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, tools_tokens
+from shared.telemetry.metrics import FocusKind
 
 ANSWER_TOKENS = 600
 """The longest a model may write at once."""

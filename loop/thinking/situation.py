@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from loop.thinking.focus import Focus, FocusKind, review_size
+from loop.thinking.focus import Focus, review_size
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import count_erasures, get_app
 from shared.conversations import queries
@@ -17,6 +17,7 @@ from shared.conversations.models import Conversation
 from shared.energy.budget import BudgetStatus, Status, budget_status, percentage_of, status_of, to_units
 from shared.energy.ledger import spent_by_conversation
 from shared.subjects import NOBODY, Subject, recalled_for
+from shared.telemetry.metrics import FocusKind
 
 MOST_MESSAGES = 200
 """The newest that are looked at of one conversation; what fits the model's window is decided later."""

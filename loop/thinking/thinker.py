@@ -11,17 +11,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from loop.thinking.focus import Focus, FocusKind, model_for
-from loop.thinking.hands import Deed, Hands, Rules, TurnOutcome
+from loop.thinking.focus import Focus, model_for
+from loop.thinking.hands import Deed, Hands
 from loop.thinking.prompt import Window, open_exchange
 from loop.thinking.situation import Energy, Seen, Situation, look, subjects_to_review
 from loop.thinking.tools import BY_NAME, UNKNOWN
-from loop.thinking.turn import Limits, Turn
+from loop.thinking.turn import Turn
 from shared.apps.queries import answered_by_loop, get_app, lock_app
 from shared.clock import Clock
 from shared.context.budgets import RecallBudgets, UpperBoundCounting
@@ -41,9 +41,10 @@ from shared.errors import AfterthoughtError, MandateLost, NotFound, OverBudget
 from shared.llm.chat import ToolCall
 from shared.llm.tokens import most_tokens
 from shared.llm.tools import ToolChat
+from shared.settings import Settings
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
-from shared.telemetry.metrics import Metrics
+from shared.telemetry.metrics import FocusKind, Metrics, TurnOutcome
 
 _FIRST_WAIT = timedelta(seconds=5)
 _LONGEST_WAIT = timedelta(minutes=10)
@@ -64,20 +65,6 @@ class LetGo(AfterthoughtError):
     code = "let_go"
 
 
-@dataclass(frozen=True)
-class Mind:
-    """What thinking is done with, and within which limits."""
-
-    make_chat: Callable[[str], ToolChat]
-    """Builds the chat of a model's setting; called in the thinking thread, once for each model."""
-    large: str
-    small: str | None
-    limits: Limits
-    rules: Rules
-    memory_tokens: int
-    refill_per_second: float
-
-
 class Thinker:
     """Holds one turn at a time."""
 
@@ -85,20 +72,24 @@ class Thinker:
         self,
         transactions: Transactions,
         clock: Clock,
-        mind: Mind,
+        settings: Settings,
+        make_chat: Callable[[str], ToolChat],
         accountant: Accountant,
         level: Callable[[Session], int],
         metrics: Metrics,
         on_free: Callable[[], None] = lambda: None,
         reach: RecallSources | None = None,
     ) -> None:
-        """``level`` reads the energy in micro-units; ``on_free`` is called when a turn is over.
+        """``make_chat`` builds the chat of a model's setting: called in the thinking thread, once for each model.
+
+        ``level`` reads the energy in micro-units; ``on_free`` is called when a turn is over.
 
         ``reach``: looks up summaries, profiles and earlier messages; without it, memories and facts are recalled alone.
         """
         self._transactions = _UntilLetGo(transactions)
         self._clock = clock
-        self._mind = mind
+        self._settings = settings
+        self._make_chat = make_chat
         self._accountant = accountant
         self._level = level
         self._metrics = metrics
@@ -185,11 +176,11 @@ class Thinker:
 
     @property
     def _window(self) -> Window:
-        return Window(self._mind.limits.context_tokens)
+        return Window(self._settings.model_context_tokens)
 
     def _look(self, focus: Focus) -> Situation | None:
         with self._transactions.read() as session:
-            energy = Energy(self._level(session), self._mind.refill_per_second)
+            energy = Energy(self._level(session), self._settings.energy_refill_per_second)
             if focus.kind is FocusKind.REVIEW and focus.subject is None:
                 focus = self._first_to_review(subjects_to_review(session, focus.app_id, energy), focus)
             situation = look(session, focus, energy, self._clock.now())
@@ -204,8 +195,8 @@ class Thinker:
 
     def _recall(self, situation: Situation) -> str:
         """Return what is recalled of the app and the user; without what cannot be had at the moment."""
-        window = self._mind.limits.context_tokens
-        tokens = min(self._mind.memory_tokens, window // MEMORY_SHARE)
+        window = self._settings.model_context_tokens
+        tokens = min(self._settings.context_token_budget, window // MEMORY_SHARE)
         parts = ContextParts(self._transactions, situation.focus.app_id, self._metrics)
         material = parts.material(situation.app_name, situation.recalled_for, situation.said_now)
         recollected = recollect(material, RecallBudgets(tokens, tokens // 2, tokens), UpperBoundCounting())
@@ -222,15 +213,17 @@ class Thinker:
         return join_blocks([recalled, added.text])
 
     def _prepare(self, situation: Situation) -> Turn:
-        chat = self._chat(model_for(situation.energy.micro, self._mind.large, self._mind.small))
-        hands = Hands(self._transactions, self._clock, situation, chat.name, self._mind.rules)
+        settings = self._settings
+        assert settings.model is not None, "the loop thinks with a model only"
+        chat = self._chat(model_for(situation.energy.micro, settings.model, settings.small_model))
+        hands = Hands(self._transactions, self._clock, situation, chat.name, self._settings)
         focused = situation.focused
         account = Booking(situation.focus.app_id, None, None if focused is None else focused.key)
-        return Turn(chat, hands, self._accountant.meter(account), self._mind.limits, self._has_energy, self._told)
+        return Turn(chat, hands, self._accountant.meter(account), self._settings, self._has_energy, self._told)
 
     def _chat(self, model: str) -> ToolChat:
         if model not in self._chats:
-            self._chats[model] = self._mind.make_chat(model)
+            self._chats[model] = self._make_chat(model)
         return self._chats[model]
 
     def _has_energy(self) -> bool:

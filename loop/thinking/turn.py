@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from loop.thinking.hands import CallOutcome, Deed, Hands, TurnOutcome
+from loop.thinking.hands import Deed, Hands
 from loop.thinking.tools import TOOLS
 from shared.llm.calls import Meter
 from shared.llm.chat import Reply, ToolCall, Unusable
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat, call_in_prose
+from shared.settings import Settings
+from shared.telemetry.metrics import ToolOutcome, TurnOutcome
 
 _USE_TOOLS = "What you write outside of a tool reaches nobody; nothing was sent. Use a tool now, for example respond."
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long a turn may go on."""
-
-    rounds: int
-    call_seconds: float
-    context_tokens: int
 
 
 @dataclass
@@ -30,7 +23,7 @@ class Turn:
     chat: ToolChat
     hands: Hands
     meter: Meter
-    limits: Limits
+    settings: Settings
     may_go_on: Callable[[], bool]
     told: Callable[[ToolCall, Deed], None]
     """Is told of every tool call."""
@@ -41,7 +34,7 @@ class Turn:
 
     def run(self, exchange: Exchange) -> TurnOutcome:
         """Carry out the turn. Raises: what the chat and the hands raise, except ``Unusable``."""
-        for number in range(self.limits.rounds):
+        for number in range(self.settings.thinking_rounds):
             if number and not (self.may_go_on() and self._fits(exchange)):
                 break
             lines = self._round(exchange)
@@ -51,13 +44,13 @@ class Turn:
         return self.result
 
     def _fits(self, exchange: Exchange) -> bool:
-        return exchange.most_tokens + exchange.max_completion_tokens <= self.limits.context_tokens
+        return exchange.most_tokens + exchange.max_completion_tokens <= self.settings.model_context_tokens
 
     def _round(self, exchange: Exchange) -> tuple[ExchangeLine, ...]:
         """Ask once and carry out what is asked for; return what was said, or nothing when the turn is over."""
         self.calls += 1
         try:
-            reply = self.chat.reply(exchange, self.limits.call_seconds, self.meter)
+            reply = self.chat.reply(exchange, self.settings.thinking_timeout_seconds, self.meter)
         except Unusable as unusable:
             return self._ask_for_tools("", f"Your answer cannot be used: {unusable.complaint}. {_USE_TOOLS}")
         if reply.calls:
@@ -78,8 +71,8 @@ class Turn:
 
     def _carry_out_written(self, reply: Reply, call: ToolCall) -> tuple[ExchangeLine, ...]:
         deed = self.hands.do(call)
-        if deed.outcome is CallOutcome.CARRIED_OUT:
-            deed = Deed(CallOutcome.IN_PROSE, deed.said, deed.result, deed.selected, deed.answered_after, deed.over)
+        if deed.outcome is ToolOutcome.CARRIED_OUT:
+            deed = Deed(ToolOutcome.IN_PROSE, deed.said, deed.result, deed.selected, deed.answered_after, deed.over)
         self._note(call, deed)
         return () if deed.over else (ExchangeLine(Speaker.MODEL, reply.text), ExchangeLine(Speaker.USER, deed.said))
 

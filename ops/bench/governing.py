@@ -29,7 +29,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from loop.regulator import Allowance, Regulator, Rules
+from loop.regulator import Allowance, Regulator
 from ops.bench.figures import say, show
 from shared.db.schema import migrate
 from shared.energy import ledger
@@ -37,6 +37,7 @@ from shared.energy.budget import FLOOR, seconds_until_open, to_micro, to_units
 from shared.energy.models import Level, Spending
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.outbox.lanes import Terms
+from shared.settings import Settings
 from shared.telemetry.logging import configure_logging
 from tests.support.house import House
 from tests.support.relaying import Relay
@@ -143,8 +144,8 @@ def _one_day(plan: list[_Event], options: Wanted, governed: bool) -> dict[str, A
         migrate(url)
         house = House(url)
         house.clock.at = START
-        rules = Rules(options.refill, _GATE, 64)
-        regulator = (Regulator if governed else _Ungoverned)(house.database, house.clock, rules)
+        settings = Settings(energy_refill_per_second=options.refill, energy_gate_percent=_GATE, in_flight_jobs=64)
+        regulator = (Regulator if governed else _Ungoverned)(house.database, house.clock, settings)
         for app in sorted({event.app for event in plan}):
             house.install(app)
         seen = _Seen(options.refill)

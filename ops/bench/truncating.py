@@ -19,7 +19,7 @@ from shared.context.context import ContextRequest, open_context
 from shared.context.sources import RecallSources
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.db.schema import migrate
-from shared.llm.ngrams import NgramEmbedder
+from shared.llm.embedding import NgramEmbedder
 from shared.search.tuning import Tuning
 from shared.telemetry.logging import configure_logging
 from tests.support.house import House

@@ -37,6 +37,7 @@ from shared.memories.history import Sources, Texts, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.writing import give_place
 from shared.search.index import index_messages
+from shared.settings import Settings
 from shared.subjects import NOBODY
 
 IMPORT = "import"
@@ -62,32 +63,23 @@ class Imported:
     profiles_skipped: int = 0
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """The limits of this installation."""
-
-    cap: int
-    memory_chars: int
-    message_chars: int
-
-
-def import_archive(session: Session, app: App, archive: Archive, bounds: Bounds, now: datetime) -> Imported:
+def import_archive(session: Session, app: App, archive: Archive, settings: Settings, now: datetime) -> Imported:
     """Put an archive into an app that the caller has locked. Raises: Limit, Conflict; then nothing may be committed."""
-    refuse_oversized(archive, bounds)
-    return _Arrival(session, app, archive, now).carry_out(bounds.cap)
+    refuse_oversized(archive, settings)
+    return _Arrival(session, app, archive, now).carry_out(settings.memory_cap)
 
 
-def refuse_oversized(archive: Archive, bounds: Bounds) -> None:
+def refuse_oversized(archive: Archive, settings: Settings) -> None:
     """Raises: Limit, when a text is longer than this installation keeps."""
+    memory_chars, message_chars = settings.memory_max_chars, settings.max_message_chars
     for memory in archive.memories:
-        if len(memory.content) > bounds.memory_chars:
-            raise Limit(f"Memory {memory.memory_id} is longer than {bounds.memory_chars} characters.", code="too_large")
+        if len(memory.content) > memory_chars:
+            raise Limit(f"Memory {memory.memory_id} is longer than {memory_chars} characters.", code="too_large")
     for conversation in archive.conversations:
         for message in conversation.messages:
-            if size_of(message.content, message.payload) > bounds.message_chars:
-                raise Limit(
-                    f"Message {message.message_id} is longer than {bounds.message_chars} characters.", code="too_large"
-                )
+            if size_of(message.content, message.payload) > message_chars:
+                what = f"Message {message.message_id} is longer than {message_chars} characters."
+                raise Limit(what, code="too_large")
 
 
 @dataclass

@@ -19,7 +19,6 @@ from shared.context import queries
 from shared.context.budgets import DEFAULT_RESERVE, TokenCounting, TokenSource
 from shared.context.fact_selection import in_order
 from shared.context.recall import (
-    CompactionStage,
     ContextDraft,
     ContextExtension,
     ContextLimits,
@@ -41,7 +40,7 @@ from shared.errors import Transient
 from shared.search.search import Findings
 from shared.subjects import recalled_for
 from shared.telemetry.logging import get_logger
-from shared.telemetry.metrics import Metrics
+from shared.telemetry.metrics import CompactionStage, Metrics
 
 _PROBE = 512
 """So many of the newest messages fill most windows; only where they do not are all of them summed."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from shared.context.budgets import (
     WHOLE_FROM,
@@ -45,16 +44,7 @@ from shared.context.rendering import (
 from shared.context.window import CountedMessage, length, squeezed, staying
 from shared.search.candidates import SearchHit
 from shared.search.ranking import RankedCandidate
-
-
-class CompactionStage(StrEnum):
-    """How far a context was compacted; a closed set, so it can label a metric."""
-
-    NONE = "none"
-    TRIMMED = "stage1"
-    """The middle of the conversation went."""
-    REDUCED = "stage2"
-    """What is recalled was reduced too, and more was dropped where even that was too long."""
+from shared.telemetry.metrics import CompactionStage
 
 
 @dataclass(frozen=True)

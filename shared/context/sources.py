@@ -149,13 +149,12 @@ class RecallSources:
 
 def _worth_showing(findings: Findings, shown: Collection[str]) -> tuple[SearchHit, ...]:
     """Return what says something, is not shown anyway, and not far behind the best; nothing if all is off the point."""
-    if not any(
-        (hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY) and not is_small_talk(hit.content)
-        for hit in findings.hits
-    ):
+    small_talk = {hit.content for hit in findings.hits if is_small_talk(hit.content)}
+    saying = [hit for hit in findings.hits if hit.content not in small_talk]
+    if not any(hit.by_words or (hit.ranked.candidate.dense or 0.0) >= LEAST_SIMILARITY for hit in saying):
         return ()
     ordered = beside_corrections(findings.hits, _LEAST_SHARE * findings.hits[0].ranked.score)
-    return tuple(hit for hit in ordered if hit.content.strip() not in shown and not is_small_talk(hit.content))
+    return tuple(hit for hit in ordered if hit.content not in small_talk and hit.content.strip() not in shown)
 
 
 def _most_alike(summaries: Collection[Summary], query: QueryVector | None) -> tuple[Summary, ...]:

@@ -14,13 +14,14 @@ from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
 from shared.conversations import queries, summarising
-from shared.conversations.extraction import Pace, plan
+from shared.conversations.extraction import FACTS_OFF, plan
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
 from shared.errors import Conflict
 from shared.events.recording import record
 from shared.ids import new_id
 from shared.search.index import index_messages
 from shared.search.tuning import Tuning
+from shared.settings import FactSettings
 
 ASSISTANT = "assistant"
 
@@ -62,7 +63,7 @@ def give(
     thought: Thought,
     approves: bool,
     now: datetime,
-    pace: Pace | None = None,
+    fact_settings: FactSettings = FACTS_OFF,
     tuning: Tuning | None = None,
 ) -> Answer:
     """Answer a conversation; ``approves``: a person approves answers first. Raises: Stale, Duplicate."""
@@ -84,7 +85,7 @@ def give(
         conversation.focus_since = None
         _tell(session, EventKind.ANSWER_PENDING, answer, answer.answer_id, now)
     else:
-        _send(session, conversation, answer, now, pace, tuning)
+        _send(session, conversation, answer, now, fact_settings, tuning)
     session.flush()
     return answer
 
@@ -96,7 +97,7 @@ def approve(
     content: str | None,
     actor: str,
     now: datetime,
-    pace: Pace | None = None,
+    fact_settings: FactSettings = FACTS_OFF,
     tuning: Tuning | None = None,
 ) -> Answer:
     """Send a pending answer, in other words where ``content`` is given; again, do nothing. Raises: Conflict."""
@@ -105,7 +106,7 @@ def approve(
     _refuse_decided(answer, "approved")
     answer.content = answer.content if content is None else content
     answer.decided_by, answer.decided_at = actor, now
-    _send(session, conversation, answer, now, pace, tuning)
+    _send(session, conversation, answer, now, fact_settings, tuning)
     session.flush()
     return answer
 
@@ -147,7 +148,7 @@ def _send(
     conversation: Conversation,
     answer: Answer,
     now: datetime,
-    pace: Pace | None,
+    fact_settings: FactSettings,
     tuning: Tuning | None,
 ) -> None:
     message = Message(
@@ -166,7 +167,7 @@ def _send(
     conversation.message_count += 1
     conversation.updated_at = now
     conversation.unanswered_since = conversation.focus_since = conversation.woken_at = None
-    plan(conversation, pace, now)
+    plan(conversation, fact_settings, now)
     summarising.count(session, conversation, 1, tuning, now)
     _tell(session, EventKind.ANSWER_SENT, answer, answer.message_id, now)
 

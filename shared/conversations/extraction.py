@@ -6,7 +6,7 @@ that time has come, and only one job of a conversation is open at a time. What h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import update
@@ -19,42 +19,26 @@ from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
 from shared.outbox.queries import conversations_with_open, get_open
-from shared.settings import Settings
+from shared.settings import FactSettings, Settings
 
 LEAST_MESSAGES = 2
 """Of users and assistants while a conversation goes on; one may say more at once. Source: seed 001; oracles."""
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How often facts are extracted of a conversation that goes on."""
-
-    every: int = 5
-    """After so many messages."""
-    debounce: timedelta = timedelta(seconds=2)
-    """Waited for more to be said."""
-    flush: timedelta | None = timedelta(minutes=10)
-    """After so much silence, however little was said; None for never."""
+FACTS_OFF = FactSettings(facts=False)
 
 
-def pace_of(settings: Settings) -> Pace | None:
-    """Return how often facts are extracted by the settings; None where they are not."""
-    if not settings.facts:
-        return None
-    flush = timedelta(minutes=settings.facts_flush_minutes) if settings.facts_flush_minutes else None
-    return Pace(settings.facts_every_messages, timedelta(seconds=settings.facts_debounce_seconds), flush)
-
-
-def plan(conversation: Conversation, pace: Pace | None, now: datetime) -> None:
-    """Say when facts are due of an open conversation in which something was said; without a pace, never."""
+def plan(conversation: Conversation, settings: FactSettings, now: datetime) -> None:
+    """Say when facts are due of an open conversation in which something was said; never where they are off."""
     unseen = conversation.message_count - conversation.facts_seen
-    if unseen <= 0 or pace is None:
+    if unseen <= 0 or not settings.facts:
         conversation.facts_due_at = None
-    elif unseen < pace.every:
-        conversation.facts_due_at = None if pace.flush is None else now + pace.flush
+    elif unseen < settings.facts_every_messages:
+        flush = timedelta(minutes=settings.facts_flush_minutes)
+        conversation.facts_due_at = now + flush if flush else None
     else:
         # Set once: a conversation that never pauses would otherwise never be due.
-        due, soon = conversation.facts_due_at, now + pace.debounce
+        due, soon = conversation.facts_due_at, now + timedelta(seconds=settings.facts_debounce_seconds)
         conversation.facts_due_at = soon if due is None else min(due, soon)
 
 
@@ -90,13 +74,7 @@ def ask_now(session: Session, conversation: Conversation, epoch: int, now: datet
 
 
 def move_on(
-    session: Session,
-    conversation: Conversation,
-    seen: int,
-    epoch: int,
-    pace: Pace | None,
-    now: datetime,
-    max_attempts: int,
+    session: Session, conversation: Conversation, seen: int, epoch: int, settings: Settings, now: datetime
 ) -> None:
     """Note how far a locked conversation has been seen, and see to what is left of it.
 
@@ -104,10 +82,10 @@ def move_on(
     """
     conversation.facts_seen = seen
     if conversation.ended_at is not None:
-        ask(session, conversation, epoch, now, max_attempts)
+        ask(session, conversation, epoch, now, settings.job_max_attempts)
     else:
         conversation.facts_due_at = None
-        plan(conversation, pace, now)
+        plan(conversation, settings, now)
 
 
 def put_off(session: Session, app_id: str, now: datetime, user_id: str | None = None) -> None:

@@ -20,7 +20,7 @@ from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind
 from shared.conversations import answers, extraction, queries, summarising
 from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
-from shared.conversations.extraction import Pace
+from shared.conversations.extraction import FACTS_OFF
 from shared.conversations.focus import LoopAnswers, refresh, refresh_all
 from shared.conversations.models import Conversation, Message
 from shared.errors import Conflict, Invalid
@@ -31,6 +31,7 @@ from shared.outbox.models import Job
 from shared.outbox.queries import jobs_of_conversation
 from shared.search.index import index_messages
 from shared.search.tuning import Tuning
+from shared.settings import FactSettings
 
 SNOOZE_MINUTES = (1, 1440)
 WAKE_LIMIT = 500
@@ -105,13 +106,13 @@ def say(
     now: datetime,
     *,
     by_loop: bool = False,
-    pace: Pace | None = None,
+    fact_settings: FactSettings = FACTS_OFF,
     tuning: Tuning | None = None,
 ) -> list[Message]:
     """Add messages in order to a locked conversation; return the stored ones, one for each given.
 
-    ``by_loop``: its app lets the loop answer. ``pace``: how often facts are extracted. ``tuning``: how often it is
-    summarised, unless that was changed; without it, never.
+    ``by_loop``: its app lets the loop answer. ``fact_settings``: how often facts are extracted. ``tuning``: how often
+    it is summarised, unless that was changed; without it, never.
 
     Raises: Conflict when the conversation has ended.
     """
@@ -130,7 +131,7 @@ def say(
         conversation.woken_at = conversation.think_after = None
         conversation.think_attempts = 0
         answers.supersede(session, conversation, now)
-        extraction.plan(conversation, pace, now)
+        extraction.plan(conversation, fact_settings, now)
     new = list({one.position: one for one in stored if one.position >= before}.values())
     turns = [one for one in new if one.role == Role.ASSISTANT and one.content]
     summarising.count(session, conversation, len(turns), tuning, now)
@@ -194,9 +195,9 @@ def end(
     reason: str | None,
     now: datetime,
     max_attempts: int = 5,
-    pace: Pace | None = None,
+    fact_settings: FactSettings = FACTS_OFF,
 ) -> list[Job]:
-    """End a locked conversation and ask for its memory, and with a pace for its facts, under its app's purge epoch.
+    """End a locked conversation and ask under its app's purge epoch for its memory, and unless off, for its facts.
 
     Again, return the same jobs.
     """
@@ -208,7 +209,7 @@ def end(
         answers.supersede(session, conversation, now)
         enqueue(session, _memory_job(conversation, epoch, max_attempts), now)
         conversation.facts_due_at = conversation.summary_due_at = None
-        if pace is not None:
+        if fact_settings.facts:
             extraction.ask(session, conversation, epoch, now, max_attempts)
         _record(session, EventKind.CONVERSATION_ENDED, conversation, now)
     return list(jobs_of_conversation(session, conversation.key))

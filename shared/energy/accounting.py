@@ -15,10 +15,11 @@ from sqlalchemy.orm import Session
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.energy import ledger, rates
-from shared.energy.budget import Budgets, Prices, most, to_units
+from shared.energy.budget import Budgets, most, to_units
 from shared.energy.ledger import Booking
 from shared.errors import OverBudget
 from shared.llm.calls import Meter, ModelCall, Prospect
+from shared.settings import Settings
 from shared.telemetry.metrics import Metrics, agent_kind
 
 BudgetsOf = Callable[[Session, str], Budgets]
@@ -33,7 +34,7 @@ class Accountant:
 
     database: Database
     clock: Clock
-    prices: Prices
+    settings: Settings
     budgets_of: BudgetsOf
     metrics: Metrics
     call_seconds: float
@@ -53,7 +54,7 @@ class _Account(Meter):
         if self._held is not None:
             return  # The same call is tried once more.
         office = self._office
-        cost = most(prospect, office.prices)
+        cost = most(prospect, office.settings)
         now = office.clock.now()
         until = now + timedelta(seconds=office.call_seconds)
         with office.database.write() as session:
@@ -67,7 +68,7 @@ class _Account(Meter):
     def __call__(self, call: ModelCall) -> None:
         office = self._office
         with office.database.write() as session:
-            cost = ledger.book(session, call, self._account, office.prices, office.clock.now())
+            cost = ledger.book(session, call, self._account, office.settings, office.clock.now())
             rates.learn(session, call)
             if self._held is not None:
                 ledger.let_go(session, self._held)

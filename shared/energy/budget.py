@@ -37,34 +37,6 @@ class BudgetStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class Prices:
-    """Units a token costs, and what the extractive agent is charged of it."""
-
-    prompt_token: float
-    completion_token: float
-    compaction_factor: float
-    extractive_fraction: float
-    small_model: str | None = None
-    """The model whose calls are multiplied by ``small_factor``."""
-    small_factor: float = 1.0
-    embedding_factor: float = 1.0
-    """Multiplies the price of embedding with a model, which is a small one that reads once and writes nothing."""
-
-
-def prices_of(settings: Settings) -> Prices:
-    """Return what tokens cost by the settings."""
-    return Prices(
-        settings.price_prompt_token,
-        settings.price_completion_token,
-        settings.compaction_price_factor,
-        settings.extractive_fraction,
-        settings.small_model,
-        settings.small_model_price_factor,
-        settings.embedding_price_factor,
-    )
-
-
-@dataclass(frozen=True)
 class Budgets:
     """What an app may spend in a sliding hour and in a sliding day, micro-units; None is no budget."""
 
@@ -115,25 +87,25 @@ def percentage_of(micro: int) -> float:
     return round(100 * max(0, micro) / FULL, 4)
 
 
-def price(call: ModelCall, prices: Prices) -> int:
+def price(call: ModelCall, settings: Settings) -> int:
     """Return what a call costs, in micro-units: by tokens, whether it was answered or not."""
-    return _price(call.kind, call.model, call.prompt_tokens, call.completion_tokens, prices)
+    return _price(call.kind, call.model, call.prompt_tokens, call.completion_tokens, settings)
 
 
-def most(prospect: Prospect, prices: Prices) -> int:
+def most(prospect: Prospect, settings: Settings) -> int:
     """Return the most a call can cost, in micro-units."""
-    return _price(prospect.kind, prospect.model, prospect.most_prompt_tokens, prospect.most_completion_tokens, prices)
+    return _price(prospect.kind, prospect.model, prospect.most_prompt_tokens, prospect.most_completion_tokens, settings)
 
 
-def _price(kind: WorkKind, model: str, prompt_tokens: int, completion_tokens: int, prices: Prices) -> int:
-    units = prompt_tokens * prices.prompt_token + completion_tokens * prices.completion_token
+def _price(kind: WorkKind, model: str, prompt_tokens: int, completion_tokens: int, settings: Settings) -> int:
+    units = prompt_tokens * settings.price_prompt_token + completion_tokens * settings.price_completion_token
     if kind is WorkKind.COMPACT:
-        units *= prices.compaction_factor
-    if model == prices.small_model:
-        units *= prices.small_factor
+        units *= settings.compaction_price_factor
+    if model == settings.small_model:
+        units *= settings.small_model_price_factor
     if kind is WorkKind.EMBED and model != EXTRACTIVE:
-        units *= prices.embedding_factor
-    return to_micro(units * prices.extractive_fraction if model == EXTRACTIVE else units)
+        units *= settings.embedding_price_factor
+    return to_micro(units * settings.extractive_fraction if model == EXTRACTIVE else units)
 
 
 def averaged(average: int, calls: int, cost: int) -> int:

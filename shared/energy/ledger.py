@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 
 from shared.clock import CLOCK_DOUBT
 from shared.db.inserting import insert_if_absent
-from shared.energy.budget import FULL, Budgets, Prices, affordable_at, averaged, drained, price, refilled, to_units
-from shared.energy.models import Estimate, Level, Reservation, Spending
+from shared.energy.budget import FULL, Budgets, affordable_at, averaged, drained, price, refilled, to_units
+from shared.energy.models import Estimate, Level, Mandate, Reservation, Spending, TokenRate
 from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
+from shared.settings import Settings
 
 SETTLE_LIMIT = 10_000
 WINDOWS = {"last24h": timedelta(hours=24), "last1h": timedelta(hours=1), "last1min": timedelta(minutes=1)}
@@ -48,9 +49,9 @@ class Booking:
     conversation_key: int | None
 
 
-def book(session: Session, call: ModelCall, on: Booking, prices: Prices, now: datetime) -> int:
+def book(session: Session, call: ModelCall, on: Booking, settings: Settings, now: datetime) -> int:
     """Add one call to the ledger; return its cost in micro-units."""
-    cost = price(call, prices)
+    cost = price(call, settings)
     session.add(
         Spending(
             app_id=on.app_id,
@@ -263,3 +264,36 @@ def memory_share(session: Session, since: datetime) -> float | None:
     total = sum(by_kind.values())
     memory = sum(micro for kind, micro in by_kind.items() if kind in MEMORY_KINDS)
     return memory / total if total else None
+
+
+_LEAST_IDLE_SECONDS = 1.0
+OLLAMA = "ollama:"
+
+
+def get_mandate(session: Session) -> Mandate | None:
+    """Return the one row; None before the first loop ever started."""
+    return session.get(Mandate, 1, populate_existing=True)
+
+
+def hold_fence(session: Session, idle_seconds: float) -> int | None:
+    """Return the fence of whoever regulates and keep it so until this transaction ends.
+
+    PostgreSQL lets a takeover wait for the shared lock, and ends the transaction by itself when nothing is said in it
+    for ``idle_seconds``, so that a frozen process cannot keep the lock. On SQLite the writer is alone anyway.
+    """
+    held = select(Mandate.fence).where(Mandate.only_row == 1, Mandate.holder.is_not(None))
+    query = held.with_for_update(read=True)
+    if session.get_bind().dialect.name == "postgresql":
+        limit = func.set_config(
+            "idle_in_transaction_session_timeout", f"{int(max(_LEAST_IDLE_SECONDS, idle_seconds) * 1000)}ms", True
+        )
+        query = query.add_columns(limit)
+    found = session.execute(query).first()
+    return None if found is None else int(found[0])
+
+
+def token_rate(session: Session, model: str) -> TokenRate | None:
+    """Return what is known of a model, which may be named with its provider or without."""
+    names = (model, f"{OLLAMA}{model}")
+    found = {rate.model: rate for rate in session.scalars(select(TokenRate).where(TokenRate.model.in_(names)))}
+    return next((found[name] for name in names if name in found), None)

@@ -14,8 +14,8 @@ from sqlalchemy import ColumnElement, update
 from sqlalchemy.orm import Session
 
 from shared.db.inserting import insert_if_absent
+from shared.energy.ledger import get_mandate, hold_fence
 from shared.energy.models import Mandate
-from shared.energy.queries import get_mandate, hold_fence
 from shared.errors import MandateLost
 
 _REFUSED = "Another loop regulates now, so nothing was written; this one stands by."

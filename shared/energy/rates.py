@@ -9,8 +9,8 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from shared.db.inserting import insert_if_absent
+from shared.energy.ledger import token_rate
 from shared.energy.models import TokenRate
-from shared.energy.queries import token_rate
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.tokens import Rate
 

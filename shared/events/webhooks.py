@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
+import hmac
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
@@ -77,3 +79,15 @@ def key_of(secret: str) -> bytes:
     if not secret.startswith(SECRET_PREFIX) or not least <= len(key) <= most:
         raise Invalid(f"secret: it must be {SECRET_PREFIX} and {least} to {most} bytes in base64, or left out.")
     return key
+
+
+def signed_headers(secret: str, message_id: str, at: datetime, body: bytes) -> dict[str, str]:
+    """Return the headers that name, date and sign a body."""
+    seconds = str(int(at.timestamp()))
+    signed = b".".join((message_id.encode(), seconds.encode(), body))
+    digest = hmac.new(key_of(secret), signed, hashlib.sha256).digest()
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": seconds,
+        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+    }

@@ -47,7 +47,7 @@ class ScoredFact:
 
 @dataclass(frozen=True)
 class ExpiringFact:
-    """A fact with the time after which it expires."""
+    """A fact with the last moment at which it still stands."""
 
     fact: RetainedFact
     at: datetime
@@ -81,25 +81,12 @@ def evicted(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> list
     return by_score(facts, now)[: max(len(facts) + more - PRUNE_TO, 0)]
 
 
-def expires_at(fact: RetainedFact) -> datetime:
-    """Return the last moment at which a fact that is not pinned still stands."""
-    return fact.last_seen + LIFETIMES[fact.category]
-
-
-def is_expired(fact: RetainedFact, now: datetime) -> bool:
-    """Whether a fact was not heard of for longer than its category lives; at exactly that age it stays."""
-    return not fact.pinned and now > expires_at(fact)
-
-
 def dry_run(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> DryRun:
     """Return what would go if ``more`` facts came now, and what expires next; nothing is changed."""
-    expiring = sorted((ExpiringFact(fact, expires_at(fact)) for fact in facts if not fact.pinned), key=_soonest)
+    expiring = [ExpiringFact(fact, fact.last_seen + LIFETIMES[fact.category]) for fact in facts if not fact.pinned]
+    expiring.sort(key=lambda one: (one.at, one.fact.fact_id))
     going = tuple(one.fact.fact_id for one in evicted(facts, now, more))
     return DryRun(tuple(by_score(facts, now)), going, tuple(expiring))
-
-
-def _soonest(one: ExpiringFact) -> tuple[datetime, int]:
-    return one.at, one.fact.fact_id
 
 
 def held(facts: Sequence[Fact]) -> list[RetainedFact]:
@@ -127,7 +114,8 @@ def prune(session: Session, subject: Subject, cause: Cause) -> tuple[int, ...]:
     going = evicted(held(facts), cause.at)
     by_id = {fact.fact_id: fact for fact in facts}
     for one in going:
-        evict(session, by_id[one.fact.fact_id], cause.by(RULE_EVICTION, _why(one, len(facts))))
+        why = f"{len(facts)} facts stood, more than {PRUNE_TO}; its score was {one.score:.2f}"
+        evict(session, by_id[one.fact.fact_id], cause.by(RULE_EVICTION, why))
     return tuple(one.fact.fact_id for one in going)
 
 
@@ -140,7 +128,3 @@ def evict(session: Session, fact: Fact, cause: Cause, kind: FactChangeKind = Fac
     """Let a fact go, and what it had replaced with it; their history stays."""
     record(session, fact, kind, cause, FactTexts(before=fact.statement))
     remove_rows(session, [fact, *queries.chain_beneath(session, fact)])
-
-
-def _why(one: ScoredFact, stood: int) -> str:
-    return f"{stood} facts stood, more than {PRUNE_TO}; its score was {one.score:.2f}"

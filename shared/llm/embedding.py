@@ -1,22 +1,29 @@
-"""Turning texts into vectors whose cosine tells how close they are in meaning.
+"""What an embedder is, and the one of last resort, which hashes letters and words.
 
-What an embedder is. Reaching a model is left to the adapters, storing vectors to whoever asked for them.
+A vector's cosine tells how close two texts are in meaning. Reaching a model is left to the adapters, storing vectors to
+whoever asked for them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Protocol
-
-# One thread a process: workers are many, and their threads would fight for the same cores.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.calls import Meter
+
+# One thread a process: workers are many, and their threads would fight for the same cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+from shared.llm.calls import EXTRACTIVE, CallOutcome, ModelCall, Prospect, WorkKind
 from shared.llm.tokens import estimate_tokens
 
 Vectors = NDArray[np.float32]
@@ -76,3 +83,29 @@ def book_local(texts: Sequence[str], meter: Meter, clock: Callable[[], float]) -
         outcome = CallOutcome.ANSWERED
     finally:
         meter(ModelCall(WorkKind.EMBED, EXTRACTIVE, tokens, 0, True, outcome, clock() - began))
+
+
+DIMENSIONS = 512
+_GRAM = 4
+_WORD = re.compile(r"\w+")
+
+
+class NgramEmbedder:
+    """Embeds by hashed words and runs of four letters, so that only what is spelt alike is alike."""
+
+    name = "builtin:ngrams"
+    same_meaning = 0.80
+
+    def embed(self, texts: Sequence[str], meter: Meter) -> Vectors:
+        """Return one vector for each text, shape ``(len(texts), 512)``."""
+        with book_local(texts, meter, perf_counter):
+            rows = [self._row(text) for text in texts]
+        return normalised(np.stack(rows)) if rows else np.zeros((0, DIMENSIONS), np.float32)
+
+    def _row(self, text: str) -> NDArray[np.float32]:
+        row = np.zeros(DIMENSIONS, np.float32)
+        for word in _WORD.findall(text.casefold()):
+            edged = f"<{word}>"
+            for gram in (word, *(edged[at : at + _GRAM] for at in range(max(1, len(edged) - _GRAM + 1)))):
+                row[crc32(gram.encode("utf-8", "replace")) % DIMENSIONS] += 1
+        return np.sqrt(row)

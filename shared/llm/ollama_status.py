@@ -15,13 +15,11 @@ from shared.llm.transport import is_loopback
 
 @dataclass(frozen=True)
 class OllamaStatus:
-    """What was found at ``host``."""
+    """What was found at a host."""
 
-    host: str
     model: str
-    reachable: bool = False
     version: str | None = None
-    model_present: bool = False
+    """None where no Ollama answers."""
     mend: str | None = None
     """One sentence with what to do; None when all is well."""
 
@@ -38,12 +36,13 @@ def ollama_status(host: str, model: str, timeout_seconds: float) -> OllamaStatus
             version = _get(client, "/api/version").get("version")
             models = _get(client, "/api/tags").get("models")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        return OllamaStatus(host, model, mend=_how_to_reach(host, error))
+        return OllamaStatus(model, mend=_how_to_reach(host, error))
     except ValueError:
-        return OllamaStatus(host, model, mend=f"{host} answers, but is not Ollama: correct OLLAMA_HOST.")
-    present = _canonical(model) in {_canonical(name) for name in _names(models)}
-    mend = None if present else f"Ollama at {host} has no model {model}. Run: ollama pull {model}"
-    return OllamaStatus(host, model, True, str(version), present, mend)
+        return OllamaStatus(model, mend=f"{host} answers, but is not Ollama: correct OLLAMA_HOST.")
+    entries = models if isinstance(models, list) else []
+    names = {_canonical(str(one.get("model") or one.get("name"))) for one in entries if isinstance(one, dict)}
+    mend = None if _canonical(model) in names else f"Ollama at {host} has no model {model}. Run: ollama pull {model}"
+    return OllamaStatus(model, str(version), mend)
 
 
 def _get(client: httpx.Client, path: str) -> dict[str, Any]:
@@ -53,11 +52,6 @@ def _get(client: httpx.Client, path: str) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise ValueError("not an object")
     return answer
-
-
-def _names(models: object) -> list[str]:
-    entries = models if isinstance(models, list) else []
-    return [str(entry.get("model") or entry.get("name")) for entry in entries if isinstance(entry, dict)]
 
 
 def _canonical(model: str) -> str:

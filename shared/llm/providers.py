@@ -6,9 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from shared.errors import Configuration
-from shared.llm.embedding import Embedder
+from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed
-from shared.llm.ngrams import NgramEmbedder
 
 if TYPE_CHECKING:
     from shared.llm.ollama_chat import OllamaChat, OllamaToolChat

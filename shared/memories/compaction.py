@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from shared.telemetry.metrics import CompactionOutcome
 from shared.text.lines import shorten
 
 LONGEST_REASON = 500
@@ -28,17 +29,6 @@ class Action(StrEnum):
 
     DELETE = "delete"
     EDIT = "edit"
-
-
-class Outcome(StrEnum):
-    """How room was made; a closed set, so it can label a metric."""
-
-    DELETED = "deleted"
-    MERGED = "merged"
-    OLDEST_WENT = "oldest_went"
-    LEAST_WENT = "least_went"
-    """The least valuable gave its place to what a person wrote or restored."""
-    NEW_GAVE_WAY = "new_gave_way"
 
 
 @dataclass(frozen=True)
@@ -73,7 +63,7 @@ class Decision:
 class Room:
     """How room is made: ``removed_id`` loses its place, ``rewritten_id`` (if any) gets ``content``."""
 
-    outcome: Outcome
+    outcome: CompactionOutcome
     removed_id: int
     reason: str
     rewritten_id: int | None = None
@@ -109,8 +99,8 @@ def carry_out(decision: Decision) -> Room:
     """Turn an accepted decision into the room it makes; a reason that goes on and on is cut."""
     reason = shorten(decision.reason, LONGEST_REASON)
     if decision.action is Action.EDIT:
-        return Room(Outcome.MERGED, decision.absorbed_id, reason, decision.target_id, decision.new_content)
-    outcome = Outcome.NEW_GAVE_WAY if decision.target_id == NEW else Outcome.DELETED
+        return Room(CompactionOutcome.MERGED, decision.absorbed_id, reason, decision.target_id, decision.new_content)
+    outcome = CompactionOutcome.NEW_GAVE_WAY if decision.target_id == NEW else CompactionOutcome.DELETED
     return Room(outcome, decision.target_id, reason)
 
 
@@ -121,9 +111,9 @@ def oldest_goes(existing: Sequence[Candidate], why: str) -> Room:
     """
     free = [memory for memory in existing if not memory.pinned]
     if not free:
-        return Room(Outcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=OLDEST_GOES)
+        return Room(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=OLDEST_GOES)
     oldest = min(free, key=lambda memory: (memory.updated_at, memory.id))
-    return Room(Outcome.OLDEST_WENT, oldest.id, why, rule=OLDEST_GOES)
+    return Room(CompactionOutcome.OLDEST_WENT, oldest.id, why, rule=OLDEST_GOES)
 
 
 def least_goes(existing: Sequence[Candidate], why: str) -> Room:
@@ -134,6 +124,8 @@ def least_goes(existing: Sequence[Candidate], why: str) -> Room:
     """
     free = sorted((memory for memory in existing if not memory.pinned), key=lambda one: (one.updated_at, one.id))
     if not free:
-        return Room(Outcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=LEAST_GOES)
+        return Room(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=LEAST_GOES)
     least = min(free[:-1] or free, key=lambda memory: (memory.by_hand, memory.importance))
-    return Room(Outcome.LEAST_WENT, least.id, f"{why}; it mattered least ({least.importance} of 10)", rule=LEAST_GOES)
+    return Room(
+        CompactionOutcome.LEAST_WENT, least.id, f"{why}; it mattered least ({least.importance} of 10)", rule=LEAST_GOES
+    )

@@ -44,10 +44,13 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
 
     A memory that also holds another conversation's words goes back to its last text without this one's.
     """
-    erased = {"memories": _withdraw(session, conversation_key, cause)}
-    erased["memoryHistory"] = _forget_changes(session, app_id, conversation_key)
+    withdrawn = _withdraw(session, conversation_key, cause)
+    derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
+    _empty(derived)
+    _forget_reasons(session, app_id, derived)
+    session.flush()
     part_from(session, Origin.conversation_key == conversation_key)
-    return erased
+    return {"memories": withdrawn, "memoryHistory": len(derived)}
 
 
 def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, int]:
@@ -103,7 +106,10 @@ def _forget_reasons(session: Session, app_id: str, derived: Sequence[Change]) ->
 def _withdraw(session: Session, conversation_key: int, cause: Cause) -> int:
     touched = queries.drawn_from(session, conversation_key)
     for memory in touched:
-        former = _last_without(queries.history_of(session, memory.memory_id), conversation_key)
+        history = queries.history_of(session, memory.memory_id)
+        clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
+        # The newest change before which the memory held nothing of the conversation.
+        former = clean[-1] if clean else None
         if former is None or former.before is None:
             remove(session, memory, cause, ChangeKind.ERASED)
         else:
@@ -114,20 +120,6 @@ def _withdraw(session: Session, conversation_key: int, cause: Cause) -> int:
             # Without the newer words it is as old as it was, in the order of memories and for oldest-goes.
             memory.updated_at = updated_in(former.standing) or memory.updated_at
     return len(touched)
-
-
-def _last_without(history: Sequence[Change], conversation_key: int) -> Change | None:
-    """Return the newest change before which the memory held nothing of the conversation."""
-    clean = [c for c in history if c.before is not None and conversation_key not in sources_in(c.standing)]
-    return clean[-1] if clean else None
-
-
-def _forget_changes(session: Session, app_id: str, conversation_key: int) -> int:
-    derived = [c for c in queries.changes_with_text(session, app_id) if conversation_key in c.source_keys]
-    _empty(derived)
-    _forget_reasons(session, app_id, derived)
-    session.flush()
-    return len(derived)
 
 
 def _empty(changes: Sequence[Change]) -> None:

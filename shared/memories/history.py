@@ -88,27 +88,22 @@ def record(
     )
     session.add(change)
     session.flush()
-    _tell(session, change)
-    return change
-
-
-def _tell(session: Session, change: Change) -> None:
-    """Record the event of a change; nobody is told which conversation it was that is being erased."""
-    kind = ChangeKind(change.kind)
-    origin = None if kind is ChangeKind.ERASED else session.get(Origin, change.memory_id)
+    # Nobody is told which conversation it was that is being erased.
+    origin = None if kind is ChangeKind.ERASED else session.get(Origin, memory.memory_id)
+    is_back = kind is ChangeKind.RESTORED and change.before is None
+    if kind is ChangeKind.CREATED or is_back:
+        event = EventKind.MEMORY_CREATED
+    elif kind in (ChangeKind.EDITED, ChangeKind.MERGED, ChangeKind.RESTORED):
+        event = EventKind.MEMORY_CHANGED
+    else:
+        event = EventKind.MEMORY_REMOVED
     record_event(
         session,
-        _event_of(kind, is_back=change.before is None),
-        change.app_id,
-        change.at,
+        event,
+        memory.app_id,
+        cause.at,
         conversation_id=None if origin is None else origin.conversation_id,
-        subject=change.memory_id,
+        subject=memory.memory_id,
         change=kind.value,
     )
-
-
-def _event_of(kind: ChangeKind, is_back: bool) -> EventKind:
-    if kind is ChangeKind.CREATED or (kind is ChangeKind.RESTORED and is_back):
-        return EventKind.MEMORY_CREATED
-    changed = kind in (ChangeKind.EDITED, ChangeKind.MERGED, ChangeKind.RESTORED)
-    return EventKind.MEMORY_CHANGED if changed else EventKind.MEMORY_REMOVED
+    return change

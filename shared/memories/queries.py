@@ -14,9 +14,10 @@ from shared.causes import is_of_a_person
 from shared.conversations.models import Conversation
 from shared.db.counting import count
 from shared.errors import NotFound
-from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, Candidate, Outcome
+from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, Candidate
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
+from shared.telemetry.metrics import CompactionOutcome
 
 HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))
 """Whether a change still holds text."""
@@ -150,9 +151,7 @@ def count_remembering(session: Session) -> int:
 def candidates(memories: Sequence[Memory]) -> tuple[Candidate, ...]:
     """Return memories as compaction sees them, oldest first."""
     return tuple(
-        Candidate(
-            m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned, is_of_a_person(m.agent)
-        )
+        Candidate(m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned, is_of_a_person(m.agent))
         for m in reversed(memories)
     )
 
@@ -185,7 +184,7 @@ def held_by_others(session: Session, subject: Subject, conversations: Collection
 
 def compactions_since(
     session: Session, app_id: str, since: datetime, user_id: str | None
-) -> Counter[tuple[date, Outcome]]:
+) -> Counter[tuple[date, CompactionOutcome]]:
     """Return how room was made in an app since a time, or for one of its users, by day (UTC) and outcome."""
     query = select(Change.at, Change.kind, Change.actor).where(Change.app_id == app_id, Change.at >= since, _MADE_ROOM)
     if user_id is not None:
@@ -193,12 +192,14 @@ def compactions_since(
     return Counter((at.date(), _outcome(kind, actor)) for at, kind, actor in session.execute(query))
 
 
-def _outcome(kind: str, actor: str) -> Outcome:
+def _outcome(kind: str, actor: str) -> CompactionOutcome:
     if kind == ChangeKind.GAVE_WAY:
-        return Outcome.NEW_GAVE_WAY
+        return CompactionOutcome.NEW_GAVE_WAY
     if kind == ChangeKind.ABSORBED:
-        return Outcome.MERGED
-    return {OLDEST_GOES: Outcome.OLDEST_WENT, LEAST_GOES: Outcome.LEAST_WENT}.get(actor, Outcome.DELETED)
+        return CompactionOutcome.MERGED
+    return {OLDEST_GOES: CompactionOutcome.OLDEST_WENT, LEAST_GOES: CompactionOutcome.LEAST_WENT}.get(
+        actor, CompactionOutcome.DELETED
+    )
 
 
 def holds_text(change: Change) -> bool:

@@ -1,4 +1,4 @@
-"""Writing memories: a new one is placed, and room is made for it, in one transaction of a locked app.
+"""Writing memories: a new one is placed, room is made for it, and changes are taken back, in an app that is locked.
 
 Nothing here decides what should go; it carries out a ``Room`` that was thought out before, and falls back to a rule
 where none is given or a lowered cap asks for more room than one decision makes.
@@ -12,11 +12,12 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.causes import Cause
+from shared.causes import ERASED, Cause
+from shared.errors import Conflict, NotFound
 from shared.memories import queries
-from shared.memories.compaction import NEW, Candidate, Room, oldest_goes
-from shared.memories.history import Sources, Texts, record, sources
-from shared.memories.models import SLOTS, ChangeKind, Memory, MemorySource, Origin
+from shared.memories.compaction import NEW, Candidate, Room, least_goes, oldest_goes
+from shared.memories.history import Sources, Texts, looks_in, record, sources, sources_in
+from shared.memories.models import SLOTS, Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
 
 
@@ -61,6 +62,8 @@ class Edit:
     pinned: bool | None = None
 
 
+_REWRITES = (ChangeKind.EDITED, ChangeKind.MERGED, ChangeKind.RESTORED)
+_REMOVALS = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.GAVE_WAY)
 Rule = Callable[[Sequence[Candidate], str], Room]
 """Chooses what goes, where no agent did; the second value says why anything has to."""
 
@@ -78,7 +81,31 @@ def place(
 
     ``room`` is used when the subject is at its cap; without one the ``rule`` chooses.
     """
-    memory = _make(session, subject, new, cause)
+    born = new.created_at or cause.at
+    origin = Origin(
+        app_id=subject.app_id,
+        user_id=subject.user_id,
+        conversation_key=new.conversation_key,
+        conversation_id=new.conversation_id,
+        epoch=new.epoch,
+        agent=new.agent,
+        created_at=born,
+    )
+    session.add(origin)
+    session.flush()
+    memory = Memory(
+        memory_id=origin.memory_id,
+        app_id=subject.app_id,
+        user_id=subject.user_id,
+        content=new.content,
+        importance=new.importance,
+        tags=list(new.tags),
+        pinned=new.pinned,
+        agent=new.agent,
+        version=1,
+        created_at=born,
+        updated_at=born,
+    )
     record(session, memory, ChangeKind.CREATED, Texts(after=new.content), cause, new.sources)
     return give_place(session, memory, new.sources, cause, cap, room, rule)
 
@@ -95,12 +122,20 @@ def give_place(
     """Give a place to a memory that has none, making as much room as the cap asks for."""
     rooms: list[Room] = []
     while len(present := queries.standing(session, memory.subject)) >= cap:
-        chosen = room if room is not None and not rooms else rule(queries.candidates(present), _at_cap(cap))
+        chosen = (
+            room
+            if room is not None and not rooms
+            else rule(queries.candidates(present), f"all {cap} places were taken")
+        )
         rooms.append(chosen)
         _make_room(session, {m.memory_id: m for m in present}, memory, origins, chosen, cause)
         if chosen.removed_id == NEW:
             return Placed(memory.memory_id, False, tuple(rooms))
-    _stand(session, memory, origins, {m.slot for m in present})
+    taken = {one.slot for one in present}
+    memory.slot = next(slot for slot in range(1, SLOTS + 1) if slot not in taken)
+    session.add(memory)
+    session.flush()
+    _set_sources(session, memory.memory_id, origins)
     return Placed(memory.memory_id, True, tuple(rooms))
 
 
@@ -119,9 +154,14 @@ def edit(session: Session, memory: Memory, wanted: Edit, cause: Cause) -> Memory
     return memory
 
 
-def remove(session: Session, memory: Memory, cause: Cause, kind: ChangeKind = ChangeKind.REMOVED) -> None:
+def remove(
+    session: Session, memory: Memory, cause: Cause, kind: ChangeKind = ChangeKind.REMOVED, related: int | None = None
+) -> None:
     """Take a memory from its place; its history can bring it back."""
-    _leave(session, memory, kind, cause)
+    origins = sources(session, memory.memory_id)
+    record(session, memory, kind, Texts(before=memory.content), cause, origins, related)
+    session.delete(memory)
+    session.flush()
 
 
 def rewrite(session: Session, memory: Memory, content: str, origins: Sources, cause: Cause, kind: ChangeKind) -> None:
@@ -133,39 +173,34 @@ def rewrite(session: Session, memory: Memory, content: str, origins: Sources, ca
     _set_sources(session, memory.memory_id, origins)
 
 
-def _make(session: Session, subject: Subject, new: NewMemory, cause: Cause) -> Memory:
-    born = new.created_at or cause.at
-    origin = Origin(
-        app_id=subject.app_id,
-        user_id=subject.user_id,
-        conversation_key=new.conversation_key,
-        conversation_id=new.conversation_id,
-        epoch=new.epoch,
-        agent=new.agent,
-        created_at=born,
-    )
-    session.add(origin)
-    session.flush()
-    return Memory(
-        memory_id=origin.memory_id,
-        app_id=subject.app_id,
-        user_id=subject.user_id,
-        content=new.content,
-        importance=new.importance,
-        tags=list(new.tags),
-        pinned=new.pinned,
-        agent=new.agent,
-        version=1,
-        created_at=born,
-        updated_at=born,
-    )
+def restore(
+    session: Session, app_id: str, memory_id: int, cause: Cause, cap: int, change_id: int | None = None
+) -> Placed:
+    """Undo the latest change of a memory, or the one named, in an app that the caller has locked.
 
-
-def _stand(session: Session, memory: Memory, origins: Sources, taken: set[int]) -> None:
-    memory.slot = next(slot for slot in range(1, SLOTS + 1) if slot not in taken)
-    session.add(memory)
-    session.flush()
-    _set_sources(session, memory.memory_id, origins)
+    A memory that no longer stands gets a place; at the cap the least valuable goes for it.
+    Raises: NotFound, Conflict when there is nothing to take back or its text was erased.
+    """
+    origin = queries.get_origin(session, app_id, memory_id)
+    present = session.get(Memory, memory_id)
+    change = _change(session, memory_id, change_id, _REWRITES if present is not None else _REMOVALS)
+    if change.before is None and change.reason == ERASED:
+        raise Conflict("The text before that change was erased and cannot be restored.", code="erased")
+    if change.before is None:
+        raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
+    if present is not None:
+        rewrite(session, present, change.before, sources_in(change.standing), cause, ChangeKind.RESTORED)
+        for name, value in looks_in(change.standing).items():
+            setattr(present, name, value)
+        session.flush()
+        return Placed(memory_id, True)
+    memory = Memory(
+        memory_id=memory_id, app_id=app_id, user_id=origin.user_id, content=change.before, version=1, 
+        created_at=origin.created_at, updated_at=cause.at, **looks_in(change.standing),
+    )  # fmt: skip
+    origins = sources_in(change.standing)
+    record(session, memory, ChangeKind.RESTORED, Texts(after=change.before), cause, origins)
+    return give_place(session, memory, origins, cause, cap, rule=least_goes)
 
 
 def _set_sources(session: Session, memory_id: int, origins: Sources) -> None:
@@ -177,10 +212,6 @@ def _set_sources(session: Session, memory_id: int, origins: Sources) -> None:
     session.flush()
 
 
-def _at_cap(cap: int) -> str:
-    return f"all {cap} places were taken"
-
-
 def _make_room(
     session: Session, present: dict[int, Memory], new: Memory, origins: Sources, room: Room, cause: Cause
 ) -> None:
@@ -190,7 +221,7 @@ def _make_room(
     elif room.removed_id == NEW:
         record(session, new, ChangeKind.GAVE_WAY, Texts(before=new.content), cause, origins)
     else:
-        _leave(session, present[room.removed_id], ChangeKind.REMOVED, cause, related=new.memory_id)
+        remove(session, present[room.removed_id], cause, related=new.memory_id)
 
 
 def _merge(
@@ -202,7 +233,7 @@ def _merge(
     if absorbed is new:
         record(session, new, ChangeKind.ABSORBED, Texts(before=new.content), cause, origins, target.memory_id)
     else:
-        _leave(session, absorbed, ChangeKind.ABSORBED, cause, related=target.memory_id)
+        remove(session, absorbed, cause, ChangeKind.ABSORBED, target.memory_id)
     own = sources(session, target.memory_id)
     joined = {key: [*own.get(key, []), *taken_in.get(key, [])] for key in own | taken_in}
     rewrite(session, target, room.content or target.content, joined, cause, ChangeKind.MERGED)
@@ -212,13 +243,18 @@ def _merge(
     target.tags = list(dict.fromkeys([*target.tags, *absorbed.tags]))[:20]
 
 
-def _leave(session: Session, memory: Memory, kind: ChangeKind, cause: Cause, related: int | None = None) -> None:
-    origins = sources(session, memory.memory_id)
-    record(session, memory, kind, Texts(before=memory.content), cause, origins, related)
-    session.delete(memory)
-    session.flush()
-
-
 def _touch(memory: Memory, at: datetime) -> None:
     memory.version += 1
     memory.updated_at = at
+
+
+def _change(session: Session, memory_id: int, change_id: int | None, kinds: tuple[ChangeKind, ...]) -> Change:
+    if change_id is None:
+        change = queries.latest_change(session, memory_id, kinds)
+        if change is None:
+            raise Conflict(f"Nothing has happened to memory {memory_id} that could be taken back.")
+        return change
+    change = session.get(Change, change_id)
+    if change is None or change.memory_id != memory_id:
+        raise NotFound(f"Memory {memory_id} has no change {change_id}; see its history.")
+    return change

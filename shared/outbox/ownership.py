@@ -6,6 +6,7 @@ that writes its result, so a stale owner's result is refused however late it com
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from shared.errors import LeaseLost
 from shared.outbox import lanes, queries
 from shared.outbox.dispatch import defer
 from shared.outbox.models import FINISHED, Deferral, Job, JobState
-from shared.outbox.retry import RetryRule
+from shared.settings import JobSettings
 
 SWEEP_LIMIT = 500
 HORIZON = timedelta(days=1)
@@ -127,16 +128,16 @@ def put_off(
 
 
 def fail(
-    session: Session, held: Claim, reason: str, now: datetime, rule: RetryRule, patiently: bool = False
+    session: Session, held: Claim, reason: str, now: datetime, settings: JobSettings, patiently: bool = False
 ) -> JobState:
     """Record a failed attempt: try again later, or dead letter when attempts are used up. Raises: LeaseLost.
 
-    ``patiently`` waits as long as the rule ever does, for what passes only when a person mends it.
+    ``patiently`` waits as long as is ever waited, for what passes only when a person mends it.
     """
     job = _held(session, held)
-    state = _try_again(job, reason, now, rule)
+    state = _try_again(job, reason, now, settings)
     if patiently and state is JobState.RETRYING:
-        job.due_at = now + rule.longest_wait()
+        job.due_at = now + timedelta(seconds=settings.retry_max_seconds)
     lanes.refresh(session, job.app_id, job.track, now)
     return state
 
@@ -152,7 +153,7 @@ def wait(session: Session, held: Claim, why: str, until: datetime, now: datetime
 def sweep(
     session: Session,
     now: datetime,
-    rule: RetryRule,
+    settings: JobSettings,
     horizon: timedelta = HORIZON,
     ended: Callable[[Session, Job], None] = lambda _session, _job: None,
 ) -> Swept:
@@ -165,7 +166,7 @@ def sweep(
     swept: Swept = Counter()
     expired = queries.lock_expired(session, now, now + horizon, SWEEP_LIMIT)
     for job in expired:
-        state = _take_back(job, now, rule)
+        state = _take_back(job, now, settings)
         swept[job.kind, state] += 1
         if state is JobState.DEAD:
             ended(session, job)
@@ -173,23 +174,23 @@ def sweep(
     return swept
 
 
-def release_node(session: Session, node: str, now: datetime, rule: RetryRule) -> int:
+def release_node(session: Session, node: str, now: datetime, settings: JobSettings) -> int:
     """Take back at once what a former worker of this name was running; called when its successor starts."""
     jobs = queries.lock_owned_by(session, node)
     for job in jobs:
         if job.attempts < job.max_attempts:
-            _take_back(job, now, rule, at_once=True)
+            _take_back(job, now, settings, at_once=True)
         else:
             job.leased_until = now  # Its last attempt: the sweep ends and counts it.
     lanes.refresh_all(session, jobs, now)
     return len(jobs)
 
 
-def _take_back(job: Job, now: datetime, rule: RetryRule, at_once: bool = False) -> JobState:
+def _take_back(job: Job, now: datetime, settings: JobSettings, at_once: bool = False) -> JobState:
     if job.state == JobState.QUEUED:
         job.state, job.leased_until, job.due_at = JobState.PENDING, None, now
         return JobState.PENDING
-    state = _try_again(job, f"its worker {job.lease_owner} was lost", now, rule)
+    state = _try_again(job, f"its worker {job.lease_owner} was lost", now, settings)
     if at_once and state is JobState.RETRYING:
         job.due_at = now
     return state
@@ -202,12 +203,19 @@ def _held(session: Session, held: Claim) -> Job:
     return job
 
 
-def _try_again(job: Job, reason: str, now: datetime, rule: RetryRule) -> JobState:
+def _try_again(job: Job, reason: str, now: datetime, settings: JobSettings) -> JobState:
     if job.attempts >= job.max_attempts:
         _end(job, JobState.DEAD, f"{reason} (attempt {job.attempts} of {job.max_attempts})", now)
         return JobState.DEAD
-    _give_back(job, reason, now + rule.wait(max(1, job.attempts)))
+    _give_back(job, reason, now + retry_wait(settings, max(1, job.attempts)))
     return JobState.RETRYING
+
+
+def retry_wait(settings: JobSettings, attempts: int, chance: Callable[[], float] = random.random) -> timedelta:
+    """Return how long to wait after ``attempts`` (>= 1) failed ones."""
+    # Half of it is random: what failed together must not come back together.
+    full = min(settings.retry_max_seconds, settings.retry_base_seconds * 2.0 ** min(attempts - 1, 60))
+    return timedelta(seconds=full * (0.5 + 0.5 * chance()))
 
 
 def _give_back(job: Job, reason: str, due_at: datetime) -> None:

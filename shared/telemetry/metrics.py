@@ -70,9 +70,69 @@ class RefusedFact(StrEnum):
     """It only repeats what was recalled into the conversation."""
 
 
+class CompactionOutcome(StrEnum):
+    """How room was made; a closed set, so it can label a metric."""
+
+    DELETED = "deleted"
+    MERGED = "merged"
+    OLDEST_WENT = "oldest_went"
+    LEAST_WENT = "least_went"
+    """The least valuable gave its place to what a person wrote or restored."""
+    NEW_GAVE_WAY = "new_gave_way"
+
+
+class CompactionStage(StrEnum):
+    """How far a context was compacted; a closed set, so it can label a metric."""
+
+    NONE = "none"
+    TRIMMED = "stage1"
+    """The middle of the conversation went."""
+    REDUCED = "stage2"
+    """What is recalled was reduced too, and more was dropped where even that was too long."""
+
+
+class FocusKind(StrEnum):
+    """Why the loop thinks about something; a closed set, so it can label a metric."""
+
+    UNANSWERED = "unanswered"
+    """The oldest message that waits for an answer."""
+    REVIEW = "review"
+    """What happened lately in one app."""
+    SELECTED = "selected"
+    """A conversation that a review found worth a closer look."""
+
+
+class TurnOutcome(StrEnum):
+    """What a turn came to; a closed set, so it can label a metric."""
+
+    ANSWERED = "answered"
+    DRAFTED = "drafted"
+    ENDED = "ended"
+    SNOOZED = "snoozed"
+    SELECTED = "selected"
+    AWAITING = "awaiting"
+    NOTHING = "nothing"
+    STALE = "stale"
+    OVER_BUDGET = "over_budget"
+    FAILED = "failed"
+
+
+class ToolOutcome(StrEnum):
+    """What became of a tool call; a closed set, so it can label a metric."""
+
+    CARRIED_OUT = "carried_out"
+    IN_PROSE = "in_prose"
+    """Carried out, though the model only wrote of it."""
+    INVALID = "invalid"
+    UNKNOWN_TOOL = "unknown_tool"
+    UNKNOWN_CONVERSATION = "unknown_conversation"
+    ENDED = "ended"
+    STALE = "stale"
+    DUPLICATE = "duplicate"
+
+
 SESSION_SOURCES = ("path", "upload", "scan", "archive")
 VERSION_REMOVALS = ("by_hand", "retention", "decay")
-STAGES = ("none", "stage1", "stage2")
 CONTEXT_PARTS = ("memories", "facts", "summary", "profile", "retrieved")
 ASKERS = ("search", "context")
 SEARCH_STAGES = ("total", "embed", "words", "dense", "rank")
@@ -89,18 +149,10 @@ class Takeover(StrEnum):
     SILENT = "silent"
 
 
-FOCUSES = ("unanswered", "review", "selected")
-TURN_OUTCOMES = (
-    "answered", "drafted", "ended", "snoozed", "selected", "awaiting", "nothing", "stale", "over_budget", "failed",
-)  # fmt: skip
 TOOLS = (
     "respond", "end_conversation", "select_conversation", "snooze_conversation", "think", "await_energy", "unknown",
 )  # fmt: skip
-TOOL_OUTCOMES = (
-    "carried_out", "in_prose", "invalid", "unknown_tool", "unknown_conversation", "ended", "stale", "duplicate",
-)  # fmt: skip
 ANSWER_STATES = ("pending", "sent", "rejected")
-OUTCOMES = ("deleted", "merged", "oldest_went", "least_went", "new_gave_way")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
 ERASURE_SCOPES = ("memories", "data", "conversation", "memory", "facts", "fact", "profile")
 KEEP_MANDATE = "keep_mandate"
@@ -151,7 +203,7 @@ class Metrics:
         self.compactions = self._counter(
             "compactions",
             "Times room was made at the cap, by how and why.",
-            {"outcome": OUTCOMES, "reason": CompactionReason},
+            {"outcome": CompactionOutcome, "reason": CompactionReason},
         )
         self.contexts = self._counter(
             "contexts", "Contexts handed out, by whether memories were in them.", {"injected": ("true", "false")}
@@ -181,7 +233,7 @@ class Metrics:
             "context_used_ratio", "Share of the window that contexts fill, 0..1.", {}, _RATIO
         )
         self.context_stages = self._counter(
-            "context_stages", "Contexts handed out, by how far they were compacted.", {"stage": STAGES}
+            "context_stages", "Contexts handed out, by how far they were compacted.", {"stage": CompactionStage}
         )
         self.context_parts_missing = self._counter(
             "context_parts_missing", "Parts that could not be had when a context was composed.", {"part": CONTEXT_PARTS}
@@ -293,12 +345,12 @@ class Metrics:
         self.thinking_turns = self._counter(
             "thinking_turns",
             "Turns of the loop's thinking, by what it attended to and what came of it.",
-            {"focus": FOCUSES, "outcome": TURN_OUTCOMES},
+            {"focus": FocusKind, "outcome": TurnOutcome},
         )
         self.tool_calls = self._counter(
             "tool_calls",
             "Tool calls of a thinking model, by what became of them.",
-            {"tool": TOOLS, "outcome": TOOL_OUTCOMES},
+            {"tool": TOOLS, "outcome": ToolOutcome},
         )
         self.answers = self._counter(
             "answers", "Answers of the loop: drafted, sent and rejected ones.", {"state": ANSWER_STATES}

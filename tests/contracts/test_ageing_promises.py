@@ -13,7 +13,6 @@ from loop.steps.sessions import AgeSessions
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.errors import Conflict, NotFound
-from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.models import BuildState, Project, SessionChange, SessionVersion
 from shared.sessions.queries import changes_of, get_project, last_run, lock_project
 from shared.sessions.retention.rules import (
@@ -28,6 +27,7 @@ from shared.sessions.retention.rules import (
 from shared.sessions.retention.runs import AgeingResult, by_name, by_rules, change_rules, remove_chosen, run_ageing
 from tests.support.composing import Shop, open_shop
 from tests.support.house import House
+from tests.support.settings import default_settings
 
 AGGRESSIVE = {"tierPreset": "aggressive"}
 
@@ -60,7 +60,7 @@ class Tick:
     def __init__(self, shop: Shop) -> None:
         house = shop.house
         self.shop = shop
-        self.step = AgeSessions(house.database, house.clock, shop.store, house.metrics, VersionMaking())
+        self.step = AgeSessions(house.database, house.clock, shop.store, house.metrics, default_settings())
 
     def after(self, days: float = 0.0) -> dict[str, Any]:
         """Let time pass and the step run; return what the last run of the project said."""
@@ -242,7 +242,7 @@ def run(shop: Shop, is_dry: bool) -> AgeingResult:
     with shop.house.database.write() as session:
         app = lock_app(session, shop.app_id)
         project = lock_project(session, shop.app_id, shop.project_id)
-        return run_ageing(session, app, project, shop.cause(), VersionMaking(), is_dry)
+        return run_ageing(session, app, project, shop.cause(), default_settings(), is_dry)
 
 
 def test_pruning_by_hand_takes_what_is_unused_and_says_what_is_in_use(shop: Shop) -> None:

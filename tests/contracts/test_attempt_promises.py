@@ -16,7 +16,8 @@ from shared.outbox import dispatch
 from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Claim, Owner
 from tests.support.house import House
-from worker.pipelines.attempt import Attempts, JobFailed, Timing
+from tests.support.settings import default_settings
+from worker.pipelines.attempt import Attempts, JobFailed
 
 NOBODY = "redis://127.0.0.1:1/0"
 
@@ -25,7 +26,7 @@ NOBODY = "redis://127.0.0.1:1/0"
 def attempts(house: House) -> Iterator[Attempts]:
     with redis.Redis.from_url(NOBODY, socket_connect_timeout=0.1) as nobody:
         owner = Owner("node/1", lambda _: False)
-        yield Attempts(house.database, house.clock, owner, house.rule, Timing(60, 10), house.metrics, nobody)
+        yield Attempts(house.database, house.clock, owner, house.settings, house.metrics, nobody)
 
 
 def deliver(house: House) -> JobMessage:
@@ -134,7 +135,14 @@ def test_a_job_held_longer_than_its_lease_is_kept_by_heartbeats(house: House) ->
 
     with redis.Redis.from_url(NOBODY, socket_connect_timeout=0.1) as nobody:
         owner = Owner("node/1", lambda _: False)
-        brisk = Attempts(house.database, house.clock, owner, house.rule, Timing(60, 0.01), house.metrics, nobody)
+        brisk = Attempts(
+            house.database,
+            house.clock,
+            owner,
+            default_settings(lease_seconds=60, heartbeat_seconds=0.01),
+            house.metrics,
+            nobody,
+        )
         brisk.run(message, JobKind.CREATE_MEMORY, watch)
     assert renewed and only_job(house).state == JobState.DONE
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from loop.regulator import Regulator, Rules
+from loop.regulator import Regulator
 from loop.steps.due_jobs import WakeSnoozed
 from loop.steps.upkeep import Upkeep
 from shared.contracts.jobs import Track
@@ -19,12 +19,13 @@ from shared.outbox.lanes import Hold
 from tests.support.house import House
 from tests.support.minds import Thinking
 from tests.support.relaying import spend
+from tests.support.settings import default_settings
 
 HOUR = 3600.0
 
 
 def regulator(house: House) -> Regulator:
-    return Regulator(house.database, house.clock, Rules(1.0, 20.0, 32))
+    return Regulator(house.database, house.clock, default_settings())
 
 
 def level(house: House) -> float:
@@ -115,7 +116,7 @@ def test_an_app_held_before_the_clock_was_set_back_by_days_is_not_held_until_it_
         until = house.clock.now() + timedelta(hours=1)
         lanes.hold_app(session, "notes", Track.THOUGHT, Hold(until, "budget: used up"), house.clock.now())
     house.clock.advance(-30 * 24 * HOUR)
-    Upkeep(house.database, house.clock, house.rule, timedelta(days=1), house.metrics).run()
+    Upkeep(house.database, house.clock, house.settings, house.metrics).run()
     assert [claim.conversation_id for claim in house.claims()] == ["c"]
     with house.database.read() as session:
         assert lanes.held(session, "notes", Track.THOUGHT) is None

@@ -19,15 +19,16 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, finish, wait
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.compose.compositions import remove_composition
-from shared.sessions.compose.queries import components_with, rows_of
-from shared.sessions.compose.requests import ComponentOrder, ComponentRequest, OutputFormat, VersionMaking
-from shared.sessions.compress.queries import working_of
+from shared.sessions.compose.queries import rows_of
+from shared.sessions.compose.requests import ComponentOrder, ComponentRequest, OutputFormat
+from shared.sessions.compress.queries import compositions_with, working_of
 from shared.sessions.compress.versions import remove_version
 from shared.sessions.models import BuildState, Composition, ProjectLink, SessionVersion
 from shared.sessions.queries import changes_of, get_project, lock_project
 from shared.sessions.registry.registration import unregister
 from tests.support.composing import DAY, Shop, open_shop
 from tests.support.house import House
+from tests.support.settings import default_settings
 from worker.pipelines.compose_context import ComposeContext
 
 
@@ -38,7 +39,7 @@ def shop(house: House, tmp_path: Path) -> Iterator[Shop]:
 
 
 def pipeline(shop: Shop) -> ComposeContext:
-    return ComposeContext(shop.house.database, shop.house.clock, shop.store, shop.house.metrics, VersionMaking())
+    return ComposeContext(shop.house.database, shop.house.clock, shop.store, shop.house.metrics, default_settings())
 
 
 def compose(shop: Shop) -> list[JobState]:
@@ -327,7 +328,7 @@ def test_what_is_in_a_composition_cannot_be_taken_away(shop: Shop) -> None:
     with pytest.raises(Conflict), shop.house.database.write() as session:
         unregister(session, shop.app_id, "s1", shop.cause())
     with shop.house.database.read() as session:
-        assert [one.name for one in components_with(session, key)] == ["start"]
+        assert [name for _, _, name in compositions_with(session, [key])] == ["start"]
     drop(shop, made.key)
     with shop.house.database.write() as session:
         unregister(session, shop.app_id, "s1", shop.cause())

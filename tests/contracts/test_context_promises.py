@@ -18,7 +18,7 @@ from shared.context import queries
 from shared.context.budgets import TokenCounting, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
 from shared.context.fact_selection import in_order
-from shared.context.recall import CompactionStage, ContextLimits, RecallMaterial, compose
+from shared.context.recall import ContextLimits, RecallMaterial, compose
 from shared.context.sources import RecallSources
 from shared.context.window import Utterance, counted, length_of
 from shared.conversations.chat_message import role_of, text_of
@@ -34,6 +34,7 @@ from shared.llm.chat import Question, Reply, call_of
 from shared.llm.tokens import Rate
 from shared.memories.models import Memory
 from shared.subjects import NOBODY
+from shared.telemetry.metrics import CompactionStage
 from tests.support.house import House
 from tests.support.minds import Thinking, call, respond
 from tests.support.searching import Library

@@ -15,7 +15,7 @@ from shared.outbox import dispatch
 from shared.outbox.ownership import Owner
 from tests.support.house import PRICES, House
 from worker.agent.protocol import NothingToRemember
-from worker.pipelines.attempt import Attempts, JobFailed, Timing
+from worker.pipelines.attempt import Attempts, JobFailed
 from worker.pipelines.end_conversation import EndConversationByMessage
 
 KIND = "create_memory"
@@ -39,7 +39,7 @@ def nobody() -> Iterator[redis.Redis]:
 @pytest.fixture
 def attempts(house: House, nobody: redis.Redis) -> Attempts:
     owner = Owner("node/1", lambda _: False)
-    return Attempts(house.database, house.clock, owner, house.rule, Timing(60, 10), house.metrics, nobody)
+    return Attempts(house.database, house.clock, owner, house.settings, house.metrics, nobody)
 
 
 def send(house: House) -> JobMessage:
@@ -62,7 +62,7 @@ def test_a_memory_is_counted_with_its_job_its_call_and_its_energy(house: House, 
     assert house.counted("model_calls_total", kind=KIND, agent="model", outcome="answered") == 1
     assert house.counted("model_tokens_total", kind=KIND, agent="model", direction="prompt") == 800
     assert house.counted("model_tokens_total", kind=KIND, agent="model", direction="completion") == 60
-    spent = 800 * PRICES.prompt_token + 60 * PRICES.completion_token
+    spent = 800 * PRICES.price_prompt_token + 60 * PRICES.price_completion_token
     assert house.counted("energy_spent_units_total", kind=KIND) == pytest.approx(spent)
     assert house.counted("model_call_duration_seconds_sum", kind=KIND) == 0.5
     for name in ("job_duration_seconds", "job_delay_seconds"):
@@ -133,7 +133,7 @@ def test_how_and_why_room_was_made_is_counted(
 
 
 def test_an_intake_message_that_cannot_be_carried_out_is_counted(house: House, nobody: redis.Redis) -> None:
-    intake = EndConversationByMessage(house.database, house.clock, 5, house.metrics, nobody)
+    intake = EndConversationByMessage(house.database, house.clock, house.settings, house.metrics, nobody)
     intake({"appId": "notes", "conversationId": "none"})
     intake({"words": "out of place"})
     assert house.counted("dead_letters_total", kind="end_conversation") == 2

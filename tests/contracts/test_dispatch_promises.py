@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from loop.regulator import Regulator, Rules
+from loop.regulator import Regulator
 from shared.apps.queries import get_app
 from shared.energy import ledger
 from shared.energy.budget import Budgets, to_micro
@@ -14,12 +14,13 @@ from shared.outbox import dispatch, ownership
 from shared.outbox.models import Deferral, JobState
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
+from tests.support.settings import default_settings
 
 PROSPECT = Prospect(WorkKind.CREATE, "ollama:test", 100, 100)
 
 
 def relay(house: House, in_flight: int = 32) -> Relay:
-    return Relay(house, Regulator(house.database, house.clock, Rules(1.0, 20.0, in_flight)))
+    return Relay(house, Regulator(house.database, house.clock, default_settings(in_flight_jobs=in_flight)))
 
 
 def set_budget(house: House, units: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import insert
 
-from loop.regulator import Regulator, Rules
+from loop.regulator import Regulator
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, FULL, MICRO, to_micro, to_units
 from shared.energy.models import Spending
@@ -13,10 +13,11 @@ from shared.outbox import dispatch
 from shared.outbox.models import Deferral, JobState
 from tests.support.house import House
 from tests.support.relaying import spend
+from tests.support.settings import default_settings
 
 
 def regulator(house: House, refill: float = 1.0) -> Regulator:
-    return Regulator(house.database, house.clock, Rules(refill, 20.0, 32))
+    return Regulator(house.database, house.clock, default_settings(energy_refill_per_second=refill))
 
 
 def level(house: House, refill: float = 1.0) -> float:

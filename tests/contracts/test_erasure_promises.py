@@ -8,10 +8,11 @@ from sqlalchemy import select
 from shared.causes import Cause
 from shared.db.base import Base
 from shared.erasure.erasing import erase_conversation, erase_memory
-from shared.memories.compaction import NEW, Action, Decision, Outcome, Room
+from shared.memories.compaction import NEW, Action, Decision, Room
 from shared.memories.queries import changes_of_app
 from shared.memories.writing import NewMemory, place
 from shared.subjects import Subject
+from shared.telemetry.metrics import CompactionOutcome
 from tests.support.house import House
 
 CANARY = "zyzzogeton"
@@ -30,7 +31,7 @@ def merge_with_tags(house: House, conversation_id: str) -> int:
     """Merge a tagged memory of a conversation into the oldest one; return the oldest one's id."""
     [job] = house.converse("notes", conversation_id, CANARY)
     target = house.memories()[-1].memory_id
-    room = Room(Outcome.MERGED, NEW, f"both are about {CANARY}", target, f"fact 1, {CANARY}")
+    room = Room(CompactionOutcome.MERGED, NEW, f"both are about {CANARY}", target, f"fact 1, {CANARY}")
     new = NewMemory(
         CANARY, "ollama:m", 0, 9, (CANARY,), conversation_key=job.conversation_key, conversation_id=conversation_id
     )

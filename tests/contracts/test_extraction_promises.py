@@ -13,7 +13,6 @@ from loop.steps.due_jobs import AskForFacts
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
 from shared.contracts.jobs import JobKind, JobMessage
-from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
@@ -32,13 +31,12 @@ from tests.support.house import House
 from worker.agent.protocol import Extraction, Statement
 from worker.pipelines.extract_facts import ExtractFacts, UnreadMessages
 
-PACE = Pace()
 APP = "notes"
 
 
 @pytest.fixture(autouse=True)
 def extracting(house: House) -> None:
-    house.pace = PACE
+    house.settings = house.settings.model_copy(update={"facts": True})
 
 
 def open_conversation(house: House, conversation_id: str = "c1", user_id: str | None = None) -> None:
@@ -57,13 +55,20 @@ def speak(house: House, *said: str, conversation_id: str = "c1", roles: Sequence
             NewMessage(role, text, f"{conversation_id}-m{before + place}")
             for place, (role, text) in enumerate(zip(roles or by_turns, said, strict=True))
         ]
-        say(session, conversation, messages, house.clock.now(), pace=house.pace)
+        say(session, conversation, messages, house.clock.now(), fact_settings=house.settings)
 
 
 def finish(house: House, conversation_id: str = "c1") -> None:
     with house.database.write() as session:
         conversation = lock_conversation(session, APP, conversation_id)
-        end(session, conversation, get_app(session, APP).purge_epoch, None, house.clock.now(), pace=house.pace)
+        end(
+            session,
+            conversation,
+            get_app(session, APP).purge_epoch,
+            None,
+            house.clock.now(),
+            fact_settings=house.settings,
+        )
 
 
 def tick(house: House) -> bool:
@@ -92,7 +97,7 @@ def test_after_five_messages_facts_are_asked_for_once_the_debounce_is_over(house
     assert not tick(house)
     speak(house, FIVE[4])
     assert not tick(house)
-    house.clock.advance(PACE.debounce.total_seconds())
+    house.clock.advance(house.settings.facts_debounce_seconds)
     assert tick(house) and not tick(house)
     house.work_off()
     assert statements(house) == ["Builds kites", "Lives in Lyon", "Plays the oboe"]
@@ -135,8 +140,7 @@ def interrupt(house: House) -> None:
 def test_a_conversation_that_falls_silent_is_read_after_a_while(house: House) -> None:
     open_conversation(house)
     speak(house, "Lives in Lyon", "Nice.")
-    assert PACE.flush is not None
-    house.clock.advance(PACE.flush.total_seconds() - 1)
+    house.clock.advance(house.settings.facts_flush_minutes * 60 - 1)
     assert not tick(house)
     house.clock.advance(1)
     assert tick(house)
@@ -408,7 +412,7 @@ def test_an_old_chat_that_is_brought_in_is_heard_on_that_day(house: House) -> No
     with house.database.write() as session:
         conversation = lock_conversation(session, APP, "c1")
         said = [NewMessage(Role.USER, "Lives in Lyon", created_at=long_ago), NewMessage(Role.ASSISTANT, "Nice.")]
-        say(session, conversation, said, house.clock.now(), pace=house.pace)
+        say(session, conversation, said, house.clock.now(), fact_settings=house.settings)
     finish(house)
     house.work_off()
     [fact] = house.facts()
@@ -489,7 +493,7 @@ def test_what_is_said_while_a_job_finds_nothing_new_is_asked_for_after_it(house:
     with house.database.write() as session:
         assert settle_clear(session, APP, house.clock.now()) is not None
     pipeline = Interrupted(
-        house.database, house.clock, house.fact_agent, house.embedder, house.accountant, house.metrics, 5, PACE
+        house.database, house.clock, house.fact_agent, house.embedder, house.accountant, house.metrics, house.settings
     )
 
     def go_on() -> None:
@@ -508,7 +512,7 @@ def test_what_is_said_while_a_job_finds_nothing_new_is_asked_for_after_it(house:
 
 
 def test_without_a_pace_nothing_is_asked_for(house: House) -> None:
-    house.pace = None
+    house.settings = house.settings.model_copy(update={"facts": False})
     open_conversation(house)
     speak(house, *FIVE)
     finish(house)

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.apps.queries import get_app
-from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_conversation
@@ -50,7 +49,7 @@ class Chat:
 
 def bring_in(house: House, app_id: str, chat: Chat) -> None:
     """Bring in a dated chat and have its facts extracted."""
-    house.pace = Pace()
+    house.settings = house.settings.model_copy(update={"facts": True})
     house.clock.advance(60)
     with house.database.write() as session:
         start(session, app_id, NewConversation(chat.name, chat.user), house.clock.now())
@@ -59,8 +58,15 @@ def bring_in(house: House, app_id: str, chat: Chat) -> None:
             NewMessage(Role.USER, text, f"m{place}", created_at=BEGUN + timedelta(days=day))
             for place, (day, text) in enumerate(chat.said)
         ]
-        say(session, conversation, said, house.clock.now(), pace=house.pace)
-        end(session, conversation, get_app(session, app_id).purge_epoch, None, house.clock.now(), pace=house.pace)
+        say(session, conversation, said, house.clock.now(), fact_settings=house.settings)
+        end(
+            session,
+            conversation,
+            get_app(session, app_id).purge_epoch,
+            None,
+            house.clock.now(),
+            fact_settings=house.settings,
+        )
     house.work_off()
 
 

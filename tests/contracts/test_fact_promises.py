@@ -11,7 +11,7 @@ import pytest
 from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive
 from shared.archive.exporting import export_app
-from shared.archive.importing import Bounds, Imported, import_archive
+from shared.archive.importing import Imported, import_archive
 from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.categories import Category
@@ -23,6 +23,7 @@ from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
 from tests.support.house import House
 from tests.support.notebook import AGENT, SAME, Notebook, found
+from tests.support.settings import default_settings
 
 
 @pytest.fixture
@@ -179,7 +180,9 @@ def carry(book: Notebook, app_id: str) -> Imported:
     with book.house.database.write() as session:
         taken = export_app(session, get_app(session, book.app_id), now)
         assert Archive.model_validate_json(taken.model_dump_json(by_alias=True)) == taken
-        return import_archive(session, lock_app(session, app_id), taken, Bounds(10, 200, 10_000), now)
+        return import_archive(
+            session, lock_app(session, app_id), taken, default_settings(max_message_chars=10_000), now
+        )
 
 
 def test_facts_go_with_their_app_into_another_and_arrive_once(book: Notebook) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loop.regulator import Regulator, Rules
+from loop.regulator import Regulator
 from shared.apps.queries import get_app
 from shared.apps.registry import AppChange, change
 from shared.contracts.jobs import JobMessage, Queue
@@ -25,10 +25,11 @@ from shared.outbox.models import Deferral, JobState
 from shared.outbox.ownership import Claim
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
+from tests.support.settings import default_settings
 
 
 def govern(house: House, refill: float = 0.0) -> Regulator:
-    return Regulator(house.database, house.clock, Rules(refill, 20.0, 32))
+    return Regulator(house.database, house.clock, default_settings(energy_refill_per_second=refill))
 
 
 def set_app(house: House, app_id: str = "notes", **values: Any) -> None:
@@ -365,9 +366,9 @@ def test_before_anything_has_cost_energy_a_job_is_taken_to_cost_what_is_usual(ho
     for i in range(20):
         house.install(f"app{i}")
         house.converse(f"app{i}", "c", "text")
-    rules = Rules(0.0, 20.0, 32, first_guess=to_micro(12))
+    settings = default_settings(energy_refill_per_second=0.0)
     with house.database.read() as session:
-        allowed = Regulator(house.database, house.clock, rules).allowance(session)
+        allowed = Regulator(house.database, house.clock, settings, first_guess=to_micro(12)).allowance(session)
         assert allowed.jobs == 7  # 80 units above the gate, 12 for each; the last may reach below it.
 
 

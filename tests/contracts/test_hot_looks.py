@@ -13,7 +13,7 @@ import redis
 from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
-from loop.regulator import Regulator, Rules
+from loop.regulator import Regulator
 from loop.steps.due_jobs import AskForFacts, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
@@ -25,12 +25,11 @@ from shared.energy.budget import Budgets
 from shared.facts.queries import count_by_category
 from shared.outbox import dispatch
 from shared.outbox.models import Deferral, JobState
-from shared.sessions.compose.requests import VersionMaking
-from shared.sessions.registry.intake import TranscriptLimit
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
+from tests.support.settings import default_settings
 
 BIG = (
     *("jobs", "lanes", "energy_ledger", "conversations", "events", "facts", "fact_history", "unembedded"),
@@ -86,14 +85,14 @@ def busy(sqlite_url: str) -> Iterator[House]:
 
 
 def govern(house: House) -> Regulator:
-    return Regulator(house.database, house.clock, Rules(0.0, 20.0, 32))
+    return Regulator(house.database, house.clock, default_settings(energy_refill_per_second=0.0))
 
 
 def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
     regulator, day = govern(busy), timedelta(days=1)
     steps = (
         PublishEvents(busy.database, busy.clock, lambda _: None, day, 3, busy.metrics),
-        Upkeep(busy.database, busy.clock, busy.rule, day, busy.metrics),
+        Upkeep(busy.database, busy.clock, busy.settings, busy.metrics),
         WakeSnoozed(busy.database, busy.clock),
         AskForFacts(busy.database, busy.clock, 5),
         SettleFacts(busy.database, busy.clock, redis.Redis(), busy.metrics),
@@ -114,10 +113,12 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
 
 def test_no_step_that_tends_sessions_goes_through_all_of_them(busy: House, tmp_path: Path) -> None:
     database, clock, metrics, store = busy.database, busy.clock, busy.metrics, Store(tmp_path)
-    scanning = ScanSessions(database, clock, store, Registrar(database, store, TranscriptLimit(1)), 30, metrics)
+    scanning = ScanSessions(
+        database, clock, store, Registrar(database, store, default_settings(sessions_max_mb=1)), 30, metrics
+    )
     steps = (
         TendSessions(database, clock, store, metrics),
-        AgeSessions(database, clock, store, metrics, VersionMaking()),
+        AgeSessions(database, clock, store, metrics, default_settings()),
         IndexSessions(database, store),
         scanning,
     )
@@ -171,7 +172,7 @@ def test_what_was_sent_is_called_back_at_zero_though_every_hand_is_full(busy: Ho
     with busy.database.write() as session:
         assert len(dispatch.take_due(session, busy.clock.now(), 2, 60)) == 2
     spend(busy, 100, "a")
-    regulator = Regulator(busy.database, busy.clock, Rules(0.0, 20.0, 2))
+    regulator = Regulator(busy.database, busy.clock, default_settings(energy_refill_per_second=0.0, in_flight_jobs=2))
     regulator.settle()
     Relay(busy, regulator).step.run()
     assert {job.state for job in busy.jobs()} == {JobState.DEFERRED}

@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from shared.apps.queries import lock_app
 from shared.archive.exporting import export_app
-from shared.archive.importing import Bounds, import_archive
+from shared.archive.importing import import_archive
 from shared.conversations.answers import Thought, give
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.models import Conversation, Message
@@ -36,9 +36,10 @@ from shared.search.passages import passages_of
 from shared.search.word_index import MOST_WORDS
 from shared.search.words import words_of
 from tests.support.house import House
+from tests.support.settings import default_settings
 
 CODE = "Look at this:\n\n```python\ndef hop(kites):\n    return kites * 2\n```\n\n" + "It hops over the gate. " * 60
-BOUNDS = Bounds(10, 200, 200_000)
+SETTINGS = default_settings()
 COMMON = 10_000
 anew = count()
 
@@ -263,7 +264,7 @@ def move_in(house: House, app_id: str, conversation_id: str, step: int) -> None:
     tell(house, other, conversation_id, "brought a heron", CODE)
     with house.database.write() as session:
         archive = export_app(session, lock_app(session, other), house.clock.now())
-        import_archive(session, lock_app(session, app_id), archive, BOUNDS, house.clock.now())
+        import_archive(session, lock_app(session, app_id), archive, SETTINGS, house.clock.now())
         erase_app(session, other, "test", house.clock.now())
 
 

@@ -14,7 +14,7 @@ from shared.outbox import control, dispatch, ownership
 from shared.outbox.models import Deferral, JobState
 from shared.outbox.ownership import Owner
 from shared.outbox.queries import get_job
-from shared.outbox.retry import RetryRule
+from shared.settings import JobSettings
 from tests.support.house import House
 
 
@@ -50,7 +50,7 @@ def test_an_app_has_one_job_in_flight_and_its_jobs_keep_their_order(house: House
     assert take(house) == []
     house.clock.advance(61)
     with house.database.write() as session:
-        ownership.sweep(session, house.clock.now(), house.rule)
+        ownership.sweep(session, house.clock.now(), house.settings)
     house.work_off()
     assert house.contents() == ["fact 4", "fact 3", "fact 2", "fact 1", "fact 0"]
 
@@ -60,7 +60,7 @@ def test_a_job_that_was_queued_and_lost_is_offered_again_under_another_fence(hou
     [first] = take(house)
     house.clock.advance(61)
     with house.database.write() as session:
-        assert ownership.sweep(session, house.clock.now(), house.rule) == {("create_memory", JobState.PENDING): 1}
+        assert ownership.sweep(session, house.clock.now(), house.settings) == {("create_memory", JobState.PENDING): 1}
     [second] = take(house)
     assert second.job_id == first.job_id and second.fence > first.fence
     assert house.claim(JobMessage(job_id=first.job_id, fence=first.fence)) is None
@@ -84,7 +84,7 @@ def test_a_failing_job_waits_longer_each_time_and_ends_as_a_dead_letter_with_its
     for _ in range(5):
         [claim] = house.claims()
         with house.database.write() as session:
-            ownership.fail(session, claim, "transient: the model is away", house.clock.now(), house.rule)
+            ownership.fail(session, claim, "transient: the model is away", house.clock.now(), house.settings)
         job = house.jobs()[0]
         waits.append((job.due_at - house.clock.now()).total_seconds())
         house.clock.at = max(house.clock.at, job.due_at)
@@ -145,10 +145,10 @@ def test_a_heartbeat_keeps_a_job_and_fails_for_a_former_owner(house: House) -> N
         assert ownership.beat(session, claim, house.clock.now() + timedelta(seconds=60))
     house.clock.advance(50)
     with house.database.write() as session:
-        assert ownership.sweep(session, house.clock.now(), house.rule) == {}
+        assert ownership.sweep(session, house.clock.now(), house.settings) == {}
     house.clock.advance(20)
     with house.database.write() as session:
-        ownership.sweep(session, house.clock.now(), house.rule)
+        ownership.sweep(session, house.clock.now(), house.settings)
         assert not ownership.beat(session, claim, house.clock.now() + timedelta(seconds=60))
 
 
@@ -157,7 +157,7 @@ def test_a_former_owner_cannot_keep_a_job_that_another_is_running(house: House) 
     [former] = house.claims()
     house.clock.advance(61)
     with house.database.write() as session:
-        ownership.sweep(session, house.clock.now(), house.rule)
+        ownership.sweep(session, house.clock.now(), house.settings)
     house.clock.advance(10)
     [present] = house.claims()
     later = house.clock.now() + timedelta(hours=1)
@@ -203,14 +203,14 @@ def test_a_worker_that_starts_again_takes_back_what_its_former_self_was_running(
     house.converse("notes", "c1", "fact 1")
     assert len(list(house.claims())) == 1
     with house.database.write() as session:
-        assert ownership.release_node(session, "no", house.clock.now(), house.rule) == 0
-        assert ownership.release_node(session, "node", house.clock.now(), house.rule) == 1
+        assert ownership.release_node(session, "no", house.clock.now(), house.settings) == 0
+        assert ownership.release_node(session, "node", house.clock.now(), house.settings) == 1
     assert house.work_off() == [JobState.DONE]
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 5, 10, 1000])
 def test_a_wait_is_between_half_and_the_whole_of_its_backoff(attempts: int) -> None:
-    rule = RetryRule(2.0, 300.0, random.Random(7))
+    settings, chance = JobSettings(), random.Random(7).random
     full = min(300.0, 2.0 * 2.0 ** min(attempts - 1, 60))
-    waits = [rule.wait(attempts).total_seconds() for _ in range(200)]
+    waits = [ownership.retry_wait(settings, attempts, chance).total_seconds() for _ in range(200)]
     assert full / 2 <= min(waits) and max(waits) <= full and len(set(waits)) > 100

@@ -21,13 +21,13 @@ from shared.outbox.dispatch import Dispatch, NewJob
 from shared.outbox.lanes import Hold, Terms
 from shared.outbox.models import IN_FLIGHT, WAITING, Deferral, Job, JobState, Lane
 from shared.outbox.ownership import Claim, Owner
-from shared.outbox.retry import RetryRule
 from tests.support.house import House
+from tests.support.settings import default_settings
 
 APPS = ("notes", "other")
 STEPS = 250
 SEEDS = range(4)
-RULE = RetryRule(2.0, 60.0)
+RULE = default_settings(retry_max_seconds=60.0)
 
 
 @dataclass

@@ -11,16 +11,17 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import text
 
 from loop.mandate import MandateKeeper, Standing
-from loop.regulator import Regulator, Rules
+from loop.regulator import Regulator
 from loop.steps.settlement import SettleEnergy
 from loop.ticker import Ticker
 from shared.energy import ledger, mandate
-from shared.energy.queries import get_mandate
+from shared.energy.ledger import get_mandate
 from shared.errors import MandateLost, Transient
-from shared.presence import has_died, is_gone, machine, my_name
+from shared.process import has_died, is_gone, machine, my_name
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
 from tests.support.relaying import spend
+from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
 
 LOCK_SECONDS = 5.0
@@ -44,7 +45,7 @@ class Side:
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry)
         self.keeper = MandateKeeper(house.database, house.clock, name, LOCK_SECONDS, self.metrics, dead, self.watch)
-        self.regulator = Regulator(self.keeper.transactions, house.clock, Rules(1.0, 20.0, 32))
+        self.regulator = Regulator(self.keeper.transactions, house.clock, default_settings())
         self.ticker = Ticker([SettleEnergy(self.regulator)], 60, self.metrics, self.keeper)
 
     def takeovers(self, why: str) -> float | None:

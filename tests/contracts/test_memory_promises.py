@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from shared.apps.queries import get_app, lock_app
 from shared.archive.exporting import export_app
-from shared.archive.importing import Bounds, import_archive
+from shared.archive.importing import import_archive
 from shared.causes import Cause
 from shared.context.rendering import RecalledMemory, memories_block
 from shared.contracts.jobs import JobMessage
@@ -23,12 +23,12 @@ from shared.errors import LeaseLost, ModelOutput, Purged, Transient
 from shared.memories.compaction import NEW, Action, Decision
 from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of
-from shared.memories.restoring import restore
-from shared.memories.writing import Edit, NewMemory, edit, place
+from shared.memories.writing import Edit, NewMemory, edit, place, restore
 from shared.outbox.models import JobState
 from shared.outbox.ownership import sweep
 from shared.subjects import Subject
 from tests.support.house import House
+from tests.support.settings import default_settings
 from worker.agent.memories.rules import ExtractiveAgent
 from worker.agent.protocol import NothingToRemember
 
@@ -198,7 +198,7 @@ def test_a_job_that_outlived_its_lease_cannot_write(house: House) -> None:
     [stale] = house.claims()
     house.clock.advance(61)
     with house.database.write() as session:
-        assert sweep(session, house.clock.now(), house.rule) == {("create_memory", JobState.RETRYING): 1}
+        assert sweep(session, house.clock.now(), house.settings) == {("create_memory", JobState.RETRYING): 1}
     with pytest.raises(LeaseLost):
         house.pipeline(stale)
     house.clock.advance(10)
@@ -354,6 +354,8 @@ def test_a_conversation_that_was_here_before_an_import_still_gets_its_memory(hou
         erase_app(session, "notes", "admin", house.clock.now())
     house.converse("notes", "c1", "fact 2")
     with house.database.write() as session:
-        import_archive(session, lock_app(session, "notes"), archive, Bounds(10, 200, 1000), house.clock.now())
+        import_archive(
+            session, lock_app(session, "notes"), archive, default_settings(max_message_chars=1000), house.clock.now()
+        )
     assert house.work_off() == [JobState.DONE]
     assert sorted(house.contents()) == ["fact 1", "fact 2"]

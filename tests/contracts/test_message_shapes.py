@@ -6,7 +6,6 @@ from typing import Any
 
 from loop.api.routes.conversations import SaidMessage
 from shared.apps.queries import get_app
-from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import NewConversation, end, say, start
 from shared.conversations.queries import lock_conversation, messages_of
 from shared.conversations.summarising import ask
@@ -44,7 +43,7 @@ def hold(house: House) -> None:
 
 
 def test_agents_are_shown_what_people_and_assistants_said_and_nothing_else(house: House) -> None:
-    house.pace = Pace()
+    house.settings = house.settings.model_copy(update={"facts": True})
     hold(house)
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")
@@ -52,7 +51,14 @@ def test_agents_are_shown_what_people_and_assistants_said_and_nothing_else(house
     house.work_off()
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")
-        end(session, conversation, get_app(session, "notes").purge_epoch, None, house.clock.now(), pace=house.pace)
+        end(
+            session,
+            conversation,
+            get_app(session, "notes").purge_epoch,
+            None,
+            house.clock.now(),
+            fact_settings=house.settings,
+        )
     house.work_off()
     [summary], [facts], [memory] = house.summary_agent.seen, house.fact_agent.seen, house.scripted.seen
     assert [(turn.role, turn.content) for turn in summary.turns] == SPOKEN

@@ -14,18 +14,19 @@ from shared.apps.models import Erasure
 from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive
 from shared.archive.exporting import export_app
-from shared.archive.importing import Bounds, import_archive
+from shared.archive.importing import import_archive
 from shared.conversations import summarising
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_profile, withdraw_consent
 from shared.errors import Conflict
-from shared.llm.ngrams import NgramEmbedder
+from shared.llm.embedding import NgramEmbedder
 from shared.profiles import consent, gate
 from shared.profiles.gate import write_audit
 from shared.profiles.models import ONLY_USER, AuditKind, Consent, Content, Context, Preferences, Profile
 from shared.profiles.queries import audit_of
 from tests.support.house import House
+from tests.support.settings import default_settings
 
 APP = "notes"
 CANARY = "quokka-canary"
@@ -251,7 +252,9 @@ def exported(house: House) -> Archive:
 
 def bring_in(house: House, archive: Archive, app_id: str) -> tuple[int, int]:
     with house.database.write() as session:
-        done = import_archive(session, lock_app(session, app_id), archive, Bounds(10, 200, 10_000), house.clock.now())
+        done = import_archive(
+            session, lock_app(session, app_id), archive, default_settings(max_message_chars=10_000), house.clock.now()
+        )
         return done.profiles, done.profiles_skipped
 
 

@@ -21,13 +21,13 @@ from shared.sessions.archive.export import packed
 from shared.sessions.archive.restore import ArchiveDestination, check_archive, restore_archive
 from shared.sessions.models import Composition, KeepitMarker, Project, RecordedSession, SemanticMemory, SessionChange
 from shared.sessions.queries import find_project, get_project, get_session, markers_of
-from shared.sessions.registry.intake import TranscriptLimit
 from shared.sessions.semantic import SemanticProposal, save_proposals
 from tests.support.composing import PROJECT, Shop, open_shop
 from tests.support.house import House
+from tests.support.settings import default_settings
 
 Members = dict[str, bytes]
-BOUNDS, MOST = TranscriptLimit(64), 100 * 2**20
+SETTINGS, MOST = default_settings(sessions_max_mb=64), 100 * 2**20
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def bring(
             return work(session)
 
     try:
-        with check_archive(shop.store, app_id, upload, BOUNDS, MOST) as found:
+        with check_archive(shop.store, app_id, upload, SETTINGS, MOST) as found:
             to = ArchiveDestination(app_id, project_id, epoch, keeps_origins)
             return restore_archive(shop.house.database, shop.store, to, found, shop.cause("import"), carry)
     finally:

@@ -13,7 +13,6 @@ from shared.errors import Conflict, LeaseLost, NotFound, NotYet, Transient
 from shared.llm.calls import Meter
 from shared.outbox.models import JobState
 from shared.outbox.ownership import fail, wait
-from shared.outbox.retry import RetryRule
 from shared.sessions.models import SemanticKind, SemanticMemory, SemanticVerdict
 from shared.sessions.queries import (
     SemanticFilter,
@@ -35,6 +34,7 @@ from shared.sessions.semantic import (
 )
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
+from tests.support.settings import default_settings
 from worker.agent.sessions.protocol import LearningAgent, LearningResult
 from worker.agent.sessions.rules import ExtractiveLearningAgent
 from worker.pipelines.learn_from_sessions import LearnFromSessions
@@ -88,7 +88,13 @@ def carry_out(shelf: Shelf, agent: LearningAgent | None = None, seconds: float =
             if isinstance(error, NotYet):
                 wait(session, claim, error.message, error.until, house.clock.now())
             else:
-                fail(session, claim, error.message, house.clock.now(), RetryRule(1, 1))
+                fail(
+                    session,
+                    claim,
+                    error.message,
+                    house.clock.now(),
+                    default_settings(retry_base_seconds=1, retry_max_seconds=1),
+                )
         house.clock.advance(5)
         raise
 

@@ -41,7 +41,7 @@ from shared.sessions.queries import (
     markers_of,
     projects_to_write,
 )
-from shared.sessions.registry.intake import TranscriptLimit, from_path
+from shared.sessions.registry.intake import from_path
 from shared.sessions.registry.projects import ProjectChange, change_project, create_project
 from shared.sessions.registry.registration import (
     Registrar,
@@ -56,6 +56,7 @@ from shared.sessions.registry.scan import FolderScanner
 from shared.sessions.sweep import clear_files
 from tests.support.house import House
 from tests.support.recordings import FOLDER, PROJECT, Shelf
+from tests.support.settings import default_settings
 from tests.support.transcripts import FOREIGN, REAL, assistant, lines, real_files, user, write
 
 APP = "notes"
@@ -70,7 +71,7 @@ def register(
     shelf: Shelf, original: Path, session_id: str = "s1", project_id: str = PROJECT, app_id: str = APP
 ) -> None:
     place = shelf.registrar.place(app_id, project_id, session_id)
-    with from_path(shelf.store, app_id, session_id, original, shelf.bounds) as intake:
+    with from_path(shelf.store, app_id, session_id, original, shelf.settings) as intake:
         shelf.registrar.register(place, intake, shelf.cause("a test"), carrying(shelf))
 
 
@@ -266,7 +267,7 @@ def test_what_cannot_be_read_or_is_too_large_is_refused_and_leaves_nothing(shelf
     for name, kind in (("none", NotFound), ("folder", Invalid), ("pipe", Invalid)):
         with pytest.raises(kind, match=name):
             register(shelf, tmp_path / f"{name}.jsonl")
-    shelf.bounds = TranscriptLimit(1)
+    shelf.settings = default_settings(sessions_max_mb=1)
     with pytest.raises(Limit, match=r"large\.jsonl is larger than 1 MB"):
         register(shelf, large)
     assert files(shelf) == []
@@ -275,7 +276,7 @@ def test_what_cannot_be_read_or_is_too_large_is_refused_and_leaves_nothing(shelf
 def test_what_was_begun_before_an_erasure_is_not_brought_back_by_it(shelf: Shelf, tmp_path: Path) -> None:
     original = write(tmp_path / "s1.jsonl", user("One", "1"))
     place = shelf.registrar.place(APP, PROJECT, "s1")
-    with from_path(shelf.store, APP, "s1", original, shelf.bounds) as intake:
+    with from_path(shelf.store, APP, "s1", original, shelf.settings) as intake:
         with shelf.house.database.write() as session:
             erase_app(session, APP, "admin", shelf.house.clock.now())
         with pytest.raises(Purged):
@@ -531,7 +532,7 @@ def test_a_folder_that_fails_keeps_no_other_waiting(shelf: Shelf, tmp_path: Path
     write(tmp_path / "folder" / "a.jsonl", user("One", "1"))
     scanned(shelf, tmp_path / "folder")
     house = shelf.house
-    registrar = Registrar(house.database, shelf.store, TranscriptLimit(1))
+    registrar = Registrar(house.database, shelf.store, default_settings(sessions_max_mb=1))
     step = ScanSessions(house.database, house.clock, shelf.store, registrar, 60, house.metrics)
     house.install("barred")
     shelf.store.app("barred").mkdir(parents=True)
@@ -566,7 +567,7 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
         house.database,
         house.clock,
         shelf.store,
-        Registrar(house.database, shelf.store, TranscriptLimit(1)),
+        Registrar(house.database, shelf.store, default_settings(sessions_max_mb=1)),
         60,
         house.metrics,
     )

@@ -22,8 +22,7 @@ from shared.facts.editing import FactDraft, write
 from shared.memories.compaction import Action, Decision, least_goes
 from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of, standing
-from shared.memories.restoring import restore
-from shared.memories.writing import NewMemory, Placed, place
+from shared.memories.writing import NewMemory, Placed, place, restore
 from shared.outbox.control import replay
 from shared.outbox.models import Job, JobState
 from shared.profiles.consent import grant

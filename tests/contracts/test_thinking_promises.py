@@ -10,8 +10,6 @@ import pytest
 from sqlalchemy import select
 
 from loop.mandate import MandateKeeper
-from loop.thinking.focus import FocusKind
-from loop.thinking.hands import TurnOutcome
 from shared.apps.queries import answered_by_loop, lock_app
 from shared.apps.registry import uninstall
 from shared.causes import Cause
@@ -26,6 +24,7 @@ from shared.llm.chat import Reply
 from shared.memories.queries import standing
 from shared.memories.writing import NewMemory, place
 from shared.subjects import Subject
+from shared.telemetry.metrics import FocusKind, TurnOutcome
 from tests.support.house import House
 from tests.support.minds import LARGE, SMALL, Thinking, call, respond
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from loop.thinking.hands import TurnOutcome
 from shared.apps.queries import get_app
-from shared.llm.scripted import ToolStep
+from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import House
 from tests.support.minds import Thinking, call
+from tests.support.scripted_chat import ToolStep
 
 
 @pytest.fixture

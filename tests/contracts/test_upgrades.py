@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from loop.steps.due_jobs import AskForFacts
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, lock_app
-from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import NewMessage, Role, say
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.db.engine import Database
@@ -103,7 +102,7 @@ def serve(url: str, installation: Installation) -> House:
     migrate(url)
     assert current_revision(installation.database) == newest_revision()
     house = House(url)
-    house.pace = Pace()
+    house.settings = house.settings.model_copy(update={"facts": True})
     house.clock.advance(1)
     with house.database.write() as session:
         mend(session, house.clock.now())
@@ -145,7 +144,13 @@ def test_conversations_from_before_facts_are_read_when_something_is_said_and_not
     assert not step.run(), "an upgrade by itself asks for nothing"
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")
-        say(session, conversation, [NewMessage(Role.USER, "Speaks Welsh")], house.clock.now(), pace=house.pace)
+        say(
+            session,
+            conversation,
+            [NewMessage(Role.USER, "Speaks Welsh")],
+            house.clock.now(),
+            fact_settings=house.settings,
+        )
     house.clock.advance(5)
     assert step.run()
     house.work_off()

@@ -25,8 +25,7 @@ def upkeep(house: House) -> Upkeep:
     return Upkeep(
         house.database,
         house.clock,
-        house.rule,
-        timedelta(hours=24),
+        house.settings,
         house.metrics,
         horizon=timedelta(seconds=400),
         longest_call=timedelta(seconds=85),
@@ -61,7 +60,7 @@ def test_a_worker_lost_in_its_last_attempt_leaves_a_dead_letter_that_is_counted(
 def test_a_last_attempt_lost_by_a_worker_that_is_back_is_counted_too(house: House) -> None:
     exhaust(house)
     with house.database.write() as session:
-        assert ownership.release_node(session, "node", house.clock.now(), house.rule) == 1
+        assert ownership.release_node(session, "node", house.clock.now(), house.settings) == 1
     house.clock.advance(1)
     upkeep(house).run()
     assert [job.state for job in house.jobs()] == [JobState.DEAD] and deaths(house) == (1, 1)

@@ -83,7 +83,7 @@ class Post:
         except AfterthoughtError as error:
             now = self.house.clock.now()
             with self.house.database.write() as session:
-                return ownership.fail(session, claim, error.message, now, self.house.rule)
+                return ownership.fail(session, claim, error.message, now, self.house.settings)
 
     def webhook(self, webhook_id: str) -> Webhook:
         with self.house.database.read() as session:

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from shared.conversations.models import Message
+from shared.llm.embedding import NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed
-from shared.llm.ngrams import NgramEmbedder
 from shared.search.models import MessageVector, Unembedded, VectorSet, conversation_of, place_of
 from tests.faults.fleet import Fleet
 from tests.support.faultpoints import Deed, Point

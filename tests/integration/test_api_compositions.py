@@ -13,10 +13,10 @@ from shared.outbox.dispatch import take_due
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Owner, claim
 from shared.outbox.queries import JobFilter, list_jobs
-from shared.sessions.compose.requests import VersionMaking
 from tests.support.api import Api
 from tests.support.composing import DAY, PROJECT, Shop
 from tests.support.house import House
+from tests.support.settings import default_settings
 from worker.pipelines.compose_context import ComposeContext
 
 MEMORY = "/api/memory"
@@ -41,7 +41,7 @@ def shop(api: Api, tmp_path: Path) -> Shop:
 def compose(api: Api) -> list[JobState]:
     """Carry out the compositions that are due."""
     loop = api.loop
-    run = ComposeContext(loop.database, loop.clock, loop.store, loop.metrics, VersionMaking())
+    run = ComposeContext(loop.database, loop.clock, loop.store, loop.metrics, default_settings())
     with loop.database.write() as session:
         sent = take_due(session, loop.clock.now(), 100, 60)
         owner = Owner("node/1", lambda _: False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 
 import pytest
 from sqlalchemy import select
@@ -11,7 +10,6 @@ from sqlalchemy import select
 from loop.api.writes import REPLAYED
 from loop.steps.upkeep import Upkeep
 from shared.apps.models import IdempotencyKey
-from shared.outbox.retry import RetryRule
 from tests.support.api import Api
 
 KEY = {"Idempotency-Key": "key-1"}
@@ -118,7 +116,7 @@ def test_a_key_is_forgotten_after_its_time(sqlite_api: Api) -> None:
     sqlite_api.ask("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
     sqlite_api.clock.advance(25 * 3600)
     loop = sqlite_api.loop
-    Upkeep(loop.database, loop.clock, RetryRule(), timedelta(hours=24), loop.metrics).run()
+    Upkeep(loop.database, loop.clock, loop.settings, loop.metrics).run()
     again = sqlite_api.send("POST", f"{path}/memories", headers=KEY, json={"content": "Likes tea."})
     assert REPLAYED not in again.headers
 

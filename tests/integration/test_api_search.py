@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.llm.ngrams import NgramEmbedder
+from shared.llm.embedding import NgramEmbedder
 from shared.llm.providers import NGRAMS
 from shared.search import word_index
 from tests.support.api import Api, open_api

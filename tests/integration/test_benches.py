@@ -26,7 +26,7 @@ from ops.bench import (
     weighing,
 )
 from ops.bench.scarcity import Scarcity
-from shared.llm.ngrams import NgramEmbedder
+from shared.llm.embedding import NgramEmbedder
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 long = pytest.mark.long

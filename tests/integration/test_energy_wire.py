@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loop.regulator import Regulator, Rules
+from loop.regulator import Regulator
 from shared.apps.queries import get_app
 from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units
@@ -24,6 +24,7 @@ from tests.support.minds import WINDOW
 from tests.support.ollama_server import Act, OllamaServer
 from tests.support.relaying import Relay, spend
 from tests.support.services import EmbeddedRedis, start_system
+from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
 from worker.agent.memories.model import ModelAgent
 
@@ -57,7 +58,7 @@ def house(server: OllamaServer, sqlite_url: str) -> Iterator[House]:
 
 
 def govern(house: House, refill: float = 0.0) -> Regulator:
-    return Regulator(house.database, house.clock, Rules(refill, 20.0, 32))
+    return Regulator(house.database, house.clock, default_settings(energy_refill_per_second=refill))
 
 
 def ask(house: House, chat: OllamaToolChat, fails: bool = False) -> None:

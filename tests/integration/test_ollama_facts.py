@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from shared.contracts.jobs import JobKind, JobMessage
-from shared.conversations.extraction import Pace
 from shared.conversations.queries import get_conversation
 from shared.llm.chat import Chat
 from shared.llm.providers import make_chat
@@ -42,7 +41,7 @@ def server() -> Iterator[OllamaServer]:
 @pytest.fixture
 def house(sqlite_url: str, server: OllamaServer) -> Iterator[House]:
     house = House(sqlite_url)
-    house.pace = Pace()
+    house.settings = house.settings.model_copy(update={"facts": True})
     house.install()
     with closing(make_chat("ollama:tiny", server.url, WINDOW)) as chat:
         house.fact_agent = patient(chat)  # type: ignore[assignment]

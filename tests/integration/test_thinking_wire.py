@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from loop.thinking.hands import TurnOutcome
 from loop.thinking.tools import TOOLS
 from shared.conversations import lifecycle
 from shared.errors import Configuration, Transient
@@ -21,6 +20,7 @@ from shared.llm.ollama_chat import OllamaToolChat
 from shared.llm.providers import make_tool_chat
 from shared.llm.tools import Exchange, ExchangeLine, Speaker
 from shared.llm.transport import MOST_BYTES
+from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import House
 from tests.support.meters import Calls
 from tests.support.minds import WINDOW, Thinking

@@ -18,13 +18,13 @@ from loop.api.app import attach, build_api
 from loop.wiring import Loop, wire
 from shared.causes import Cause
 from shared.conversations.queries import get_conversation
-from shared.energy.budget import Prices
 from shared.energy.ledger import Booking, book
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.memories.writing import NewMemory, Placed, place
 from shared.settings import Settings
 from shared.subjects import Subject
 from tests.support.clock import FrozenClock
+from tests.support.settings import default_settings
 
 ADMIN = "the-admin-token-of-this-test"
 _IDLE: list[FastAPI] = []
@@ -97,7 +97,13 @@ class Api:
         call = ModelCall(WorkKind.CREATE, "ollama:m", round(units * 10), 0, False, CallOutcome.ANSWERED, 0.1)
         with self.loop.database.write() as session:
             key = conversation_key(session, app_id, conversation_id) if conversation_id else None
-            book(session, call, Booking(app_id, None, key), Prices(0.1, 0.1, 1.0, 1.0), self.clock.now())
+            book(
+                session,
+                call,
+                Booking(app_id, None, key),
+                default_settings(price_prompt_token=0.1, price_completion_token=0.1, extractive_fraction=1.0),
+                self.clock.now(),
+            )
 
     def contents(self, path: str) -> list[str]:
         """Return the app's memories, newest first."""

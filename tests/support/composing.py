@@ -25,16 +25,16 @@ from shared.sessions.compose.requests import (
     ComponentRequest,
     CompositionRequest,
     NewComposition,
-    VersionMaking,
     request_composition,
 )
 from shared.sessions.compress.queries import working_of
 from shared.sessions.models import BuildState, Composition, RecordedSession, SessionVersion
 from shared.sessions.queries import get_session
-from shared.sessions.registry.intake import TranscriptLimit, from_path
+from shared.sessions.registry.intake import from_path
 from shared.sessions.registry.registration import Registrar, SessionPlace
 from shared.sessions.store import Store
 from tests.support.house import House
+from tests.support.settings import default_settings
 from worker.agent.sessions.protocol import CompressionAgent
 from worker.agent.sessions.rules import ExtractiveCompressionAgent
 from worker.pipelines.attempt import Pipeline
@@ -95,9 +95,9 @@ class Shop:
         """Register a session that says ``text``."""
         original = self.folder / f"{session_id}.jsonl"
         original.write_text(text)
-        registrar = Registrar(self.house.database, self.store, TranscriptLimit(64))
+        registrar = Registrar(self.house.database, self.store, default_settings(sessions_max_mb=64))
         place = SessionPlace(self.app_id, self.project_id, session_id, 0)
-        with from_path(self.store, self.app_id, session_id, original, registrar.bounds) as intake:
+        with from_path(self.store, self.app_id, session_id, original, registrar.settings) as intake:
             registrar.register(place, intake, self.cause(), self._carry)
 
     def _carry(self, work: Any) -> None:
@@ -167,7 +167,7 @@ class Shop:
         with self.house.database.write() as session:
             app = lock_app(session, self.app_id)
             new = NewComposition(name, asked, replaces)
-            return request_composition(session, app, self.project_id, new, self.cause(), VersionMaking())
+            return request_composition(session, app, self.project_id, new, self.cause(), default_settings())
 
     def work_off(self, limit: int = 50) -> None:
         """Make attempts as a worker would, until nothing is due: compress with the extractive agent, and compose."""
@@ -184,7 +184,7 @@ class Shop:
     def _pipeline_of(self, kind: str) -> Pipeline:
         house = self.house
         if kind == JobKind.COMPOSE_CONTEXT:
-            return ComposeContext(house.database, house.clock, self.store, house.metrics, VersionMaking())
+            return ComposeContext(house.database, house.clock, self.store, house.metrics, default_settings())
         agents: dict[str, CompressionAgent] = {"extractive": ExtractiveCompressionAgent()}
         return CompressSession(
             house.database, house.clock, agents.get, self.store, house.accountant, house.metrics, perf_counter

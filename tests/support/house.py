@@ -18,18 +18,15 @@ from shared.apps.models import App
 from shared.apps.queries import get_app, lock_budgets
 from shared.apps.registry import install
 from shared.contracts.jobs import JobKind, JobMessage
-from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.budget import Prices
 from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
 from shared.facts.models import Fact
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
-from shared.llm.embedding import Embedder
-from shared.llm.ngrams import NgramEmbedder
+from shared.llm.embedding import Embedder, NgramEmbedder
 from shared.memories.compaction import Action, Candidate, Decision
 from shared.memories.models import Memory
 from shared.memories.queries import list_memories
@@ -37,10 +34,10 @@ from shared.outbox import dispatch, ownership
 from shared.outbox.models import Job, JobState
 from shared.outbox.ownership import Claim, Owner
 from shared.outbox.queries import JobFilter, get_job, list_jobs
-from shared.outbox.retry import RetryRule
 from shared.search.tuning import Tuning
 from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
+from tests.support.settings import default_settings
 from worker.agent.protocol import (
     Digest,
     Extraction,
@@ -53,14 +50,20 @@ from worker.agent.protocol import (
     Transcript,
     Turn,
 )
-from worker.pipelines.attempt import Attempts, JobFailed, Pipeline, Timing
+from worker.pipelines.attempt import Attempts, JobFailed, Pipeline
 from worker.pipelines.create_memory import CreateMemory
 from worker.pipelines.embed_messages import EmbedMessages
 from worker.pipelines.extract_facts import ExtractFacts
 from worker.pipelines.index_messages import IndexMessages
 from worker.pipelines.summarise import Summarise
 
-PRICES = Prices(0.01, 0.05, 1.5, 0.01)
+PRICES = default_settings(
+    price_prompt_token=0.01,
+    price_completion_token=0.05,
+    compaction_price_factor=1.5,
+    small_model_price_factor=1.0,
+    embedding_price_factor=1.0,
+)
 Says = str | BaseException | NothingToRemember
 Decides = Decision | BaseException | Callable[[Sequence[Candidate], Candidate], Decision]
 
@@ -160,18 +163,17 @@ class ScriptedSummaryAgent:
 
 
 class House:
-    """The installation. Facts are extracted where a ``pace`` is set."""
+    """The installation. Facts are extracted where its settings say so."""
 
     def __init__(
         self, url: str, agent: MemoryAgent | None = None, cap: int = 10, embedder: Embedder | None = None
     ) -> None:
         self.database = Database(url)
-        self.pace: Pace | None = None
         self.clock = FrozenClock()
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry)
         self.scripted = ScriptedAgent(self.database)
-        self.rule = RetryRule(2.0, 300.0)
+        self.settings = PRICES.model_copy(update={"facts": False, "lease_seconds": 60.0})
         self.accountant = Accountant(self.database, self.clock, PRICES, lock_budgets, self.metrics, 85.0)
         self.pipeline = CreateMemory(
             self.database, self.clock, agent or self.scripted, self.accountant, cap, 200, self.metrics
@@ -198,7 +200,7 @@ class House:
         if kind != JobKind.EXTRACT_FACTS:
             return self.pipeline
         thinks = (self.fact_agent, self.embedder, self.accountant)
-        return ExtractFacts(self.database, self.clock, *thinks, self.metrics, 5, self.pace)
+        return ExtractFacts(self.database, self.clock, *thinks, self.metrics, self.settings)
 
     def install(self, app_id: str = "notes") -> App:
         with self.database.write() as session:
@@ -218,8 +220,8 @@ class House:
             app = get_app(session, app_id)
             start(session, app_id, NewConversation(conversation_id, user_id), now)
             conversation = lock_conversation(session, app_id, conversation_id)
-            say(session, conversation, messages, now, pace=self.pace)
-            return end(session, conversation, app.purge_epoch, "finished", now, pace=self.pace)
+            say(session, conversation, messages, now, fact_settings=self.settings)
+            return end(session, conversation, app.purge_epoch, "finished", now, fact_settings=self.settings)
 
     def claims(self, limit: int = 100) -> Iterable[Claim]:
         """Lease and claim what is due, as relay and worker would."""
@@ -237,7 +239,7 @@ class House:
         """Carry out one delivery as a worker would, with nobody listening for news."""
         owner = Owner("node/1", lambda _: False)
         with redis.Redis.from_url("redis://127.0.0.1:1/0", socket_connect_timeout=0.1) as nobody:
-            attempts = Attempts(self.database, self.clock, owner, self.rule, Timing(60, 10), self.metrics, nobody)
+            attempts = Attempts(self.database, self.clock, owner, self.settings, self.metrics, nobody)
             with contextlib.suppress(JobFailed):
                 with self.database.read() as session:
                     kind = JobKind(get_job(session, message.job_id).kind)

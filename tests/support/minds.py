@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from loop.regulator import Regulator, Rules
-from loop.thinking.choosing import Chooser, Patience
+from loop.regulator import Regulator
+from loop.thinking.choosing import Chooser
 from loop.thinking.focus import Focus
-from loop.thinking.hands import Rules as HandRules
-from loop.thinking.hands import TurnOutcome
-from loop.thinking.thinker import Mind, Thinker
-from loop.thinking.turn import Limits
+from loop.thinking.thinker import Thinker
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import answered_by_loop, lock_budgets
 from shared.context.sources import RecallSources
@@ -31,9 +27,11 @@ from shared.energy.budget import to_micro
 from shared.energy.models import Level
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
-from shared.llm.scripted import ScriptedToolChat, ToolStep
 from shared.llm.tools import Exchange
+from shared.telemetry.metrics import TurnOutcome
 from tests.support.house import PRICES, House
+from tests.support.scripted_chat import ScriptedToolChat, ToolStep
+from tests.support.settings import default_settings
 
 LARGE, SMALL = "ollama:large", "ollama:small"
 WINDOW = 8192
@@ -67,15 +65,25 @@ class Thinking:
 
     def __post_init__(self) -> None:
         house, database = self.house, self.transactions or self.house.database
-        self.regulator = Regulator(database, house.clock, Rules(1.0, 20.0, 32))
+        self.regulator = Regulator(database, house.clock, default_settings())
         accountant = Accountant(house.database, house.clock, PRICES, lock_budgets, house.metrics, 60.0)
-        limits = Limits(self.rounds, 5.0, WINDOW)
-        mind = Mind(self._make, LARGE, self.small, limits, HandRules(MOST_CHARACTERS, 5), 1000, 1.0)
+        settings = default_settings(
+            model=LARGE,
+            small_model=self.small,
+            model_context_tokens=WINDOW,
+            thinking_rounds=self.rounds,
+            thinking_timeout_seconds=5.0,
+            review_minutes=self.review_minutes,
+            max_message_chars=MOST_CHARACTERS,
+            context_token_budget=1000,
+            facts=False,
+            rag_summary_frequency=0,
+        )
         level = self.regulator.level
-        self.thinker = Thinker(database, house.clock, mind, accountant, level, house.metrics, reach=self.reach)
-        every = timedelta(minutes=self.review_minutes) if self.review_minutes else None
-        patience = Patience(timedelta(seconds=1), timedelta(hours=24), 20.0, every)
-        self.chooser = Chooser(database, house.clock, patience, level, self._seconds)
+        self.thinker = Thinker(
+            database, house.clock, settings, self._make, accountant, level, house.metrics, reach=self.reach
+        )
+        self.chooser = Chooser(database, house.clock, settings, level, self._seconds)
 
     def _make(self, model: str) -> Any:
         self.made.append(model)

@@ -22,7 +22,7 @@ import psycopg
 from psycopg import sql
 
 from shared.db.schema import migrate
-from shared.lifeline import tied_to_me
+from shared.process import tied_to_me
 from tests.support.waiting import wait_until
 
 _UNPRIVILEGED = ("postgres", "nobody", "daemon")

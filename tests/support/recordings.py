@@ -10,10 +10,11 @@ from typing import Any
 from loop.wiring import Loop
 from shared.causes import Cause
 from shared.sessions.models import RecordedSession
-from shared.sessions.registry.intake import TranscriptLimit, from_path
+from shared.sessions.registry.intake import from_path
 from shared.sessions.registry.registration import Registrar, SessionWork
 from shared.sessions.store import Store
 from tests.support.house import House
+from tests.support.settings import default_settings
 
 PROJECT = "-home-me-kites"
 FOLDER = "/home/me/kites"
@@ -65,8 +66,8 @@ class Shelf:
         self.house = house
         self.folder = folder
         self.store = store or Store(folder / "store")
-        self.bounds = TranscriptLimit(50)
-        self.registrar = Registrar(house.database, self.store, self.bounds)
+        self.settings = default_settings(sessions_max_mb=50)
+        self.registrar = Registrar(house.database, self.store, self.settings)
 
     def transcript(self, session_id: str, cwd: str = FOLDER) -> Transcript:
         return Transcript(session_id, self.house.clock.now(), cwd)
@@ -76,7 +77,7 @@ class Shelf:
         original = self.folder / f"{app_id}-{transcript.session_id}.jsonl"
         original.write_text(transcript.text(), "utf-8")
         place = self.registrar.place(app_id, project_id, transcript.session_id)
-        with from_path(self.store, app_id, transcript.session_id, original, self.bounds) as intake:
+        with from_path(self.store, app_id, transcript.session_id, original, self.settings) as intake:
             return self.registrar.register(place, intake, self.cause("a test"), self._carry)
 
     def sync(self, transcript: Transcript, app_id: str = "notes") -> RecordedSession:

@@ -21,7 +21,7 @@ import httpx
 
 from loop.embedded_redis import EmbeddedRedis, free_port
 from shared.db.schema import migrate
-from shared.lifeline import tied_to_me
+from shared.process import tied_to_me
 from tests.support.waiting import wait_until
 
 __all__ = [

@@ -8,11 +8,11 @@ import pytest
 
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import WorkKind
-from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.llm.tokens import most_tokens
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of, summary_line
 from shared.sessions.compress.plan import Piece, Rank
 from tests.support.meters import Calls
+from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.sessions.model import ModelCompressionAgent
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.context.recall import CompactionStage, ContextDraft, ContextLimits, Recollection, budget_for_more
+from shared.context.recall import ContextDraft, ContextLimits, Recollection, budget_for_more
+from shared.telemetry.metrics import CompactionStage
 
 CAP = 1000
 

@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 
 from shared.context.budgets import TokenCounting, TokenSource
 from shared.context.fact_selection import KnownFact, in_order
-from shared.context.recall import (
-    CompactionStage,
-    ContextDraft,
-    ContextLimits,
-    RecallMaterial,
-    compose,
-    overfills,
-    source_of,
-)
+from shared.context.recall import ContextDraft, ContextLimits, RecallMaterial, compose, overfills, source_of
 from shared.context.rendering import RecalledMemory
 from shared.context.window import CountedMessage, Utterance, counted, length, length_of, squeezed, staying
 from shared.conversations.chat_message import (
@@ -38,6 +30,7 @@ from shared.conversations.chat_message import (
 )
 from shared.facts.categories import Category
 from shared.llm.tokens import Rate
+from shared.telemetry.metrics import CompactionStage
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WIDE = 8192

@@ -9,9 +9,8 @@ import pytest
 
 from shared.llm import minilm
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
-from shared.llm.embedding import Embedder, book_local, from_bytes, to_bytes
+from shared.llm.embedding import Embedder, NgramEmbedder, book_local, from_bytes, to_bytes
 from shared.llm.minilm import MiniLmEmbedder
-from shared.llm.ngrams import NgramEmbedder
 from shared.llm.providers import make_embedder
 from tests.support.meters import Calls
 

@@ -13,7 +13,6 @@ from shared.energy.budget import (
     FULL,
     MICRO,
     BudgetStatus,
-    Prices,
     Status,
     affordable_at,
     averaged,
@@ -29,6 +28,7 @@ from shared.energy.budget import (
     to_micro,
 )  # fmt: skip
 from shared.llm.calls import EXTRACTIVE, CallOutcome, ModelCall, WorkKind
+from tests.support.settings import default_settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LEVELS = st.integers(FLOOR, FULL)
@@ -76,7 +76,7 @@ def test_waiting_as_long_as_said_opens_the_gate(micro: int, rate: float) -> None
     assert may_start(later + 1, 20.0, 0, MICRO, 1) == 1
 
 
-PRICES = Prices(0.01, 0.05, 1.5, 0.01)
+PRICES = default_settings(price_prompt_token=0.01, price_completion_token=0.05, compaction_price_factor=1.5)
 
 
 @pytest.mark.parametrize("outcome", list(CallOutcome))
@@ -91,14 +91,14 @@ def test_the_extractive_agent_is_charged_a_hundredth() -> None:
 
 
 def test_the_small_model_is_charged_by_its_factor_and_no_other_is() -> None:
-    prices = Prices(0.01, 0.05, 1.5, 0.01, "ollama:small", 0.25)
+    prices = PRICES.model_copy(update={"small_model": "ollama:small", "small_model_price_factor": 0.25})
     models = ("ollama:small", "ollama:large")
     small, large = (ModelCall(WorkKind.THINK, model, 100, 20, False, CallOutcome.ANSWERED, 1.0) for model in models)
     assert (price(small, prices), price(large, prices)) == (to_micro(0.5), to_micro(2.0))
 
 
 def test_embedding_with_a_model_is_charged_by_its_factor_and_the_built_in_one_as_before() -> None:
-    prices = Prices(0.01, 0.05, 1.5, 0.01, embedding_factor=0.02)
+    prices = PRICES.model_copy(update={"embedding_price_factor": 0.02})
     models = ("ollama:embedder", EXTRACTIVE)
     asked, built_in = (ModelCall(WorkKind.EMBED, model, 1000, 0, False, CallOutcome.ANSWERED, 1.0) for model in models)
     assert (price(asked, prices), price(built_in, prices)) == (to_micro(0.2), to_micro(0.1))

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.sessions.blocks import Block, BlockKind, ToolCall
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SessionPrompt, confidence, material_of, normal_of, patterns_in
 from tests.support.meters import Calls
+from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.sessions.model import ModelLearningAgent
 from worker.agent.sessions.rules import ExtractiveLearningAgent
 

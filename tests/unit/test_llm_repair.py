@@ -11,9 +11,9 @@ from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Question, Reply, ask_repairing
 from shared.llm.providers import model_name
-from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.llm.tokens import estimate_tokens, least_tokens, most_tokens
 from tests.support.meters import Calls
+from tests.support.scripted_chat import ScriptedChat, ScriptLine
 
 
 class Number(BaseModel):

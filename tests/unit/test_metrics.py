@@ -19,10 +19,16 @@ from loop.steps.settlement import SettleEnergy, SettleFacts
 from loop.steps.think import ChooseAndThink
 from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendLanes, Upkeep
 from shared.llm.calls import EXTRACTIVE
-from shared.memories.compaction import Outcome
 from shared.outbox.models import FINISHED
 from shared.telemetry.exposition import gathered, scrape, wipe
-from shared.telemetry.metrics import FINAL_STATES, KEEP_MANDATE, OUTCOMES, TICK_STEPS, AgentKind, Metrics, agent_kind
+from shared.telemetry.metrics import (
+    FINAL_STATES,
+    KEEP_MANDATE,
+    TICK_STEPS,
+    AgentKind,
+    Metrics,
+    agent_kind,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_ROUTE = {"http_requests", "http_duration"}
@@ -118,7 +124,6 @@ def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -
 
 
 def test_label_sets_are_those_of_the_domain() -> None:
-    assert set(OUTCOMES) == {outcome.value for outcome in Outcome}
     assert set(FINAL_STATES) == {state.value for state in FINISHED}
     steps = (
         PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures, MendLanes, AskForFacts,

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question
-from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
 from tests.support.meters import Calls
+from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.memories.model import ModelAgent
 from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shared.energy.budget import Prices, price, to_units
-from shared.llm.scripted import ScriptedChat
+from shared.energy.budget import price, to_units
 from shared.memories.compaction import Candidate
-from shared.settings import Settings
 from tests.support.meters import Calls
+from tests.support.scripted_chat import ScriptedChat
+from tests.support.settings import default_settings
 from worker.agent.memories.model import ModelAgent
 from worker.agent.protocol import Transcript, Turn
 
@@ -33,44 +33,39 @@ MEMORY = (
 """About as long as a memory usually is: between 150 and 200 characters."""
 
 
-@pytest.fixture
-def prices(monkeypatch: pytest.MonkeyPatch) -> Prices:
-    for name in ("PRICE_PROMPT_TOKEN", "PRICE_COMPLETION_TOKEN", "COMPACTION_PRICE_FACTOR"):
-        monkeypatch.delenv(f"AFTERTHOUGHT_{name}", raising=False)
-    defaults = Settings(_env_file=None)
-    return Prices(
-        defaults.price_prompt_token, defaults.price_completion_token, defaults.compaction_price_factor,
-        defaults.extractive_fraction,
-    )
-
-
-def spent_by(work: Any, answer: dict[str, Any], prices: Prices) -> float:
+def spent_by(work: Any, answer: dict[str, Any]) -> float:
     calls = Calls()
     work(ModelAgent(ScriptedChat([answer]), "ollama:scripted", 8192, 30.0), calls)
-    return sum(to_units(price(call, prices)) for call in calls)
+    return sum(to_units(price(call, default_settings())) for call in calls)
 
 
 @pytest.mark.parametrize("known", [0, 5, 9], ids=lambda count: f"{count} known")
 @pytest.mark.parametrize("count", [8, 10, 12], ids=lambda count: f"{count} turns")
-def test_a_typical_creation_costs_ten_to_fifteen_units(prices: Prices, count: int, known: int) -> None:
+def test_a_typical_creation_costs_ten_to_fifteen_units(count: int, known: int) -> None:
     said = tuple(
         Turn(f"msg_{i}", ("user", "assistant")[i % 2], None, TURNS[i % 4], NOON + timedelta(minutes=i))
         for i in range(count)
     )
     transcript = Transcript("diary", "con_1", said, NOON, known=(MEMORY,) * known)
     answer = {
-        "reason": "It fixes a date and a complaint.", "remember": True, "memory": MEMORY + " ", "importance": 6,
+        "reason": "It fixes a date and a complaint.",
+        "remember": True,
+        "memory": MEMORY + " ",
+        "importance": 6,
         "tags": ["health", "travel"],
     }
-    assert 10 <= spent_by(lambda agent, meter: agent.create(transcript, 200, meter), answer, prices) <= 15
+    assert 10 <= spent_by(lambda agent, meter: agent.create(transcript, 200, meter), answer) <= 15
 
 
 @pytest.mark.parametrize("action", ["delete", "edit"])
-def test_a_typical_compaction_costs_twenty_to_thirty_units(prices: Prices, action: str) -> None:
+def test_a_typical_compaction_costs_twenty_to_thirty_units(action: str) -> None:
     present = [Candidate(i, MEMORY, NOON - timedelta(days=i)) for i in range(1, 11)]
     answer = {
-        "reason": "Both are about the same appointment, and the newer one says more.", "action": action,
-        "target_id": 4, "absorbed_id": 0, "new_content": MEMORY if action == "edit" else "",
+        "reason": "Both are about the same appointment, and the newer one says more.",
+        "action": action,
+        "target_id": 4,
+        "absorbed_id": 0,
+        "new_content": MEMORY if action == "edit" else "",
     }
     new = Candidate(0, MEMORY, NOON)
-    assert 20 <= spent_by(lambda agent, meter: agent.compact(present, new, 200, meter), answer, prices) <= 30
+    assert 20 <= spent_by(lambda agent, meter: agent.compact(present, new, 200, meter), answer) <= 30

@@ -14,10 +14,10 @@ from shared.errors import Configuration, ModelOutput, Transient
 from shared.facts.categories import Category
 from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
-from shared.llm.scripted import ScriptedChat, ScriptLine
 from shared.llm.tokens import most_tokens
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
+from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.facts.model import ModelFactAgent
 from worker.agent.protocol import Extraction, ExtractionRequest, KnownFact, Statement, Turn
 

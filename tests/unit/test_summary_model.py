@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
-from shared.llm.scripted import ScriptedChat, ScriptLine
 from tests.support.meters import Calls
+from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.protocol import Digest, SummaryRequest, Turn
 from worker.agent.summaries.model import ModelSummaryAgent
 

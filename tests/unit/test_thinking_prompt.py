@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loop.thinking.focus import Focus, FocusKind
+from loop.thinking.focus import Focus
 from loop.thinking.prompt import Window, open_exchange
 from loop.thinking.situation import Energy, Said, Seen, Situation
 from loop.thinking.tools import TOOLS
 from shared.energy.budget import to_micro
 from shared.errors import Configuration
 from shared.llm.tools import call_in_prose
+from shared.telemetry.metrics import FocusKind
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MARK = "0f1e2d3c"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from prometheus_client import CollectorRegistry
 
-from loop.regulator import Regulator, Rules
+from loop.regulator import Regulator
 from loop.steps.due_jobs import WakeSnoozed
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.settlement import SettleEnergy
@@ -23,9 +23,10 @@ from shared.energy.budget import FULL
 from shared.energy.models import Level
 from shared.errors import MandateLost, Transient
 from shared.outbox.models import JobState
-from shared.presence import is_gone
+from shared.process import is_gone
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
+from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
 from worker.lifecycle import Hearing, Watchdog
 
@@ -47,7 +48,7 @@ def house(sqlite_url: str) -> Iterator[House]:
 
 
 def relay(house: House, broker: Broker, refill: float = 1.0) -> RelayJobs:
-    regulator = Regulator(house.database, house.clock, Rules(refill, 20.0, 32))
+    regulator = Regulator(house.database, house.clock, default_settings(energy_refill_per_second=refill))
 
     def send(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
         broker.database_held.append(house.database.is_held_here)
@@ -123,7 +124,7 @@ class Breaking:
 def test_a_failing_step_is_counted_and_the_others_still_run(house: House) -> None:
     registry = CollectorRegistry()
     metrics = Metrics(registry)
-    regulator = Regulator(house.database, house.clock, Rules(1.0, 20.0, 32))
+    regulator = Regulator(house.database, house.clock, default_settings())
     ran = threading.Event()
 
     class After:
@@ -249,7 +250,7 @@ def test_a_relay_that_is_stopped_sends_nothing_more_and_hands_back_the_rest(hous
         broker.taken.append(message)
         over[0] = True
 
-    regulator = Regulator(house.database, house.clock, Rules(1.0, 20.0, 32))
+    regulator = Regulator(house.database, house.clock, default_settings())
     step = RelayJobs(house.database, house.clock, regulator, send, 60, house.metrics, is_over=lambda: over[0])
     step.run()
     assert sorted(job.state for job in house.jobs()) == [JobState.PENDING, JobState.PENDING, JobState.QUEUED]

@@ -24,7 +24,7 @@ from shared.errors import AfterthoughtError, Configuration, LeaseLost, NotYet, O
 from shared.outbox import ownership
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, Owner
-from shared.outbox.retry import RetryRule
+from shared.settings import JobSettings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.ending import record_deferral, record_end
@@ -37,14 +37,6 @@ class JobFailed(Exception):
     """The attempt failed, and the job's row says why and what comes next."""
 
 
-@dataclass(frozen=True)
-class Timing:
-    """How long a lease lasts and how often it is renewed, in seconds."""
-
-    lease_seconds: float
-    heartbeat_seconds: float
-
-
 @dataclass
 class Attempts:
     """Runs pipelines under a lease."""
@@ -52,8 +44,7 @@ class Attempts:
     database: Database
     clock: Clock
     owner: Owner
-    rule: RetryRule
-    timing: Timing
+    settings: JobSettings
     metrics: Metrics
     news: redis.Redis
 
@@ -99,7 +90,7 @@ class Attempts:
     def _fail(self, held: Claim, reason: str, patiently: bool = False) -> tuple[JobState | None, str | None]:
         try:
             with self.database.write() as session:
-                state = ownership.fail(session, held, reason, self.clock.now(), self.rule, patiently)
+                state = ownership.fail(session, held, reason, self.clock.now(), self.settings, patiently)
                 if state is JobState.DEAD:
                     record_end(session, held, state, self.clock.now())
             return state, reason
@@ -151,7 +142,7 @@ class Attempts:
         notify(self.news, f"job:{held.job_id}:{state}")
 
     def _until(self, now: datetime) -> datetime:
-        return now + timedelta(seconds=self.timing.lease_seconds)
+        return now + timedelta(seconds=self.settings.lease_seconds)
 
     @contextmanager
     def _kept_alive(self, held: Claim) -> Iterator[None]:
@@ -163,10 +154,10 @@ class Attempts:
             yield
         finally:
             over.set()
-            keeper.join(timeout=self.timing.heartbeat_seconds)
+            keeper.join(timeout=self.settings.heartbeat_seconds)
 
     def _beat(self, held: Claim, over: threading.Event) -> None:
-        while not over.wait(self.timing.heartbeat_seconds):
+        while not over.wait(self.settings.heartbeat_seconds):
             try:
                 with self.database.write() as session:
                     if not ownership.beat(session, held, self._until(self.clock.now())):

@@ -41,7 +41,6 @@ from shared.sessions.compose.requests import (
     COMPOSITION_PAYLOAD_KEY,
     CompositionRequest,
     OutputFormat,
-    VersionMaking,
     plan_composition,
     source_of,
     write_components,
@@ -51,6 +50,7 @@ from shared.sessions.models import BuildState, Composition, KeepitMarker, Projec
 from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.ending import end, unpurged
@@ -74,7 +74,7 @@ class ComposeContext:
     clock: Clock
     store: Store
     metrics: Metrics
-    means: VersionMaking
+    settings: Settings
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or DEAD. Raises: NotYet, LeaseLost, Purged."""
@@ -101,7 +101,7 @@ class ComposeContext:
             asked = CompositionRequest.model_validate(composition.request)
             composition.state, composition.failure = BuildState.WORKING, None
             foreseen = plan_composition(session, project, composition.name, asked)
-            write_components(session, app, composition, foreseen, self._cause(claim), self.means)
+            write_components(session, app, composition, foreseen, self._cause(claim), self.settings)
 
     def _read(self, claim: Claim) -> tuple[Composition, Project, list[CompositionSource]]:
         with self.database.read() as session:

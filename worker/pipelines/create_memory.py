@@ -25,13 +25,13 @@ from shared.energy.ledger import Booking
 from shared.errors import Configuration, ModelOutput, OverBudget, Transient
 from shared.llm.calls import Meter
 from shared.memories import compaction, queries
-from shared.memories.compaction import NEW, Candidate, Outcome, Room
+from shared.memories.compaction import NEW, Candidate, Room
 from shared.memories.writing import NewMemory, Placed, place
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
-from shared.telemetry.metrics import CompactionReason, Metrics, agent_kind
+from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
 from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, Transcript, Turn
 from worker.pipelines.ending import end, erased, unpurged
 
@@ -184,7 +184,7 @@ class CreateMemory:
 
 
 def _why_no_place(placed: Placed) -> str | None:
-    if placed.stands or placed.rooms[-1].outcome is not Outcome.NEW_GAVE_WAY:
+    if placed.stands or placed.rooms[-1].outcome is not CompactionOutcome.NEW_GAVE_WAY:
         return None
     return f"memory {placed.memory_id} was made and has no place: {placed.rooms[-1].reason}"
 

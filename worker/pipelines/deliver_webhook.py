@@ -22,7 +22,7 @@ from shared.event_payloads import EventPayload, payloads_of, trial_payload
 from shared.events import webhooks
 from shared.events.models import Webhook
 from shared.events.queries import event_at
-from shared.events.signing import signed_headers
+from shared.events.webhooks import signed_headers
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger

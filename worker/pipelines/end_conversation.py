@@ -16,13 +16,13 @@ from shared.apps.queries import lock_app
 from shared.broker import notify
 from shared.clock import Clock
 from shared.contracts.jobs import EndConversation, JobKind, wrong_fields
-from shared.conversations.extraction import Pace
 from shared.conversations.lifecycle import end
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.errors import Conflict, NotFound
 from shared.outbox.dispatch import bury
 from shared.outbox.models import JobState
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -33,11 +33,9 @@ class EndConversationByMessage:
 
     database: Database
     clock: Clock
-    max_attempts: int
+    settings: Settings
     metrics: Metrics
     news: redis.Redis
-    pace: Pace | None = None
-    """How often facts are extracted; None for never."""
 
     def __call__(self, fields: dict[str, Any]) -> None:
         """Carry out one message. Raises: Transient, when it should be delivered again."""
@@ -54,8 +52,8 @@ class EndConversationByMessage:
         with self.database.write() as session:
             app = lock_app(session, wanted.app_id)
             conversation = lock_conversation(session, app.app_id, wanted.conversation_id)
-            now = self.clock.now()
-            end(session, conversation, app.purge_epoch, wanted.reason, now, self.max_attempts, self.pace)
+            now, attempts = self.clock.now(), self.settings.job_max_attempts
+            end(session, conversation, app.purge_epoch, wanted.reason, now, attempts, self.settings)
 
     def _dead_letter(self, reason: str) -> None:
         with self.database.write() as session:

@@ -18,7 +18,7 @@ from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
 from shared.clock import Clock
-from shared.conversations.extraction import Pace, move_on
+from shared.conversations.extraction import move_on
 from shared.conversations.models import Conversation
 from shared.conversations.queries import has_unseen_words, lock_by_key, messages_of, newest_messages
 from shared.db.engine import Database
@@ -32,6 +32,7 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact
@@ -86,8 +87,7 @@ class ExtractFacts:
     embedder: Embedder
     accountant: Accountant
     metrics: Metrics
-    max_attempts: int
-    pace: Pace | None
+    settings: Settings
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
@@ -171,7 +171,7 @@ class ExtractFacts:
             state = JobState.DONE if changed else JobState.NOTHING
             end(session, claim, state, now, None if changed else NOTHING)
             after = seen.seen_after(thought.extraction.turns_read)
-            move_on(session, conversation, after, app.purge_epoch, self.pace, now, self.max_attempts)
+            move_on(session, conversation, after, app.purge_epoch, self.settings, now)
         self._report(claim, seen, thought, learned, now)
         return state
 
@@ -198,7 +198,7 @@ class ExtractFacts:
             end(session, claim, JobState.NOTHING, now, NOTHING)
             if conversation is not None:
                 # Something may have been said since it was read, and nobody asked because this job was open.
-                move_on(session, conversation, conversation.facts_seen, epoch, self.pace, now, self.max_attempts)
+                move_on(session, conversation, conversation.facts_seen, epoch, self.settings, now)
         return JobState.NOTHING
 
     def _report(

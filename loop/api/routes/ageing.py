@@ -18,7 +18,6 @@ from shared.causes import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Conflict
 from shared.sessions import manifest
-from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.models import Project, SessionChange
 from shared.sessions.queries import get_project, last_run, lock_project
 from shared.sessions.retention import runs
@@ -206,9 +205,7 @@ def run_ageing(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: 
         app = lock_app(session, app_id)
         get_installed_app(session, app_id)
         project = lock_project(session, app_id, project_id)
-        settings = desk.loop.settings
-        means = VersionMaking(settings.model, settings.job_max_attempts)
-        done = runs.run_ageing(session, app, project, desk.cause(BY_HAND), means, is_dry)
+        done = runs.run_ageing(session, app, project, desk.cause(BY_HAND), desk.loop.settings, is_dry)
         shown = AgeingDone(project_id=project_id, dry_run=is_dry, plan=done.plan.shown())
         return Done(shown, about=app_id, then=lambda: _settle(desk, app_id, project_id, done))
 

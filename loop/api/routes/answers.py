@@ -19,7 +19,6 @@ from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app
 from shared.contracts.values import ID_PATTERN
 from shared.conversations import answers, queries
-from shared.conversations.extraction import pace_of
 from shared.conversations.focus import refresh
 from shared.conversations.models import Answer, AnswerState, Conversation
 from shared.errors import Limit
@@ -106,7 +105,7 @@ def approve_answer(
             content,
             desk.caller.name,
             desk.now(),
-            pace_of(desk.loop.settings),
+            desk.loop.settings,
             tuning_of(desk.loop.settings),
         )
 

@@ -11,8 +11,8 @@ from pydantic import Field
 from loop.api.dependencies import AppInPath, Reads, UserInQuery
 from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
-from shared.memories.compaction import Outcome
 from shared.memories.queries import compactions_since
+from shared.telemetry.metrics import CompactionOutcome
 
 router = APIRouter(prefix="/apps/{appId}/compactions", tags=["Memories"])
 
@@ -22,7 +22,7 @@ class CompactionDay(ResponseModel):
 
     day: date = Field(description="UTC.")
     compactions: int
-    outcomes: dict[Outcome, int]
+    outcomes: dict[CompactionOutcome, int]
 
 
 class CompactionDays(ResponseModel):
@@ -47,7 +47,7 @@ def list_compactions(
     with desk.read() as session:
         get_app(session, app_id)
         counted = compactions_since(session, app_id, datetime.combine(shown[0], time(), UTC), user_id)
-    of_days = [{outcome: counted.get((day, outcome), 0) for outcome in Outcome} for day in shown]
+    of_days = [{outcome: counted.get((day, outcome), 0) for outcome in CompactionOutcome} for day in shown]
     return CompactionDays(
         app_id=app_id,
         user_id=user_id,

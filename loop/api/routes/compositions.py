@@ -44,7 +44,6 @@ from shared.sessions.compose.requests import (
     CompositionRequest,
     NewComposition,
     PlannedComponent,
-    VersionMaking,
     plan_composition,
     request_composition,
 )
@@ -336,9 +335,7 @@ def compose_again(
 def _asked(desk: Desk, session: Session, app_id: str, project_id: str, new: NewComposition) -> Done:
     app = lock_app(session, app_id)
     get_installed_app(session, app_id)
-    settings = desk.loop.settings
-    means = VersionMaking(settings.model, settings.job_max_attempts)
-    composition = request_composition(session, app, project_id, new, desk.cause("asked for"), means)
+    composition = request_composition(session, app, project_id, new, desk.cause("asked for"), desk.loop.settings)
     assert composition.job_id is not None
     job = get_job(session, composition.job_id)
     made = CompositionMade(

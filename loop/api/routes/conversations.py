@@ -22,7 +22,6 @@ from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import Id, JsonObject, Moment, UserId
 from shared.conversations import extraction, lifecycle, queries
 from shared.conversations.chat_message import ChatMessage, as_sent, role_of, size_of, text_of
-from shared.conversations.extraction import pace_of
 from shared.conversations.lifecycle import SNOOZE_MINUTES, NewConversation, NewMessage, Role
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import ConversationFilter, ConversationState, state_of
@@ -268,8 +267,11 @@ def add_messages(desk: Writes, app_id: AppInPath, conversation_id: ConversationI
     def work(session: Session) -> Done:
         by_loop = get_installed_app(session, app_id).answered_by == AnsweredBy.LOOP
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        new, pace, tuning = [one.as_new() for one in said], pace_of(desk.loop.settings), tuning_of(desk.loop.settings)
-        stored = lifecycle.say(session, conversation, new, desk.now(), by_loop=by_loop, pace=pace, tuning=tuning)
+        new, settings = [one.as_new() for one in said], desk.loop.settings
+        tuning = tuning_of(settings)
+        stored = lifecycle.say(
+            session, conversation, new, desk.now(), by_loop=by_loop, fact_settings=settings, tuning=tuning
+        )
         answer = StoredMessages(conversation_id=conversation_id, messages=[StoredMessage.at(one) for one in stored])
         lacking = without_words(session)
         return Done(answer, 202, about=app_id, then=lambda: desk.loop.metrics.index_failures.inc(lacking))
@@ -320,7 +322,7 @@ def end_conversation(
         epoch = lock_app(session, app_id).purge_epoch
         conversation = queries.lock_conversation(session, app_id, conversation_id)
         attempts = desk.loop.settings.job_max_attempts
-        jobs = lifecycle.end(session, conversation, epoch, reason, desk.now(), attempts, pace_of(desk.loop.settings))
+        jobs = lifecycle.end(session, conversation, epoch, reason, desk.now(), attempts, desk.loop.settings)
         answer = EndedConversation(conversation_id=conversation_id, jobs=[JobAnswer.of(job) for job in jobs])
         return Done(answer, 202, about=app_id, then=desk.loop.ticker.wake)
 

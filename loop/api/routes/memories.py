@@ -31,12 +31,11 @@ from shared.contracts.values import LARGEST_INTEGER, Importance, Tags, UserId
 from shared.erasure.erasing import erase_memory, purge_memories
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
-from shared.memories.compaction import Outcome, Room, least_goes
+from shared.memories.compaction import Room, least_goes
 from shared.memories.models import ChangeKind, Memory
-from shared.memories.restoring import restore
-from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove
+from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove, restore
 from shared.subjects import subject_of
-from shared.telemetry.metrics import AgentKind, CompactionReason
+from shared.telemetry.metrics import AgentKind, CompactionOutcome, CompactionReason
 from shared.text.lines import clean
 
 Content = Annotated[str, Field(min_length=1, examples=["Prefers meetings after 2 pm."])]
@@ -113,7 +112,7 @@ class MadeRoom(ResponseModel):
     """How room was made at the cap."""
 
     memory_id: int
-    outcome: Outcome
+    outcome: CompactionOutcome
     reason: str
 
 

@@ -114,7 +114,7 @@ async def import_project(
 def _import(desk: Desk, app_id: str, project_id: str | None, path: FilePath) -> Response:
     loop = desk.loop
     epoch, most = _epoch(desk, app_id), loop.settings.sessions_cache_mb * _MB
-    with check_archive(loop.store, app_id, path, loop.registrar.bounds, most) as found:
+    with check_archive(loop.store, app_id, path, loop.settings, most) as found:
         is_admins = desk.caller.scope is Scope.ADMIN
         to = ArchiveDestination(app_id, project_id or found.archive.project.project_id, epoch, keeps_origins=is_admins)
 

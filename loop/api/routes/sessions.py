@@ -131,7 +131,7 @@ async def register_session(
     else:
         path = FilePath(_path_in(await request.body()))
         desk.require_admin("register a file by its path; upload it instead")
-        taking, source = from_path(desk.loop.store, app_id, session_id, path, desk.loop.registrar.bounds), "path"
+        taking, source = from_path(desk.loop.store, app_id, session_id, path, desk.loop.settings), "path"
     return await run_sync(_register, desk, (app_id, project_id, session_id), taking, source)
 
 
@@ -238,7 +238,7 @@ def _clear(desk: Desk, left: Sequence[UnregisteredSession]) -> None:
 
 async def _received(request: Request, desk: Desk, app_id: str) -> uploads.Upload:
     loop = desk.loop
-    most_bytes, cache_mb = loop.registrar.bounds.max_bytes, loop.settings.sessions_cache_mb
+    most_bytes, cache_mb = loop.settings.sessions_max_bytes, loop.settings.sessions_cache_mb
     return await uploads.receive(request, loop.store, app_id, most_bytes, cache_mb)
 
 

@@ -21,10 +21,9 @@ from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.apps.registry import install
 from shared.archive.document import Archive
 from shared.archive.exporting import export_app
-from shared.archive.importing import Bounds, Imported, import_archive
+from shared.archive.importing import Imported, import_archive
 from shared.context.budgets import DEFAULT_RESERVE, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
-from shared.context.recall import CompactionStage
 from shared.context.window import Utterance
 from shared.contracts.jobs import Track
 from shared.contracts.values import Id, UserId
@@ -34,6 +33,7 @@ from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.erasure.erasing import erase_app
 from shared.errors import NotFound
 from shared.outbox.lanes import held
+from shared.telemetry.metrics import CompactionStage
 
 
 class Arrived(ResponseModel):
@@ -218,12 +218,10 @@ def export(desk: Reads, app_id: AppInPath, user_id: UserInQuery = None) -> Respo
 @router.post("/import", response_model=ImportedAnswer, tags=["Memories"], summary="Import an app")
 def import_app(desk: Writes, app_id: AppInPath, body: Archive) -> Response:
     """Put an exported document into an app, whole or not at all. An admin token may name an app that is not there."""
-    settings = desk.loop.settings
-    bounds = Bounds(settings.memory_cap, settings.memory_max_chars, settings.max_message_chars)
 
     def work(session: Session) -> Done:
         app = _receiving_app(desk, session, app_id, body)
-        imported = import_archive(session, app, body, bounds, desk.now())
+        imported = import_archive(session, app, body, desk.loop.settings, desk.now())
         return Done(ImportedAnswer.of(imported), about=app_id)
 
     return desk.write(work)

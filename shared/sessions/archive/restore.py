@@ -51,7 +51,7 @@ from shared.sessions.models import (
     SessionVersion,
 )
 from shared.sessions.queries import AGEING, find_project, known_sessions, markers_of
-from shared.sessions.registry.intake import Intake, TranscriptLimit, explained
+from shared.sessions.registry.intake import Intake, check_size, explained
 from shared.sessions.registry.projects import ALREADY_REGISTERED, ChangeKind, create_project, record_change
 from shared.sessions.registry.registration import SessionPlace, insert_session, lock_place
 from shared.sessions.retention.rules import Ageing
@@ -61,6 +61,7 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import overview_of
 from shared.sessions.transcripts.records import complete_bytes
+from shared.settings import SessionSettings
 
 MOST_MEMBERS = 50_000
 _MOST_DOCUMENT_BYTES = 64 * 2**20
@@ -85,7 +86,7 @@ class CheckedArchive:
 
 @contextmanager
 def check_archive(
-    store: Store, app_id: str, path: Path, bounds: TranscriptLimit, most_bytes: int
+    store: Store, app_id: str, path: Path, settings: SessionSettings, most_bytes: int
 ) -> Iterator[CheckedArchive]:
     """Check an archive and unpack it into the cache; what is left there at the end goes.
 
@@ -97,7 +98,7 @@ def check_archive(
             infos = _infos(file, most_bytes)
             archive = _document(file, infos)
             _unpack(store, app_id, file, infos, _expected_members(file, infos, archive), files)
-            intakes = {one.session_id: _intake(one, files, bounds) for one in archive.sessions}
+            intakes = {one.session_id: _intake(one, files, settings) for one in archive.sessions}
             _agree(archive, intakes)
         yield CheckedArchive(archive, files, intakes)
     finally:
@@ -206,12 +207,12 @@ def _unpack(
             raise _bad(name, "its content does not have the checksum it should have")
 
 
-def _intake(one: ArchivedSession, files: Mapping[str, Path], bounds: TranscriptLimit) -> Intake:
+def _intake(one: ArchivedSession, files: Mapping[str, Path], settings: SessionSettings) -> Intake:
     """Read a session's copy, which was unpacked with the digest that stands in the archive."""
     name = original_member(one.session_id)
     path = files[name]
     size = path.stat().st_size
-    bounds.check(size, name)
+    check_size(size, name, settings)
     refuse_foreign(path, name)
     if complete_bytes(path) != size:
         raise _bad(name, "its last line is cut off")

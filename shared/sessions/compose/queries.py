@@ -119,9 +119,3 @@ def lock_waiting_for(session: Session, compression_key: int) -> Sequence[Job]:
     )
     query = select(Job).where(Job.job_id.in_(waiting), Job.state.in_(WAITING)).order_by(Job.seq)
     return session.scalars(query.with_for_update(), execution_options={"populate_existing": True}).all()
-
-
-def components_with(session: Session, compression_key: int) -> Sequence[Composition]:
-    """Return the compositions that use a version."""
-    query = select(Composition).join(CompositionComponent, CompositionComponent.composition_key == Composition.key)
-    return session.scalars(query.where(CompositionComponent.compression_key == compression_key)).all()

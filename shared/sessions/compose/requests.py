@@ -52,6 +52,7 @@ from shared.sessions.models import (
 )
 from shared.sessions.queries import get_session, lock_project, lock_session
 from shared.sessions.registry.projects import ProjectSettings
+from shared.settings import Settings
 
 MIN_BUDGET, MAX_BUDGET = 100, 2_000_000
 MAX_COMPONENTS = 100
@@ -142,15 +143,6 @@ class NewComposition:
 
 
 @dataclass(frozen=True)
-class VersionMaking:
-    """With what versions are made that a composition needs."""
-
-    model: str | None = None
-    """The model of the settings, if one is."""
-    max_attempts: int = 5
-
-
-@dataclass(frozen=True)
 class PlannedComponent:
     """A session and what it gets."""
 
@@ -160,7 +152,7 @@ class PlannedComponent:
 
 
 def request_composition(
-    session: Session, app: App, project_id: str, new: NewComposition, cause: Cause, means: VersionMaking
+    session: Session, app: App, project_id: str, new: NewComposition, cause: Cause, settings: Settings
 ) -> Composition:
     """Ask a locked app's project for a composition. Raises: NotFound, Conflict, Invalid."""
     project = lock_project(session, app.app_id, project_id)
@@ -169,14 +161,14 @@ def request_composition(
     foreseen = plan_composition(session, project, new.name, new.asked)
     _make_way(session, project, new, cause)
     composition = _insert_composition(session, project, new, cause)
-    write_components(session, app, composition, foreseen, cause, means)
+    write_components(session, app, composition, foreseen, cause, settings)
     wanted = NewJob(
         kind=JobKind.COMPOSE_CONTEXT,
         app_id=app.app_id,
         dedupe=f"compose:{composition.key}",
         epoch=app.purge_epoch,
         priority=SESSION_PRIORITY,
-        max_attempts=means.max_attempts,
+        max_attempts=settings.job_max_attempts,
         payload={COMPOSITION_PAYLOAD_KEY: composition.key},
     )
     composition.job_id = enqueue(session, wanted, cause.at).job_id
@@ -208,14 +200,14 @@ def write_components(
     composition: Composition,
     foreseen: Sequence[PlannedComponent],
     cause: Cause,
-    means: VersionMaking,
+    settings: Settings,
 ) -> None:
     """Write who is in a composition, and ask for the versions that have to be made."""
     session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
     versions = versions_in_hand(session, [one.recorded.key for one in foreseen])
     for position, one in enumerate(foreseen):
         if one.planned.way is ComponentForm.COMPRESS:
-            version: SessionVersion | None = _request_version(session, app, composition, one, cause, means)
+            version: SessionVersion | None = _request_version(session, app, composition, one, cause, settings)
         else:
             version = next((of for of in versions[one.recorded.key] if of.number == one.planned.number), None)
         component = CompositionComponent(
@@ -333,12 +325,12 @@ def composition_id(project: Project, name: str, asked: dict[str, Any]) -> str:
 
 
 def _request_version(
-    session: Session, app: App, composition: Composition, one: PlannedComponent, cause: Cause, means: VersionMaking
+    session: Session, app: App, composition: Composition, one: PlannedComponent, cause: Cause, settings: Settings
 ) -> SessionVersion:
     assert one.planned.settings is not None
     owner = ProjectSettings.of(session.get_one(Project, one.recorded.project_key))
-    settings = complete_settings(one.planned.settings, means.model, owner)
+    complete = complete_settings(one.planned.settings, settings.model, owner)
     reason = f"for composition {composition.name}: {one.planned.reason}"[:300]
     return request_version(
-        session, app, one.recorded, settings, cause, cause.at, reason=reason, max_attempts=means.max_attempts
+        session, app, one.recorded, complete, cause, cause.at, reason=reason, max_attempts=settings.job_max_attempts
     )

@@ -20,11 +20,11 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes
+from shared.settings import SessionSettings
 
 TOO_LARGE = "too_large"
 STORAGE_FULL = "storage_full"
 _CHUNK = 2**20
-_MB = 2**20
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -42,29 +42,10 @@ class Intake:
     """Where it was copied from; None for an upload."""
 
 
-@dataclass(frozen=True)
-class TranscriptLimit:
-    """How large a transcript may be."""
-
-    max_mb: int
-
-    @property
-    def max_bytes(self) -> int:
-        """The same in bytes."""
-        return self.max_mb * _MB
-
-    def check(self, size: int, name: str) -> None:
-        """Raises: Limit."""
-        if size > self.max_bytes:
-            raise Limit(
-                f"{name} is larger than {self.max_mb} MB; raise AFTERTHOUGHT_SESSIONS_MAX_MB to take it in.",
-                code=TOO_LARGE,
-                details={"limit": self.max_bytes, "file": name},
-            )
-
-
 @contextmanager
-def from_path(store: Store, app_id: str, session_id: str, original: Path, bounds: TranscriptLimit) -> Iterator[Intake]:
+def from_path(
+    store: Store, app_id: str, session_id: str, original: Path, settings: SessionSettings
+) -> Iterator[Intake]:
     """Copy an original into the cache and read it; what is left in the cache at the end goes.
 
     Raises: NotFound, Invalid, Limit.
@@ -74,9 +55,9 @@ def from_path(store: Store, app_id: str, session_id: str, original: Path, bounds
         with explained(original):
             store.make_folder(copy.parent)
             with open_original(original) as source:
-                bounds.check(os.fstat(source.fileno()).st_size, original.name)
-                copied = store.copy(source, copy, bounds.max_bytes + 1)
-            bounds.check(copy.stat().st_size, original.name)
+                check_size(os.fstat(source.fileno()).st_size, original.name, settings)
+                copied = store.copy(source, copy, settings.sessions_max_bytes + 1)
+            check_size(copy.stat().st_size, original.name, settings)
             taken = _read(store, copy, copied, session_id, original.name, str(original))
         yield taken
     finally:
@@ -92,6 +73,16 @@ def from_upload(store: Store, uploaded: Path, digest: str, session_id: str) -> I
         yield taken
     finally:
         uploaded.unlink(missing_ok=True)
+
+
+def check_size(size: int, name: str, settings: SessionSettings) -> None:
+    """Raises: Limit, where a transcript is larger than the settings allow."""
+    if size > settings.sessions_max_bytes:
+        raise Limit(
+            f"{name} is larger than {settings.sessions_max_mb} MB; raise AFTERTHOUGHT_SESSIONS_MAX_MB to take it in.",
+            code=TOO_LARGE,
+            details={"limit": settings.sessions_max_bytes, "file": name},
+        )
 
 
 def open_original(path: Path) -> IO[bytes]:

@@ -42,7 +42,7 @@ from shared.sessions.queries import (
     project_by_key,
     sessions_of,
 )
-from shared.sessions.registry.intake import Intake, TranscriptLimit, explained, hash_of, open_original
+from shared.sessions.registry.intake import Intake, check_size, explained, hash_of, open_original
 from shared.sessions.registry.projects import (
     ALREADY_REGISTERED,
     ChangeKind,
@@ -56,6 +56,7 @@ from shared.sessions.semantic import remove_unsupported
 from shared.sessions.store import Store, chunks_of
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes
+from shared.settings import SessionSettings
 
 _MOST_TOKENS = 2**31 - 1
 
@@ -191,10 +192,10 @@ class _Tail:
 class Registrar:
     """Registers and syncs sessions of a store."""
 
-    def __init__(self, database: Transactions, store: Store, bounds: TranscriptLimit) -> None:
+    def __init__(self, database: Transactions, store: Store, settings: SessionSettings) -> None:
         self._database = database
         self._store = store
-        self.bounds = bounds
+        self.settings = settings
 
     def place(self, app_id: str, project_id: str, session_id: str) -> SessionPlace:
         """Return where a session is to stand, as of now. Raises: NotFound for the app."""
@@ -248,7 +249,7 @@ class Registrar:
         copy = self._store.original(place.app_id, place.project_id, place.session_id)
         size = known.size_bytes
         with open_original(source) as file:
-            self.bounds.check(os.fstat(file.fileno()).st_size, source.name)
+            check_size(os.fstat(file.fileno()).st_size, source.name, self.settings)
             if hash_of(file, size) != (known.sha256, size):
                 raise _original_changed(known, source)
             end = max(complete_bytes(source), size)

@@ -129,7 +129,7 @@ class FolderScanner:
 
     def _register(self, app_id: str, project_id: str, path: Path, cause: Cause) -> None:
         place = self._registrar.place(app_id, project_id, path.stem)
-        with from_path(self._store, app_id, path.stem, path, self._registrar.bounds) as intake:
+        with from_path(self._store, app_id, path.stem, path, self._registrar.settings) as intake:
             self._registrar.register(place, intake, cause, self._carry)
 
     def _carry(self, work: SessionWork) -> RecordedSession:

@@ -17,7 +17,6 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.causes import Cause
 from shared.errors import Conflict, NotFound
-from shared.sessions.compose.requests import VersionMaking
 from shared.sessions.compress.queries import compositions_with
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, remove_version, request_version
@@ -38,6 +37,7 @@ from shared.sessions.retention.rules import (
     warnings_of,
 )
 from shared.sessions.store import Store
+from shared.settings import Settings
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -229,7 +229,7 @@ def has_been_shown(session: Session, project: Project, rules: Ageing) -> bool:
 
 
 def run_ageing(
-    session: Session, app: App, project: Project, cause: Cause, means: VersionMaking, is_dry: bool | None = None
+    session: Session, app: App, project: Project, cause: Cause, settings: Settings, is_dry: bool | None = None
 ) -> AgeingResult:
     """Age a locked project of a locked app; ``is_dry`` None goes by whether these rules were shown before.
 
@@ -244,7 +244,7 @@ def run_ageing(
         )
     done = AgeingResult(plan_of(session, project, rules, cause.at), not was_shown if is_dry is None else is_dry)
     if not done.is_dry:
-        _carry_out(session, app, project, done, cause.at, means)
+        _carry_out(session, app, project, done, cause.at, settings)
     if done.is_dry or not done.plan.is_empty:
         after = {"dryRun": done.is_dry, "rules": rules.digest, "plan": done.plan.shown()}
         record_change(session, project, AGEING, ChangeKind.AGED, cause, {}, after)
@@ -276,15 +276,22 @@ def _removals(subject: AgeingSubject, decayed: VersionRemovals, beyond: VersionR
 
 
 def _carry_out(
-    session: Session, app: App, project: Project, done: AgeingResult, now: datetime, means: VersionMaking
+    session: Session, app: App, project: Project, done: AgeingResult, now: datetime, settings: Settings
 ) -> None:
     remove_all(session, project, done.plan.remove, Cause(ACTORS[DECAY], "", now), done)
     for subject, wanted in done.plan.make:
-        settings = CompressionSettings(tier_preset=wanted.preset, session_distance=min(1000, subject.distance))
-        complete = complete_settings(settings, means.model, ProjectSettings.of(project))
+        wished = CompressionSettings(tier_preset=wanted.preset, session_distance=min(1000, subject.distance))
+        complete = complete_settings(wished, settings.model, ProjectSettings.of(project))
         cause = Cause(ACTORS[DECAY], wanted.why, now)
         request_version(
-            session, app, subject.recorded, complete, cause, now, reason=wanted.why, max_attempts=means.max_attempts
+            session,
+            app,
+            subject.recorded,
+            complete,
+            cause,
+            now,
+            reason=wanted.why,
+            max_attempts=settings.job_max_attempts,
         )
 
 

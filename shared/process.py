@@ -1,14 +1,20 @@
-"""Whether a process of this machine still runs, told by its id and by which machine its id is of.
+"""Whether a process of this machine still runs, and processes that end with their parent.
 
 A process id means something only inside the namespace it was given in, so a name that is to be judged by others holds
 the machine, its boot and that namespace. Where the system does not tell these, nothing is said to be gone.
+Ending with the parent, even by SIGKILL, is offered by Linux only (``PR_SET_PDEATHSIG``); elsewhere the calls do nothing
+and lock files find what was left behind.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
+import signal
 import socket
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -48,3 +54,27 @@ def has_died(name: str) -> bool:
     """Whether a process that was named so certainly runs no more."""
     here = machine()
     return here is not None and is_gone(name.rpartition("/")[0], here)
+
+
+_PR_SET_PDEATHSIG = 1
+# Loaded once here: after fork only async-signal-safe work is welcome, and loading a library is not.
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+# The kernel watches the thread that forked, so a process tied this way must be started from a thread that lasts as
+# long as the program: in practice the main one.
+def die_with_parent(parent_pid: int, how: signal.Signals = signal.SIGKILL) -> None:
+    """Have the kernel send ``how`` to the calling process when its parent ends; exit now if ``parent_pid`` is gone."""
+    if _LIBC is None:
+        return
+    _LIBC.prctl(_PR_SET_PDEATHSIG, int(how), 0, 0, 0)
+    if os.getppid() != parent_pid:
+        os._exit(1)
+
+
+def tied_to_me(how: signal.Signals = signal.SIGKILL) -> Callable[[], None] | None:
+    """Return a ``preexec_fn`` that ties a child to the calling process, or None where the system cannot."""
+    if _LIBC is None:
+        return None
+    parent_pid = os.getpid()
+    return lambda: die_with_parent(parent_pid, how)
