@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from shared.apps.queries import lock_app
+from shared.choices import OutputFormat
 from shared.contracts.jobs import JobKind
 from shared.errors import AfterthoughtError, Conflict, Invalid, NotFound, NotYet
 from shared.llm.tokens import estimate_tokens
@@ -20,7 +21,7 @@ from shared.outbox.ownership import Claim, finish, wait
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.compose.compositions import remove_composition
 from shared.sessions.compose.queries import components_with, rows_of
-from shared.sessions.compose.requests import ComponentOrder, ComponentRequest, OutputFormat, VersionMaking
+from shared.sessions.compose.requests import ComponentOrder, ComponentRequest, VersionMaking
 from shared.sessions.compress.queries import working_of
 from shared.sessions.compress.versions import remove_version
 from shared.sessions.models import BuildState, Composition, ProjectLink, SessionVersion
