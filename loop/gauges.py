@@ -21,13 +21,13 @@ from loop.release import release
 from loop.wiring import Loop
 from shared.apps.queries import count_apps
 from shared.broker import BROKER_ERRORS
+from shared.choices import FactState
 from shared.contracts.jobs import JobKind, Queue, Track
 from shared.conversations.queries import count_conversations, count_unanswered, oldest_owed, spent_of_budgets
 from shared.energy.budget import FLOOR, BudgetStatus, budget_status, to_units
 from shared.errors import Transient
 from shared.events.queries import oldest_unplaced
 from shared.facts.categories import Category
-from shared.facts.models import FactState
 from shared.facts.queries import count_by_category
 from shared.memories.queries import count_all, count_remembering
 from shared.outbox.models import Deferral, JobState

@@ -18,9 +18,9 @@ from time import perf_counter
 from typing import Any
 
 from ops.bench.figures import say, show
+from shared.choices import AllocationStrategy
 from shared.db.schema import migrate
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.compose.plan import AllocationStrategy
 from shared.sessions.models import BuildState
 from shared.telemetry.logging import configure_logging
 from tests.support.composing import Shop, open_shop

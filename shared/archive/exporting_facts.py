@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy.orm import Session
 
 from shared.archive.document import ArchivedFact, ArchivedFactChange, ArchivedFactSource
+from shared.choices import FactState
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.models import Fact, FactChange, FactChangeKind, FactSource, FactState
+from shared.facts.models import Fact, FactChange, FactChangeKind, FactSource
 
 
 def out_facts(session: Session, app_id: str) -> list[ArchivedFact]:

@@ -15,11 +15,12 @@ from sqlalchemy.orm import Session
 
 from shared.archive.document import ArchivedFact, ArchivedFactChange, ArchivedFactSource
 from shared.causes import Cause
+from shared.choices import FactState
 from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.changes import FactTexts, free_pins, free_slots, record
 from shared.facts.clearing import refuse_while_clearing
-from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState, said_key
+from shared.facts.models import SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
 from shared.subjects import NOBODY, Subject
 
 

@@ -10,11 +10,12 @@ from sqlalchemy import ColumnElement, Select, func, or_, select, union
 from sqlalchemy.orm import Session
 
 from shared.apps.models import IdempotencyKey
+from shared.choices import FactState
 from shared.contracts.jobs import Track
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
 from shared.db.counting import count
-from shared.facts.models import Fact, FactState
+from shared.facts.models import Fact
 from shared.facts.queries import FactFilter, count_wanted
 from shared.memories.models import Memory
 from shared.outbox.models import OPEN, Job

@@ -13,10 +13,11 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from shared.causes import ERASED, Cause
+from shared.choices import FactState
 from shared.errors import Conflict, Limit
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, FactState, said_key
+from shared.facts.models import PIN_SLOTS, SLOTS, Fact, FactChange, FactChangeKind, FactSource, said_key
 from shared.subjects import NOBODY, Subject
 
 Moment = tuple[datetime, str]

@@ -19,13 +19,14 @@ from sqlalchemy import delete, func, update
 from sqlalchemy.orm import Session
 
 from shared.causes import ERASED, Cause
+from shared.choices import FactState
 from shared.conversations.models import Conversation
 from shared.db.counting import rows_changed
 from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.changes import FactTexts, empty, free_slots, lie_beneath, record, remove_rows, subsume, touch
 from shared.facts.merging import first_said, mend, part_by_replaced, reckon
-from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, FactState, said_key
+from shared.facts.models import Fact, FactChange, FactChangeKind, FactClear, FactSource, said_key
 from shared.ids import new_id
 from shared.subjects import NOBODY, Subject
 

@@ -13,6 +13,7 @@ from typing import NoReturn
 from sqlalchemy.orm import Session
 
 from shared.causes import Cause
+from shared.choices import FactState
 from shared.errors import Conflict, NotFound
 from shared.facts import queries
 from shared.facts.categories import Category, category_of
@@ -29,7 +30,7 @@ from shared.facts.changes import (
     touch,
 )
 from shared.facts.clearing import refuse_while_clearing
-from shared.facts.models import SLOTS, Fact, FactChangeKind, FactState, said_key
+from shared.facts.models import SLOTS, Fact, FactChangeKind, said_key
 from shared.facts.retention import prune
 from shared.facts.writing import LearningResult, take_in
 from shared.subjects import NOBODY, Subject

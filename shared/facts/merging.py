@@ -16,6 +16,7 @@ from itertools import pairwise
 from sqlalchemy.orm import Session
 
 from shared.causes import Cause
+from shared.choices import FactState
 from shared.facts import queries
 from shared.facts.categories import contradict, single_value
 from shared.facts.changes import (
@@ -31,7 +32,7 @@ from shared.facts.changes import (
     row_of,
     touch,
 )
-from shared.facts.models import Fact, FactChangeKind, FactSource, FactState, said_key
+from shared.facts.models import Fact, FactChangeKind, FactSource, said_key
 from shared.llm.embedding import from_bytes
 from shared.telemetry.metrics import MergedBy
 from shared.text.likeness import are_opposed, beginnings, differ, gist, normal, speaks_of

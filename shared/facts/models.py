@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.choices import FactState
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
 from shared.subjects import NOBODY, Subject
@@ -36,16 +37,6 @@ SLOTS = 150
 """Facts a subject has at the very most. Source: seed 000."""
 PIN_SLOTS = 10
 """Pinned facts a subject has at most. Source: seed 000."""
-
-
-class FactState(StrEnum):
-    """Where a fact stands; a closed set, so it can label a metric."""
-
-    STANDING = "standing"
-    REPLACED = "replaced"
-    """Contradicted by a newer one, which says so in ``updates_fact_id``."""
-    DELETED = "deleted"
-    """Can be taken back until ``undo_until``."""
 
 
 class Fact(Base):

@@ -9,11 +9,12 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from shared.choices import FactState
 from shared.conversations.models import Conversation, Message
 from shared.db.counting import count
 from shared.errors import NotFound
 from shared.facts.categories import LIFETIMES, Category
-from shared.facts.models import SLOTS, Fact, FactChange, FactClear, FactSource, FactState
+from shared.facts.models import SLOTS, Fact, FactChange, FactClear, FactSource
 from shared.subjects import Subject
 
 _STANDS = Fact.state == FactState.STANDING

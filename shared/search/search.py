@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.apps.queries import get_app
+from shared.choices import RankingFormula
 from shared.clock import Clock
 from shared.conversations.queries import get_conversation, user_asking
 from shared.db.transactions import Transactions
@@ -32,7 +33,7 @@ from shared.search.models import Asker, conversation_of
 from shared.search.query import Question, read_question, without_names
 from shared.search.ranking import SIGNALS, Recipe, WeightedRecipe
 from shared.search.statistics import TOP, QueryMeter, Recorder, RetrievalRecord
-from shared.search.tuning import RankingFormula, Tuning, in_force
+from shared.search.tuning import Tuning, in_force
 from shared.search.vectors import VectorMatrices, VectorMatrix
 from shared.search.view import IndexSources, QueryEmbedders, QueryVector, SearchScope
 from shared.search.word_index import open_index, postings_in

@@ -14,18 +14,12 @@ from enum import StrEnum
 from sqlalchemy import Text, cast, delete, select, update
 from sqlalchemy.orm import Session
 
+from shared.choices import RankingFormula
 from shared.db.inserting import insert_if_absent
 from shared.errors import Invalid
 from shared.search.models import EVERYWHERE, TuningOverride
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
-
-
-class RankingFormula(StrEnum):
-    """How results are ranked."""
-
-    SIGNALS = "signals"
-    WEIGHTED = "weighted"
 
 
 class TuningSource(StrEnum):

@@ -16,10 +16,11 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from shared.choices import Aggressiveness, TierPreset
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError
 from shared.sessions.compose.documents import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
-from shared.sessions.compress.settings import MAX_DISTANCE, Aggressiveness, TierPreset
+from shared.sessions.compress.settings import MAX_DISTANCE
 from shared.sessions.markers import BASES, PINNED
 from shared.sessions.models import (
     Composition,

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
+from shared.choices import Aggressiveness
 from shared.sessions.blocks import Block, BlockKind
-from shared.sessions.compress.settings import MAX_DISTANCE, Aggressiveness
+from shared.sessions.compress.settings import MAX_DISTANCE
 
 PINNED = 100
 """Hundredths. What weighs this much survives whatever is asked for."""

@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shared.choices import SemanticVerdict
 from shared.db.base import Base, BigKey
 from shared.db.types import UtcDateTime
 
@@ -409,14 +410,6 @@ class SemanticKind(StrEnum):
     DECISION = "decision"
     PREFERENCE = "preference"
     FACT = "fact"
-
-
-class SemanticVerdict(StrEnum):
-    """What a person said of a semantic memory."""
-
-    PROPOSED = "proposed"
-    CONFIRMED = "confirmed"
-    REJECTED = "rejected"
 
 
 class SemanticMemory(Base):

@@ -10,6 +10,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Integer, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
+from shared.choices import AgeingSchedule, SemanticVerdict
 from shared.contracts.jobs import JobKind
 from shared.db.counting import count
 from shared.errors import NotFound
@@ -25,12 +26,10 @@ from shared.sessions.models import (
     SemanticKind,
     SemanticMemory,
     SemanticSource,
-    SemanticVerdict,
     SessionChange,
     SessionFile,
     SessionVersion,
 )
-from shared.sessions.retention.rules import AgeingSchedule
 from shared.sessions.store import FileClaims, ProjectFiles, SessionFiles
 
 AGEING = "ageing"

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.causes import Cause
+from shared.choices import SemanticVerdict
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind
 from shared.db.inserting import insert_if_absent
 from shared.errors import Conflict, Invalid
@@ -24,14 +25,7 @@ from shared.ids import new_id
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import Job
 from shared.sessions.blocks import Block, BlockKind
-from shared.sessions.models import (
-    Project,
-    RecordedSession,
-    SemanticKind,
-    SemanticMemory,
-    SemanticSource,
-    SemanticVerdict,
-)
+from shared.sessions.models import Project, RecordedSession, SemanticKind, SemanticMemory, SemanticSource
 from shared.sessions.queries import (
     LEARNING_PROJECT_KEY,
     count_bearing_sessions,

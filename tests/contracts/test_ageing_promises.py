@@ -11,19 +11,12 @@ import pytest
 
 from loop.steps.sessions import AgeSessions
 from shared.apps.queries import lock_app
+from shared.choices import AgeingSchedule
 from shared.contracts.jobs import JobKind
 from shared.errors import Conflict, NotFound
 from shared.sessions.models import BuildState, Project, SessionChange, SessionVersion
 from shared.sessions.queries import changes_of, get_project, last_run, lock_project
-from shared.sessions.retention.rules import (
-    Ageing,
-    AgeingSchedule,
-    AutoDecay,
-    DecayRules,
-    PruningRules,
-    Retention,
-    RetentionMode,
-)
+from shared.sessions.retention.rules import Ageing, AutoDecay, DecayRules, PruningRules, Retention, RetentionMode
 from shared.sessions.retention.runs import AgeingResult, by_name, by_rules, change_rules, remove_chosen, run_ageing
 from tests.support.composing import Shop, open_shop
 from tests.support.house import House

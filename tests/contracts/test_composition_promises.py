@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from shared.apps.queries import lock_app
+from shared.choices import OutputFormat
 from shared.contracts.jobs import JobKind
 from shared.errors import AfterthoughtError, Conflict, Invalid, NotFound, NotYet
 from shared.llm.tokens import estimate_tokens

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from shared.apps.queries import lock_app
+from shared.choices import KeepitMode
 from shared.erasure.erasing import purge_memories
 from shared.errors import Conflict, ModelOutput
 from shared.llm.tokens import estimate_tokens
 from shared.outbox.control import cancel, replay
 from shared.sessions.blocks import blocks_in
 from shared.sessions.compress.queries import get_version, parts_of
-from shared.sessions.compress.settings import CompressionSettings, KeepitMode
+from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import refuse_in_use, remove_version
 from shared.sessions.models import BuildState, Composition, CompositionComponent, VersionPart
 from shared.sessions.queries import get_project, lock_project, lock_session, markers_of

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from ops.bench import composing
 from shared.apps.models import App
+from shared.choices import FactState
 from shared.context import queries
 from shared.context.budgets import TokenCounting, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
@@ -28,7 +29,7 @@ from shared.energy.ledger import Booking
 from shared.energy.rates import BELIEVED_FROM_CHARS, rate_of
 from shared.errors import Conflict, NotFound, Transient
 from shared.facts.categories import Category
-from shared.facts.models import Fact, FactState
+from shared.facts.models import Fact
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.chat import Question, Reply, call_of
 from shared.llm.tokens import Rate

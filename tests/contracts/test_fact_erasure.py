@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from shared.apps.models import Erasure
+from shared.choices import FactState
 from shared.conversations.queries import get_conversation
 from shared.erasure.erasing import erase_app, finish_fact_deletes, purge_memories
 from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.models import FactChangeKind, FactState
+from shared.facts.models import FactChangeKind
 from shared.facts.writing import FoundStatement
 from shared.llm.embedding import to_bytes
 from tests.support.house import House

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.choices import FactState
 from shared.erasure.erasing import finish_fact_deletes
 from shared.errors import Conflict, NotFound
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.changes import certainty
-from shared.facts.models import PIN_SLOTS, SLOTS, FactChangeKind, FactState
+from shared.facts.models import PIN_SLOTS, SLOTS, FactChangeKind
 from shared.facts.retention import PRUNE_TO, expire
 from shared.facts.writing import FoundStatement
 from shared.llm.embedding import to_bytes

@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.apps.queries import get_app
+from shared.choices import FactState
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_conversation
 from shared.facts import queries
-from shared.facts.models import FactState
 from shared.text.likeness import normal
 from tests.support.house import House
 

@@ -12,11 +12,12 @@ from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive
 from shared.archive.exporting import export_app
 from shared.archive.importing import Imported, import_archive
+from shared.choices import FactState
 from shared.errors import Conflict
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.editing import FactEdit, edit
-from shared.facts.models import FactChangeKind, FactState
+from shared.facts.models import FactChangeKind
 from shared.facts.writing import FoundStatement, Origin, learn, save_vectors
 from shared.llm.embedding import to_bytes
 from shared.subjects import Subject

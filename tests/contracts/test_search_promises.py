@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from shared.apps.models import App
+from shared.choices import RankingFormula
 from shared.conversations.lifecycle import NewMessage, Role
 from shared.db.counting import count
 from shared.energy.models import Spending
@@ -20,7 +21,7 @@ from shared.search.models import Asker, Retrieval
 from shared.search.search import SearchRequest
 from shared.search.search_queries import MOST_CHARS, retrievals_since
 from shared.search.statistics import SearchMode, insert_retrievals
-from shared.search.tuning import RankingFormula, Tuning
+from shared.search.tuning import Tuning
 from shared.search.view import QueryEmbedders
 from tests.support.house import House
 from tests.support.searching import Library

@@ -6,18 +6,10 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from shared.choices import RankingFormula
 from shared.errors import Invalid
 from shared.search.models import EVERYWHERE
-from shared.search.tuning import (
-    NAMES,
-    RankingFormula,
-    Tuning,
-    TuningChange,
-    TuningSource,
-    change_tuning,
-    in_force,
-    tuning_in_force,
-)
+from shared.search.tuning import NAMES, Tuning, TuningChange, TuningSource, change_tuning, in_force, tuning_in_force
 from tests.support.house import House
 
 DEFAULTS = Tuning(token_budget=900)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.choices import AllocationStrategy as Strategy
 from shared.errors import Invalid
 from shared.sessions.compose.plan import (
     FLOOR,
@@ -17,9 +18,6 @@ from shared.sessions.compose.plan import (
     VersionCandidate,
     allocate,
     plan_components,
-)
-from shared.sessions.compose.plan import (
-    AllocationStrategy as Strategy,
 )
 from shared.sessions.compress.settings import CompressionSettings
 

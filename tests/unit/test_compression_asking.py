@@ -7,15 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.sessions.compress.settings import (
-    PRESETS,
-    Aggressiveness,
-    CompressionMode,
-    CompressionSettings,
-    KeepitMode,
-    TierPreset,
-    aggressiveness_of,
-)
+from shared.choices import Aggressiveness, KeepitMode, TierPreset
+from shared.sessions.compress.settings import PRESETS, CompressionMode, CompressionSettings, aggressiveness_of
 
 MIN, MOD, AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE
 ORACLE = {

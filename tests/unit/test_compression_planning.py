@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from shared.choices import Aggressiveness, TierPreset
 from shared.sessions.blocks import Block, BlockKind, ToolCall, markdown_lines
 from shared.sessions.compress.draft import run_text
 from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression
 from shared.sessions.compress.run import Version
-from shared.sessions.compress.settings import PRESETS, Aggressiveness, CompressionSettings, Tier, TierPreset
+from shared.sessions.compress.settings import PRESETS, CompressionSettings, Tier
 from shared.sessions.compress.sources import (
     failure_line,
     has_failed,

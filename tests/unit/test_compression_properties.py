@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.choices import KeepitMode, TierPreset
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import BlockKind, blocks_in, line_of, markdown_lines, records_of
 from shared.sessions.compress.run import CompressionRun, Version
-from shared.sessions.compress.settings import CompressionMode, CompressionSettings, KeepitMode, Tier, TierPreset
+from shared.sessions.compress.settings import CompressionMode, CompressionSettings, Tier
 from shared.sessions.compress.sources import CompressionTask, read_original
 from shared.sessions.markers import PINNED, MarkerNames, PlacedMarker, survives
 from shared.sessions.transcripts.contents import read_blocks

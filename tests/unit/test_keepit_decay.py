@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from shared.sessions.compress.settings import Aggressiveness
+from shared.choices import Aggressiveness
 from shared.sessions.markers import BASES, WEIGHT_PRESETS, survives, threshold
 
 MIN, MOD, AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from shared.choices import AgeingSchedule
 from shared.sessions.retention.rules import (
     MOST_FAILURES,
     AgedVersion,
     Ageing,
-    AgeingSchedule,
     AgeingSession,
     AutoDecay,
     DecayRules,

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
+from shared.choices import OutputFormat
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYet
@@ -40,7 +41,6 @@ from shared.sessions.compose.queries import ComponentRow, composition_by_key, ro
 from shared.sessions.compose.requests import (
     COMPOSITION_PAYLOAD_KEY,
     CompositionRequest,
-    OutputFormat,
     plan_composition,
     source_of,
     write_components,

@@ -11,9 +11,10 @@ from pydantic import Field
 from loop.api.dependencies import AppInPath, Reads, UserInQuery
 from loop.api.schema import ResponseModel
 from shared.apps.queries import get_app
+from shared.choices import FactState
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.models import SLOTS, Fact, FactState
+from shared.facts.models import SLOTS, Fact
 from shared.facts.retention import PRUNE_TO, dry_run, held
 
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])

@@ -18,13 +18,14 @@ from loop.api.schema import Flag, NamedUser, RequestModel, ResponseModel, Succes
 from loop.api.writes import Done, Work, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.choices import FactState
 from shared.contracts.values import LARGEST_INTEGER, UserId
 from shared.erasure.erasing import clear_facts
 from shared.errors import Invalid
 from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
 from shared.facts.editing import MAX_CHARS, FactDraft, FactEdit, FactWriteResult
-from shared.facts.models import SLOTS, Fact, FactChangeKind, FactSource, FactState
+from shared.facts.models import SLOTS, Fact, FactChangeKind, FactSource
 from shared.facts.queries import FactFilter
 from shared.subjects import NOBODY
 from shared.telemetry.metrics import AgentKind, FactRemoval, MergedBy

@@ -16,9 +16,9 @@ from loop.api.routes.projects import MarkerProblemItem, shown
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import Done
 from shared.causes import BY_HAND
+from shared.choices import DecayLevel
 from shared.contracts.values import ID_PATTERN
 from shared.sessions import manifest
-from shared.sessions.compress.settings import Aggressiveness
 from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold
 from shared.sessions.models import KeepitMarker, RecordedSession
 from shared.sessions.queries import get_session, list_markers, markers_of, project_by_key
@@ -104,20 +104,6 @@ class Weigh(RequestModel):
         if self.preset is not None:
             return WEIGHT_PRESETS[self.preset]
         return None if self.weight is None else round(self.weight * 100)
-
-
-class DecayLevel(StrEnum):
-    """How readily marked parts are given up; light is also called minimal."""
-
-    LIGHT = "light"
-    MINIMAL = "minimal"
-    MODERATE = "moderate"
-    AGGRESSIVE = "aggressive"
-
-    @property
-    def aggressiveness(self) -> Aggressiveness:
-        """The same by its one name."""
-        return Aggressiveness.MINIMAL if self is DecayLevel.LIGHT else Aggressiveness(self.value)
 
 
 class PreviewDecay(RequestModel):

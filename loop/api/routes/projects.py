@@ -15,8 +15,8 @@ from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import Done
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.causes import BY_HAND
+from shared.choices import TierPreset
 from shared.sessions import manifest, queries
-from shared.sessions.compress.settings import TierPreset
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.registry import projects
 from shared.sessions.registry.projects import ProjectChange, ProjectSettings

@@ -12,17 +12,9 @@ from loop.api.dependencies import AppInPath, Desk, Reads, Writes
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import Done
 from shared.apps.queries import get_app, get_installed_app, lock_app
+from shared.choices import RankingFormula
 from shared.search.models import EVERYWHERE
-from shared.search.tuning import (
-    NAMES,
-    RankingFormula,
-    Tuning,
-    TuningInForce,
-    TuningSource,
-    change_tuning,
-    tuning_in_force,
-    tuning_of,
-)
+from shared.search.tuning import NAMES, Tuning, TuningInForce, TuningSource, change_tuning, tuning_in_force, tuning_of
 
 _Value = TypeVar("_Value")
 _Whole = Annotated[StrictInt, Field(ge=-(10**9), le=10**9)]

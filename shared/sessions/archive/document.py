@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from shared.choices import SemanticVerdict, TierPreset
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
 from shared.sessions.compose.documents import FILES
 from shared.sessions.compose.requests import NAME_PATTERN, CompositionRequest
-from shared.sessions.compress.settings import CompressionSettings, TierPreset
-from shared.sessions.models import SemanticKind, SemanticVerdict, version_id
+from shared.sessions.compress.settings import CompressionSettings
+from shared.sessions.models import SemanticKind, version_id
 from shared.sessions.retention.rules import AutoDecay, Retention
 
 DOCUMENT, CHECKSUMS = "archive.json", "checksums.json"

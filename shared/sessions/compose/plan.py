@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from shared.choices import AllocationStrategy
 from shared.errors import Invalid
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO, CompressionMode, CompressionSettings
 from shared.sessions.models import SessionVersion, version_id
@@ -21,17 +22,6 @@ AUTO, ORIGINAL = "auto", "original"
 FLOOR = 64
 """Tokens a part is given before anything is shared, unless it needs less."""
 BUDGET_TOO_SMALL = "budget_too_small"
-
-
-class AllocationStrategy(StrEnum):
-    """How a budget is shared."""
-
-    EQUAL = "equal"
-    PROPORTIONAL = "proportional"
-    """By how long the sessions are."""
-    RECENT_FIRST = "recent-first"
-    """The newest first, each up to a share of what is left that grows with every one."""
-    CUSTOM = "custom"
 
 
 @dataclass(frozen=True)

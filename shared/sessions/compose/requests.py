@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.causes import Cause
+from shared.choices import AllocationStrategy, OutputFormat
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Conflict, Invalid, NotFound
@@ -30,7 +31,6 @@ from shared.sessions.compose.documents import CompositionSource, ReadBlocks, ove
 from shared.sessions.compose.plan import (
     AUTO,
     ORIGINAL,
-    AllocationStrategy,
     ComponentForm,
     ComponentPlan,
     ComponentWish,
@@ -61,14 +61,6 @@ NAME_PATTERN = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}$"
 _VERSION_PATTERN = r"^(auto|original|v[0-9]{3,9})$"
 
 CompositionName = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
-
-
-class OutputFormat(StrEnum):
-    """Which documents are written."""
-
-    MARKDOWN = "markdown"
-    JSONL = "jsonl"
-    BOTH = "both"
 
 
 class ComponentOrder(StrEnum):

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from shared.choices import KeepitMode
 from shared.llm.tokens import LAST_RESORT
 from shared.sessions.blocks import Block, BlockKind
-from shared.sessions.compress.settings import CompressionSettings, KeepitMode
+from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import DIGESTS, message_count
 from shared.sessions.markers import PINNED, survives
 from shared.sessions.text import names_in, text_pieces

@@ -12,6 +12,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from shared.choices import Aggressiveness, KeepitMode, TierPreset
+
 MIN_RATIO, MAX_RATIO = 2, 100
 MAX_DISTANCE = 10
 
@@ -21,33 +23,6 @@ class CompressionMode(StrEnum):
 
     UNIFORM = "uniform"
     TIERED = "tiered"
-
-
-class Aggressiveness(StrEnum):
-    """How readily marked parts are given up."""
-
-    MINIMAL = "minimal"
-    """Called light where decay is spoken of."""
-    MODERATE = "moderate"
-    AGGRESSIVE = "aggressive"
-
-
-class TierPreset(StrEnum):
-    """Tiers that have a name."""
-
-    GENTLE = "gentle"
-    STANDARD = "standard"
-    AGGRESSIVE = "aggressive"
-    CUSTOM = "custom"
-
-
-class KeepitMode(StrEnum):
-    """What becomes of marked parts."""
-
-    DECAY = "decay"
-    PRESERVE_ALL = "preserve-all"
-    IGNORE = "ignore"
-    """They are taken for ordinary text, but for those pinned at 1.00."""
 
 
 _Ratio = Annotated[int, Field(ge=MIN_RATIO, le=MAX_RATIO)]

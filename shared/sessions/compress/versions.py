@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.causes import Cause
+from shared.choices import KeepitMode
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind, Track
 from shared.errors import Conflict, Invalid
 from shared.llm.calls import EXTRACTIVE
@@ -24,7 +25,7 @@ from shared.outbox.dispatch import NewJob, enqueue
 from shared.sessions.compress.plan import MarkerDecision
 from shared.sessions.compress.queries import compositions_with, is_under_way, made_from, working_of
 from shared.sessions.compress.run import Version
-from shared.sessions.compress.settings import CompressionMode, CompressionSettings, KeepitMode
+from shared.sessions.compress.settings import CompressionMode, CompressionSettings
 from shared.sessions.models import (
     BuildState,
     KeepitMarker,

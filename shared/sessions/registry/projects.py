@@ -15,8 +15,8 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy.orm import Session
 
 from shared.causes import Cause
+from shared.choices import TierPreset
 from shared.errors import Conflict, Invalid
-from shared.sessions.compress.settings import TierPreset
 from shared.sessions.models import Project, SessionChange
 from shared.sessions.queries import count_compositions, count_sessions, find_project
 

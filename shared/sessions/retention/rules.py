@@ -17,19 +17,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from shared.sessions.compress.settings import TierPreset
+from shared.choices import AgeingSchedule, TierPreset
 from shared.sessions.models import version_id
 
 _MOST_DAYS = 36_500
-
-
-class AgeingSchedule(StrEnum):
-    """How often versions are aged."""
-
-    DAILY = "daily"
-    WEEKLY = "weekly"
-    ON_ACCESS = "on-access"
-    """When the project was used since the last time, and that is an hour ago."""
 
 
 class RetentionMode(StrEnum):
