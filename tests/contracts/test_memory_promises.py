@@ -29,7 +29,7 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import sweep
 from shared.subjects import Subject
 from tests.support.house import House
-from worker.agent.memories.rules import ExtractiveAgent
+from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.protocol import NothingToRemember
 
 TOPICS = [

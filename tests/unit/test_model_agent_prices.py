@@ -12,7 +12,7 @@ from shared.llm.scripted import ScriptedChat
 from shared.memories.compaction import Candidate
 from shared.settings import Settings
 from tests.support.meters import Calls
-from worker.agent.memories.model import ModelAgent
+from worker.agent.memory_model import ModelAgent
 from worker.agent.protocol import Transcript, Turn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
