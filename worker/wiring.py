@@ -26,16 +26,15 @@ from shared.search.tuning import tuning_of
 from shared.sessions.store import Store
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics
-from worker.agent.facts.model import ModelFactAgent
-from worker.agent.facts.rules import ExtractiveFactAgent
-from worker.agent.memories.model import ModelAgent
-from worker.agent.memories.rules import ExtractiveAgent
-from worker.agent.protocol import FactAgent, MemoryAgent, SummaryAgent
-from worker.agent.sessions.model import ModelCompressionAgent, ModelLearningAgent
-from worker.agent.sessions.protocol import CompressionAgent, LearningAgent
-from worker.agent.sessions.rules import ExtractiveCompressionAgent, ExtractiveLearningAgent
-from worker.agent.summaries.model import ModelSummaryAgent
-from worker.agent.summaries.rules import ExtractiveSummaryAgent
+from worker.agent.fact_model import ModelFactAgent
+from worker.agent.fact_rules import ExtractiveFactAgent
+from worker.agent.memory_model import ModelAgent
+from worker.agent.memory_rules import ExtractiveAgent
+from worker.agent.protocol import CompressionAgent, FactAgent, LearningAgent, MemoryAgent, SummaryAgent
+from worker.agent.session_model import ModelCompressionAgent, ModelLearningAgent
+from worker.agent.session_rules import ExtractiveCompressionAgent, ExtractiveLearningAgent
+from worker.agent.summary_model import ModelSummaryAgent
+from worker.agent.summary_rules import ExtractiveSummaryAgent
 from worker.pipelines.attempt import Attempts, Pipeline
 from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession

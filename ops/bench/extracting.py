@@ -32,7 +32,7 @@ from shared.facts.merging import Contradiction, IncomingStatement, NewStatement,
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from shared.llm.providers import make_embedder
 from tests.support.meters import Calls
-from worker.agent.facts.rules import ExtractiveFactAgent
+from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.protocol import ExtractionRequest, Statement, Turn
 
 BUDGET = 500

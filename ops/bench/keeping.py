@@ -22,7 +22,7 @@ from shared.memories.compaction import NEW, Candidate, Room, carry_out, oldest_g
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
 from tests.support.meters import Calls
-from worker.agent.memories.rules import ExtractiveAgent
+from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.protocol import MemoryDraft, Transcript, Turn
 
 CAP = 10

@@ -25,7 +25,7 @@ from shared.sessions.compress.settings import CompressionMode, CompressionSettin
 from shared.sessions.compress.sources import CompressionTask, read_original
 from shared.sessions.transcripts.contents import read_blocks
 from tests.support.meters import Calls
-from worker.agent.sessions.rules import ExtractiveCompressionAgent
+from worker.agent.session_rules import ExtractiveCompressionAgent
 
 DEFAULT_SESSIONS = Path(__file__).resolve().parents[3] / "shared" / "data" / "sessions"
 RATIOS = (5, 10, 30)

@@ -29,7 +29,7 @@ from shared.outbox.ownership import sweep
 from shared.subjects import Subject
 from tests.support.house import House
 from tests.support.settings import default_settings
-from worker.agent.memories.rules import ExtractiveAgent
+from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.protocol import NothingToRemember
 
 TOPICS = [

@@ -36,8 +36,8 @@ from shared.sessions.semantic import (
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
 from tests.support.settings import default_settings
-from worker.agent.sessions.protocol import LearningAgent, LearningResult
-from worker.agent.sessions.rules import ExtractiveLearningAgent
+from worker.agent.protocol import LearningAgent, LearningResult
+from worker.agent.session_rules import ExtractiveLearningAgent
 from worker.pipelines.learn_from_sessions import LearnFromSessions
 
 RULE = "Always run make lint before a commit."

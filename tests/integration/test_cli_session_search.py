@@ -15,7 +15,7 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Owner, claim
 from tests.support.command_line import Terminal
 from tests.support.recordings import PROJECT, Shelf
-from worker.agent.sessions.rules import ExtractiveLearningAgent
+from worker.agent.session_rules import ExtractiveLearningAgent
 from worker.pipelines.learn_from_sessions import LearnFromSessions
 
 OTHER = "-home-me-boats"

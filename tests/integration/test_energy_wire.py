@@ -26,7 +26,7 @@ from tests.support.relaying import Relay, spend
 from tests.support.services import EmbeddedRedis, start_system
 from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
-from worker.agent.memories.model import ModelAgent
+from worker.agent.memory_model import ModelAgent
 
 SHORT = (ExchangeLine(Speaker.SYSTEM, "Be brief."), ExchangeLine(Speaker.USER, "Hello?"))
 PLAIN = Act(answer="Hello.", seen_tokens=100, said_tokens=20)

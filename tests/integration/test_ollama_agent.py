@@ -16,7 +16,7 @@ from shared.llm.providers import make_chat
 from shared.memories.compaction import NEW, Action, Candidate, refusal
 from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer
-from worker.agent.memories.model import ModelAgent
+from worker.agent.memory_model import ModelAgent
 from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript, Turn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)

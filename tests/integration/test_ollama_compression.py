@@ -13,7 +13,7 @@ from shared.sessions.models import SessionVersion
 from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer
-from worker.agent.sessions.model import ModelCompressionAgent
+from worker.agent.session_model import ModelCompressionAgent
 
 WINDOW = 4096
 PINNED = "The wind table is in\n    conf/wind.toml  and stays there."

@@ -16,7 +16,7 @@ from shared.llm.providers import make_chat
 from shared.outbox.dispatch import take_due
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer
-from worker.agent.facts.model import ModelFactAgent
+from worker.agent.fact_model import ModelFactAgent
 
 WINDOW = 4096
 SAID = ("I live in Lyon.", "Nice.", "I play the oboe.", "Lovely.")

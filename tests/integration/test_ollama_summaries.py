@@ -18,7 +18,7 @@ from shared.outbox.dispatch import take_due
 from shared.summaries.queries import of_conversation
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer
-from worker.agent.summaries.model import ModelSummaryAgent
+from worker.agent.summary_model import ModelSummaryAgent
 
 WINDOW = 4096
 SAID = ("We take SQLite.", "Good.", "Backups are open.", "I'll look into it.")

@@ -35,8 +35,8 @@ from shared.sessions.registry.registration import Registrar, SessionPlace
 from shared.sessions.store import Store
 from tests.support.house import House
 from tests.support.settings import default_settings
-from worker.agent.sessions.protocol import CompressionAgent
-from worker.agent.sessions.rules import ExtractiveCompressionAgent
+from worker.agent.protocol import CompressionAgent
+from worker.agent.session_rules import ExtractiveCompressionAgent
 from worker.pipelines.attempt import Pipeline
 from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession

@@ -20,8 +20,8 @@ from shared.sessions.models import MarkerOutcome, RecordedSession, SessionVersio
 from shared.sessions.queries import get_session, lock_session, markers_of, outcomes_of
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf, Transcript
-from worker.agent.sessions.protocol import CompressionAgent
-from worker.agent.sessions.rules import ExtractiveCompressionAgent
+from worker.agent.protocol import CompressionAgent
+from worker.agent.session_rules import ExtractiveCompressionAgent
 from worker.pipelines.attempt import Pipeline
 from worker.pipelines.compress_session import CompressSession
 

@@ -25,6 +25,7 @@ from shared.settings import Settings
 from tests.support.faultpoints import Point, reach
 from worker.__main__ import main
 from worker.agent.protocol import (
+    CompressionAgent,
     Digest,
     Extraction,
     ExtractionRequest,
@@ -36,7 +37,6 @@ from worker.agent.protocol import (
     SummaryRequest,
     Transcript,
 )
-from worker.agent.sessions.protocol import CompressionAgent
 from worker.pipelines.attempt import Attempts, Pipeline
 from worker.pipelines.compose_context import ComposeContext
 from worker.pipelines.compress_session import CompressSession

@@ -13,7 +13,7 @@ from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_o
 from shared.sessions.compress.plan import Piece, Rank
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
-from worker.agent.sessions.model import ModelCompressionAgent
+from worker.agent.session_model import ModelCompressionAgent
 
 
 def piece(text: str, speaker: str, source: str, worth: float, number: int | None = None) -> Piece:

@@ -26,7 +26,7 @@ from tests.support.meters import Calls
 from tests.support.recordings import Transcript
 from tests.support.transcripts import REAL as SESSIONS
 from tests.support.transcripts import real_files
-from worker.agent.sessions.rules import ExtractiveCompressionAgent
+from worker.agent.session_rules import ExtractiveCompressionAgent
 
 REAL = real_files()
 LONG = ("ccviewer_5c0375b4", "entire_a6_e4c2a0fbd1_0_full", "entire_37_995ebed6e4_0_full", "episodic_short")

@@ -8,7 +8,7 @@ import pytest
 
 from shared.llm.calls import CallOutcome, WorkKind
 from tests.support.meters import Calls
-from worker.agent.memories.rules import ExtractiveAgent
+from worker.agent.memory_rules import ExtractiveAgent
 from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript, Turn
 
 _WHEN = datetime(2023, 5, 8, 14, 0, tzinfo=UTC)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.llm.calls import WorkKind
 from shared.memories.compaction import NEW, Action, Candidate, Decision, carry_out, refusal
 from tests.support.meters import Calls
-from worker.agent.memories.rules import ExtractiveAgent
+from worker.agent.memory_rules import ExtractiveAgent
 
 _START = datetime(2023, 5, 1, tzinfo=UTC)
 _TOPICS = (

@@ -12,9 +12,9 @@ from shared.facts.categories import Category
 from shared.llm.calls import EXTRACTIVE, CallOutcome, WorkKind
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
-from worker.agent.facts.grammar import Frame
-from worker.agent.facts.preferences import FRAMES
-from worker.agent.facts.rules import ExtractiveFactAgent, frame_of
+from worker.agent.fact_grammar import Frame
+from worker.agent.fact_preferences import FRAMES
+from worker.agent.fact_rules import ExtractiveFactAgent, frame_of
 from worker.agent.protocol import Extraction, ExtractionRequest, KnownFact, Statement, Turn
 
 THURSDAY = datetime(2025, 5, 8, 12, tzinfo=UTC)

@@ -11,8 +11,8 @@ from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SessionPrompt, confidence, material_of, normal_of, patterns_in
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
-from worker.agent.sessions.model import ModelLearningAgent
-from worker.agent.sessions.rules import ExtractiveLearningAgent
+from worker.agent.session_model import ModelLearningAgent
+from worker.agent.session_rules import ExtractiveLearningAgent
 
 DECISION, FACT, PREFERENCE = SemanticKind.DECISION, SemanticKind.FACT, SemanticKind.PREFERENCE
 

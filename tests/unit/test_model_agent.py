@@ -15,7 +15,7 @@ from shared.llm.chat import Question
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
-from worker.agent.memories.model import ModelAgent
+from worker.agent.memory_model import ModelAgent
 from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)

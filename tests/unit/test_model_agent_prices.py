@@ -12,7 +12,7 @@ from shared.memories.compaction import Candidate
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
-from worker.agent.memories.model import ModelAgent
+from worker.agent.memory_model import ModelAgent
 from worker.agent.protocol import Transcript, Turn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)

@@ -18,7 +18,7 @@ from shared.llm.tokens import most_tokens
 from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
-from worker.agent.facts.model import ModelFactAgent
+from worker.agent.fact_model import ModelFactAgent
 from worker.agent.protocol import Extraction, ExtractionRequest, KnownFact, Statement, Turn
 
 NOON = datetime(2025, 5, 8, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ from shared.llm.calls import EXTRACTIVE, WorkKind
 from shared.summaries.bullets import MOST_TOKENS, written
 from tests.support.meters import Calls
 from worker.agent.protocol import Digest, SummaryRequest, Turn
-from worker.agent.summaries.rules import ExtractiveSummaryAgent
+from worker.agent.summary_rules import ExtractiveSummaryAgent
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TALK = (

@@ -15,7 +15,7 @@ from shared.llm.chat import Question
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.protocol import Digest, SummaryRequest, Turn
-from worker.agent.summaries.model import ModelSummaryAgent
+from worker.agent.summary_model import ModelSummaryAgent
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SAID = (

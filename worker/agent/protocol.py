@@ -1,7 +1,11 @@
-"""What the Memory Sub-Agent is given and what it proposes: for memories, facts and summaries.
+"""What the Memory Sub-Agent is given and what it proposes: for memories, facts, summaries and recorded sessions.
 
 An agent only proposes. Whether a proposal is valid is decided by ``shared.memories.compaction``,
-``shared.facts.merging`` and ``shared.summaries.bullets``, and what becomes of it by the pipelines.
+``shared.facts.merging``, ``shared.summaries.bullets`` and ``shared.sessions.compress``, and what becomes of it by the
+pipelines. An agent never sees a marked part of a session that survives word for word, and so cannot change it.
+
+Every agent raises ``Transient`` when the model could not be reached or ran out of time, ``ModelOutput`` when it
+answered unusably twice, and ``Configuration`` when it can never answer (model missing, window too small).
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from typing import Protocol
 from shared.facts.categories import Category
 from shared.llm.calls import Meter
 from shared.memories.compaction import Candidate, Decision
+from shared.sessions.compress.assembly import Chunk, CondensedChunk
+from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.telemetry.metrics import RefusedFact
 
 SPOKEN_ROLES = frozenset({"user", "assistant"})
@@ -67,11 +73,7 @@ class NothingToRemember:
 
 
 class MemoryAgent(Protocol):
-    """The Memory Sub-Agent.
-
-    Both methods raise ``Transient`` when the model could not be reached or ran out of time, ``ModelOutput`` when it
-    answered unusably twice, and ``Configuration`` when it can never answer (model missing).
-    """
+    """The Memory Sub-Agent."""
 
     @property
     def name(self) -> str:
@@ -131,11 +133,7 @@ class Extraction:
 
 
 class FactAgent(Protocol):
-    """The part of the Memory Sub-Agent that extracts facts.
-
-    Raises ``Transient`` when the model could not be reached or ran out of time, ``ModelOutput`` when it answered
-    unusably twice, and ``Configuration`` when it can never answer (model missing, window too small).
-    """
+    """The part of the Memory Sub-Agent that extracts facts."""
 
     @property
     def name(self) -> str:
@@ -168,11 +166,7 @@ class Digest:
 
 
 class SummaryAgent(Protocol):
-    """The part of the Memory Sub-Agent that summarises.
-
-    Raises ``Transient`` when the model could not be reached or ran out of time, ``ModelOutput`` when it answered
-    unusably twice, and ``Configuration`` when it can never answer (model missing, window too small).
-    """
+    """The part of the Memory Sub-Agent that summarises."""
 
     @property
     def name(self) -> str:
@@ -180,3 +174,38 @@ class SummaryAgent(Protocol):
 
     def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
         """Say what a span with at least one turn comes to."""
+
+
+class CompressionAgent(Protocol):
+    """The part of the Memory Sub-Agent that condenses."""
+
+    @property
+    def name(self) -> str:
+        """Recorded with each version: ``extractive`` or ``ollama:NAME``."""
+
+    @property
+    def chunk_tokens(self) -> int:
+        """The most tokens it reads in one go; part of how a session is divided."""
+
+    def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
+        """Say what a chunk comes to, in no more characters than it has room for."""
+
+
+@dataclass(frozen=True)
+class LearningResult:
+    """What was found, and how far was read."""
+
+    proposals: tuple[SemanticProposal, ...]
+    prompts_read: int
+    """How many of the prompts, from the first, were read whole; at least one. The rest is read next time."""
+
+
+class LearningAgent(Protocol):
+    """The part of the Memory Sub-Agent that learns from recorded sessions."""
+
+    @property
+    def name(self) -> str:
+        """Recorded with each memory: ``extractive`` or ``ollama:NAME``."""
+
+    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
+        """Find preferences, decisions and facts in at least one prompt."""

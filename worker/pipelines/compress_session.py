@@ -45,7 +45,7 @@ from shared.sessions.queries import lock_project_by_key, markers_of, project_by_
 from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
-from worker.agent.sessions.protocol import CompressionAgent
+from worker.agent.protocol import CompressionAgent
 from worker.pipelines.ending import end, unpurged
 
 LONGEST_SECONDS = 20.0

@@ -28,7 +28,7 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
-from worker.agent.sessions.protocol import LearningAgent
+from worker.agent.protocol import LearningAgent
 from worker.pipelines.ending import end, unpurged
 
 LONGEST_SECONDS = 20.0

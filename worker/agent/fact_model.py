@@ -24,9 +24,9 @@ from shared.telemetry.metrics import RefusedFact
 from shared.text.likeness import normal
 from shared.text.lines import clean
 from shared.text.words import EMPTY, MONTHS, NUMERALS, WEEKDAYS, WORD, stem
-from worker.agent.dates import resolve
-from worker.agent.facts.rules import LONGEST, once_each, without_known
-from worker.agent.facts.words import EXPLAINING
+from worker.agent.clauses import resolve
+from worker.agent.fact_rules import LONGEST, once_each, without_known
+from worker.agent.fact_words import EXPLAINING
 from worker.agent.prompt import (
     ModelPart,
     PromptLine,

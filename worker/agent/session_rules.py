@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from time import perf_counter
 
-from shared.llm.calls import EXTRACTIVE, CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import LAST_RESORT, estimate_tokens
 from shared.sessions.blocks import fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
@@ -20,7 +19,7 @@ from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
 from shared.text.lines import clean
 from worker.agent.clauses import clauses
-from worker.agent.sessions.protocol import CompressionAgent, LearningAgent, LearningResult
+from worker.agent.protocol import CompressionAgent, LearningAgent, LearningResult
 
 _CHUNK_TOKENS = 40_000
 _JOINING = 6
@@ -39,24 +38,25 @@ class ExtractiveCompressionAgent(CompressionAgent):
         return _CHUNK_TOKENS
 
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
-        began = perf_counter()
         prompt = sum(estimate_tokens(piece.text) for piece in chunk.pieces)
-        meter.reserve(Prospect(WorkKind.COMPRESS, EXTRACTIVE, prompt, LAST_RESORT.tokens_in(chunk.budget)))
-        kept = {
-            piece.number
-            for piece in fill_budget(_best_first(chunk), lambda piece: len(piece.text) + _JOINING, chunk.budget)
-            if piece.number is not None
-        }
-        said = sum(estimate_tokens(piece.text) for piece in chunk.pieces if piece.number in kept)
-        seconds = perf_counter() - began
-        meter(ModelCall(WorkKind.COMPRESS, EXTRACTIVE, prompt, said, True, CallOutcome.ANSWERED, seconds))
+        kept = metered(
+            meter,
+            Prospect(WorkKind.COMPRESS, EXTRACTIVE, prompt, LAST_RESORT.tokens_in(chunk.budget)),
+            lambda: {
+                piece.number
+                for piece in fill_budget(_best_first(chunk), lambda piece: len(piece.text) + _JOINING, chunk.budget)
+                if piece.number is not None
+            },
+            lambda kept: sum(estimate_tokens(piece.text) for piece in chunk.pieces if piece.number in kept),
+        )
         return CondensedChunk(tuple(sorted(kept)))
 
 
 def _best_first(chunk: Chunk) -> Iterator[Piece]:
     """Yield the pieces that can be kept by worth, in two rounds: first those that name something new."""
     known, second = set[str](), list[Piece]()
-    for piece in sorted((one for one in chunk.pieces if one.number is not None), key=_order):
+    own = (piece for piece in chunk.pieces if piece.number is not None)
+    for piece in sorted(own, key=lambda piece: (-piece.worth, piece.number or 0)):
         names = names_in(piece.text).keys()
         if names and names <= known:
             second.append(piece)
@@ -64,10 +64,6 @@ def _best_first(chunk: Chunk) -> Iterator[Piece]:
             known |= names
             yield piece
     yield from second
-
-
-def _order(piece: Piece) -> tuple[float, int]:
-    return -piece.worth, piece.number or 0
 
 
 _LONGEST = 200
@@ -112,13 +108,13 @@ class ExtractiveLearningAgent(LearningAgent):
         return EXTRACTIVE
 
     def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
-        began = perf_counter()
         read = sum(estimate_tokens(prompt.text) for prompt in prompts)
-        meter.reserve(Prospect(WorkKind.LEARN, EXTRACTIVE, read, read))
-        proposals = tuple(found for prompt in prompts for found in _found(prompt))
-        said = sum(estimate_tokens(one.content) for one in proposals)
-        seconds = perf_counter() - began
-        meter(ModelCall(WorkKind.LEARN, EXTRACTIVE, read, said, True, CallOutcome.ANSWERED, seconds))
+        proposals = metered(
+            meter,
+            Prospect(WorkKind.LEARN, EXTRACTIVE, read, read),
+            lambda: tuple(found for prompt in prompts for found in _found(prompt)),
+            lambda proposals: sum(estimate_tokens(one.content) for one in proposals),
+        )
         return LearningResult(proposals, len(prompts))
 
 

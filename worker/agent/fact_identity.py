@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from worker.agent.facts import words
-from worker.agent.facts.grammar import (
+from worker.agent import fact_words as words
+from worker.agent.fact_grammar import (
     FEW,
     IDENTITY,
     MORE,
@@ -162,7 +162,10 @@ HEALTH = (
         PREFERENCE,
     ),
     i_state(
-        "I became vegan in 2019", rf"(?:became|went|turned) (?P<rest>{words.DIETS}\b.*)", "became {rest}", PREFERENCE
+        "I became vegan in 2019",
+        rf"(?:became|went|turned) (?P<rest>{words.DIETS}\b.*)",
+        "became {rest}",
+        PREFERENCE,
     ),
     i_state(
         "I am allergic to peanuts",
@@ -279,7 +282,10 @@ FAMILY = (
         IDENTITY,
     ),
     i_state(
-        "I got two kittens", rf"(?P<verb>got) (?P<rest>(?:an?|two|three) {FEW}(?:{words.ANIMALS})\b.*)", past, IDENTITY
+        "I got two kittens",
+        rf"(?P<verb>got) (?P<rest>(?:an?|two|three) {FEW}(?:{words.ANIMALS})\b.*)",
+        past,
+        IDENTITY,
     ),
     my_state(
         "my grandmother passed away in 2019",
@@ -309,7 +315,10 @@ FAMILY = (
         IDENTITY,
     ),
     my_state(
-        "my sister's name is Asta", rf"(?P<kin>{words.KIN})['’]s name is {NAME}", "'s {kin} is named {rest}", IDENTITY
+        "my sister's name is Asta",
+        rf"(?P<kin>{words.KIN})['’]s name is {NAME}",
+        "'s {kin} is named {rest}",
+        IDENTITY,
     ),
 )
 BELONGINGS = (

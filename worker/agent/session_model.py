@@ -22,9 +22,9 @@ from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
 from shared.text.lines import clean, shorten
 from shared.text.words import EMPTY, WORD, stem
-from worker.agent.facts.model import Ground
+from worker.agent.fact_model import Ground
 from worker.agent.prompt import ModelPart, fill, is_apology, room_beside
-from worker.agent.sessions.protocol import CompressionAgent, LearningAgent, LearningResult
+from worker.agent.protocol import CompressionAgent, LearningAgent, LearningResult
 
 _LEAST_ROOM = 600
 """Tokens of a record below which a window is of no use."""

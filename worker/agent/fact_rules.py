@@ -19,10 +19,9 @@ from shared.telemetry.metrics import RefusedFact
 from shared.text.likeness import normal, oppose
 from shared.text.lines import clean
 from shared.text.words import EMPTY, VAGUE, WORD, stem
-from worker.agent.facts import words
-from worker.agent.facts.assertions import Assertion, assertions
-from worker.agent.facts.grammar import ADVERBS, Frame, name_of, stated, third_person, turned
-from worker.agent.facts.preferences import FRAMES
+from worker.agent import fact_words as words
+from worker.agent.fact_grammar import ADVERBS, Assertion, Frame, assertions, name_of, stated, third_person, turned
+from worker.agent.fact_preferences import FRAMES
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact, Statement
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from worker.agent.facts import words
-from worker.agent.facts.grammar import (
+from worker.agent import fact_words as words
+from worker.agent.fact_grammar import (
     FEW,
     IDENTITY,
     MORE,
@@ -25,7 +25,7 @@ from worker.agent.facts.grammar import (
     third_person,
     turned,
 )
-from worker.agent.facts.identity import IDENTITIES
+from worker.agent.fact_identity import IDENTITIES
 
 
 def _inclined(found: re.Match[str], rest: str) -> str:

@@ -14,8 +14,7 @@ from enum import IntEnum
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
-from worker.agent.clauses import Clause, clauses, plain
-from worker.agent.dates import resolve
+from worker.agent.clauses import Clause, clauses, plain, resolve
 from worker.agent.pieces import WEIGHTS, Piece, choose, speaker_name, voice, words_of
 from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, Turn
 

@@ -18,8 +18,7 @@ from shared.llm.tokens import estimate_tokens
 from shared.memories.compaction import NEW, Action, Candidate, Decision
 from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
-from worker.agent.clauses import Clause, clauses, plain, telegram
-from worker.agent.dates import resolve, written
+from worker.agent.clauses import Clause, clauses, plain, resolve, telegram, written
 from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, speaker_name, total, voice, words_of
 from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
 

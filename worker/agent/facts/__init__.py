@@ -1,1 +1,0 @@
-"""The part of the Memory Sub-Agent that finds facts: with a model, and by patterns without one."""

@@ -1,1 +1,0 @@
-"""The part of the Memory Sub-Agent that creates and compacts memories: with a model, and by rules without one."""

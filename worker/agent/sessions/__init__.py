@@ -1,1 +1,0 @@
-"""The Memory Sub-Agent's part that condenses recorded sessions."""

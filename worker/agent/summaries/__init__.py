@@ -1,1 +1,0 @@
-"""The Memory Sub-Agent's part that summarises conversations that go on."""
