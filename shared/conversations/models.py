@@ -6,10 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey
+from shared.db.base import Base, BigKey, partial
 from shared.db.types import UtcDateTime
 from shared.subjects import Subject, subject_of
 
@@ -23,18 +23,8 @@ class Conversation(Base):
         Index("ix_conversations_app_id_key", "app_id", "key"),
         Index("ix_conversations_app_id_updated_at", "app_id", "updated_at"),
         Index("ix_conversations_app_id_user_id", "app_id", "user_id"),
-        Index(
-            "ix_conversations_facts_due_at",
-            "facts_due_at",
-            postgresql_where=text("facts_due_at IS NOT NULL"),
-            sqlite_where=text("facts_due_at IS NOT NULL"),
-        ),
-        Index(
-            "ix_conversations_summary_due_at",
-            "summary_due_at",
-            postgresql_where=text("summary_due_at IS NOT NULL"),
-            sqlite_where=text("summary_due_at IS NOT NULL"),
-        ),
+        Index("ix_conversations_facts_due_at", "facts_due_at", **partial("facts_due_at IS NOT NULL")),
+        Index("ix_conversations_summary_due_at", "summary_due_at", **partial("summary_due_at IS NOT NULL")),
         {"sqlite_autoincrement": True},
     )
 
@@ -85,19 +75,8 @@ class Message(Base):
         UniqueConstraint("conversation_key", "position"),
         UniqueConstraint("conversation_key", "message_id"),
         Index("ix_messages_app_id_key", "app_id", "key"),
-        Index(
-            "ix_messages_system",
-            "conversation_key",
-            postgresql_where=text("role = 'system'"),
-            sqlite_where=text("role = 'system'"),
-        ),
-        Index(
-            "ix_messages_results",
-            "conversation_key",
-            "call_position",
-            postgresql_where=text("call_position IS NOT NULL"),
-            sqlite_where=text("call_position IS NOT NULL"),
-        ),
+        Index("ix_messages_system", "conversation_key", **partial("role = 'system'")),
+        Index("ix_messages_results", "conversation_key", "call_position", **partial("call_position IS NOT NULL")),
         {"sqlite_autoincrement": True},
     )
 
@@ -145,8 +124,7 @@ class Answer(Base):
             "conversation_key",
             "answers_position",
             unique=True,
-            postgresql_where=text("state IN ('pending','sent')"),
-            sqlite_where=text("state IN ('pending','sent')"),
+            **partial("state IN ('pending','sent')"),
         ),
         Index("ix_answers_app_id_state_key", "app_id", "state", "key"),
         Index("ix_answers_conversation_key_answers_position", "conversation_key", "answers_position"),

@@ -304,9 +304,7 @@ def list_answers(
     return session.scalars(query if before is None else query.where(Answer.key < before)).all()
 
 
-def count_answers(
-    session: Session, app_id: str, conversations: Select[int] | Sequence[int] | None = None
-) -> int:
+def count_answers(session: Session, app_id: str, conversations: Select[int] | Sequence[int] | None = None) -> int:
     """Return how many answers of an app stand, or of some of its conversations."""
     query = select(func.count()).select_from(Answer).where(Answer.app_id == app_id)
     query = query if conversations is None else query.where(Answer.conversation_key.in_(conversations))

@@ -1,8 +1,10 @@
-"""The declarative base every room's models share, with one naming rule for constraints."""
+"""The declarative base of all models, with one naming rule for constraints, 64-bit keys, and partial indexes."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Integer, MetaData
+from typing import Any
+
+from sqlalchemy import BigInteger, Integer, MetaData, text
 from sqlalchemy.orm import DeclarativeBase
 
 BigKey = BigInteger().with_variant(Integer, "sqlite")
@@ -21,3 +23,8 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
+
+
+def partial(condition: str) -> dict[str, Any]:
+    """Return the arguments that make an index hold only the rows that meet a condition, on either database."""
+    return {"postgresql_where": text(condition), "sqlite_where": text(condition)}

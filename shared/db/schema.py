@@ -1,7 +1,8 @@
-"""Brings a database's schema to this release's revision, with alembic."""
+"""Brings a database's schema to this release's revision, with alembic; what alembic compares with is named here too."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -11,18 +12,22 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
+from shared.db.base import Base
 from shared.db.engine import Database
 from shared.errors import Configuration, Transient
 
 _FOLDER = Path(__file__).parent / "migrations"
+_SHARED = Path(__file__).parents[1]
 _LOCK = 0x41465445  # one number for every process that migrates the same PostgreSQL
+_BEFORE_THE_INITIAL_ONE = {"0001", "0002", "0003", "0004", "0005", "0006"}
+"""Revisions of the time before the first release, which led to what is one initial revision now."""
 
 
-def migrate(url: str, revision: str = "head") -> None:
+def migrate(url: str) -> None:
     """Upgrade the schema; safe when several processes start at once, and a no-op when it is current.
 
     Raises:
-        Configuration: the database is at a revision that this release does not know.
+        Configuration: the database is at a revision that this release does not know, or no longer.
         Transient: the database does not answer, or is none.
     """
     database = Database(url, pool_size=1)
@@ -33,9 +38,16 @@ def migrate(url: str, revision: str = "head") -> None:
         with database.engine.execution_options(begin_immediate=True).begin() as connection:
             if not database.is_sqlite:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-            config = _config(url)
+            former = MigrationContext.configure(connection).get_current_revision()
+            if former in _BEFORE_THE_INITIAL_ONE:
+                raise Configuration(
+                    f"The database is at revision {former}, from before the first release, and cannot be upgraded. "
+                    "Export its apps with the code that made it (`afterthought export`), name a new database in "
+                    "DATABASE_URL, and import them there (`afterthought import`)."
+                )
+            config = _config()
             config.attributes["connection"] = connection
-            command.upgrade(config, revision)
+            command.upgrade(config, "head")
     except CommandError as error:
         raise Configuration(f"The database is not one this release can use: {error}. Is it a newer one's?") from None
     except sa.exc.DBAPIError as error:
@@ -52,11 +64,22 @@ def current_revision(database: Database) -> str | None:
 
 def newest_revision() -> str:
     """Return the revision this release needs."""
-    return str(ScriptDirectory.from_config(_config("")).get_current_head())
+    return str(ScriptDirectory.from_config(_config()).get_current_head())
 
 
-def _config(url: str) -> Config:
+def models_metadata() -> sa.MetaData:
+    """Return the tables of all models; each package of ``shared`` that has rows has a module ``models``."""
+    for path in sorted(_SHARED.glob("*/models.py")):
+        import_module(f"shared.{path.parent.name}.models")
+    return Base.metadata
+
+
+def is_of_models(name: str | None, *_: object) -> bool:
+    """Return whether a table found in a database is a model's; those of the word index are of no model."""
+    return not (name or "").startswith("message_words")
+
+
+def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(_FOLDER))
-    config.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
     return config

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, Index, String, text
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey
+from shared.db.base import Base, BigKey, partial
 from shared.db.types import UtcDateTime
 
 
@@ -16,18 +16,8 @@ class Spending(Base):
 
     __tablename__ = "energy_ledger"
     __table_args__ = (
-        Index(
-            "ix_energy_ledger_unsettled",
-            "entry",
-            postgresql_where=text("NOT settled"),
-            sqlite_where=text("NOT settled"),
-        ),
-        Index(
-            "ix_energy_ledger_of_jobs",
-            "entry",
-            postgresql_where=text("job_id IS NOT NULL"),
-            sqlite_where=text("job_id IS NOT NULL"),
-        ),
+        Index("ix_energy_ledger_unsettled", "entry", **partial("NOT settled")),
+        Index("ix_energy_ledger_of_jobs", "entry", **partial("job_id IS NOT NULL")),
         Index("ix_energy_ledger_app_id_at", "app_id", "at"),
         Index("ix_energy_ledger_at", "at"),
         {"sqlite_autoincrement": True},

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, text
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey
+from shared.db.base import Base, BigKey, partial
 from shared.db.types import UtcDateTime
 
 
@@ -21,12 +21,7 @@ class Event(Base):
 
     __tablename__ = "events"
     __table_args__ = (
-        Index(
-            "ix_events_unplaced",
-            "row",
-            postgresql_where=text("position IS NULL"),
-            sqlite_where=text("position IS NULL"),
-        ),
+        Index("ix_events_unplaced", "row", **partial("position IS NULL")),
         Index("ix_events_app_id_position", "app_id", "position"),
         Index("ix_events_app_id_conversation_id", "app_id", "conversation_id"),
         Index("ix_events_at", "at"),

@@ -23,12 +23,11 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
-    text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.choices import FactState
-from shared.db.base import Base, BigKey
+from shared.db.base import Base, BigKey, partial
 from shared.db.types import UtcDateTime
 from shared.subjects import NOBODY, Subject
 from shared.text.likeness import normal
@@ -52,14 +51,7 @@ class Fact(Base):
         CheckConstraint("pin_slot IS NULL OR slot IS NOT NULL", name="pinned_stands"),
         CheckConstraint("confidence >= 0 AND confidence <= 1", name="confidence_in_range"),
         CheckConstraint("length(statement) > 0", name="statement_not_empty"),
-        Index(
-            "uq_facts_said",
-            "app_id",
-            "said_key",
-            unique=True,
-            postgresql_where=text("slot IS NOT NULL"),
-            sqlite_where=text("slot IS NOT NULL"),
-        ),
+        Index("uq_facts_said", "app_id", "said_key", unique=True, **partial("slot IS NOT NULL")),
         Index("ix_facts_app_id_user_id_state", "app_id", "user_id", "state"),
         # Finds what expires, and counts facts by category and state without reading them.
         Index("ix_facts_category_state_last_seen", "category", "state", "pin_slot", "last_seen"),
@@ -134,16 +126,7 @@ class FactClear(Base):
     """A clear-all of the facts of an app or of one subject: taken back for some seconds, then an erasure."""
 
     __tablename__ = "fact_clears"
-    __table_args__ = (
-        Index(
-            "uq_fact_clears_open",
-            "app_id",
-            "user_id",
-            unique=True,
-            postgresql_where=text("settled_at IS NULL"),
-            sqlite_where=text("settled_at IS NULL"),
-        ),
-    )
+    __table_args__ = (Index("uq_fact_clears_open", "app_id", "user_id", unique=True, **partial("settled_at IS NULL")),)
 
     clear_id: Mapped[str] = mapped_column(String(40), primary_key=True)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))

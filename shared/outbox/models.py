@@ -6,11 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, text
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.contracts.jobs import Track
-from shared.db.base import Base, BigKey
+from shared.db.base import Base, BigKey, partial
 from shared.db.types import UtcDateTime
 
 
@@ -46,26 +46,14 @@ class Job(Base):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        Index(
-            "ix_jobs_waiting",
-            "due_at",
-            "seq",
-            postgresql_where=text("state IN ('pending','deferred','retrying')"),
-            sqlite_where=text("state IN ('pending','deferred','retrying')"),
-        ),
-        Index(
-            "ix_jobs_in_flight",
-            "leased_until",
-            postgresql_where=text("state IN ('queued','running')"),
-            sqlite_where=text("state IN ('queued','running')"),
-        ),
+        Index("ix_jobs_waiting", "due_at", "seq", **partial("state IN ('pending','deferred','retrying')")),
+        Index("ix_jobs_in_flight", "leased_until", **partial("state IN ('queued','running')")),
         Index(
             "ix_jobs_undeferred",
             "track",
             "due_at",
             "seq",
-            postgresql_where=text("state IN ('pending','retrying') AND track = 'thought'"),
-            sqlite_where=text("state IN ('pending','retrying') AND track = 'thought'"),
+            **partial("state IN ('pending','retrying') AND track = 'thought'"),
         ),
         Index(
             "ix_jobs_lane_waiting",
@@ -74,16 +62,9 @@ class Job(Base):
             "priority",
             "seq",
             "due_at",
-            postgresql_where=text("state IN ('pending','deferred','retrying')"),
-            sqlite_where=text("state IN ('pending','deferred','retrying')"),
+            **partial("state IN ('pending','deferred','retrying')"),
         ),
-        Index(
-            "ix_jobs_lane_in_flight",
-            "app_id",
-            "track",
-            postgresql_where=text("state IN ('queued','running')"),
-            sqlite_where=text("state IN ('queued','running')"),
-        ),
+        Index("ix_jobs_lane_in_flight", "app_id", "track", **partial("state IN ('queued','running')")),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),
         Index("ix_jobs_state_seq", "state", "seq"),
         {"sqlite_autoincrement": True},
@@ -130,20 +111,8 @@ class Lane(Base):
 
     __tablename__ = "lanes"
     __table_args__ = (
-        Index(
-            "ix_lanes_awake",
-            "track",
-            "turn",
-            "head_seq",
-            postgresql_where=text("awake"),
-            sqlite_where=text("awake"),
-        ),
-        Index(
-            "ix_lanes_asleep",
-            "ready_at",
-            postgresql_where=text("NOT awake AND ready_at IS NOT NULL"),
-            sqlite_where=text("NOT awake AND ready_at IS NOT NULL"),
-        ),
+        Index("ix_lanes_awake", "track", "turn", "head_seq", **partial("awake")),
+        Index("ix_lanes_asleep", "ready_at", **partial("NOT awake AND ready_at IS NOT NULL")),
         Index("ix_lanes_held_until", "held_until"),
     )
 

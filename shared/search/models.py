@@ -11,10 +11,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, LargeBinary, String, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, LargeBinary, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.db.base import Base, BigKey
+from shared.db.base import Base, BigKey, partial
 from shared.db.types import UtcDateTime
 
 
@@ -87,13 +87,7 @@ class VectorSet(Base):
     __tablename__ = "vector_sets"
     __table_args__ = (
         UniqueConstraint("app_id", "model"),
-        Index(
-            "uq_vector_sets_serving",
-            "app_id",
-            unique=True,
-            postgresql_where=text("state = 'serving'"),
-            sqlite_where=text("state = 'serving'"),
-        ),
+        Index("uq_vector_sets_serving", "app_id", unique=True, **partial("state = 'serving'")),
         {"sqlite_autoincrement": True},
     )
 

@@ -20,12 +20,11 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
-    text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.choices import SemanticVerdict
-from shared.db.base import Base, BigKey
+from shared.db.base import Base, BigKey, partial
 from shared.db.types import UtcDateTime
 
 
@@ -49,18 +48,8 @@ class Project(Base):
     __tablename__ = "projects"
     __table_args__ = (
         UniqueConstraint("app_id", "project_id"),
-        Index(
-            "ix_projects_unwritten",
-            "key",
-            postgresql_where=text("written_revision <> revision"),
-            sqlite_where=text("written_revision <> revision"),
-        ),
-        Index(
-            "ix_projects_scanned_at",
-            "scanned_at",
-            postgresql_where=text("source_folder IS NOT NULL"),
-            sqlite_where=text("source_folder IS NOT NULL"),
-        ),
+        Index("ix_projects_unwritten", "key", **partial("written_revision <> revision")),
+        Index("ix_projects_scanned_at", "scanned_at", **partial("source_folder IS NOT NULL")),
         {"sqlite_autoincrement": True},
     )
 
@@ -93,12 +82,7 @@ class RecordedSession(Base):
     __tablename__ = "recorded_sessions"
     __table_args__ = (
         UniqueConstraint("app_id", "session_id"),
-        Index(
-            "ix_recorded_sessions_unindexed",
-            "key",
-            postgresql_where=text("indexed_bytes <> size_bytes"),
-            sqlite_where=text("indexed_bytes <> size_bytes"),
-        ),
+        Index("ix_recorded_sessions_unindexed", "key", **partial("indexed_bytes <> size_bytes")),
         {"sqlite_autoincrement": True},
     )
 
@@ -188,19 +172,8 @@ class SessionVersion(Base):
     __tablename__ = "compressions"
     __table_args__ = (
         UniqueConstraint("session_key", "number"),
-        Index(
-            "uq_compressions_working",
-            "session_key",
-            unique=True,
-            postgresql_where=text("state = 'working'"),
-            sqlite_where=text("state = 'working'"),
-        ),
-        Index(
-            "ix_compressions_unindexed",
-            "key",
-            postgresql_where=text("state = 'ready' AND NOT indexed"),
-            sqlite_where=text("state = 'ready' AND NOT indexed"),
-        ),
+        Index("uq_compressions_working", "session_key", unique=True, **partial("state = 'working'")),
+        Index("ix_compressions_unindexed", "key", **partial("state = 'ready' AND NOT indexed")),
         {"sqlite_autoincrement": True},
     )
 
@@ -277,12 +250,7 @@ class Composition(Base):
     __tablename__ = "compositions"
     __table_args__ = (
         UniqueConstraint("project_key", "name"),
-        Index(
-            "ix_compositions_working",
-            "key",
-            postgresql_where=text("state = 'working'"),
-            sqlite_where=text("state = 'working'"),
-        ),
+        Index("ix_compositions_working", "key", **partial("state = 'working'")),
         {"sqlite_autoincrement": True},
     )
 

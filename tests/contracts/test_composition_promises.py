@@ -21,7 +21,7 @@ from shared.outbox.ownership import Claim, finish, wait
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.compose.compositions import remove_composition
 from shared.sessions.compose.queries import rows_of
-from shared.sessions.compose.requests import ComponentOrder, ComponentRequest, OutputFormat
+from shared.sessions.compose.requests import ComponentOrder, ComponentRequest
 from shared.sessions.compress.queries import compositions_with, working_of
 from shared.sessions.compress.versions import remove_version
 from shared.sessions.models import BuildState, Composition, ProjectLink, SessionVersion

@@ -1,48 +1,84 @@
-"""Each migration leads from the revision before it, with rows, to what the models say, on each database."""
+"""The migrations lead to what the models say, alembic's own command agrees, and a foreign revision is refused."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-import shared.apps.models
-import shared.conversations.models
-import shared.energy.models
-import shared.events.models
-import shared.facts.models
-import shared.memories.models
-import shared.outbox.models
-import shared.profiles.models
-import shared.search.models
-import shared.sessions.models
-import shared.summaries.models  # noqa: F401  (fills the metadata)
-from shared.db.base import Base
 from shared.db.engine import Database
-from shared.db.schema import current_revision, migrate, newest_revision
-from shared.errors import Transient
+from shared.db.schema import current_revision, is_of_models, migrate, models_metadata, newest_revision
+from shared.errors import Configuration, Transient
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-RETIRED: set[str] = set()
-"""Tables that only the previous release uses; the next migration drops them."""
-
-
-def _is_a_models(name: str | None, *_: object) -> bool:
-    """Whether a table is a model's: the words lie in one of each database's own kind."""
-    return name not in RETIRED and not (name or "").startswith("message_words")
 
 
 def test_a_migrated_database_is_what_the_models_say(empty_database_url: str) -> None:
     migrate(empty_database_url)
     database = Database(empty_database_url)
     with database.engine.connect() as connection:
-        opts = {"compare_type": False, "include_name": _is_a_models}
-        context = MigrationContext.configure(connection, opts=opts)
-        assert compare_metadata(context, Base.metadata) == []
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "include_name": is_of_models})
+        assert compare_metadata(context, models_metadata()) == []
+    database.dispose()
+
+
+def test_alembics_own_command_in_a_checkout_finds_what_the_models_have_and_the_database_lacks(
+    empty_database_url: str,
+) -> None:
+    migrate(empty_database_url)
+    assert "No new upgrade operations detected" in alembic("check", empty_database_url)
+    database = Database(empty_database_url)
+    with database.engine.begin() as connection:
+        connection.execute(sa.text("DROP INDEX uq_facts_said"))
+    database.dispose()
+    assert "uq_facts_said" in alembic("check", empty_database_url)
+
+
+def alembic(command: str, url: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "alembic", command],
+        cwd=CHECKOUT,
+        env=os.environ | {"DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout + done.stderr
+
+
+def test_every_table_is_a_model_in_a_module_that_the_migrations_read() -> None:
+    declared = {
+        path
+        for path in (CHECKOUT / "shared").rglob("*.py")
+        if any(line.strip().startswith("__tablename__ = ") for line in path.read_text("utf-8").splitlines())
+    }
+    assert declared == set((CHECKOUT / "shared").glob("*/models.py"))
+
+
+@pytest.mark.parametrize(
+    ("revision", "message"),
+    [
+        ("0006", r"revision 0006, from before the first release.*`afterthought export`.*`afterthought import`"),
+        ("a_later_one", r"not one this release can use: .*a_later_one.*newer"),
+    ],
+    ids=["from before the initial revision", "of a newer release"],
+)
+def test_a_database_at_another_revision_is_refused_and_left_alone(
+    empty_database_url: str, revision: str, message: str
+) -> None:
+    migrate(empty_database_url)
+    database = Database(empty_database_url)
+    with database.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+    with pytest.raises(Configuration, match=message):
+        migrate(empty_database_url)
+    assert current_revision(database) == revision
     database.dispose()
 
 

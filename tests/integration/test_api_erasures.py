@@ -201,7 +201,6 @@ def test_an_erasure_that_a_reader_or_a_crash_cut_short_is_finished_later(
             step.run()
             assert api.ask("GET", f"{path}/erasures")["erasures"][0]["left"]["databaseLog"] == 1
 
-
         def is_finished() -> bool:
             step.run()
             return not api.ask("GET", f"{path}/erasures")["erasures"][0]["left"]["databaseLog"]

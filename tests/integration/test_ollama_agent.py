@@ -26,7 +26,8 @@ GOOD = {"reason": "It lasts.", "remember": True, "memory": "Jo keeps bees.", "im
 OTHER = {**GOOD, "memory": "Jo keeps goats."}
 WHOLE = json.dumps(GOOD)
 TRANSCRIPT = Transcript(
-    "garden", "con_1",
+    "garden",
+    "con_1",
     (
         Turn("msg_0", "user", "Jo", "I keep bees. They are angry today!", NOON),
         Turn("msg_1", "assistant", None, "Leave them be until it is warmer.", NOON),

@@ -42,13 +42,22 @@ def test_every_scheduled_meeting_is_remembered_even_beside_the_others(i: int) ->
 @pytest.mark.parametrize(
     ("said", "topic"),
     [
-        ("I prefer morning meetings", "morning meetings"), ("I am allergic to peanuts", "peanuts"),
-        ("My birthday is 15 March", "15 March"), ("I live in New York", "New York"),
-        ("I speak Spanish and English", "Spanish and English"), ("I have two children", "two children"),
-        ("I have two kids.", "two kids"), ("I drive a Tesla", "Tesla"), ("I exercise daily", "exercise"),
-        ("I exercise every day.", "exercise every day"), ("I'm vegetarian", "vegetarian"),
-        ("I work remotely", "remotely"), ("I work from home", "work from home"), ("I love jazz", "jazz"),
-        ("I graduated from MIT", "MIT"), ("Remember that I like tea!", "tea"),
+        ("I prefer morning meetings", "morning meetings"),
+        ("I am allergic to peanuts", "peanuts"),
+        ("My birthday is 15 March", "15 March"),
+        ("I live in New York", "New York"),
+        ("I speak Spanish and English", "Spanish and English"),
+        ("I have two children", "two children"),
+        ("I have two kids.", "two kids"),
+        ("I drive a Tesla", "Tesla"),
+        ("I exercise daily", "exercise"),
+        ("I exercise every day.", "exercise every day"),
+        ("I'm vegetarian", "vegetarian"),
+        ("I work remotely", "remotely"),
+        ("I work from home", "work from home"),
+        ("I love jazz", "jazz"),
+        ("I graduated from MIT", "MIT"),
+        ("Remember that I like tea!", "tea"),
     ],
 )
 def test_a_short_statement_about_oneself_is_kept_in_its_own_words(said: str, topic: str) -> None:
@@ -60,8 +69,11 @@ def test_a_short_statement_about_oneself_is_kept_in_its_own_words(said: str, top
 @pytest.mark.parametrize(
     "said",
     [
-        (), (("user", "   "),), (("user", "Hello!"), ("assistant", "Hi, how can I help?")),
-        (("user", "Thanks a lot, bye"), ("assistant", "You're welcome!")), (("user", "How are you?"),),
+        (),
+        (("user", "   "),),
+        (("user", "Hello!"), ("assistant", "Hi, how can I help?")),
+        (("user", "Thanks a lot, bye"), ("assistant", "You're welcome!")),
+        (("user", "How are you?"),),
         (("user", "What is the capital of France?"), ("assistant", "Paris is the capital of France.")),
         (("system", "My favourite colour is ultramarine"), ("tool", "Felix weighs 4 kg")),
         (("user", "```\nmy_secret = 42\n```"),),
@@ -157,7 +169,10 @@ def test_the_work_is_metered_once_with_estimated_tokens() -> None:
     ExtractiveAgent().create(_transcript(("user", "I love jazz")), 200, calls)
     (call,) = calls
     assert (call.kind, call.model, call.outcome, call.estimated) == (
-        WorkKind.CREATE, "extractive", CallOutcome.ANSWERED, True,
+        WorkKind.CREATE,
+        "extractive",
+        CallOutcome.ANSWERED,
+        True,
     )
     assert call.prompt_tokens == 3
     assert call.completion_tokens > 0

@@ -16,9 +16,18 @@ from worker.agent.memory_rules import ExtractiveAgent
 
 _START = datetime(2023, 5, 1, tzinfo=UTC)
 _TOPICS = (
-    "I prefer morning meetings", "I'm allergic to peanuts", "My birthday is 15 March", "I live in New York",
-    "I speak Spanish and English", "I have two children", "I drive a Tesla", "I exercise daily", "I'm vegetarian",
-    "I work remotely", "I love jazz", "I graduated from MIT",
+    "I prefer morning meetings",
+    "I'm allergic to peanuts",
+    "My birthday is 15 March",
+    "I live in New York",
+    "I speak Spanish and English",
+    "I have two children",
+    "I drive a Tesla",
+    "I exercise daily",
+    "I'm vegetarian",
+    "I work remotely",
+    "I love jazz",
+    "I graduated from MIT",
 )
 
 
@@ -112,7 +121,8 @@ def test_a_memory_longer_than_a_lowered_limit_can_still_be_merged() -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.text(max_size=120), st.booleans(), st.integers(0, 10)), min_size=1, max_size=10),
-    st.text(max_size=120), st.sampled_from([40, 200, 2000]),
+    st.text(max_size=120),
+    st.sampled_from([40, 200, 2000]),
 )
 def test_whatever_the_texts_the_decision_is_accepted(
     memories: list[tuple[str, bool, int]], new: str, limit: int

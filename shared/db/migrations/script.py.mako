@@ -1,11 +1,13 @@
-"""${message}"""
+"""${message}."""
 
-from alembic import op
 import sqlalchemy as sa
+from alembic import op
+${imports if imports else ""}
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
 
 
 def upgrade() -> None:
+    """${message}."""
     ${upgrades if upgrades else "pass"}
