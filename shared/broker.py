@@ -110,7 +110,9 @@ def send(app: Celery, task: str, queue: Queue, message: JobMessage, priority: in
             task, kwargs=message.model_dump(), queue=queue.value, priority=priority, ignore_result=True, retry=False
         )
     except BROKER_ERRORS as error:
-        raise Transient(f"Redis at {_where(app)} did not take a job: {type(error).__name__}.") from error
+        address = urlsplit(str(app.conf.broker_url))
+        where = f"{address.hostname or address.path}:{address.port or ''}".rstrip(":")
+        raise Transient(f"Redis at {where} did not take a job: {type(error).__name__}.") from error
 
 
 def notify(client: redis.Redis, news: str) -> bool:
@@ -142,8 +144,3 @@ def withdraw_worker(client: redis.Redis, node: str) -> None:
     """Forget a worker that stops; one that cannot say so is forgotten a little later."""
     with contextlib.suppress(*BROKER_ERRORS):
         client.zrem(WORKERS, node)
-
-
-def _where(app: Celery) -> str:
-    address = urlsplit(str(app.conf.broker_url))
-    return f"{address.hostname or address.path}:{address.port or ''}".rstrip(":")

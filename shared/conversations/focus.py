@@ -23,7 +23,12 @@ LoopAnswers = Callable[[Session, Collection[str]], Collection[str]]
 
 def refresh(session: Session, conversation: Conversation, by_loop: bool, now: datetime) -> None:
     """Reckon anew since when a locked conversation waits for the loop; ``by_loop``: its app lets the loop answer."""
-    waits = by_loop and _may_wait(conversation, now) and not _is_settled(session, conversation)
+    hidden = (conversation.snoozed_until, conversation.think_after)
+    waits = by_loop and conversation.ended_at is None and not any(until is not None and until > now for until in hidden)
+    if waits:
+        # Its last message needs no further draft where one is to be approved, or too many were rejected.
+        states = queries.states_of_answers(session, conversation.key, conversation.message_count - 1)
+        waits = AnswerState.PENDING not in states and states.count(AnswerState.REJECTED) < MOST_REJECTIONS
     conversation.focus_since = conversation.unanswered_since if waits else None
 
 
@@ -69,14 +74,3 @@ def put_off(conversation: Conversation, until: datetime, failed: bool) -> None:
     conversation.think_after, conversation.focus_since = until, None
     if failed:
         conversation.think_attempts += 1
-
-
-def _may_wait(conversation: Conversation, now: datetime) -> bool:
-    hidden = (conversation.snoozed_until, conversation.think_after)
-    return conversation.ended_at is None and not any(until is not None and until > now for until in hidden)
-
-
-def _is_settled(session: Session, conversation: Conversation) -> bool:
-    """Whether its last message needs no further draft: one is to be approved, or too many were rejected."""
-    states = queries.states_of_answers(session, conversation.key, conversation.message_count - 1)
-    return AnswerState.PENDING in states or states.count(AnswerState.REJECTED) >= MOST_REJECTIONS

@@ -73,13 +73,9 @@ class _Account(Meter):
             if self._held is not None:
                 ledger.let_go(session, self._held)
         self._held = None
-        _count(office.metrics, call, cost)
-
-
-def _count(metrics: Metrics, call: ModelCall, cost: int) -> None:
-    agent = agent_kind(call.model)
-    metrics.energy_spent.labels(call.kind).inc(to_units(cost))
-    metrics.model_calls.labels(call.kind, agent, call.outcome).inc()
-    metrics.model_tokens.labels(call.kind, agent, "prompt").inc(call.prompt_tokens)
-    metrics.model_tokens.labels(call.kind, agent, "completion").inc(call.completion_tokens)
-    metrics.model_call_duration.labels(call.kind).observe(call.seconds)
+        metrics, agent = office.metrics, agent_kind(call.model)
+        metrics.energy_spent.labels(call.kind).inc(to_units(cost))
+        metrics.model_calls.labels(call.kind, agent, call.outcome).inc()
+        metrics.model_tokens.labels(call.kind, agent, "prompt").inc(call.prompt_tokens)
+        metrics.model_tokens.labels(call.kind, agent, "completion").inc(call.completion_tokens)
+        metrics.model_call_duration.labels(call.kind).observe(call.seconds)

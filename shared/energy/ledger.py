@@ -68,14 +68,10 @@ def book(session: Session, call: ModelCall, on: Booking, settings: Settings, now
             at=now,
         )
     )
-    _learn(session, call, cost)
-    return cost
-
-
-def _learn(session: Session, call: ModelCall, cost: int) -> None:
     insert_if_absent(session, Estimate, kind=call.kind, model=call.model, micro=cost, calls=0)
     known = session.get_one(Estimate, (call.kind, call.model), with_for_update=True)
     known.micro, known.calls = averaged(known.micro, known.calls, cost), known.calls + 1
+    return cost
 
 
 def reserve(session: Session, prospect: Prospect, on: Booking, most_micro: int, now: datetime, until: datetime) -> int:
@@ -140,15 +136,15 @@ def affordable(session: Session, app_id: str, budgets: Budgets, need: int, now: 
         spent, held = _spent_and_held(session, app_id, now - span, now)
         if spent + held + need <= budget:
             continue
-        rows = _rows_in(session, app_id, now - span, now + CLOCK_DOUBT)
-        when = affordable_at([*rows, (now, held)], budget, span, need, now)
+        in_window = (Spending.app_id == app_id, Spending.at > now - span, Spending.at <= now + CLOCK_DOUBT)
+        rows = session.execute(select(Spending.at, Spending.micro).where(*in_window).order_by(Spending.at))
+        when = affordable_at([*((at, micro) for at, micro in rows), (now, held)], budget, span, need, now)
         return Refusal(name, budget, spent + held, need, when)
     return None
 
 
 def _spent_and_held(session: Session, app_id: str, since: datetime, now: datetime) -> tuple[int, int]:
-    """Return what was spent since then and what is set aside, read at once: a call that ends passes from one to the
-    other."""
+    # Read at once: a call that ends passes from one to the other.
     in_window = (Spending.app_id == app_id, Spending.at > since, Spending.at <= now + CLOCK_DOUBT)
     spent = select(func.coalesce(func.sum(Spending.micro), 0)).where(*in_window).scalar_subquery()
     mine = (Reservation.app_id == app_id, Reservation.until > now)
@@ -157,19 +153,16 @@ def _spent_and_held(session: Session, app_id: str, since: datetime, now: datetim
     return int(row[0]), int(row[1])
 
 
-def _rows_in(session: Session, app_id: str, since: datetime, until: datetime) -> list[tuple[datetime, int]]:
-    query = select(Spending.at, Spending.micro).where(
-        Spending.app_id == app_id, Spending.at > since, Spending.at <= until
-    )
-    return [(at, micro) for at, micro in session.execute(query.order_by(Spending.at))]
-
-
 def settle(session: Session, per_second: float, now: datetime) -> int:
     """Draw unsettled rows from the level, the oldest first, each exactly once; return what was drawn, in micro-units.
 
     At most ``SETTLE_LIMIT`` at a time: a statement takes only so many values.
     """
-    level = _locked_level(session, now)
+    level = session.scalar(select(Level).where(Level.only_row == 1).with_for_update())
+    if level is None:
+        level = Level(only_row=1, micro=FULL, drawn_micro=0, at=now)
+        session.add(level)
+        session.flush()
     oldest = select(Spending.entry, Spending.micro).where(_UNSETTLED).order_by(Spending.entry).limit(SETTLE_LIMIT)
     entries = session.execute(oldest).all()
     if not entries:
@@ -201,15 +194,6 @@ def level_now(session: Session, per_second: float, now: datetime) -> int:
     """Return the level in micro-units as it is now; a new installation starts full."""
     level = session.get(Level, 1)
     return FULL if level is None else refilled(level.micro, level.at, now, per_second)
-
-
-def _locked_level(session: Session, now: datetime) -> Level:
-    level = session.scalar(select(Level).where(Level.only_row == 1).with_for_update())
-    if level is None:
-        level = Level(only_row=1, micro=FULL, drawn_micro=0, at=now)
-        session.add(level)
-        session.flush()
-    return level
 
 
 def drawn(session: Session) -> int:

@@ -166,17 +166,18 @@ class _Batch:
 
     def _insert(self, top: Fact, said: Mention, by: MergedBy) -> Fact:
         """Put what was said earlier, and is only heard of now, in its place beneath a standing fact, or into that."""
+
+        def is_same(fact: Fact) -> bool:
+            return says_the_same(self.stated, _known(fact), self.same_meaning)
+
         before = {one.fact_id for one in (top, *queries.chain_beneath(self.session, top))}
-        fact = insert(self.session, top, said, self.cause, self._is_same)
+        fact = insert(self.session, top, said, self.cause, is_same)
         if fact.fact_id in before:
             self.result.merged[by] += 1
         else:
             self.result.learned += (fact.fact_id,)
             self.result.replaced += ((fact.fact_id, top.fact_id),)
         return fact
-
-    def _is_same(self, fact: Fact) -> bool:
-        return says_the_same(self.stated, _known(fact), self.same_meaning)
 
 
 def save_vectors(session: Session, vectors: Mapping[int, bytes], statements: Mapping[int, str], model: str) -> None:

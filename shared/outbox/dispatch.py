@@ -25,10 +25,6 @@ AskTerms = Callable[[Session, str, str], Terms]
 """Says on what terms an app's job of a kind may start."""
 
 
-def _equal_terms(session: Session, app_id: str, kind: str) -> Terms:
-    return Terms()
-
-
 @dataclass(frozen=True)
 class NewJob:
     """What is asked for."""
@@ -110,7 +106,7 @@ def take_due(
     now: datetime,
     limit: int,
     queued_seconds: float,
-    terms: AskTerms = _equal_terms,
+    terms: AskTerms = lambda *_: Terms(),
     track: Track = Track.THOUGHT,
 ) -> list[Dispatch]:
     """Lease up to ``limit`` due jobs of a track to the queue, at most one an app, in the order of the lanes.
