@@ -6,19 +6,18 @@ anew, so that the oldest is one look into an index however many conversations ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 
 from sqlalchemy import or_, update
 from sqlalchemy.orm import Session
 
+from shared.apps.queries import answered_by_loop
 from shared.conversations import queries
 from shared.conversations.models import AnswerState, Conversation
 
 MOST_REJECTIONS = 3
 """Rejected in a row for the same message; then the loop waits until something new is said."""
-LoopAnswers = Callable[[Session, Collection[str]], Collection[str]]
-"""Says which of some apps are answered by the loop."""
 
 
 def refresh(session: Session, conversation: Conversation, by_loop: bool, now: datetime) -> None:
@@ -32,10 +31,10 @@ def refresh(session: Session, conversation: Conversation, by_loop: bool, now: da
     conversation.focus_since = conversation.unanswered_since if waits else None
 
 
-def refresh_all(session: Session, conversations: Iterable[Conversation], answers: LoopAnswers, now: datetime) -> None:
+def refresh_all(session: Session, conversations: Iterable[Conversation], now: datetime) -> None:
     """Reckon several locked conversations anew, of whatever apps."""
     found = list(conversations)
-    by_loop = answers(session, {one.app_id for one in found}) if found else ()
+    by_loop = answered_by_loop(session, {one.app_id for one in found}) if found else ()
     for one in found:
         refresh(session, one, one.app_id in by_loop, now)
 

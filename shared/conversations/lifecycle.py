@@ -21,7 +21,7 @@ from shared.contracts.jobs import JobKind
 from shared.conversations import answers, extraction, queries, summarising
 from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
 from shared.conversations.extraction import FACTS_OFF
-from shared.conversations.focus import LoopAnswers, refresh, refresh_all
+from shared.conversations.focus import refresh, refresh_all
 from shared.conversations.models import Conversation, Message
 from shared.errors import Conflict, Invalid
 from shared.events.recording import record
@@ -237,7 +237,7 @@ def snooze(session: Session, conversation: Conversation, minutes: int, now: date
     return conversation
 
 
-def wake(session: Session, now: datetime, answered_by_loop: LoopAnswers = lambda *_: ()) -> int:
+def wake(session: Session, now: datetime) -> int:
     """Bring back conversations whose snooze has ended, or that the loop left alone until now; return how many."""
     due = queries.lock_hidden_until(session, now, WAKE_LIMIT)
     for conversation in due:
@@ -248,7 +248,7 @@ def wake(session: Session, now: datetime, answered_by_loop: LoopAnswers = lambda
         if after is not None and not now < after <= now + queries.LONGEST_PUT_OFF:
             conversation.think_after = None
     session.flush()
-    refresh_all(session, due, answered_by_loop, now)
+    refresh_all(session, due, now)
     return len(due)
 
 

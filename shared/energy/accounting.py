@@ -6,24 +6,20 @@ answer, however long, passes them; the level is reckoned with what such calls co
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy.orm import Session
-
+from shared.apps.queries import lock_budgets
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.energy import ledger, rates
-from shared.energy.budget import Budgets, most, to_units
+from shared.energy.budget import most, to_units
 from shared.energy.ledger import Booking
 from shared.errors import OverBudget
 from shared.llm.calls import Meter, ModelCall, Prospect
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics, agent_kind
 
-BudgetsOf = Callable[[Session, str], Budgets]
-"""Looks up an app's budgets, so that nobody else reckons with them until the transaction has ended."""
 NEVER_WAIT = timedelta(hours=1)
 """How long to wait before a budget that can never cover the need is looked at again."""
 
@@ -35,7 +31,6 @@ class Accountant:
     database: Database
     clock: Clock
     settings: Settings
-    budgets_of: BudgetsOf
     metrics: Metrics
     call_seconds: float
 
@@ -58,7 +53,8 @@ class _Account(Meter):
         now = office.clock.now()
         until = now + timedelta(seconds=office.call_seconds)
         with office.database.write() as session:
-            budgets = office.budgets_of(session, self._account.app_id)
+            # Locked, so that nobody else reckons with them until the transaction has ended.
+            budgets = lock_budgets(session, self._account.app_id)
             refused = ledger.affordable(session, self._account.app_id, budgets, cost, now)
             if refused is None:
                 self._held = ledger.reserve(session, prospect, self._account, cost, now, until)

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, case, delete, func, or_, select, text, update
 from sqlalchemy.orm import Session
 
+from shared.apps.models import Budgets
 from shared.clock import CLOCK_DOUBT
 from shared.db.inserting import insert_if_absent
-from shared.energy.budget import FULL, Budgets, affordable_at, averaged, drained, price, refilled, to_units
+from shared.energy.budget import FULL, affordable_at, averaged, drained, price, refilled, to_units
 from shared.energy.models import Estimate, Level, Mandate, Reservation, Spending, TokenRate
 from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
 from shared.settings import Settings

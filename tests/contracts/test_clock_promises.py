@@ -9,10 +9,11 @@ import pytest
 from loop.regulator import Regulator
 from loop.steps.due_jobs import WakeSnoozed
 from loop.steps.upkeep import Upkeep
+from shared.apps.models import Budgets
 from shared.contracts.jobs import Track
 from shared.conversations.focus import put_off
 from shared.energy import ledger
-from shared.energy.budget import Budgets, to_micro
+from shared.energy.budget import to_micro
 from shared.energy.models import Level
 from shared.outbox import lanes
 from shared.outbox.lanes import Hold

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App
-from shared.apps.queries import get_app, lock_budgets
+from shared.apps.queries import get_app
 from shared.apps.registry import install
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
@@ -174,7 +174,7 @@ class House:
         self.metrics = Metrics(self.registry)
         self.scripted = ScriptedAgent(self.database)
         self.settings = PRICES.model_copy(update={"facts": False, "lease_seconds": 60.0})
-        self.accountant = Accountant(self.database, self.clock, PRICES, lock_budgets, self.metrics, 85.0)
+        self.accountant = Accountant(self.database, self.clock, PRICES, self.metrics, 85.0)
         self.pipeline = CreateMemory(
             self.database, self.clock, agent or self.scripted, self.accountant, cap, 200, self.metrics
         )

@@ -14,7 +14,7 @@ from loop.thinking.choosing import Chooser
 from loop.thinking.focus import Focus
 from loop.thinking.thinker import Thinker
 from shared.apps.models import AnsweredBy, App
-from shared.apps.queries import answered_by_loop, lock_budgets
+from shared.apps.queries import answered_by_loop
 from shared.context.sources import RecallSources
 from shared.conversations import lifecycle, queries
 from shared.conversations.answers import ASSISTANT
@@ -66,7 +66,7 @@ class Thinking:
     def __post_init__(self) -> None:
         house, database = self.house, self.transactions or self.house.database
         self.regulator = Regulator(database, house.clock, default_settings())
-        accountant = Accountant(house.database, house.clock, PRICES, lock_budgets, house.metrics, 60.0)
+        accountant = Accountant(house.database, house.clock, PRICES, house.metrics, 60.0)
         settings = default_settings(
             model=LARGE,
             small_model=self.small,
