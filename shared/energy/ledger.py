@@ -12,7 +12,7 @@ from shared.apps.models import Budgets
 from shared.clock import CLOCK_DOUBT
 from shared.db.inserting import insert_if_absent
 from shared.energy.budget import FULL, affordable_at, averaged, drained, price, refilled, to_units
-from shared.energy.models import Estimate, Level, Mandate, Reservation, Spending, TokenRate
+from shared.energy.models import EnergyLevel, Estimate, Mandate, Reservation, Spending, TokenRate
 from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
 from shared.settings import Settings
 
@@ -159,9 +159,9 @@ def settle(session: Session, per_second: float, now: datetime) -> int:
 
     At most ``SETTLE_LIMIT`` at a time: a statement takes only so many values.
     """
-    level = session.scalar(select(Level).where(Level.only_row == 1).with_for_update())
+    level = session.scalar(select(EnergyLevel).where(EnergyLevel.only_row == 1).with_for_update())
     if level is None:
-        level = Level(only_row=1, micro=FULL, drawn_micro=0, at=now)
+        level = EnergyLevel(only_row=1, micro=FULL, drawn_micro=0, at=now)
         session.add(level)
         session.flush()
     oldest = select(Spending.entry, Spending.micro).where(_UNSETTLED).order_by(Spending.entry).limit(SETTLE_LIMIT)
@@ -178,7 +178,7 @@ def settle(session: Session, per_second: float, now: datetime) -> int:
 
 def follow_clock(session: Session, now: datetime) -> bool:
     """Let the level refill from now on when it was last reckoned in a future that a clock set back has left."""
-    level = session.get(Level, 1, with_for_update=True)
+    level = session.get(EnergyLevel, 1, with_for_update=True)
     if level is None or level.at <= now:
         return False
     level.at = now
@@ -187,19 +187,19 @@ def follow_clock(session: Session, now: datetime) -> bool:
 
 def is_ahead(session: Session, now: datetime) -> bool:
     """Whether the level was last reckoned in the future."""
-    at = session.scalar(select(Level.at))
+    at = session.scalar(select(EnergyLevel.at))
     return at is not None and at > now
 
 
 def level_now(session: Session, per_second: float, now: datetime) -> int:
     """Return the level in micro-units as it is now; a new installation starts full."""
-    level = session.get(Level, 1)
+    level = session.get(EnergyLevel, 1)
     return FULL if level is None else refilled(level.micro, level.at, now, per_second)
 
 
 def drawn(session: Session) -> int:
     """Return everything ever drawn from the level, in micro-units."""
-    return session.scalar(select(Level.drawn_micro)) or 0
+    return session.scalar(select(EnergyLevel.drawn_micro)) or 0
 
 
 def unsettled(session: Session) -> int:

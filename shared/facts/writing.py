@@ -53,7 +53,7 @@ class FoundStatement:
 
 
 @dataclass(frozen=True)
-class Origin:
+class StatementOrigin:
     """Where and about whom something was said, when it was heard of, and who found it."""
 
     conversation_key: int
@@ -76,7 +76,12 @@ class LearningResult:
 
 
 def learn(
-    session: Session, app_id: str, heard: Origin, found: Sequence[FoundStatement], cause: Cause, same_meaning: float
+    session: Session,
+    app_id: str,
+    heard: StatementOrigin,
+    found: Sequence[FoundStatement],
+    cause: Cause,
+    same_meaning: float,
 ) -> LearningResult:
     """Write what was found into a locked app, and evict what is too much. Raises: Conflict while it is cleared."""
     subject = Subject(app_id, heard.user_id)
@@ -203,7 +208,7 @@ def _was_taken_back(session: Session, app_id: str, said: Mention) -> bool:
     return any(is_counted(queries.source_in(session, one.fact_id, said.conversation_key), said) for one in gone)
 
 
-def _said(heard: Origin, found: FoundStatement) -> Mention:
+def _said(heard: StatementOrigin, found: FoundStatement) -> Mention:
     return Mention(
         statement=found.statement,
         category=found.category,

@@ -24,7 +24,7 @@ from shared.conversations.models import Answer, Conversation
 from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.budget import to_micro
-from shared.energy.models import Level
+from shared.energy.models import EnergyLevel
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
 from shared.llm.tools import Exchange
@@ -127,9 +127,9 @@ class Thinking:
         """Set the energy level as of now."""
         self.regulator.settle()
         with self.house.database.write() as session:
-            level = session.get(Level, 1)
+            level = session.get(EnergyLevel, 1)
             if level is None:
-                session.add(Level(only_row=1, micro=to_micro(units), drawn_micro=0, at=self.house.clock.now()))
+                session.add(EnergyLevel(only_row=1, micro=to_micro(units), drawn_micro=0, at=self.house.clock.now()))
             else:
                 level.micro, level.at = to_micro(units), self.house.clock.now()
 

@@ -20,7 +20,7 @@ from shared.conversations.lifecycle import NewConversation, snooze, start
 from shared.conversations.queries import ConversationState, get_conversation, lock_conversation, state_of
 from shared.energy import ledger
 from shared.energy.budget import FULL
-from shared.energy.models import Level
+from shared.energy.models import EnergyLevel
 from shared.errors import MandateLost, Transient
 from shared.outbox.models import JobState
 from shared.process import is_gone
@@ -90,7 +90,7 @@ def test_what_the_broker_refuses_waits_and_is_sent_later(house: House) -> None:
 def test_without_energy_nothing_is_sent_and_the_jobs_say_why(house: House) -> None:
     ask_for_work(house, 2)
     with house.database.write() as session:
-        session.add(Level(only_row=1, micro=FULL // 5, drawn_micro=0, at=house.clock.now()))
+        session.add(EnergyLevel(only_row=1, micro=FULL // 5, drawn_micro=0, at=house.clock.now()))
     broker = Broker()
     step = relay(house, broker, refill=1.0)
     step.run()
