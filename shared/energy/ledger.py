@@ -70,6 +70,7 @@ def book(session: Session, call: ModelCall, on: Booking, settings: Settings, now
         )
     )
     insert_if_absent(session, Estimate, kind=call.kind, model=call.model, micro=cost, calls=0)
+    # Locked, because the average is read and written back.
     known = session.get_one(Estimate, (call.kind, call.model), with_for_update=True)
     known.micro, known.calls = averaged(known.micro, known.calls, cost), known.calls + 1
     return cost
@@ -169,6 +170,7 @@ def settle(session: Session, per_second: float, now: datetime) -> int:
     if not entries:
         return 0
     cost = sum(micro for _, micro in entries)
+    # By the entries that were summed: what is booked meanwhile is drawn the next time, so each is drawn once.
     session.execute(update(Spending).where(Spending.entry.in_([e for e, _ in entries])).values(settled=True))
     level.micro = drained(refilled(level.micro, level.at, now, per_second), cost)
     level.drawn_micro += cost

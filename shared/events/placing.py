@@ -49,6 +49,7 @@ def forget(session: Session, before: datetime, limit: int) -> int:
     old = queries.older_rows(session, before, limit)
     if old:
         count = _count(session)
+        # The largest, not the last: after a clock was set back, later positions have earlier times.
         count.forgotten = max(count.forgotten, *(position for _, position in old))
         session.execute(delete(Event).where(Event.row.in_([row for row, _ in old])))
     return len(old)

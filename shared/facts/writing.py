@@ -188,6 +188,7 @@ class _Batch:
 def save_vectors(session: Session, vectors: Mapping[int, bytes], statements: Mapping[int, str], model: str) -> None:
     """Keep the vectors of facts that still say what was embedded."""
     for fact_id, vector in vectors.items():
+        # Read anew and locked: it may have been reworded while its vector was made.
         fact = session.get(Fact, fact_id, populate_existing=True, with_for_update=True)
         if fact is not None and fact.statement == statements.get(fact_id):
             fact.vector, fact.vector_model = vector, model

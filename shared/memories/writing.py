@@ -121,6 +121,7 @@ def give_place(
 ) -> PlacedMemory:
     """Give a place to a memory that has none, making as much room as the cap asks for."""
     rooms: list[Room] = []
+    # More than once only where the cap was lowered since.
     while len(present := queries.standing(session, memory.subject)) >= cap:
         chosen = (
             room
@@ -204,6 +205,7 @@ def restore(
 
 
 def _set_sources(session: Session, memory_id: int, origins: Sources) -> None:
+    # Flushed between: SQLAlchemy inserts before it deletes, and would meet the keys of those that are to go.
     for present in queries.sources_of(session, memory_id):
         session.delete(present)
     session.flush()

@@ -119,6 +119,8 @@ def take_due(
         found = queries.lock_next_lanes(session, track, limit - len(taken))
         taken += [sent for lane in found if (sent := _take_head(session, lane, now, queued_seconds, terms))]
         session.flush()
+        # A lane that gave a job sleeps while that is in flight. Where all stay awake their jobs are in other hands, and
+        # looking again would find the same ones for ever.
         if not found or all(lane.awake for lane in found):
             break
     return taken

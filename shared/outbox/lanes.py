@@ -95,6 +95,7 @@ def wake(session: Session, now: datetime) -> int:
 
 def serve(session: Session, lane: Lane, weight: int, now: datetime) -> None:
     """Move a lane on that was given a job."""
+    # Compared by the statement itself: a lane served by another transaction meanwhile must not be set back.
     ahead = update(Round).where(Round.track == lane.track, Round.virtual < lane.served).values(virtual=lane.served)
     moved = session.execute(ahead)
     if not moved.rowcount and session.get(Round, lane.track) is None:  # type: ignore[attr-defined]
