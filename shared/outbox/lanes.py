@@ -140,7 +140,7 @@ def let_go_beyond(session: Session, horizon: datetime, now: datetime) -> None:
 
 def mend(session: Session, now: datetime) -> int:
     """Make every lane agree with the jobs, as after another release wrote jobs without one; return how many did not."""
-    astray = queries.lanes_astray(session, now)
+    astray = queries.lanes_astray(session)
     for app_id, track in astray:
         refresh(session, app_id, track, now)
     return len(astray)

@@ -153,7 +153,7 @@ def has_asleep_until(session: Session, at: datetime) -> bool:
     return session.scalar(select(Lane.app_id).where(_ASLEEP, Lane.ready_at <= at).limit(1)) is not None
 
 
-def lanes_astray(session: Session, now: datetime) -> Sequence[tuple[str, str]]:
+def lanes_astray(session: Session) -> Sequence[tuple[str, str]]:
     """Return the app and track of lanes that do not know of a waiting job. Looks at every waiting job."""
     waiting = select(Job.app_id, Job.track).where(_is_one_of(WAITING), Job.app_id.is_not(None)).distinct().subquery()
     busy = select(Job.seq).where(Job.app_id == Lane.app_id, Job.track == Lane.track, _is_one_of(IN_FLIGHT)).exists()
