@@ -39,36 +39,37 @@ class Accountant:
         return _Account(self, account)
 
 
+@dataclass
 class _Account(Meter):
-    def __init__(self, accountant: Accountant, account: Booking) -> None:
-        self._office = accountant
-        self._account = account
-        self._held: int | None = None
+    accountant: Accountant
+    account: Booking
+    held: int | None = None
+    """What is set aside for the call under way."""
 
     def reserve(self, prospect: Prospect) -> None:
-        if self._held is not None:
+        if self.held is not None:
             return  # The same call is tried once more.
-        office = self._office
+        office = self.accountant
         cost = most(prospect, office.settings)
         now = office.clock.now()
         until = now + timedelta(seconds=office.call_seconds)
         with office.database.write() as session:
             # Locked, so that nobody else reckons with them until the transaction has ended.
-            budgets = lock_budgets(session, self._account.app_id)
-            refused = ledger.affordable(session, self._account.app_id, budgets, cost, now)
+            budgets = lock_budgets(session, self.account.app_id)
+            refused = ledger.affordable(session, self.account.app_id, budgets, cost, now)
             if refused is None:
-                self._held = ledger.reserve(session, prospect, self._account, cost, now, until)
+                self.held = ledger.reserve(session, prospect, self.account, cost, now, until)
         if refused is not None:
             raise OverBudget(str(refused), refused.until or now + NEVER_WAIT)
 
     def __call__(self, call: ModelCall) -> None:
-        office = self._office
+        office = self.accountant
         with office.database.write() as session:
-            cost = ledger.book(session, call, self._account, office.settings, office.clock.now())
+            cost = ledger.book(session, call, self.account, office.settings, office.clock.now())
             rates.learn(session, call)
-            if self._held is not None:
-                ledger.let_go(session, self._held)
-        self._held = None
+            if self.held is not None:
+                ledger.let_go(session, self.held)
+        self.held = None
         metrics, agent = office.metrics, agent_kind(call.model)
         metrics.energy_spent.labels(call.kind).inc(to_units(cost))
         metrics.model_calls.labels(call.kind, agent, call.outcome).inc()
