@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from shared.apps.queries import lock_budgets
 from shared.clock import Clock
 from shared.context.sources import RecallSources
 from shared.db.engine import Database
@@ -49,7 +48,7 @@ def make_search_services(settings: Settings, database: Database, clock: Clock, m
     recorder = Recorder()
     matrices = VectorMatrices(settings.search_cache_mb * _MEGABYTE)
     longest = settings.search_embed_seconds + _BOOKING_SECONDS
-    accountant = Accountant(database, clock, settings, lock_budgets, metrics, longest)
+    accountant = Accountant(database, clock, settings, metrics, longest)
 
     def make(model: str) -> Embedder | None:
         return make_embedder_by_name(model, settings.ollama_host, settings.search_embed_seconds)

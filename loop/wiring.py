@@ -28,7 +28,6 @@ from loop.streams import Hub, is_of_events
 from loop.thinking.choosing import Chooser
 from loop.thinking.thinker import Thinker
 from loop.ticker import Ticker
-from shared.apps.queries import lock_budgets
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import CLOCK_DOUBT, Clock, SystemClock
 from shared.context.sources import RecallSources
@@ -266,7 +265,7 @@ def _thinker(base: _Base, reach: RecallSources, on_free: Callable[[], None]) -> 
         return make_tool_chat(model, settings.ollama_host, settings.model_context_tokens)
 
     longest = settings.thinking_timeout_seconds + _BOOKING_SECONDS
-    accountant = Accountant(base.database, base.clock, settings, lock_budgets, base.metrics, longest)
+    accountant = Accountant(base.database, base.clock, settings, base.metrics, longest)
     return Thinker(
         base.fenced, base.clock, settings, make, accountant, base.regulator.level, base.metrics, on_free, reach
     )

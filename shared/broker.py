@@ -40,8 +40,10 @@ def make_celery(settings: Settings) -> Celery:
         task_ignore_result=True,
         task_store_errors_even_if_ignored=False,
         result_backend=None,
+        # A job whose process is killed comes back at once; its fence keeps two from finishing it.
         task_acks_late=True,
         task_reject_on_worker_lost=True,
+        # Celery tries nothing again: the job's row says when it is sent anew.
         task_acks_on_failure_or_timeout=True,
         task_soft_time_limit=settings.task_soft_limit_seconds,
         task_time_limit=settings.task_hard_limit_seconds,
@@ -49,6 +51,7 @@ def make_celery(settings: Settings) -> Celery:
         task_default_queue=Queue.MEMORY.value,
         task_default_priority=5,
         task_create_missing_queues=True,
+        # No worker holds back a job that another could begin.
         worker_prefetch_multiplier=1,
         worker_concurrency=settings.worker_concurrency,
         worker_cancel_long_running_tasks_on_connection_loss=False,
@@ -61,9 +64,11 @@ def make_celery(settings: Settings) -> Celery:
         broker_connection_max_retries=None,
         broker_connection_timeout=SOCKET_SECONDS,
         broker_transport_options={
+            # Beyond the hard limit: what still runs must not be delivered a second time.
             "visibility_timeout": int(settings.task_hard_limit_seconds) + _VISIBILITY_MARGIN,
             "unacked_restore_interval": 1,
             "unacked_restore_throttle": 1,
+            # Redis knows no priorities: Kombu keeps a list for each step, and looks into them in order.
             "queue_order_strategy": "priority",
             "priority_steps": list(range(10)),
             "sep": ":",
@@ -110,7 +115,9 @@ def send(app: Celery, task: str, queue: Queue, message: JobMessage, priority: in
             task, kwargs=message.model_dump(), queue=queue.value, priority=priority, ignore_result=True, retry=False
         )
     except BROKER_ERRORS as error:
-        raise Transient(f"Redis at {_where(app)} did not take a job: {type(error).__name__}.") from error
+        address = urlsplit(str(app.conf.broker_url))
+        where = f"{address.hostname or address.path}:{address.port or ''}".rstrip(":")
+        raise Transient(f"Redis at {where} did not take a job: {type(error).__name__}.") from error
 
 
 def notify(client: redis.Redis, news: str) -> bool:
@@ -142,8 +149,3 @@ def withdraw_worker(client: redis.Redis, node: str) -> None:
     """Forget a worker that stops; one that cannot say so is forgotten a little later."""
     with contextlib.suppress(*BROKER_ERRORS):
         client.zrem(WORKERS, node)
-
-
-def _where(app: Celery) -> str:
-    address = urlsplit(str(app.conf.broker_url))
-    return f"{address.hostname or address.path}:{address.port or ''}".rstrip(":")

@@ -5,7 +5,7 @@ The text an event is about is looked up at that moment; what was erased since is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -95,7 +95,7 @@ def _memories(session: Session, events: Sequence[Event]) -> EventTexts:
 
 
 def _pending(session: Session, events: Sequence[Event]) -> EventTexts:
-    ids = _subjects(events)
+    ids = [event.subject for event in events if event.subject is not None]
     if not ids:
         return {}
     query = select(Answer.answer_id, Answer.app_id, Answer.content).where(Answer.answer_id.in_(ids))
@@ -112,7 +112,3 @@ def _messages(session: Session, events: Sequence[Event]) -> EventTexts:
     texts: dict[tuple[str, str | None, str | None], str]
     texts = {(row[0], row[1], row[2]): row[3] for row in session.execute(query.where(tuple_(*name).in_(wanted)))}
     return {event.row: texts.get((event.app_id, event.conversation_id, event.subject)) for event in events}
-
-
-def _subjects(events: Iterable[Event]) -> list[str]:
-    return [event.subject for event in events if event.subject is not None]

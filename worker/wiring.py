@@ -10,7 +10,6 @@ from functools import cache
 
 from prometheus_client import CollectorRegistry
 
-from shared.apps.queries import lock_budgets
 from shared.broker import connect_redis
 from shared.clock import Clock, SystemClock
 from shared.contracts.jobs import JobKind
@@ -67,7 +66,7 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     news = connect_redis(settings)
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))
     longest = settings.task_hard_limit_seconds
-    accountant = Accountant(database, clock, settings, lock_budgets, metrics, longest)
+    accountant = Accountant(database, clock, settings, metrics, longest)
     agents, store = build_agents(settings), Store(settings.sessions_path)
     webhooks = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
     cap, limit, attempts = settings.memory_cap, settings.memory_max_chars, settings.job_max_attempts

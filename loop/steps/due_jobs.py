@@ -11,7 +11,7 @@ from operator import itemgetter
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.apps.queries import answered_by_loop, lock_app
+from shared.apps.queries import lock_app
 from shared.clock import Clock
 from shared.conversations import extraction, summarising
 from shared.conversations.lifecycle import wake
@@ -156,5 +156,5 @@ class WakeSnoozed:
             if not has_hidden_until(session, now):
                 return False
         with self.database.write() as session:
-            get_logger().info("conversations_woken", count=wake(session, now, answered_by_loop))
+            get_logger().info("conversations_woken", count=wake(session, now))
         return False

@@ -18,7 +18,7 @@ from shared.contracts.jobs import JobKind
 from shared.db.transactions import Transactions
 from shared.events import placing, queries
 from shared.events.models import Webhook
-from shared.events.placing import Placed
+from shared.events.placing import PlacedEvent
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.telemetry.metrics import Metrics
 
@@ -58,7 +58,7 @@ class PublishEvents:
         forgot_all = self._forget()
         return len(placed) == BATCH or told > 0 or not forgot_all
 
-    def _place(self) -> tuple[list[Placed], int]:
+    def _place(self) -> tuple[list[PlacedEvent], int]:
         with self._database.write() as session:
             placed = placing.place(session, BATCH)
             listeners = placing.listeners(session, placed)
@@ -66,7 +66,7 @@ class PublishEvents:
                 self._ask(session, event, webhook)
         return placed, len(listeners)
 
-    def _ask(self, session: Session, event: Placed, webhook: Webhook) -> None:
+    def _ask(self, session: Session, event: PlacedEvent, webhook: Webhook) -> None:
         wanted = NewJob(
             kind=JobKind.DELIVER_WEBHOOK,
             app_id=event.app_id,

@@ -215,7 +215,7 @@ class MendLanes:
         """Mend what is astray; True when that lets a job be relayed."""
         now = self._clock.now()
         with self._database.read() as session:
-            if not lanes_astray(session, now):
+            if not lanes_astray(session):
                 return False
         with self._database.write() as session:
             mended = lanes.mend(session, now)

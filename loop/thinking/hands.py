@@ -28,7 +28,7 @@ from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import count_erasures, lock_app
 from shared.clock import Clock
 from shared.conversations import answers, lifecycle, queries
-from shared.conversations.answers import Duplicate, Stale, Thought
+from shared.conversations.answers import AnswerDraft, Duplicate, Stale
 from shared.conversations.focus import put_off
 from shared.conversations.models import AnswerState, Conversation
 from shared.db.transactions import Transactions
@@ -118,7 +118,7 @@ class Hands:
         with self._transactions.write() as session:
             app, conversation = self._unchanged(session, seen, now)
             waited = conversation.unanswered_since
-            thought = Thought(wanted.text, self._positions[seen.conversation_id], self._model)
+            thought = AnswerDraft(wanted.text, self._positions[seen.conversation_id], self._model)
             settings, tuning = self._settings, tuning_of(self._settings)
             answer = answers.give(session, conversation, thought, app.approves_answers, now, settings, tuning)
         self._answered.add(seen.conversation_id)

@@ -22,7 +22,7 @@ from loop.thinking.prompt import Window, open_exchange
 from loop.thinking.situation import Energy, Seen, Situation, look, subjects_to_review
 from loop.thinking.tools import BY_NAME, UNKNOWN
 from loop.thinking.turn import Turn
-from shared.apps.queries import answered_by_loop, get_app, lock_app
+from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
 from shared.context.budgets import RecallBudgets, UpperBoundCounting
 from shared.context.context import ContextParts, note_recalled
@@ -253,7 +253,7 @@ class Thinker:
             return
         with self._transactions.write() as session, suppress(NotFound):
             conversation = queries.lock_conversation(session, focus.app_id, focus.conversation_id)
-            refresh_all(session, [conversation], answered_by_loop, self._clock.now())
+            refresh_all(session, [conversation], self._clock.now())
 
     def _reviewed(self, focus: Focus) -> None:
         """Note when an app was reviewed; once more afterwards, so that what the loop did itself is nothing new."""

@@ -34,7 +34,7 @@ from ops.bench.figures import say, show
 from shared.db.schema import migrate
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, seconds_until_open, to_micro, to_units
-from shared.energy.models import Level, Spending
+from shared.energy.models import EnergyLevel, Spending
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.outbox.lanes import Terms
 from shared.settings import Settings
@@ -255,7 +255,7 @@ def _figures(house: House, seen: _Seen) -> dict[str, Any]:
         spent = sum(ledger.spent_by_kind(session).values())
         drawn = ledger.drawn(session)
         calls = session.execute(select(Spending.at, Spending.micro, Spending.kind).order_by(Spending.entry)).all()
-        settled = session.get_one(Level, 1).micro >= FLOOR
+        settled = session.get_one(EnergyLevel, 1).micro >= FLOOR
     queued, longest_queue = _queue(calls, seen.refill)
     levels = [level for _, level in seen.levels]
     waits = sorted(wait for of_app in seen.waits.values() for wait in of_app)

@@ -24,7 +24,7 @@ from shared.clock import SystemClock
 from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.budget import FULL
-from shared.energy.models import Level
+from shared.energy.models import EnergyLevel
 from shared.outbox.dispatch import NewJob, enqueue
 from shared.outbox.models import JobState
 from shared.outbox.queries import JobFilter, list_jobs
@@ -125,7 +125,7 @@ def _defer(url: str, jobs: int) -> None:
     database, now = Database(url), SystemClock().now()
     populate(database, _APPS)
     with database.write() as session:
-        session.merge(Level(only_row=1, micro=FULL // 10, drawn_micro=0, at=now))
+        session.merge(EnergyLevel(only_row=1, micro=FULL // 10, drawn_micro=0, at=now))
     for app in range(_APPS):
         with database.write() as session:
             for number in range(jobs // _APPS):

@@ -32,7 +32,7 @@ from ops.bench.service import unfinished
 from shared.db.engine import Database
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, to_units
-from shared.energy.models import Level, Spending
+from shared.energy.models import EnergyLevel, Spending
 from shared.memories.models import Memory
 from shared.outbox.models import Job
 from tests.support.services import System, start_redis, start_system
@@ -153,7 +153,7 @@ def _outlive(system: System, database: Database, wanted: Scarcity) -> list[float
 
 def _level(database: Database, refill: float) -> float:
     with database.read() as session:
-        level = session.get(Level, 1)
+        level = session.get(EnergyLevel, 1)
         return 100.0 if level is None else to_units(level.micro)
 
 

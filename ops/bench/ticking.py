@@ -29,7 +29,7 @@ from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, Track
 from shared.conversations.models import Conversation
 from shared.db.schema import migrate
 from shared.energy.budget import FULL, to_micro
-from shared.energy.models import Level, Spending
+from shared.energy.models import EnergyLevel, Spending
 from shared.outbox import lanes, ownership
 from shared.outbox.models import Deferral, Job, JobState
 from shared.outbox.ownership import Owner
@@ -163,10 +163,10 @@ def _phase(loop: Loop, ticks: int, before: Callable[[], None]) -> dict[str, Any]
 def _set_level(loop: Loop, units: float) -> None:
     now = loop.clock.now()
     with loop.database.write() as session:
-        if not session.get(Level, 1):
-            session.add(Level(only_row=1, micro=FULL, drawn_micro=0, at=now))
+        if not session.get(EnergyLevel, 1):
+            session.add(EnergyLevel(only_row=1, micro=FULL, drawn_micro=0, at=now))
             session.flush()
-        session.execute(update(Level).values(micro=to_micro(units), at=now))
+        session.execute(update(EnergyLevel).values(micro=to_micro(units), at=now))
 
 
 def _make_room(loop: Loop) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -114,3 +115,16 @@ class IdempotencyKey(Base):
     status: Mapped[int]
     answer: Mapped[dict[str, Any]] = mapped_column(JSON)
     at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """What an app may spend in a sliding hour and in a sliding day, micro-units; None is no budget."""
+
+    hourly: int | None = None
+    daily: int | None = None
+
+    def windows(self) -> tuple[tuple[str, int, timedelta], ...]:
+        """Return each budget that is set: its name, micro-units and window."""
+        both = (("hourly", self.hourly, timedelta(hours=1)), ("daily", self.daily, timedelta(days=1)))
+        return tuple((name, budget, span) for name, budget, span in both if budget is not None)

@@ -8,8 +8,7 @@ from datetime import datetime
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
-from shared.apps.models import DATABASE_LOG, AnsweredBy, App, Erasure, IdempotencyKey, Token
-from shared.energy.budget import Budgets
+from shared.apps.models import DATABASE_LOG, AnsweredBy, App, Budgets, Erasure, IdempotencyKey, Token
 from shared.errors import Conflict, NotFound
 
 _LOOP_ANSWERS = (App.answered_by == AnsweredBy.LOOP, App.uninstalled_at.is_(None))

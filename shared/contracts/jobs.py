@@ -6,7 +6,7 @@ messages still parse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -126,9 +126,6 @@ class EndConversation(BaseModel):
 def wrong_fields(message: type[BaseModel], problems: Iterable[Mapping[str, Any]]) -> str:
     """Return the names of the fields that are wrong; a name of the sender's own is text, and is not repeated."""
     ours = {name for field in message.model_fields.items() for name in (field[0], field[1].alias)}
-    return ", ".join(dict.fromkeys(_named(problem["loc"], ours) for problem in problems))
-
-
-def _named(location: Sequence[int | str], ours: set[str | None]) -> str:
-    first = str(location[0]) if location else "message"
-    return first if first in ours or first == "message" else "a field that is not known"
+    ours.add("message")
+    named = (str(problem["loc"][0]) if problem["loc"] else "message" for problem in problems)
+    return ", ".join(dict.fromkeys(name if name in ours else "a field that is not known" for name in named))

@@ -29,19 +29,15 @@ def bounded(value: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"is nested more than {MAX_DEPTH} deep")
         if parts > MAX_PARTS:
             raise ValueError(f"has more than {MAX_PARTS} values")
-        _refuse_number(one)
+        if isinstance(one, float) and not math.isfinite(one):
+            raise ValueError("holds a number that JSON cannot express")
+        if isinstance(one, int) and abs(one) > LARGEST_INTEGER:
+            raise ValueError("holds an integer of more than 64 bits")
         if any("\0" in text for text in ((one,) if isinstance(one, str) else one if isinstance(one, dict) else ())):
             raise ValueError("holds a NUL character")
         inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
         todo.extend((part, depth + 1) for part in inner)
     return value
-
-
-def _refuse_number(value: object) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("holds a number that JSON cannot express")
-    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-        raise ValueError("holds an integer of more than 64 bits")
 
 
 def _written_out(value: object) -> object:

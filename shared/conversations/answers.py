@@ -39,7 +39,7 @@ class Duplicate(Conflict):
 
 
 @dataclass(frozen=True)
-class Thought:
+class AnswerDraft:
     """An answer, what it answers, and who thought it out."""
 
     text: str
@@ -60,7 +60,7 @@ def check_unchanged(session: Session, conversation: Conversation, position: int)
 def give(
     session: Session,
     conversation: Conversation,
-    thought: Thought,
+    thought: AnswerDraft,
     approves: bool,
     now: datetime,
     fact_settings: FactSettings = FACTS_OFF,

@@ -113,7 +113,8 @@ class ChatMessage(BaseModel):
     def _says_something(self) -> ChatMessage:
         if self.content is None and self.role not in (_ASSISTANT, "function"):
             raise ValueError(f"the content of a message of role {self.role} must be text or a list of parts")
-        if self.content is None and "content" not in self.model_fields_set and not _beside_content(self):
+        beside = (self.tool_calls, self.function_call, self.refusal, self.audio)
+        if self.content is None and "content" not in self.model_fields_set and not any(beside):
             raise ValueError("has neither content nor tool_calls")
         return self
 
@@ -134,10 +135,6 @@ class ChatMessage(BaseModel):
 def checked(given: Sent) -> Sent:
     """Return a message as it is kept. Raises: ValueError."""
     return ChatMessage.model_validate(given).sent
-
-
-def _beside_content(message: ChatMessage) -> bool:
-    return any((message.tool_calls, message.function_call, message.refusal, message.audio))
 
 
 def _check_parts(parts: Sequence[Any]) -> None:
@@ -312,7 +309,9 @@ def _lengths(sent: Sent) -> tuple[int, int, int]:
     """Return the lengths of what can be cut, of what is given to tools, and of all else."""
     texts, calls, others = _content_lengths(sent.get("content"))
     texts += len(sent.get("refusal") or "")
-    calls += sum(_given_length(one) for one in _called(sent))
+    called = [call.get("function") or call.get("custom") or {} for call in sent.get("tool_calls") or ()]
+    called += filter(None, [sent.get("function_call")])
+    calls += sum(map(_given_length, called))
     others += ITEM_CHARS * (bool(sent.get("audio")) + len(sent.get("images") or ()))
     others += sum(len(_as_json(sent[key])) for key in sent.keys() - _FRAME - _COUNTED_OTHERWISE if sent[key])
     return texts, calls, others
@@ -339,11 +338,6 @@ def _content_lengths(content: Any) -> tuple[int, int, int]:
         else:
             others += ITEM_CHARS if kind in _ITEMS else len(_as_json(part))
     return texts, calls, others
-
-
-def _called(sent: Sent) -> list[Sent]:
-    calls = [call.get("function") or call.get("custom") or {} for call in sent.get("tool_calls") or ()]
-    return calls + [call for call in [sent.get("function_call")] if call]
 
 
 def _given_length(call: Sent) -> int:

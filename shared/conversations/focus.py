@@ -6,31 +6,35 @@ anew, so that the oldest is one look into an index however many conversations ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 
 from sqlalchemy import or_, update
 from sqlalchemy.orm import Session
 
+from shared.apps.queries import answered_by_loop
 from shared.conversations import queries
 from shared.conversations.models import AnswerState, Conversation
 
 MOST_REJECTIONS = 3
 """Rejected in a row for the same message; then the loop waits until something new is said."""
-LoopAnswers = Callable[[Session, Collection[str]], Collection[str]]
-"""Says which of some apps are answered by the loop."""
 
 
 def refresh(session: Session, conversation: Conversation, by_loop: bool, now: datetime) -> None:
     """Reckon anew since when a locked conversation waits for the loop; ``by_loop``: its app lets the loop answer."""
-    waits = by_loop and _may_wait(conversation, now) and not _is_settled(session, conversation)
+    hidden = (conversation.snoozed_until, conversation.think_after)
+    waits = by_loop and conversation.ended_at is None and not any(until is not None and until > now for until in hidden)
+    if waits:
+        # Its last message needs no further draft where one is to be approved, or too many were rejected.
+        states = queries.states_of_answers(session, conversation.key, conversation.message_count - 1)
+        waits = AnswerState.PENDING not in states and states.count(AnswerState.REJECTED) < MOST_REJECTIONS
     conversation.focus_since = conversation.unanswered_since if waits else None
 
 
-def refresh_all(session: Session, conversations: Iterable[Conversation], answers: LoopAnswers, now: datetime) -> None:
+def refresh_all(session: Session, conversations: Iterable[Conversation], now: datetime) -> None:
     """Reckon several locked conversations anew, of whatever apps."""
     found = list(conversations)
-    by_loop = answers(session, {one.app_id for one in found}) if found else ()
+    by_loop = answered_by_loop(session, {one.app_id for one in found}) if found else ()
     for one in found:
         refresh(session, one, one.app_id in by_loop, now)
 
@@ -69,14 +73,3 @@ def put_off(conversation: Conversation, until: datetime, failed: bool) -> None:
     conversation.think_after, conversation.focus_since = until, None
     if failed:
         conversation.think_attempts += 1
-
-
-def _may_wait(conversation: Conversation, now: datetime) -> bool:
-    hidden = (conversation.snoozed_until, conversation.think_after)
-    return conversation.ended_at is None and not any(until is not None and until > now for until in hidden)
-
-
-def _is_settled(session: Session, conversation: Conversation) -> bool:
-    """Whether its last message needs no further draft: one is to be approved, or too many were rejected."""
-    states = queries.states_of_answers(session, conversation.key, conversation.message_count - 1)
-    return AnswerState.PENDING in states or states.count(AnswerState.REJECTED) >= MOST_REJECTIONS

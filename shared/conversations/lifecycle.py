@@ -21,7 +21,7 @@ from shared.contracts.jobs import JobKind
 from shared.conversations import answers, extraction, queries, summarising
 from shared.conversations.chat_message import Sent, chars_of, is_only_a_call, owners_of, results_of
 from shared.conversations.extraction import FACTS_OFF
-from shared.conversations.focus import LoopAnswers, refresh, refresh_all
+from shared.conversations.focus import refresh, refresh_all
 from shared.conversations.models import Conversation, Message
 from shared.errors import Conflict, Invalid
 from shared.events.recording import record
@@ -207,24 +207,21 @@ def end(
         conversation.snoozed_until = conversation.woken_at = conversation.think_after = None
         conversation.unanswered_since = conversation.focus_since = None
         answers.supersede(session, conversation, now)
-        enqueue(session, _memory_job(conversation, epoch, max_attempts), now)
+        job = NewJob(
+            kind=JobKind.CREATE_MEMORY,
+            app_id=conversation.app_id,
+            dedupe=f"{JobKind.CREATE_MEMORY}:{conversation.key}:{epoch}",
+            conversation_key=conversation.key,
+            conversation_id=conversation.conversation_id,
+            epoch=epoch,
+            max_attempts=max_attempts,
+        )
+        enqueue(session, job, now)
         conversation.facts_due_at = conversation.summary_due_at = None
         if fact_settings.facts:
             extraction.ask(session, conversation, epoch, now, max_attempts)
         _record(session, EventKind.CONVERSATION_ENDED, conversation, now)
     return list(jobs_of_conversation(session, conversation.key))
-
-
-def _memory_job(conversation: Conversation, epoch: int, max_attempts: int) -> NewJob:
-    return NewJob(
-        kind=JobKind.CREATE_MEMORY,
-        app_id=conversation.app_id,
-        dedupe=f"{JobKind.CREATE_MEMORY}:{conversation.key}:{epoch}",
-        conversation_key=conversation.key,
-        conversation_id=conversation.conversation_id,
-        epoch=epoch,
-        max_attempts=max_attempts,
-    )
 
 
 def snooze(session: Session, conversation: Conversation, minutes: int, now: datetime) -> Conversation:
@@ -240,23 +237,19 @@ def snooze(session: Session, conversation: Conversation, minutes: int, now: date
     return conversation
 
 
-def wake(session: Session, now: datetime, answered_by_loop: LoopAnswers = lambda *_: ()) -> int:
+def wake(session: Session, now: datetime) -> int:
     """Bring back conversations whose snooze has ended, or that the loop left alone until now; return how many."""
     due = queries.lock_hidden_until(session, now, WAKE_LIMIT)
     for conversation in due:
-        _wake(session, conversation, now)
+        if conversation.snoozed_until is not None and conversation.snoozed_until <= now:
+            conversation.snoozed_until, conversation.woken_at = None, now
+            _record(session, EventKind.CONVERSATION_WOKEN, conversation, now)
+        after = conversation.think_after
+        if after is not None and not now < after <= now + queries.LONGEST_PUT_OFF:
+            conversation.think_after = None
     session.flush()
-    refresh_all(session, due, answered_by_loop, now)
+    refresh_all(session, due, now)
     return len(due)
-
-
-def _wake(session: Session, conversation: Conversation, now: datetime) -> None:
-    if conversation.snoozed_until is not None and conversation.snoozed_until <= now:
-        conversation.snoozed_until, conversation.woken_at = None, now
-        _record(session, EventKind.CONVERSATION_WOKEN, conversation, now)
-    after = conversation.think_after
-    if after is not None and not now < after <= now + queries.LONGEST_PUT_OFF:
-        conversation.think_after = None
 
 
 def _record(session: Session, kind: EventKind, conversation: Conversation, now: datetime, **details: int) -> None:

@@ -279,6 +279,7 @@ def pending_answer(session: Session, conversation_key: int) -> Answer | None:
 
 def has_pending_answer(session: Session, conversation_key: int) -> bool:
     """Whether an answer waits for approval."""
+    # A statement on the connection does not flush the session, as one through it would.
     session.flush()
     return session.connection().execute(_PENDING, {"conversation_key": conversation_key}).first() is not None
 

@@ -50,7 +50,17 @@ def ask(session: Session, conversation: Conversation, epoch: int, now: datetime,
         return None
     if not queries.has_words_from(session, conversation.key, conversation.summarised):
         return None
-    return enqueue(session, _job(conversation, epoch, now, max_attempts), now)
+    job = NewJob(
+        kind=JobKind.SUMMARISE,
+        app_id=conversation.app_id,
+        # Not by what is to be read: where a job ended as a dead letter, that may be asked for once more.
+        dedupe=f"{JobKind.SUMMARISE}:{conversation.key}:{new_id('ask', now)}",
+        conversation_key=conversation.key,
+        conversation_id=conversation.conversation_id,
+        epoch=epoch,
+        max_attempts=max_attempts,
+    )
+    return enqueue(session, job, now)
 
 
 def move_on(session: Session, conversation: Conversation, seen: int, frequency: int, now: datetime) -> None:
@@ -62,16 +72,3 @@ def move_on(session: Session, conversation: Conversation, seen: int, frequency: 
     conversation.turns_since_summary = queries.count_turns_from(session, conversation.key, seen)
     conversation.summary_due_at = None
     plan(conversation, frequency, now)
-
-
-def _job(conversation: Conversation, epoch: int, now: datetime, max_attempts: int) -> NewJob:
-    return NewJob(
-        kind=JobKind.SUMMARISE,
-        app_id=conversation.app_id,
-        # Not by what is to be read: where a job ended as a dead letter, that may be asked for once more.
-        dedupe=f"{JobKind.SUMMARISE}:{conversation.key}:{new_id('ask', now)}",
-        conversation_key=conversation.key,
-        conversation_id=conversation.conversation_id,
-        epoch=epoch,
-        max_attempts=max_attempts,
-    )

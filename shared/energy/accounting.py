@@ -6,24 +6,20 @@ answer, however long, passes them; the level is reckoned with what such calls co
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy.orm import Session
-
+from shared.apps.queries import lock_budgets
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.energy import ledger, rates
-from shared.energy.budget import Budgets, most, to_units
+from shared.energy.budget import most, to_units
 from shared.energy.ledger import Booking
 from shared.errors import OverBudget
 from shared.llm.calls import Meter, ModelCall, Prospect
 from shared.settings import Settings
 from shared.telemetry.metrics import Metrics, agent_kind
 
-BudgetsOf = Callable[[Session, str], Budgets]
-"""Looks up an app's budgets, so that nobody else reckons with them until the transaction has ended."""
 NEVER_WAIT = timedelta(hours=1)
 """How long to wait before a budget that can never cover the need is looked at again."""
 
@@ -35,7 +31,6 @@ class Accountant:
     database: Database
     clock: Clock
     settings: Settings
-    budgets_of: BudgetsOf
     metrics: Metrics
     call_seconds: float
 
@@ -44,42 +39,40 @@ class Accountant:
         return _Account(self, account)
 
 
+@dataclass
 class _Account(Meter):
-    def __init__(self, accountant: Accountant, account: Booking) -> None:
-        self._office = accountant
-        self._account = account
-        self._held: int | None = None
+    accountant: Accountant
+    account: Booking
+    held: int | None = None
+    """What is set aside for the call under way."""
 
     def reserve(self, prospect: Prospect) -> None:
-        if self._held is not None:
+        if self.held is not None:
             return  # The same call is tried once more.
-        office = self._office
+        office = self.accountant
         cost = most(prospect, office.settings)
         now = office.clock.now()
         until = now + timedelta(seconds=office.call_seconds)
         with office.database.write() as session:
-            budgets = office.budgets_of(session, self._account.app_id)
-            refused = ledger.affordable(session, self._account.app_id, budgets, cost, now)
+            # Locked, so that nobody else reckons with them until the transaction has ended.
+            budgets = lock_budgets(session, self.account.app_id)
+            refused = ledger.affordable(session, self.account.app_id, budgets, cost, now)
             if refused is None:
-                self._held = ledger.reserve(session, prospect, self._account, cost, now, until)
+                self.held = ledger.reserve(session, prospect, self.account, cost, now, until)
         if refused is not None:
             raise OverBudget(str(refused), refused.until or now + NEVER_WAIT)
 
     def __call__(self, call: ModelCall) -> None:
-        office = self._office
+        office = self.accountant
         with office.database.write() as session:
-            cost = ledger.book(session, call, self._account, office.settings, office.clock.now())
+            cost = ledger.book(session, call, self.account, office.settings, office.clock.now())
             rates.learn(session, call)
-            if self._held is not None:
-                ledger.let_go(session, self._held)
-        self._held = None
-        _count(office.metrics, call, cost)
-
-
-def _count(metrics: Metrics, call: ModelCall, cost: int) -> None:
-    agent = agent_kind(call.model)
-    metrics.energy_spent.labels(call.kind).inc(to_units(cost))
-    metrics.model_calls.labels(call.kind, agent, call.outcome).inc()
-    metrics.model_tokens.labels(call.kind, agent, "prompt").inc(call.prompt_tokens)
-    metrics.model_tokens.labels(call.kind, agent, "completion").inc(call.completion_tokens)
-    metrics.model_call_duration.labels(call.kind).observe(call.seconds)
+            if self.held is not None:
+                ledger.let_go(session, self.held)
+        self.held = None
+        metrics, agent = office.metrics, agent_kind(call.model)
+        metrics.energy_spent.labels(call.kind).inc(to_units(cost))
+        metrics.model_calls.labels(call.kind, agent, call.outcome).inc()
+        metrics.model_tokens.labels(call.kind, agent, "prompt").inc(call.prompt_tokens)
+        metrics.model_tokens.labels(call.kind, agent, "completion").inc(call.completion_tokens)
+        metrics.model_call_duration.labels(call.kind).observe(call.seconds)

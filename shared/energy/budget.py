@@ -6,7 +6,6 @@ A leaky bucket of 0..100 units with a floor of -50 that refills with wall-clock 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -34,19 +33,6 @@ class BudgetStatus(StrEnum):
     WITHIN = "within"
     DEPLETED = "depleted"
     EXCEEDED = "exceeded"
-
-
-@dataclass(frozen=True)
-class Budgets:
-    """What an app may spend in a sliding hour and in a sliding day, micro-units; None is no budget."""
-
-    hourly: int | None = None
-    daily: int | None = None
-
-    def windows(self) -> tuple[tuple[str, int, timedelta], ...]:
-        """Return each budget that is set: its name, micro-units and window."""
-        both = (("hourly", self.hourly, timedelta(hours=1)), ("daily", self.daily, timedelta(days=1)))
-        return tuple((name, budget, span) for name, budget, span in both if budget is not None)
 
 
 def to_micro(units: float) -> int:

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, case, delete, func, or_, select, text, update
 from sqlalchemy.orm import Session
 
+from shared.apps.models import Budgets
 from shared.clock import CLOCK_DOUBT
 from shared.db.inserting import insert_if_absent
-from shared.energy.budget import FULL, Budgets, affordable_at, averaged, drained, price, refilled, to_units
-from shared.energy.models import Estimate, Level, Mandate, Reservation, Spending, TokenRate
+from shared.energy.budget import FULL, affordable_at, averaged, drained, price, refilled, to_units
+from shared.energy.models import EnergyLevel, Estimate, Mandate, Reservation, Spending, TokenRate
 from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
 from shared.settings import Settings
 
@@ -68,14 +69,11 @@ def book(session: Session, call: ModelCall, on: Booking, settings: Settings, now
             at=now,
         )
     )
-    _learn(session, call, cost)
-    return cost
-
-
-def _learn(session: Session, call: ModelCall, cost: int) -> None:
     insert_if_absent(session, Estimate, kind=call.kind, model=call.model, micro=cost, calls=0)
+    # Locked, because the average is read and written back.
     known = session.get_one(Estimate, (call.kind, call.model), with_for_update=True)
     known.micro, known.calls = averaged(known.micro, known.calls, cost), known.calls + 1
+    return cost
 
 
 def reserve(session: Session, prospect: Prospect, on: Booking, most_micro: int, now: datetime, until: datetime) -> int:
@@ -140,15 +138,15 @@ def affordable(session: Session, app_id: str, budgets: Budgets, need: int, now: 
         spent, held = _spent_and_held(session, app_id, now - span, now)
         if spent + held + need <= budget:
             continue
-        rows = _rows_in(session, app_id, now - span, now + CLOCK_DOUBT)
-        when = affordable_at([*rows, (now, held)], budget, span, need, now)
+        in_window = (Spending.app_id == app_id, Spending.at > now - span, Spending.at <= now + CLOCK_DOUBT)
+        rows = session.execute(select(Spending.at, Spending.micro).where(*in_window).order_by(Spending.at))
+        when = affordable_at([*((at, micro) for at, micro in rows), (now, held)], budget, span, need, now)
         return Refusal(name, budget, spent + held, need, when)
     return None
 
 
 def _spent_and_held(session: Session, app_id: str, since: datetime, now: datetime) -> tuple[int, int]:
-    """Return what was spent since then and what is set aside, read at once: a call that ends passes from one to the
-    other."""
+    # Read at once: a call that ends passes from one to the other.
     in_window = (Spending.app_id == app_id, Spending.at > since, Spending.at <= now + CLOCK_DOUBT)
     spent = select(func.coalesce(func.sum(Spending.micro), 0)).where(*in_window).scalar_subquery()
     mine = (Reservation.app_id == app_id, Reservation.until > now)
@@ -157,24 +155,22 @@ def _spent_and_held(session: Session, app_id: str, since: datetime, now: datetim
     return int(row[0]), int(row[1])
 
 
-def _rows_in(session: Session, app_id: str, since: datetime, until: datetime) -> list[tuple[datetime, int]]:
-    query = select(Spending.at, Spending.micro).where(
-        Spending.app_id == app_id, Spending.at > since, Spending.at <= until
-    )
-    return [(at, micro) for at, micro in session.execute(query.order_by(Spending.at))]
-
-
 def settle(session: Session, per_second: float, now: datetime) -> int:
     """Draw unsettled rows from the level, the oldest first, each exactly once; return what was drawn, in micro-units.
 
     At most ``SETTLE_LIMIT`` at a time: a statement takes only so many values.
     """
-    level = _locked_level(session, now)
+    level = session.scalar(select(EnergyLevel).where(EnergyLevel.only_row == 1).with_for_update())
+    if level is None:
+        level = EnergyLevel(only_row=1, micro=FULL, drawn_micro=0, at=now)
+        session.add(level)
+        session.flush()
     oldest = select(Spending.entry, Spending.micro).where(_UNSETTLED).order_by(Spending.entry).limit(SETTLE_LIMIT)
     entries = session.execute(oldest).all()
     if not entries:
         return 0
     cost = sum(micro for _, micro in entries)
+    # By the entries that were summed: what is booked meanwhile is drawn the next time, so each is drawn once.
     session.execute(update(Spending).where(Spending.entry.in_([e for e, _ in entries])).values(settled=True))
     level.micro = drained(refilled(level.micro, level.at, now, per_second), cost)
     level.drawn_micro += cost
@@ -184,7 +180,7 @@ def settle(session: Session, per_second: float, now: datetime) -> int:
 
 def follow_clock(session: Session, now: datetime) -> bool:
     """Let the level refill from now on when it was last reckoned in a future that a clock set back has left."""
-    level = session.get(Level, 1, with_for_update=True)
+    level = session.get(EnergyLevel, 1, with_for_update=True)
     if level is None or level.at <= now:
         return False
     level.at = now
@@ -193,28 +189,14 @@ def follow_clock(session: Session, now: datetime) -> bool:
 
 def is_ahead(session: Session, now: datetime) -> bool:
     """Whether the level was last reckoned in the future."""
-    at = session.scalar(select(Level.at))
+    at = session.scalar(select(EnergyLevel.at))
     return at is not None and at > now
 
 
 def level_now(session: Session, per_second: float, now: datetime) -> int:
     """Return the level in micro-units as it is now; a new installation starts full."""
-    level = session.get(Level, 1)
+    level = session.get(EnergyLevel, 1)
     return FULL if level is None else refilled(level.micro, level.at, now, per_second)
-
-
-def _locked_level(session: Session, now: datetime) -> Level:
-    level = session.scalar(select(Level).where(Level.only_row == 1).with_for_update())
-    if level is None:
-        level = Level(only_row=1, micro=FULL, drawn_micro=0, at=now)
-        session.add(level)
-        session.flush()
-    return level
-
-
-def drawn(session: Session) -> int:
-    """Return everything ever drawn from the level, in micro-units."""
-    return session.scalar(select(Level.drawn_micro)) or 0
 
 
 def unsettled(session: Session) -> int:

@@ -38,6 +38,7 @@ def look(session: Session) -> Sight:
 
 def take(session: Session, holder: str, seen: Sight, now: datetime) -> int | None:
     """Take the mandate over if it still is as it was seen; return the new fence, None when another was quicker."""
+    # Two loops that start at once both add the row; the compare-and-set below lets one of them have it.
     insert_if_absent(session, Mandate, only_row=1, holder=None, fence=0, beats=0, since=now)
     as_seen = (Mandate.fence == seen.fence) & (Mandate.beats == seen.beats)
     fence = seen.fence + 1

@@ -38,7 +38,7 @@ class Spending(Base):
     at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
-class Level(Base):
+class EnergyLevel(Base):
     """The one row of the level, as it was at ``at``; what it is now follows by arithmetic."""
 
     __tablename__ = "energy_level"

@@ -126,7 +126,8 @@ def parse(url: str) -> Address:
         raise _refused("it must be written as https://HOST/PATH or http://HOST/PATH")
     if "@" in parts.netloc:
         raise _refused("it must not hold a user name or password; the signature says who calls")
-    if "%" in host or not (_is_name(host) or (":" in host and _is_ip(host))) or port == 0:
+    is_name = _NAME.fullmatch(host) is not None and ".." not in host
+    if "%" in host or not (is_name or (":" in host and _is_ip(host))) or port == 0:
         raise _refused("its host is no name and no address")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Address(parts.scheme, host, port or _PORTS[parts.scheme], target)
@@ -152,10 +153,6 @@ def resolve(host: str, port: int, seconds: float = RESOLVE_SECONDS) -> list[str]
     if not found:
         raise Transient(f"The host {host} could not be resolved.")
     return found[0]
-
-
-def _is_name(host: str) -> bool:
-    return _NAME.fullmatch(host) is not None and ".." not in host
 
 
 def _is_ip(host: str) -> bool:

@@ -22,7 +22,7 @@ _AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedEvent:
     """An event that now has a position."""
 
     position: int
@@ -31,13 +31,13 @@ class Placed:
     at: datetime
 
 
-def place(session: Session, limit: int) -> list[Placed]:
+def place(session: Session, limit: int) -> list[PlacedEvent]:
     """Give the oldest unplaced events the next positions; return them."""
     unplaced = queries.lock_unplaced(session, limit)
     if not unplaced:
         return []
     count = _count(session)
-    placed = [Placed(count.placed + i, one.kind, one.app_id, one.at) for i, one in enumerate(unplaced, 1)]
+    placed = [PlacedEvent(count.placed + i, one.kind, one.app_id, one.at) for i, one in enumerate(unplaced, 1)]
     positions = [{"row": one.row, "position": new.position} for one, new in zip(unplaced, placed, strict=True)]
     session.execute(update(Event), positions)
     count.placed = placed[-1].position
@@ -49,12 +49,13 @@ def forget(session: Session, before: datetime, limit: int) -> int:
     old = queries.older_rows(session, before, limit)
     if old:
         count = _count(session)
+        # The largest, not the last: after a clock was set back, later positions have earlier times.
         count.forgotten = max(count.forgotten, *(position for _, position in old))
         session.execute(delete(Event).where(Event.row.in_([row for row, _ in old])))
     return len(old)
 
 
-def listeners(session: Session, placed: Sequence[Placed]) -> list[tuple[Placed, Webhook]]:
+def listeners(session: Session, placed: Sequence[PlacedEvent]) -> list[tuple[PlacedEvent, Webhook]]:
     """Return which webhook is to be told of which event: app by app, and in order within an app."""
     webhooks = queries.listening_webhooks(session, sorted({one.app_id for one in placed}))
     told = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -29,7 +28,7 @@ def record(
             kind=kind,
             conversation_id=conversation_id,
             subject=None if subject is None else str(subject),
-            details=_given(details),
+            details={name: value for name, value in details.items() if value is not None},
             at=now,
         )
     )
@@ -57,7 +56,3 @@ def record_end_of_job(
         job=kind,
         state=state,
     )
-
-
-def _given(details: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in details.items() if value is not None}

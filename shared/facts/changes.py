@@ -72,8 +72,12 @@ def certainty(mentions: int, by_hand: bool) -> float:
 def stand(session: Session, app_id: str, said: Mention, cause: Cause, replaces: Fact | None = None) -> Fact:
     """Make a fact of what was said; it takes the place and the pin of the one it replaces. Raises: Limit."""
     pin = None if replaces is None else _give_way(session, replaces)
+    subject = Subject(app_id, said.user_id)
+    free = free_slots(session, subject)
+    if not free:
+        raise Limit(f"{subject_in_words(subject)} has {SLOTS} facts, which is the most.", details={"limit": SLOTS})
     fact = row_of(said, app_id, cause.at)
-    fact.state, fact.slot, fact.pin_slot = FactState.STANDING, _free_slot(session, Subject(app_id, said.user_id)), pin
+    fact.state, fact.slot, fact.pin_slot = FactState.STANDING, free[0], pin
     fact.updates_fact_id = None if replaces is None else replaces.fact_id
     session.add(fact)
     session.flush()
@@ -134,7 +138,11 @@ def hear_again(session: Session, fact: Fact, said: Mention, cause: Cause) -> boo
     if source is None:
         add_source(session, fact, said)
     else:
-        _add_mention(source, said)
+        source.mentions += 1
+        source.message_ids = list(dict.fromkeys([*source.message_ids, *said.message_ids]))
+        source.first_seen = min(source.first_seen, said.at)
+        source.last_seen = max(source.last_seen, said.at)
+        source.said_at = max(source.said_at, said.said_at)
     fact.mention_count += 1
     fact.confidence = _at_most_one(fact.confidence + (_WRITTEN_BOOST if fact.by_hand else _LEARNED_BOOST))
     fact.first_seen = min(fact.first_seen, said.at)
@@ -198,13 +206,6 @@ def touch(fact: Fact, at: datetime) -> None:
     fact.updated_at = at
 
 
-def _free_slot(session: Session, subject: Subject) -> int:
-    free = free_slots(session, subject)
-    if not free:
-        raise Limit(f"{subject_in_words(subject)} has {SLOTS} facts, which is the most.", details={"limit": SLOTS})
-    return free[0]
-
-
 def _give_way(session: Session, old: Fact) -> int | None:
     """Take a fact from its place; return the pin it gives up."""
     pin = old.pin_slot
@@ -230,14 +231,6 @@ def add_source(session: Session, fact: Fact, said: Mention) -> None:
         )
     )
     session.flush()
-
-
-def _add_mention(source: FactSource, said: Mention) -> None:
-    source.mentions += 1
-    source.message_ids = list(dict.fromkeys([*source.message_ids, *said.message_ids]))
-    source.first_seen = min(source.first_seen, said.at)
-    source.last_seen = max(source.last_seen, said.at)
-    source.said_at = max(source.said_at, said.said_at)
 
 
 def _at_most_one(confidence: float) -> float:

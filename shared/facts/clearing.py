@@ -60,7 +60,9 @@ def clear_all(session: Session, app_id: str, cause: Cause, seconds: float, user_
     for fact in standing:
         record(session, fact, FactChangeKind.DELETED, cause, FactTexts(before=fact.statement))
     for fact in queries.facts_in(session, app_id, (FactState.STANDING, FactState.REPLACED), user_id):
-        _take_out(fact, clear)
+        fact.was_pinned = fact.pin_slot is not None
+        fact.state, fact.slot, fact.pin_slot = FactState.DELETED, None, None
+        fact.clear_id, fact.undo_until = clear.clear_id, clear.undo_until
     session.flush()
     return clear
 
@@ -87,12 +89,16 @@ def undo_clear(session: Session, app_id: str, cause: Cause, user_id: str | None 
         pins[fact.user_id] += fact.was_pinned
         slot, pin = slots[fact.user_id], pins[fact.user_id] if fact.was_pinned else None
         other = standing.setdefault(fact.said_key, fact)
-        if other is not fact:
+        fact.clear_id, fact.undo_until, fact.was_pinned = None, None, False
+        if other is fact:
+            fact.state, fact.slot, fact.pin_slot = FactState.STANDING, slot, pin
+            touch(fact, cause.at)
+            record(session, fact, FactChangeKind.UNDONE, cause, FactTexts(after=fact.statement))
+        else:
             # A conversation was erased meanwhile, and in the words that remain it says what that one says.
-            _put_beneath(session, fact, other, pin, cause)
-            continue
-        _put_back(fact, slot, pin, cause.at)
-        record(session, fact, FactChangeKind.UNDONE, cause, FactTexts(after=fact.statement))
+            fact.state = FactState.REPLACED
+            lie_beneath(session, fact, other, pin)
+            record(session, fact, FactChangeKind.REPLACED, cause, FactTexts(before=fact.statement), other.fact_id)
     clear.settled_at = cause.at
     session.flush()
     return len(standing)
@@ -139,12 +145,6 @@ def _whose(app_id: str, user_id: str | None) -> str:
     return f"the facts of app {app_id} that name {f'user {user_id}' if user_id else 'nobody'}"
 
 
-def _take_out(fact: Fact, clear: FactClear) -> None:
-    fact.was_pinned = fact.pin_slot is not None
-    fact.state, fact.slot, fact.pin_slot = FactState.DELETED, None, None
-    fact.clear_id, fact.undo_until = clear.clear_id, clear.undo_until
-
-
 def _stays_beneath(session: Session, fact: Fact) -> bool:
     """Whether a fact had been replaced when it was cleared; then it is so again."""
     if queries.fact_above(session, fact) is None:
@@ -152,18 +152,6 @@ def _stays_beneath(session: Session, fact: Fact) -> bool:
     fact.state, fact.clear_id, fact.undo_until = FactState.REPLACED, None, None
     session.flush()
     return True
-
-
-def _put_back(fact: Fact, slot: int, pin: int | None, at: datetime) -> None:
-    fact.state, fact.slot, fact.pin_slot = FactState.STANDING, slot, pin
-    fact.clear_id, fact.undo_until, fact.was_pinned = None, None, False
-    touch(fact, at)
-
-
-def _put_beneath(session: Session, fact: Fact, other: Fact, pin: int | None, cause: Cause) -> None:
-    fact.state, fact.clear_id, fact.undo_until, fact.was_pinned = FactState.REPLACED, None, None, False
-    lie_beneath(session, fact, other, pin)
-    record(session, fact, FactChangeKind.REPLACED, cause, FactTexts(before=fact.statement), other.fact_id)
 
 
 def _see_all(session: Session, clear: FactClear) -> None:
@@ -242,12 +230,10 @@ def left_of_conversation(session: Session, app_id: str, conversation_key: int) -
 def _reckon_anew(session: Session, fact: Fact, cause: Cause) -> None:
     """Let a fact be what its remaining sources make of it."""
     reckon(session, fact, cause.at)
-    if fact.statement not in {one.statement for one in queries.sources_of(session, fact.fact_id)}:
-        _reword(session, fact, first_said(session, fact), cause)
-    session.flush()
-
-
-def _reword(session: Session, fact: Fact, source: FactSource, cause: Cause) -> None:
+    if fact.statement in {one.statement for one in queries.sources_of(session, fact.fact_id)}:
+        session.flush()
+        return
+    source = first_said(session, fact)
     key = said_key(fact.user_id, source.statement)
     other = queries.fact_saying(session, fact.app_id, key)
     if fact.state == FactState.STANDING and other is not None and other is not fact:

@@ -98,7 +98,7 @@ def judge(stated: IncomingStatement, known: Sequence[StandingFact], same_meaning
         return Contradiction((named.fact_id,), False, _repeated(stated, others, same_meaning))
     if repeated is not None:
         return repeated
-    against = sorted(_contradicted(stated.text, known), key=_newest, reverse=True)
+    against = sorted(_contradicted(stated.text, known), key=lambda fact: (fact.said_at, fact.fact_id), reverse=True)
     return Contradiction(tuple(fact.fact_id for fact in against), True) if against else NewStatement()
 
 
@@ -130,7 +130,8 @@ def _repeated(stated: IncomingStatement, known: Sequence[StandingFact], same_mea
             return Repeat(fact.fact_id, MergedBy.TEXT)
     close = [(cosine, fact) for fact in known if (cosine := _cosine(stated, fact)) >= same_meaning]
     alike = [(cosine, fact) for cosine, fact in close if not differ(fact.text, stated.text)]
-    return Repeat(max(alike, key=_closest)[1].fact_id, MergedBy.EMBEDDING) if alike else None
+    best = max(alike, key=lambda pair: (pair[0], -pair[1].fact_id), default=None)
+    return None if best is None else Repeat(best[1].fact_id, MergedBy.EMBEDDING)
 
 
 def _cosine(stated: IncomingStatement, fact: StandingFact) -> float:
@@ -139,14 +140,6 @@ def _cosine(stated: IncomingStatement, fact: StandingFact) -> float:
         return -2.0
     left, right = from_bytes(stated.vector), from_bytes(fact.vector)
     return float(left @ right) if left.shape == right.shape else -2.0
-
-
-def _closest(pair: tuple[float, StandingFact]) -> tuple[float, int]:
-    return pair[0], -pair[1].fact_id
-
-
-def _newest(fact: StandingFact) -> tuple[datetime, int]:
-    return fact.said_at, fact.fact_id
 
 
 Moments = dict[str | None, Moment]
@@ -354,7 +347,7 @@ def take_words_of_first(session: Session, fact: Fact) -> None:
     A category that a hand gave it stays.
     """
     first = first_said(session, fact)
-    if not _was_moved(session, fact):
+    if all(one.kind != FactChangeKind.MOVED for one in queries.history_of(session, fact.fact_id)):
         fact.category = first.category
     key = said_key(fact.user_id, first.statement)
     other = queries.fact_saying(session, fact.app_id, key)
@@ -369,10 +362,6 @@ def take_words_of_first(session: Session, fact: Fact) -> None:
 def _is_in_own_words(session: Session, fact: Fact) -> bool:
     """Whether a hand wrote or changed what a fact says."""
     return fact.by_hand or fact.statement != first_said(session, fact).statement
-
-
-def _was_moved(session: Session, fact: Fact) -> bool:
-    return any(one.kind == FactChangeKind.MOVED for one in queries.history_of(session, fact.fact_id))
 
 
 def _hand_over(session: Session, source: FactSource, fact: Fact) -> None:

@@ -332,7 +332,9 @@ def count_derived(session: Session, app_id: str, conversation_key: int) -> dict[
     """Return what of an app's facts still holds words of one conversation."""
     sources = select(func.count()).select_from(FactSource).where(FactSource.conversation_key == conversation_key)
     changes = [one for one in changes_with_text(session, app_id) if conversation_key in one.source_keys]
-    facts = select(func.count()).select_from(Fact).where(Fact.app_id == app_id, ~_has_source())
+    source = aliased(FactSource)
+    sourced = exists().where(source.fact_id == Fact.fact_id)
+    facts = select(func.count()).select_from(Fact).where(Fact.app_id == app_id, ~sourced)
     return {
         "facts": count(session, facts),
         "factSources": count(session, sources),
@@ -351,8 +353,3 @@ def _expired(now: datetime) -> ColumnElement[bool]:
             for category, life in LIFETIMES.items()
         )
     )
-
-
-def _has_source() -> ColumnElement[bool]:
-    source = aliased(FactSource)
-    return exists().where(source.fact_id == Fact.fact_id)

@@ -38,7 +38,7 @@ class RetainedFact:
 
 
 @dataclass(frozen=True)
-class ScoredFact:
+class FactScore:
     """A fact with its score; the highest goes first."""
 
     fact: RetainedFact
@@ -57,7 +57,7 @@ class ExpiringFact:
 class DryRun:
     """What would go, in the order in which it would."""
 
-    scores: tuple[ScoredFact, ...]
+    scores: tuple[FactScore, ...]
     """Every unpinned fact, the highest score first."""
     going: tuple[int, ...]
     expiring: tuple[ExpiringFact, ...]
@@ -70,13 +70,13 @@ def score(fact: RetainedFact, now: datetime) -> float:
     return age_days * WEIGHTS[fact.category] / max(fact.confidence, _LEAST_CONFIDENCE)
 
 
-def by_score(facts: Sequence[RetainedFact], now: datetime) -> list[ScoredFact]:
+def by_score(facts: Sequence[RetainedFact], now: datetime) -> list[FactScore]:
     """Return the unpinned facts, the next to go first; equal scores by older ``last_seen``, then smaller id."""
-    scored = [ScoredFact(fact, score(fact, now)) for fact in facts if not fact.pinned]
+    scored = [FactScore(fact, score(fact, now)) for fact in facts if not fact.pinned]
     return sorted(scored, key=lambda one: (-one.score, one.fact.last_seen, one.fact.fact_id))
 
 
-def evicted(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> list[ScoredFact]:
+def evicted(facts: Sequence[RetainedFact], now: datetime, more: int = 0) -> list[FactScore]:
     """Return which facts go, so that with ``more`` new ones no more than ``PRUNE_TO`` remain."""
     return by_score(facts, now)[: max(len(facts) + more - PRUNE_TO, 0)]
 

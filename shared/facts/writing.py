@@ -53,7 +53,7 @@ class FoundStatement:
 
 
 @dataclass(frozen=True)
-class Origin:
+class StatementOrigin:
     """Where and about whom something was said, when it was heard of, and who found it."""
 
     conversation_key: int
@@ -76,7 +76,12 @@ class LearningResult:
 
 
 def learn(
-    session: Session, app_id: str, heard: Origin, found: Sequence[FoundStatement], cause: Cause, same_meaning: float
+    session: Session,
+    app_id: str,
+    heard: StatementOrigin,
+    found: Sequence[FoundStatement],
+    cause: Cause,
+    same_meaning: float,
 ) -> LearningResult:
     """Write what was found into a locked app, and evict what is too much. Raises: Conflict while it is cleared."""
     subject = Subject(app_id, heard.user_id)
@@ -166,8 +171,12 @@ class _Batch:
 
     def _insert(self, top: Fact, said: Mention, by: MergedBy) -> Fact:
         """Put what was said earlier, and is only heard of now, in its place beneath a standing fact, or into that."""
+
+        def is_same(fact: Fact) -> bool:
+            return says_the_same(self.stated, _known(fact), self.same_meaning)
+
         before = {one.fact_id for one in (top, *queries.chain_beneath(self.session, top))}
-        fact = insert(self.session, top, said, self.cause, self._is_same)
+        fact = insert(self.session, top, said, self.cause, is_same)
         if fact.fact_id in before:
             self.result.merged[by] += 1
         else:
@@ -175,13 +184,11 @@ class _Batch:
             self.result.replaced += ((fact.fact_id, top.fact_id),)
         return fact
 
-    def _is_same(self, fact: Fact) -> bool:
-        return says_the_same(self.stated, _known(fact), self.same_meaning)
-
 
 def save_vectors(session: Session, vectors: Mapping[int, bytes], statements: Mapping[int, str], model: str) -> None:
     """Keep the vectors of facts that still say what was embedded."""
     for fact_id, vector in vectors.items():
+        # Read anew and locked: it may have been reworded while its vector was made.
         fact = session.get(Fact, fact_id, populate_existing=True, with_for_update=True)
         if fact is not None and fact.statement == statements.get(fact_id):
             fact.vector, fact.vector_model = vector, model
@@ -202,7 +209,7 @@ def _was_taken_back(session: Session, app_id: str, said: Mention) -> bool:
     return any(is_counted(queries.source_in(session, one.fact_id, said.conversation_key), said) for one in gone)
 
 
-def _said(heard: Origin, found: FoundStatement) -> Mention:
+def _said(heard: StatementOrigin, found: FoundStatement) -> Mention:
     return Mention(
         statement=found.statement,
         category=found.category,

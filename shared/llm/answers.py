@@ -40,7 +40,10 @@ def parse_answer(text: str, answer: type[AnswerT]) -> AnswerT:
     body = _THOUGHTS.sub("", text).strip()
     if not body:
         raise AnswerRefused("it is empty")
-    found = _distinct(_objects(body, answer.listed_as if issubclass(answer, ListAnswer) else None))
+    found: list[dict[str, Any]] = []
+    for value in _objects(body, answer.listed_as if issubclass(answer, ListAnswer) else None):
+        if value not in found:
+            found.append(value)
     if not found:
         raise AnswerRefused("it holds no JSON object")
     if len(found) > 1:
@@ -48,7 +51,9 @@ def parse_answer(text: str, answer: type[AnswerT]) -> AnswerT:
     try:
         return answer.model_validate(found[0])
     except ValidationError as error:
-        raise AnswerRefused(_explain(error)) from None
+        problems = error.errors(include_url=False, include_context=False, include_input=False)[:3]
+        said = (f"{_place(one['loc'])}{one['msg'].removeprefix('Value error, ')}" for one in problems)
+        raise AnswerRefused("; ".join(said)) from None
 
 
 def _objects(body: str, listed_as: str | None) -> Iterator[dict[str, Any]]:
@@ -90,19 +95,6 @@ def _segments(body: str) -> Iterator[str]:
                 yield body[start : place + 1]
     if stack:
         raise AnswerRefused("its JSON is incomplete")
-
-
-def _distinct(objects: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for value in objects:
-        if value not in found:
-            found.append(value)
-    return found
-
-
-def _explain(error: ValidationError) -> str:
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{_place(p['loc'])}{p['msg'].removeprefix('Value error, ')}" for p in problems[:3])
 
 
 def _place(location: tuple[int | str, ...]) -> str:

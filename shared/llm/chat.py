@@ -155,7 +155,10 @@ def check_fit(asked: ModelRequest, context_tokens: int) -> None:
 
 def check_whole(asked: ModelRequest, reply: Reply, context_tokens: int) -> None:
     """Raise ``PromptCut`` when the server saw less than the whole prompt, ``Unusable`` when the answer was cut off."""
-    if _was_cut(asked, reply, context_tokens):
+    # A server may leave out of its count what it has cached, so only the part it cannot have cached proves a cut.
+    # None and 0 are how some servers say "all of it was cached".
+    seen = reply.prompt_tokens
+    if seen and (seen >= context_tokens or seen < least_tokens(asked.fresh)):
         raise PromptCut(
             f"The model saw only {reply.prompt_tokens} tokens of a longer prompt: its window is smaller than "
             f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS={context_tokens}. Lower the setting, or use a model with that window."
@@ -178,13 +181,6 @@ def read_reply(question: Question[AnswerT], reply: Reply, context_tokens: int) -
         raise Unusable(CallOutcome.MALFORMED, str(refused), reply.text) from None
 
 
-def _was_cut(asked: ModelRequest, reply: Reply, context_tokens: int) -> bool:
-    # A server may leave out of its count what it has cached, so only the part it cannot have cached proves a cut.
-    # None and 0 are how some servers say "all of it was cached".
-    seen = reply.prompt_tokens
-    return bool(seen) and (seen >= context_tokens or seen < least_tokens(asked.fresh))  # type: ignore[operator]
-
-
 def call_of(asked: ModelRequest, model: str, reply: Reply, outcome: CallOutcome, seconds: float) -> ModelCall:
     """Describe an ended call, with estimates only where the provider reports nothing.
 
@@ -193,6 +189,8 @@ def call_of(asked: ModelRequest, model: str, reply: Reply, outcome: CallOutcome,
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
     said = reply.text + "".join(f"{call.name} {call.arguments}" for call in reply.calls)
     written = estimate_tokens(said) if completion is None else completion
+    # A count below the number of words leaves out what the server had cached.
+    is_whole = prompt is not None and prompt >= sum(map(least_tokens, asked.texts))
     return ModelCall(
         kind=asked.kind,
         model=model,
@@ -201,15 +199,8 @@ def call_of(asked: ModelRequest, model: str, reply: Reply, outcome: CallOutcome,
         estimated=prompt is None or completion is None,
         outcome=outcome,
         seconds=seconds,
-        chars=_counted_chars(asked, prompt),
+        chars=sum(map(len, asked.texts)) if is_whole else 0,
     )
-
-
-def _counted_chars(asked: ModelRequest, prompt_tokens: int | None) -> int:
-    # A count below the number of words leaves out what the server had cached.
-    if prompt_tokens is None or prompt_tokens < sum(map(least_tokens, asked.texts)):
-        return 0
-    return sum(map(len, asked.texts))
 
 
 _LONGEST_PREVIOUS = 600

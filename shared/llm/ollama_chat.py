@@ -157,6 +157,7 @@ class OllamaModel:
             temperature=0.0,
             num_ctx=context_tokens,
             reasoning=False,
+            # A proxy that the environment names does not lead to this machine itself.
             sync_client_kwargs={"transport": self._transport, "trust_env": not is_loopback(host)},
         )
 

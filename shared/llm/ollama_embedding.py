@@ -61,7 +61,9 @@ class OllamaEmbedder:
         except httpx.HTTPError as error:
             raise Transient(f"Ollama did not embed in time ({type(error).__name__}); try again.") from error
         finally:
-            meter(self._call(texts, tokens, outcome, perf_counter() - began))
+            used = sum(map(estimate_tokens, texts)) if tokens is None else tokens
+            seconds = perf_counter() - began
+            meter(ModelCall(WorkKind.EMBED, self.name, used, 0, tokens is None, outcome, seconds))
 
     def _read(self, rows: Sequence[Sequence[float]], expected: int) -> Vectors:
         vectors = np.array(rows, np.float32)
@@ -76,7 +78,3 @@ class OllamaEmbedder:
                 f"Run: ollama pull {self._model}, or correct AFTERTHOUGHT_EMBEDDING."
             )
         return Transient(f"Ollama could not embed (status {error.status_code}); try again.")
-
-    def _call(self, texts: Sequence[str], tokens: int | None, outcome: CallOutcome, seconds: float) -> ModelCall:
-        used = sum(map(estimate_tokens, texts)) if tokens is None else tokens
-        return ModelCall(WorkKind.EMBED, self.name, used, 0, tokens is None, outcome, seconds)

@@ -44,7 +44,7 @@ class NewMemory:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedMemory:
     """What became of a new memory, and how room was made for it."""
 
     memory_id: int
@@ -76,7 +76,7 @@ def place(
     cap: int,
     room: Room | None = None,
     rule: Rule = oldest_goes,
-) -> Placed:
+) -> PlacedMemory:
     """Make a memory of a subject and give it a place; the caller has locked the app.
 
     ``room`` is used when the subject is at its cap; without one the ``rule`` chooses.
@@ -118,9 +118,10 @@ def give_place(
     cap: int,
     room: Room | None = None,
     rule: Rule = oldest_goes,
-) -> Placed:
+) -> PlacedMemory:
     """Give a place to a memory that has none, making as much room as the cap asks for."""
     rooms: list[Room] = []
+    # More than once only where the cap was lowered since.
     while len(present := queries.standing(session, memory.subject)) >= cap:
         chosen = (
             room
@@ -130,13 +131,13 @@ def give_place(
         rooms.append(chosen)
         _make_room(session, {m.memory_id: m for m in present}, memory, origins, chosen, cause)
         if chosen.removed_id == NEW:
-            return Placed(memory.memory_id, False, tuple(rooms))
+            return PlacedMemory(memory.memory_id, False, tuple(rooms))
     taken = {one.slot for one in present}
     memory.slot = next(slot for slot in range(1, SLOTS + 1) if slot not in taken)
     session.add(memory)
     session.flush()
     _set_sources(session, memory.memory_id, origins)
-    return Placed(memory.memory_id, True, tuple(rooms))
+    return PlacedMemory(memory.memory_id, True, tuple(rooms))
 
 
 def edit(session: Session, memory: Memory, wanted: Edit, cause: Cause) -> Memory:
@@ -175,7 +176,7 @@ def rewrite(session: Session, memory: Memory, content: str, origins: Sources, ca
 
 def restore(
     session: Session, app_id: str, memory_id: int, cause: Cause, cap: int, change_id: int | None = None
-) -> Placed:
+) -> PlacedMemory:
     """Undo the latest change of a memory, or the one named, in an app that the caller has locked.
 
     A memory that no longer stands gets a place; at the cap the least valuable goes for it.
@@ -193,7 +194,7 @@ def restore(
         for name, value in looks_in(change.standing).items():
             setattr(present, name, value)
         session.flush()
-        return Placed(memory_id, True)
+        return PlacedMemory(memory_id, True)
     memory = Memory(
         memory_id=memory_id, app_id=app_id, user_id=origin.user_id, content=change.before, version=1, 
         created_at=origin.created_at, updated_at=cause.at, **looks_in(change.standing),
@@ -204,6 +205,7 @@ def restore(
 
 
 def _set_sources(session: Session, memory_id: int, origins: Sources) -> None:
+    # Flushed between: SQLAlchemy inserts before it deletes, and would meet the keys of those that are to go.
     for present in queries.sources_of(session, memory_id):
         session.delete(present)
     session.flush()

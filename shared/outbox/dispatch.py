@@ -25,10 +25,6 @@ AskTerms = Callable[[Session, str, str], Terms]
 """Says on what terms an app's job of a kind may start."""
 
 
-def _equal_terms(session: Session, app_id: str, kind: str) -> Terms:
-    return Terms()
-
-
 @dataclass(frozen=True)
 class NewJob:
     """What is asked for."""
@@ -110,7 +106,7 @@ def take_due(
     now: datetime,
     limit: int,
     queued_seconds: float,
-    terms: AskTerms = _equal_terms,
+    terms: AskTerms = lambda *_: Terms(),
     track: Track = Track.THOUGHT,
 ) -> list[Dispatch]:
     """Lease up to ``limit`` due jobs of a track to the queue, at most one an app, in the order of the lanes.
@@ -123,6 +119,8 @@ def take_due(
         found = queries.lock_next_lanes(session, track, limit - len(taken))
         taken += [sent for lane in found if (sent := _take_head(session, lane, now, queued_seconds, terms))]
         session.flush()
+        # A lane that gave a job sleeps while that is in flight. Where all stay awake their jobs are in other hands, and
+        # looking again would find the same ones for ever.
         if not found or all(lane.awake for lane in found):
             break
     return taken

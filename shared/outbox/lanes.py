@@ -73,7 +73,8 @@ def bring_up_to_date(session: Session, lane: Lane, now: datetime) -> None:
         lane.ready_at = head.due_at if lane.held_until is None else max(head.due_at, lane.held_until)
         lane.awake = lane.ready_at <= now
     if comes_back:
-        lane.served = max(lane.served, _virtual(session, lane.track))
+        round_ = session.get(Round, lane.track)
+        lane.served = max(lane.served, round_.virtual if round_ is not None else 0)
     lane.head_seq = head.seq
     lane.turn = turn_of(lane.served, head.priority)
 
@@ -94,7 +95,11 @@ def wake(session: Session, now: datetime) -> int:
 
 def serve(session: Session, lane: Lane, weight: int, now: datetime) -> None:
     """Move a lane on that was given a job."""
-    _advance(session, lane.track, lane.served)
+    # Compared by the statement itself: a lane served by another transaction meanwhile must not be set back.
+    ahead = update(Round).where(Round.track == lane.track, Round.virtual < lane.served).values(virtual=lane.served)
+    moved = session.execute(ahead)
+    if not moved.rowcount and session.get(Round, lane.track) is None:  # type: ignore[attr-defined]
+        insert_if_absent(session, Round, track=lane.track, virtual=lane.served)
     lane.served = served_after(lane.served, weight)
     bring_up_to_date(session, lane, now)
 
@@ -135,7 +140,7 @@ def let_go_beyond(session: Session, horizon: datetime, now: datetime) -> None:
 
 def mend(session: Session, now: datetime) -> int:
     """Make every lane agree with the jobs, as after another release wrote jobs without one; return how many did not."""
-    astray = queries.lanes_astray(session, now)
+    astray = queries.lanes_astray(session)
     for app_id, track in astray:
         refresh(session, app_id, track, now)
     return len(astray)
@@ -148,14 +153,3 @@ def _lane(session: Session, app_id: str, track: str) -> Lane:
         lane = queries.lock_lane(session, app_id, track)
     assert lane is not None
     return lane
-
-
-def _virtual(session: Session, track: str) -> int:
-    found = session.get(Round, track)
-    return found.virtual if found is not None else 0
-
-
-def _advance(session: Session, track: str, to: int) -> None:
-    moved = session.execute(update(Round).where(Round.track == track, Round.virtual < to).values(virtual=to))
-    if not moved.rowcount and session.get(Round, track) is None:  # type: ignore[attr-defined]
-        insert_if_absent(session, Round, track=track, virtual=to)

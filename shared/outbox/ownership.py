@@ -80,6 +80,8 @@ def claim(session: Session, job_id: str, fence: int, owner: Owner, until: dateti
 def _may_begin(job: Job, fence: int, owner: Owner) -> bool:
     if job.state == JobState.QUEUED:
         return job.fence == fence
+    # Delivered again because its process was killed. It is taken over only from one that certainly is gone; everything
+    # else waits for the lease, or two would work at it.
     left_behind = job.state == JobState.RUNNING and job.fence == fence + 1 and job.attempts < job.max_attempts
     return left_behind and owner.is_gone(job.lease_owner or "")
 
@@ -117,6 +119,7 @@ def put_off(
     Raises: LeaseLost.
     """
     job = _held(session, held)
+    # The budget may have been raised since the job was begun: then it competes again at once.
     if changed_at is not None and job.started_at is not None and changed_at > job.started_at:
         until = now
     job.state, job.fence, job.attempts = JobState.DEFERRED, job.fence + 1, max(0, job.attempts - 1)

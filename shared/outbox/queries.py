@@ -153,21 +153,17 @@ def has_asleep_until(session: Session, at: datetime) -> bool:
     return session.scalar(select(Lane.app_id).where(_ASLEEP, Lane.ready_at <= at).limit(1)) is not None
 
 
-def lanes_astray(session: Session, now: datetime) -> Sequence[tuple[str, str]]:
+def lanes_astray(session: Session) -> Sequence[tuple[str, str]]:
     """Return the app and track of lanes that do not know of a waiting job. Looks at every waiting job."""
     waiting = select(Job.app_id, Job.track).where(_is_one_of(WAITING), Job.app_id.is_not(None)).distinct().subquery()
+    busy = select(Job.seq).where(Job.app_id == Lane.app_id, Job.track == Lane.track, _is_one_of(IN_FLIGHT)).exists()
     astray = (
         select(waiting.c.app_id, waiting.c.track)
         .outerjoin(Lane, and_(Lane.app_id == waiting.c.app_id, Lane.track == waiting.c.track))
-        .where(or_(Lane.app_id.is_(None), Lane.head_seq.is_(None), and_(Lane.ready_at.is_(None), ~_is_busy(Lane))))
+        .where(or_(Lane.app_id.is_(None), Lane.head_seq.is_(None), and_(Lane.ready_at.is_(None), ~busy)))
         .order_by(waiting.c.app_id, waiting.c.track)
     )
     return [(app_id, track) for app_id, track in session.execute(astray)]
-
-
-def _is_busy(lane: type[Lane]) -> ColumnElement[bool]:
-    busy = select(Job.seq).where(Job.app_id == lane.app_id, Job.track == lane.track, _is_one_of(IN_FLIGHT))
-    return busy.exists()
 
 
 def count_held(session: Session, now: datetime) -> int:

@@ -24,7 +24,7 @@ ProfileVersion = tuple[str, int, datetime]
 
 
 @dataclass(frozen=True)
-class GateAnswer:
+class GateDecision:
     """What came of asking for a profile."""
 
     consent: bool
@@ -59,13 +59,13 @@ def text_of(profile: Profile) -> str:
 
 def ask_for(
     database: Database, app_id: str, user_id: str | None, actor: str, now: datetime, metrics: Metrics
-) -> GateAnswer:
+) -> GateDecision:
     """Return a user's profile for use, and put into audit and figures that it was used, or withheld.
 
     With consent but no profile there is nothing to use, and nothing is written. Call it outside of any transaction.
     """
     with database.read() as session:
-        shown = GateAnswer(agrees(session, app_id, user_id), profile_of(session, app_id, user_id))
+        shown = GateDecision(agrees(session, app_id, user_id), profile_of(session, app_id, user_id))
     if shown.consent and shown.profile is None:
         return shown
     kind = AuditKind.USED if shown.profile is not None else AuditKind.WITHHELD

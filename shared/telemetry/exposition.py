@@ -21,6 +21,7 @@ def use_files(directory: Path, slot: Callable[[], str]) -> None:
     """Keep this process's metrics in files named by ``slot``; must come before the first metric is made."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.environ[_VARIABLE] = str(directory)
+    # The library chose its class by the variable when it was imported, which was before.
     values.ValueClass = MultiProcessValue(slot)  # type: ignore[no-untyped-call]
 
 

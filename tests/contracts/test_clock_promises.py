@@ -9,11 +9,12 @@ import pytest
 from loop.regulator import Regulator
 from loop.steps.due_jobs import WakeSnoozed
 from loop.steps.upkeep import Upkeep
+from shared.apps.models import Budgets
 from shared.contracts.jobs import Track
 from shared.conversations.focus import put_off
 from shared.energy import ledger
-from shared.energy.budget import Budgets, to_micro
-from shared.energy.models import Level
+from shared.energy.budget import to_micro
+from shared.energy.models import EnergyLevel
 from shared.outbox import lanes
 from shared.outbox.lanes import Hold
 from tests.support.house import House
@@ -73,7 +74,7 @@ def test_an_hour_forward_and_back_again_gives_nothing_twice(house: House) -> Non
     regulator(house).settle()
     assert level(house) == 60
     with house.database.read() as session:
-        assert session.get_one(Level, 1).at == house.clock.now()
+        assert session.get_one(EnergyLevel, 1).at == house.clock.now()
 
 
 def test_a_budget_does_not_count_what_a_clock_booked_that_was_ahead(house: House) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from loop.regulator import Regulator
+from shared.apps.models import Budgets
 from shared.apps.queries import get_app
 from shared.energy import ledger
-from shared.energy.budget import Budgets, to_micro
+from shared.energy.budget import to_micro
 from shared.energy.ledger import Booking
 from shared.llm.calls import Prospect, WorkKind
 from shared.outbox import dispatch, ownership

@@ -18,7 +18,7 @@ from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.editing import FactEdit, edit
 from shared.facts.models import FactChangeKind
-from shared.facts.writing import FoundStatement, Origin, learn, save_vectors
+from shared.facts.writing import FoundStatement, StatementOrigin, learn, save_vectors
 from shared.llm.embedding import to_bytes
 from shared.subjects import Subject
 from shared.telemetry.metrics import MergedBy
@@ -84,7 +84,7 @@ def test_facts_of_one_kind_stand_in_order_of_certainty_and_then_of_how_lately_th
 def test_what_was_said_before_and_is_read_after_makes_a_fact_older_and_not_less_lately_heard(book: Notebook) -> None:
     book.learn("c1", found("User likes jazz"))
     now, day = book.house.clock.now(), timedelta(days=1)
-    heard = Origin(book.key("c2"), "c2", "", now - day, AGENT)
+    heard = StatementOrigin(book.key("c2"), "c2", "", now - day, AGENT)
     with book.locked() as session:
         learn(session, "notes", heard, [found("User likes jazz", "m2")], book.cause(), SAME)
     assert [(fact.first_seen, fact.last_seen) for fact in book.facts()] == [(now - day, now)]

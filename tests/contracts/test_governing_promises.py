@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from loop.regulator import Regulator
+from shared.apps.models import Budgets
 from shared.apps.queries import get_app
 from shared.apps.registry import AppChange, change
 from shared.contracts.jobs import JobMessage, Queue
 from shared.energy import ledger
-from shared.energy.budget import Budgets, to_micro, to_units
+from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import Booking
 from shared.energy.models import Reservation
 from shared.errors import OverBudget

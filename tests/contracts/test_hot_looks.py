@@ -19,9 +19,9 @@ from loop.steps.publish_events import PublishEvents
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleFacts
 from loop.steps.upkeep import Upkeep
+from shared.apps.models import Budgets
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
-from shared.energy.budget import Budgets
 from shared.facts.queries import count_by_category
 from shared.outbox import dispatch
 from shared.outbox.models import Deferral, JobState

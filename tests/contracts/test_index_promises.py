@@ -15,7 +15,7 @@ from sqlalchemy import select
 from shared.apps.queries import lock_app
 from shared.archive.exporting import export_app
 from shared.archive.importing import import_archive
-from shared.conversations.answers import Thought, give
+from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
@@ -144,7 +144,7 @@ def test_an_answer_of_the_loop_is_indexed_as_what_is_said(house: House) -> None:
     tell(house, "notes", "c1", "What does Anna play?")
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")
-        give(session, conversation, Thought("She plays the tuba.", 0, "ollama:x"), False, house.clock.now())
+        give(session, conversation, AnswerDraft("She plays the tuba.", 0, "ollama:x"), False, house.clock.now())
     (places,) = found(house, "notes", "tuba").values()
     assert places is not None
     assert len(places) == 1

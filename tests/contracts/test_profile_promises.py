@@ -72,7 +72,7 @@ def audit(house: House, user_id: str | None = "ann") -> list[tuple[str, str, int
         return [(one.kind, one.actor, one.count) for one in reversed(audit_of(session, APP, user_id, 100))]
 
 
-def ask(house: House, actor: str = "token:1", user_id: str = "ann") -> gate.GateAnswer:
+def ask(house: House, actor: str = "token:1", user_id: str = "ann") -> gate.GateDecision:
     return gate.ask_for(house.database, APP, user_id, actor, house.clock.now(), house.metrics)
 
 
@@ -129,7 +129,7 @@ def test_the_audit_tells_who_did_what_and_holds_no_text(house: House) -> None:
     write(house)
     assert ask(house).profile is not None
     withdraw(house)
-    assert ask(house) == gate.GateAnswer(False, None)
+    assert ask(house) == gate.GateDecision(False, None)
     assert audit(house) == [
         ("granted", "admin", 1),
         ("written", "token:1", 1),
@@ -159,7 +159,7 @@ def test_uses_by_one_caller_within_an_hour_are_one_line(house: House) -> None:
 
 def test_nothing_is_noted_where_there_is_consent_and_no_profile(house: House) -> None:
     agree(house)
-    assert ask(house) == gate.GateAnswer(True, None)
+    assert ask(house) == gate.GateDecision(True, None)
     assert [line[0] for line in audit(house)] == ["granted"]
 
 

@@ -20,7 +20,7 @@ from shared.facts.editing import FactDraft, write
 from shared.memories.compaction import Action, Decision, least_goes
 from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of, standing
-from shared.memories.writing import NewMemory, Placed, place, restore
+from shared.memories.writing import NewMemory, PlacedMemory, place, restore
 from shared.outbox.control import replay
 from shared.outbox.models import Job, JobState
 from shared.profiles.consent import grant
@@ -36,7 +36,7 @@ def remembered(house: House, subject: Subject) -> list[str]:
         return [memory.content for memory in standing(session, subject)]
 
 
-def write_by_hand(house: House, subject: Subject, content: str, importance: int = 5) -> Placed:
+def write_by_hand(house: House, subject: Subject, content: str, importance: int = 5) -> PlacedMemory:
     now = house.clock.advance(1)
     with house.database.write() as session:
         lock_app(session, subject.app_id)

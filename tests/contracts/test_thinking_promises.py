@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from loop.mandate import MandateKeeper
-from shared.apps.queries import answered_by_loop, lock_app
+from shared.apps.queries import lock_app
 from shared.apps.registry import uninstall
 from shared.causes import Cause
 from shared.conversations import answers, lifecycle, queries
@@ -51,7 +51,7 @@ def snooze(thinking: Thinking, conversation_id: str, minutes: int) -> None:
 
 def wake(thinking: Thinking) -> int:
     with thinking.house.database.write() as session:
-        return lifecycle.wake(session, thinking.house.clock.now(), answered_by_loop)
+        return lifecycle.wake(session, thinking.house.clock.now())
 
 
 def remember(thinking: Thinking, app_id: str, content: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from shared.apps.queries import get_app
 from shared.conversations import answers, queries
-from shared.conversations.answers import Thought
+from shared.conversations.answers import AnswerDraft
 from shared.conversations.focus import put_off
 from tests.support.api import Api, metric_of, open_api
 
@@ -21,7 +21,7 @@ def draft(api: Api, text: str = "Hello there.", conversation_id: str = "c1", app
     """Think out an answer as the loop would; return its id."""
     with api.loop.database.write() as session:
         conversation = queries.lock_conversation(session, "chat", conversation_id)
-        thought = Thought(text, conversation.message_count - 1, "ollama:m")
+        thought = AnswerDraft(text, conversation.message_count - 1, "ollama:m")
         return answers.give(session, conversation, thought, approves, api.clock.now()).answer_id
 
 

@@ -12,7 +12,7 @@ from shared.apps.queries import lock_app
 from shared.causes import Cause
 from shared.conversations.queries import get_conversation
 from shared.facts.categories import Category
-from shared.facts.writing import FoundStatement, LearningResult, Origin, learn
+from shared.facts.writing import FoundStatement, LearningResult, StatementOrigin, learn
 from shared.telemetry.metrics import AgentKind, FactRemoval
 from tests.support.api import Api, metric_of
 
@@ -32,7 +32,7 @@ def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: 
     with api.loop.database.write() as session:
         lock_app(session, app_id)
         key = get_conversation(session, app_id, conversation_id).key
-        heard = Origin(key, conversation_id, "", api.clock.now(), "extractive")
+        heard = StatementOrigin(key, conversation_id, "", api.clock.now(), "extractive")
         found = [FoundStatement(statement, Category.IDENTITY, (message_id,))]
         return learn(session, app_id, heard, found, Cause("extractive", "it was said", api.clock.now()), 0.8)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from loop.steps.sessions import IndexSessions
-from shared.apps.queries import lock_budgets
 from shared.energy.accounting import Accountant
 from shared.outbox.dispatch import take_due
 from shared.outbox.models import JobState
@@ -38,7 +37,7 @@ def shelf(terminal: Terminal, tmp_path: Path) -> Shelf:
 def learn(terminal: Terminal, shelf: Shelf) -> JobState:
     """Carry out the job that learns, as a worker would."""
     loop = terminal.api.loop
-    accountant = Accountant(loop.database, loop.clock, loop.settings, lock_budgets, loop.metrics, 60.0)
+    accountant = Accountant(loop.database, loop.clock, loop.settings, loop.metrics, 60.0)
     run = LearnFromSessions(loop.database, loop.clock, ExtractiveLearningAgent(), loop.store, accountant, loop.metrics)
     with loop.database.write() as session:
         now = loop.clock.now()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from shared.conversations.answers import Thought, give
+from shared.conversations.answers import AnswerDraft, give
 from shared.conversations.models import Conversation
 from shared.events.placing import place as place_events
 from shared.summaries.queries import NewSummary, insert_summary
@@ -197,7 +197,7 @@ def _give_everything(api: Api, app_id: str, user: str | None, word: str) -> dict
         key = conversation_key(session, app_id, name)
         conversation = session.get_one(Conversation, key)
         insert_summary(session, conversation, NewSummary(f"- keeps a {word}", "extractive", 0, 2), api.clock.now())
-        answer = give(session, conversation, Thought(f"Your {word}.", 3, "ollama:m"), True, api.clock.now())
+        answer = give(session, conversation, AnswerDraft(f"Your {word}.", 3, "ollama:m"), True, api.clock.now())
     summary = api.ask("POST", f"{path}/conversations/{name}/summaries")
     with api.loop.database.write() as session:
         place_events(session, 1000)

@@ -186,7 +186,7 @@ def test_a_snoozed_conversation_comes_back_and_says_so(server: OllamaServer, thi
     assert thinking.think() is None
     thinking.house.clock.advance(1800)
     with thinking.house.database.write() as session:
-        lifecycle.wake(session, thinking.house.clock.now(), lambda *_: {"notes"})
+        lifecycle.wake(session, thinking.house.clock.now())
     assert thinking.think() is TurnOutcome.ANSWERED
     assert "It was snoozed until" not in prompt(server.chats[0])
     assert "It was snoozed until" in prompt(server.chats[1])

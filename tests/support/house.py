@@ -12,16 +12,19 @@ from datetime import datetime, timedelta
 
 import redis
 from prometheus_client import CollectorRegistry
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App
-from shared.apps.queries import get_app, lock_budgets
+from shared.apps.queries import get_app
 from shared.apps.registry import install
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
+from shared.energy.models import EnergyLevel
 from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
 from shared.facts.models import Fact
@@ -66,6 +69,11 @@ PRICES = default_settings(
 )
 Says = str | BaseException | NothingToRemember
 Decides = Decision | BaseException | Callable[[Sequence[Candidate], Candidate], Decision]
+
+
+def drawn(session: Session) -> int:
+    """Return everything ever drawn from the level, in micro-units."""
+    return session.scalar(select(EnergyLevel.drawn_micro)) or 0
 
 
 @dataclass
@@ -174,7 +182,7 @@ class House:
         self.metrics = Metrics(self.registry)
         self.scripted = ScriptedAgent(self.database)
         self.settings = PRICES.model_copy(update={"facts": False, "lease_seconds": 60.0})
-        self.accountant = Accountant(self.database, self.clock, PRICES, lock_budgets, self.metrics, 85.0)
+        self.accountant = Accountant(self.database, self.clock, PRICES, self.metrics, 85.0)
         self.pipeline = CreateMemory(
             self.database, self.clock, agent or self.scripted, self.accountant, cap, 200, self.metrics
         )

@@ -14,7 +14,7 @@ from loop.thinking.choosing import Chooser
 from loop.thinking.focus import Focus
 from loop.thinking.thinker import Thinker
 from shared.apps.models import AnsweredBy, App
-from shared.apps.queries import answered_by_loop, lock_budgets
+from shared.apps.queries import answered_by_loop
 from shared.context.sources import RecallSources
 from shared.conversations import lifecycle, queries
 from shared.conversations.answers import ASSISTANT
@@ -24,7 +24,7 @@ from shared.conversations.models import Answer, Conversation
 from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.budget import to_micro
-from shared.energy.models import Level
+from shared.energy.models import EnergyLevel
 from shared.events.models import Event
 from shared.llm.chat import ToolCall
 from shared.llm.tools import Exchange
@@ -66,7 +66,7 @@ class Thinking:
     def __post_init__(self) -> None:
         house, database = self.house, self.transactions or self.house.database
         self.regulator = Regulator(database, house.clock, default_settings())
-        accountant = Accountant(house.database, house.clock, PRICES, lock_budgets, house.metrics, 60.0)
+        accountant = Accountant(house.database, house.clock, PRICES, house.metrics, 60.0)
         settings = default_settings(
             model=LARGE,
             small_model=self.small,
@@ -127,9 +127,9 @@ class Thinking:
         """Set the energy level as of now."""
         self.regulator.settle()
         with self.house.database.write() as session:
-            level = session.get(Level, 1)
+            level = session.get(EnergyLevel, 1)
             if level is None:
-                session.add(Level(only_row=1, micro=to_micro(units), drawn_micro=0, at=self.house.clock.now()))
+                session.add(EnergyLevel(only_row=1, micro=to_micro(units), drawn_micro=0, at=self.house.clock.now()))
             else:
                 level.micro, level.at = to_micro(units), self.house.clock.now()
 

@@ -18,7 +18,7 @@ from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
 from shared.facts.editing import FactDraft, FactWriteResult
 from shared.facts.models import Fact, FactChange
-from shared.facts.writing import FoundStatement, LearningResult, Origin, learn
+from shared.facts.writing import FoundStatement, LearningResult, StatementOrigin, learn
 from tests.support.house import House
 
 AGENT = "ollama:scripted"
@@ -42,7 +42,7 @@ class Notebook:
 
     def learn(self, conversation_id: str, *found: FoundStatement, user_id: str | None = None) -> LearningResult:
         key = self.key(conversation_id, user_id)
-        heard = Origin(key, conversation_id, user_id or "", self.house.clock.now(), AGENT)
+        heard = StatementOrigin(key, conversation_id, user_id or "", self.house.clock.now(), AGENT)
         with self.house.database.write() as session:
             lock_app(session, self.app_id)
             return learn(session, self.app_id, heard, found, self.cause(), SAME)

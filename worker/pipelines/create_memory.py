@@ -26,7 +26,7 @@ from shared.errors import Configuration, ModelOutput, OverBudget, Transient
 from shared.llm.calls import Meter
 from shared.memories import compaction, queries
 from shared.memories.compaction import NEW, Candidate, Room
-from shared.memories.writing import NewMemory, Placed, place
+from shared.memories.writing import NewMemory, PlacedMemory, place
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim, confirm
 from shared.subjects import Subject
@@ -88,7 +88,7 @@ class CreateMemory:
         self._report(claim, placed, proposal)
         return JobState.DONE
 
-    def _think_again(self, claim: Claim, draft: MemoryDraft, meter: Meter) -> tuple[Placed, MemoryProposal]:
+    def _think_again(self, claim: Claim, draft: MemoryDraft, meter: Meter) -> tuple[PlacedMemory, MemoryProposal]:
         seen = self._read(claim)
         proposal = self._make_room(seen, draft, meter)
         try:
@@ -134,7 +134,7 @@ class CreateMemory:
             return MemoryProposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.INVALID_DECISION)
         return MemoryProposal(draft, compaction.carry_out(decision), CompactionReason.AGENT)
 
-    def _write(self, claim: Claim, proposal: MemoryProposal, seen: Snapshot, has_to: bool = False) -> Placed:
+    def _write(self, claim: Claim, proposal: MemoryProposal, seen: Snapshot, has_to: bool = False) -> PlacedMemory:
         """Write everything; ``has_to``: whatever changed meanwhile. Raises: SnapshotChanged."""
         with self.database.write() as session:
             now = self.clock.now()
@@ -173,7 +173,7 @@ class CreateMemory:
         self.metrics.nothing_to_remember.labels(agent_kind(self.agent.name)).inc()
         return JobState.NOTHING
 
-    def _report(self, claim: Claim, placed: Placed, proposal: MemoryProposal) -> None:
+    def _report(self, claim: Claim, placed: PlacedMemory, proposal: MemoryProposal) -> None:
         self.metrics.memories_created.labels(agent_kind(self.agent.name)).inc()
         named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
         for room in placed.rooms:
@@ -183,7 +183,7 @@ class CreateMemory:
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
 
 
-def _why_no_place(placed: Placed) -> str | None:
+def _why_no_place(placed: PlacedMemory) -> str | None:
     if placed.stands or placed.rooms[-1].outcome is not CompactionOutcome.NEW_GAVE_WAY:
         return None
     return f"memory {placed.memory_id} was made and has no place: {placed.rooms[-1].reason}"

@@ -27,7 +27,7 @@ from shared.energy.ledger import Booking
 from shared.errors import Configuration, NotYet, OverBudget, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.writing import FoundStatement, LearningResult, Origin, learn, save_vectors
+from shared.facts.writing import FoundStatement, LearningResult, StatementOrigin, learn, save_vectors
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.outbox.models import JobState
@@ -179,7 +179,7 @@ class ExtractFacts:
         self, session: Session, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction, now: datetime
     ) -> LearningResult:
         read = seen.segment.turns[: thought.extraction.turns_read]
-        heard = Origin(
+        heard = StatementOrigin(
             conversation_key=claim.conversation_key or 0,
             conversation_id=seen.segment.conversation_id,
             user_id=seen.user_id,

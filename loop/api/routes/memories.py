@@ -33,7 +33,7 @@ from shared.errors import Conflict, Invalid
 from shared.memories import queries
 from shared.memories.compaction import Room, least_goes
 from shared.memories.models import ChangeKind, Memory
-from shared.memories.writing import Edit, NewMemory, Placed, edit, place, remove, restore
+from shared.memories.writing import Edit, NewMemory, PlacedMemory, edit, place, remove, restore
 from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionOutcome, CompactionReason
 from shared.text.lines import clean
@@ -326,7 +326,7 @@ def _content(desk: Desk, text: str) -> str:
     return content
 
 
-def _placed_memory(session: Session, app_id: str, placed: Placed) -> Memory:
+def _placed_memory(session: Session, app_id: str, placed: PlacedMemory) -> Memory:
     """Return a memory that was given a place. Raises: Conflict when there was none, so that nothing is written."""
     if not placed.stands:
         raise Conflict(
@@ -340,12 +340,12 @@ def _made_room(rooms: Sequence[Room]) -> list[MadeRoom]:
     return [MadeRoom(memory_id=room.removed_id, outcome=room.outcome, reason=room.reason) for room in rooms]
 
 
-def _count_written(desk: Desk, placed: Placed) -> None:
+def _count_written(desk: Desk, placed: PlacedMemory) -> None:
     desk.loop.metrics.memories_created.labels(AgentKind.BY_HAND).inc()
     _count_rooms(desk, placed)
 
 
-def _count_rooms(desk: Desk, placed: Placed) -> None:
+def _count_rooms(desk: Desk, placed: PlacedMemory) -> None:
     for room in placed.rooms:
         desk.loop.metrics.compactions.labels(room.outcome, CompactionReason.BY_HAND).inc()
 
