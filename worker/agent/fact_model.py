@@ -208,10 +208,6 @@ def _confidence(value: object) -> float | None:
     return number if 0 <= number <= 1 else None
 
 
-def _truth(value: object) -> bool:
-    return value is True or (isinstance(value, str) and value.strip().lower() in ("true", "yes"))
-
-
 def _whole(value: object) -> int | None:
     if isinstance(value, str) and value.strip().lstrip("#[").rstrip("]").isdecimal():
         value = int(value.strip().lstrip("#[").rstrip("]"))
@@ -235,7 +231,11 @@ class ExtractedFact(BaseModel):
     confidence: Annotated[
         float | None, BeforeValidator(_confidence), WithJsonSchema({"type": "string", "enum": ["high", "low"]})
     ]
-    updates_previous: Annotated[bool, BeforeValidator(_truth), WithJsonSchema({"type": "boolean"})]
+    updates_previous: Annotated[
+        bool,
+        BeforeValidator(lambda value: value is True or _text(value).lower() in ("true", "yes")),
+        WithJsonSchema({"type": "boolean"}),
+    ]
     updates: Annotated[int | None, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
     messages: Annotated[
         list[int], BeforeValidator(_wholes), WithJsonSchema({"type": "array", "items": {"type": "integer"}})

@@ -61,7 +61,7 @@ WEIGHTS = Weights()
 
 
 @lru_cache(maxsize=4096)
-def words_of(text: str) -> Mapping[str, float]:
+def word_values(text: str) -> Mapping[str, float]:
     """Return the stems of a text with what each is worth."""
     found = {date.lower(): WEIGHTS.date for date in _DATE.findall(text)}
     text = _DATE.sub(" , ", text)
@@ -146,13 +146,14 @@ def read(content: str) -> list[Piece]:
     """Read a memory back into its pieces."""
     before, *labelled = _LABEL.split(content)
     spoken = [("", before), *zip(labelled[::2], labelled[1::2], strict=True)]
-    found = [(speaker, text) for speaker, part in spoken for text in _statements(part)]
+    found = [
+        (speaker, text)
+        for speaker, part in spoken
+        for sentence in sentences(part)
+        for one in sentence.split("; ")
+        if (text := one.strip(" ."))
+    ]
     return [Piece(text, speaker, position=i) for i, (speaker, text) in enumerate(found)]
-
-
-def _statements(text: str) -> list[str]:
-    parts = [part.strip(" .") for sentence in sentences(text) for part in sentence.split("; ")]
-    return [part for part in parts if part]
 
 
 def choose(pieces: Sequence[Piece], limit: int, said: frozenset[str] = frozenset()) -> list[Piece]:
@@ -172,12 +173,12 @@ def choose(pieces: Sequence[Piece], limit: int, said: frozenset[str] = frozenset
             heapq.heappush(queue, (-rate, i))
         elif rate > 0 and len(render([*chosen, pieces[i]])) <= limit:
             chosen.append(pieces[i])
-            told |= words_of(pieces[i].text).keys()
+            told |= word_values(pieces[i].text).keys()
     return chosen
 
 
 def _rate(piece: Piece, told: set[str]) -> float:
-    worth = piece.factor * gain(words_of(piece.text), told)
+    worth = piece.factor * gain(word_values(piece.text), told)
     return worth / float((len(piece.text) + 2) ** WEIGHTS.length_power)
 
 
@@ -186,7 +187,7 @@ def total(pieces: Iterable[Piece], said: frozenset[str] = frozenset()) -> float:
     told = set(said)
     worth = 0.0
     for piece in pieces:
-        words = words_of(piece.text)
+        words = word_values(piece.text)
         worth += piece.factor * gain(words, told)
         told |= words.keys()
     return worth

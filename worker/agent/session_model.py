@@ -21,7 +21,7 @@ from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
 from shared.text.lines import clean, shorten
-from shared.text.words import EMPTY, WORD, stem
+from shared.text.words import content_stems
 from worker.agent.fact_model import Ground
 from worker.agent.prompt import ModelPart, fill, is_apology, room_beside
 from worker.agent.protocol import CompressionAgent, LearningAgent, LearningResult
@@ -267,6 +267,5 @@ def _bears(said: str, content: str) -> bool:
     """Whether a text holds every name and number of a statement, and half of its other words."""
     if missing_in(names_in(content), said) or not Ground([said]).bears(content):
         return False
-    words = {stem(word) for word in WORD.findall(content.casefold()) if word not in EMPTY}
-    there = {stem(word) for word in WORD.findall(said.casefold())}
-    return not words or len(words & there) >= _LEAST_BORNE * len(words)
+    words = content_stems(content)
+    return not words or len(words & content_stems(said)) >= _LEAST_BORNE * len(words)
