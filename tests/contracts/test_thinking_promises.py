@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from loop.mandate import MandateKeeper
 from loop.thinking.focus import FocusKind
-from loop.thinking.hands import TurnOutcome
+from loop.thinking.turn import TurnOutcome
 from shared.apps.queries import answered_by_loop, lock_app
 from shared.apps.registry import uninstall
 from shared.causes import Cause

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loop.thinking.hands import TurnOutcome
+from loop.thinking.turn import TurnOutcome
 from shared.apps.queries import get_app
 from shared.llm.scripted import ToolStep
 from tests.support.house import House

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from loop.thinking.hands import TurnOutcome
 from loop.thinking.tools import TOOLS
+from loop.thinking.turn import TurnOutcome
 from shared.conversations import lifecycle
 from shared.errors import Configuration, Transient
 from shared.llm.calls import CallOutcome, WorkKind

@@ -11,12 +11,10 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from loop.regulator import Regulator, Rules
-from loop.thinking.choosing import Chooser, Patience
-from loop.thinking.focus import Focus
-from loop.thinking.hands import Rules as HandRules
-from loop.thinking.hands import TurnOutcome
+from loop.thinking.focus import Chooser, Focus, Patience
 from loop.thinking.thinker import Mind, Thinker
-from loop.thinking.turn import Limits
+from loop.thinking.turn import Limits, TurnOutcome
+from loop.thinking.turn import Rules as HandRules
 from shared.apps.models import AnsweredBy, App
 from shared.apps.queries import answered_by_loop, lock_budgets
 from shared.context.sources import RecallSources

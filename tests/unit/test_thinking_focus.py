@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from loop.thinking.focus import FocusKind, model_for, permitted, review_size
-from loop.thinking.hands import CallOutcome, TurnOutcome
 from loop.thinking.tools import BY_NAME, UNKNOWN
+from loop.thinking.turn import ToolOutcome, TurnOutcome
 from shared.conversations.models import AnswerState
 from shared.energy.budget import to_micro
 from shared.telemetry.metrics import ANSWER_STATES, FOCUSES, TOOL_OUTCOMES, TOOLS, TURN_OUTCOMES
@@ -46,6 +46,6 @@ def test_the_model_is_chosen_by_the_energy(units: float, small: str | None, mode
 def test_the_labels_of_the_metrics_are_those_of_the_domain() -> None:
     assert set(FOCUSES) == set(FocusKind)
     assert set(TURN_OUTCOMES) == set(TurnOutcome)
-    assert set(TOOL_OUTCOMES) == set(CallOutcome)
+    assert set(TOOL_OUTCOMES) == set(ToolOutcome)
     assert set(TOOLS) == {*BY_NAME, UNKNOWN}
     assert set(ANSWER_STATES) == set(AnswerState) - {AnswerState.SUPERSEDED}
