@@ -22,7 +22,7 @@ from shared.text.words import EMPTY, VAGUE, WORD, content_stems
 from worker.agent import fact_words as words
 from worker.agent.fact_grammar import ADVERBS, Assertion, Frame, assertions, name_of, stated, third_person, turned
 from worker.agent.fact_preferences import FRAMES
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact, Statement
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
 
 
 class ExtractiveFactAgent(FactAgent):
@@ -66,7 +66,7 @@ LONGEST = 200
 _MARKER = re.compile(r"^[ \t]*(?:[-*•+>]|\d{1,2}[.)])?[ \t]*")
 
 
-def without_known(content: str, known: Sequence[KnownFact]) -> tuple[str, int]:
+def without_known(content: str, known: Sequence[PresentFact]) -> tuple[str, int]:
     """Leave out the lines that a known fact says word for word, and count them."""
     recalled = {normal(fact.statement) for fact in known}
     lines = content.splitlines()
@@ -140,7 +140,7 @@ class Phrase:
     """Whether it only says that something is no longer so."""
 
 
-def phrase_of(said: Assertion, known: Sequence[KnownFact]) -> Phrase | None:
+def phrase_of(said: Assertion, known: Sequence[PresentFact]) -> Phrase | None:
     """Return what a clause states, with the one known fact it explicitly corrects."""
     explicit = _moved(said.text, known) or _switched(said.text, known) or _ended(said.text, known)
     if explicit:
@@ -154,7 +154,7 @@ def phrase_of(said: Assertion, known: Sequence[KnownFact]) -> Phrase | None:
     return replace(phrase, updates=_same_slot(phrase.text, known)) if said.corrects else phrase
 
 
-def settled(phrases: Sequence[Phrase], known: Sequence[KnownFact]) -> list[Phrase]:
+def settled(phrases: Sequence[Phrase], known: Sequence[PresentFact]) -> list[Phrase]:
     """Let what is so now take the place of what is said to be over: ``not at A any more, at B``."""
     kept = list(phrases)
     for over in [one for one in phrases if one.ends and one.updates is not None]:
@@ -175,16 +175,16 @@ def slot_of(statement: str) -> str | None:
     return next((slot.pattern for slot in _SLOTS if slot.search(statement)), None)
 
 
-def _same_slot(phrase: str, known: Sequence[KnownFact]) -> int | None:
+def _same_slot(phrase: str, known: Sequence[PresentFact]) -> int | None:
     slot = slot_of(phrase)
     return _only([fact for fact in known if slot is not None and slot_of(fact.statement) == slot])
 
 
-def _only(facts: Sequence[KnownFact]) -> int | None:
+def _only(facts: Sequence[PresentFact]) -> int | None:
     return facts[0].fact_id if len(facts) == 1 else None
 
 
-def _moved(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
+def _moved(clause: str, known: Sequence[PresentFact]) -> Phrase | None:
     move = _MOVED.match(clause)
     if not move or not is_whole(move["new"]):
         return None
@@ -192,7 +192,7 @@ def _moved(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
     return Phrase(phrase, Category.IDENTITY, _same_slot(phrase, known))
 
 
-def _switched(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
+def _switched(clause: str, known: Sequence[PresentFact]) -> Phrase | None:
     switch = _SWITCHED.match(clause)
     if not switch or not (is_whole(switch["old"]) and is_whole(switch["new"])):
         return None
@@ -200,7 +200,7 @@ def _switched(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
     return Phrase(phrase, Category.PREFERENCE, _only(_naming(switch["old"], known)))
 
 
-def _ended(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
+def _ended(clause: str, known: Sequence[PresentFact]) -> Phrase | None:
     end = _STOPPED.match(clause) or _NOT_ANY_MORE.match(clause)
     if not end:
         return None
@@ -212,7 +212,7 @@ def _ended(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
     return Phrase(phrase, before.category, said, ends=True)
 
 
-def _naming(text: str, known: Sequence[KnownFact]) -> list[KnownFact]:
+def _naming(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
     """Return the known facts in which every word of weight in ``text`` stands."""
     wanted = content_stems(text)
     return [fact for fact in known if wanted and wanted <= content_stems(fact.statement)]

@@ -19,7 +19,18 @@ from shared.memories.compaction import NEW, Action, Candidate, Decision
 from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.clauses import PhraseTable, clauses, plain, resolve, telegram, written
-from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, speaker_name, total, voice, word_values
+from worker.agent.pieces import (
+    WEIGHTS,
+    MemoryPiece,
+    choose,
+    fuller,
+    read,
+    render,
+    speaker_name,
+    total,
+    voice,
+    word_values,
+)
 from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
 
 _OUTCOME = PhraseTable(
@@ -86,12 +97,12 @@ class ExtractiveAgent(MemoryAgent):
             return NothingToRemember("everything said in it is already remembered")
         return self._written(fresh, limit)
 
-    def _value(self, piece: Piece) -> float:
+    def _value(self, piece: MemoryPiece) -> float:
         """Return what a piece says by itself; a bare date says nothing."""
         words = word_values(piece.text)
         return min(piece.factor, 1.0) * sum(worth for root, worth in words.items() if " " not in root)
 
-    def _written(self, fresh: Sequence[Piece], limit: int) -> MemoryDraft:
+    def _written(self, fresh: Sequence[MemoryPiece], limit: int) -> MemoryDraft:
         better = [piece for piece in fresh if self._value(piece) >= WEIGHTS.enough] or fresh
         chosen = choose(better, limit)
         if len(chosen) == len(better):
@@ -106,10 +117,10 @@ class ExtractiveAgent(MemoryAgent):
         return MemoryDraft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
 
 
-def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:
+def _pieces(turns: Sequence[Turn], app_name: str) -> list[MemoryPiece]:
     names = frozenset(turn.name for turn in turns if turn.name)
     all_named = all(turn.name for turn in turns)
-    pieces: list[Piece] = []
+    pieces: list[MemoryPiece] = []
     for turn in turns:
         # Users are persons, and so is an assistant with a human name that talks to a named user.
         human = all_named and turn.name not in (None, app_name) and not _MACHINE_NAME.search(turn.name or "")
@@ -126,11 +137,11 @@ def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:
             if text:
                 mark = "?" if clause.asks else ""
                 speaker = speaker_name(turn) or ("User" if person else "Assistant")
-                pieces.append(Piece(text + mark, speaker, factor, full + mark, turn.message_id, len(pieces)))
+                pieces.append(MemoryPiece(text + mark, speaker, factor, full + mark, turn.message_id, len(pieces)))
     return pieces
 
 
-def _tags(chosen: Sequence[Piece]) -> tuple[str, ...]:
+def _tags(chosen: Sequence[MemoryPiece]) -> tuple[str, ...]:
     """Return the words that say most, in lower case, the weightiest first and each in one form only."""
     worth: dict[str, tuple[float, str]] = {}
     for spelling in (match[0] for piece in chosen for match in WORD.finditer(piece.text)):
@@ -149,7 +160,7 @@ class _Read:
     """A memory with its pieces and everything it says."""
 
     memory: Candidate
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MemoryPiece, ...]
     says: frozenset[str]
 
 
@@ -159,7 +170,7 @@ class _Union:
 
     target: _Read
     absorbed: _Read
-    kept: tuple[Piece, ...]
+    kept: tuple[MemoryPiece, ...]
     loss: float
 
 

@@ -19,7 +19,7 @@ from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
 from shared.text.lines import clean
 from worker.agent.clauses import PhraseTable, clauses
-from worker.agent.protocol import CompressionAgent, LearningAgent, LearningResult
+from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
 
 _CHUNK_TOKENS = 40_000
 _JOINING = 6
@@ -122,7 +122,7 @@ class ExtractiveLearningAgent(LearningAgent):
     def name(self) -> str:
         return EXTRACTIVE
 
-    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
+    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
         read = sum(estimate_tokens(prompt.text) for prompt in prompts)
         proposals = metered(
             meter,
@@ -130,7 +130,7 @@ class ExtractiveLearningAgent(LearningAgent):
             lambda: tuple(found for prompt in prompts for found in _found(prompt)),
             lambda proposals: sum(estimate_tokens(one.content) for one in proposals),
         )
-        return LearningResult(proposals, len(prompts))
+        return SessionFindings(proposals, len(prompts))
 
 
 def _found(prompt: SessionPrompt) -> Iterator[SemanticProposal]:

@@ -15,7 +15,7 @@ from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
 from worker.agent.clauses import Clause, PhraseTable, clauses, plain, resolve
-from worker.agent.pieces import WEIGHTS, Piece, choose, speaker_name, voice, word_values
+from worker.agent.pieces import WEIGHTS, MemoryPiece, choose, speaker_name, voice, word_values
 from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, Turn
 
 _DECIDED = PhraseTable(
@@ -66,7 +66,7 @@ class _Point:
     """A clause that may become a point."""
 
     tells: Tells
-    piece: Piece
+    piece: MemoryPiece
 
 
 class ExtractiveSummaryAgent(SummaryAgent):
@@ -114,7 +114,7 @@ def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
                 # An open question speaks to the other, as it must.
                 factor = _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, False))
                 yield _Point(
-                    tells, Piece(text, speaker_name(turn) or turn.role.capitalize(), factor, position=position)
+                    tells, MemoryPiece(text, speaker_name(turn) or turn.role.capitalize(), factor, position=position)
                 )
                 position += 1
 

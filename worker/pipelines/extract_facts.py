@@ -33,7 +33,7 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact
 from worker.pipelines.attempt import end, erased, unpurged
 from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turn, unseen_turns
 
@@ -107,7 +107,7 @@ class ExtractFacts:
                 conversation_id=conversation.conversation_id,
                 turns=unseen.turns,
                 before=tuple(turn for one in before if (turn := spoken_turn(one)) is not None),
-                known=tuple(KnownFact(one.fact_id, one.statement, Category(one.category)) for one in known),
+                known=tuple(PresentFact(one.fact_id, one.statement, Category(one.category)) for one in known),
             )
             unembedded = {one.fact_id: one.statement for one in missing}
             user_id, opened_at = conversation.subject.user_id, conversation.created_at
