@@ -11,6 +11,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import redis
@@ -157,23 +158,23 @@ class Notices:
 _FRESH_SECONDS = 0.9
 
 
+@dataclass
 class EnergyNews:
     """The latest reading, shared."""
 
-    def __init__(self, database: Transactions, regulator: Regulator) -> None:
-        self._database = database
-        self._regulator = regulator
-        self._reading = threading.Lock()
-        self._read_at = float("-inf")
-        self._fields: dict[str, Any] = {}
+    database: Transactions
+    regulator: Regulator
+    _reading: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _read_at: float = field(default=float("-inf"), init=False)
+    _fields: dict[str, Any] = field(default_factory=dict, init=False)
 
     def now(self) -> dict[str, Any]:
         """Return level, percentage, status and deferred jobs."""
         with self._reading:
             if time.monotonic() - self._read_at >= _FRESH_SECONDS:
                 # Not the whole reading: its share of memory work goes through a day of the ledger.
-                with self._database.read() as session:
-                    level, deferred = self._regulator.level(session), count_deferred(session)
+                with self.database.read() as session:
+                    level, deferred = self.regulator.level(session), count_deferred(session)
                 self._fields = {
                     "level": round(to_units(level), 3),
                     "percentage": round(percentage_of(level), 3),

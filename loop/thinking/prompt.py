@@ -24,6 +24,7 @@ from shared.llm.calls import WorkKind
 from shared.llm.chat import FRAME_TOKENS
 from shared.llm.tokens import Rate, most_tokens
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, tools_tokens
+from shared.text.lines import clean
 
 ANSWER_TOKENS = 600
 """The longest a model may write at once."""
@@ -101,7 +102,7 @@ def _state(seen: Seen, energy: Energy) -> Iterator[str]:
 
 
 def _material(situation: Situation, mark: str, room: int) -> str:
-    head = [f"{mark} app: {_one_line(situation.app_name)}"]
+    head = [f"{mark} app: {clean(situation.app_name)}"]
     if situation.recalled:
         head += [f"{mark} memories", situation.recalled]
     left = room - sum(most_tokens(text) + 1 for text in head)
@@ -131,7 +132,7 @@ def _messages(seen: Seen, mark: str, room: int) -> list[str]:
     """Return the messages as texts, or those that stay so that they fit; the last one always, cut if need be."""
     texts = []
     for said in seen.messages:
-        name = f" ({_one_line(said.name)})" if said.name else ""
+        name = f" ({clean(said.name)})" if said.name else ""
         texts.append(f"{mark} {said.role}{name}, {said.at.strftime(_SECONDS_FORMAT)}\n{said.text}")
     counted = [_counted(said, text, place) for place, (said, text) in enumerate(zip(seen.messages, texts, strict=True))]
     if seen.message_count <= len(counted) and length(counted) <= room:
@@ -168,10 +169,6 @@ def _within(text: str, room: int) -> str:
     while text and (needed := most_tokens(text)) > room:
         text = text[: max(0, min(len(text) - 1, len(text) * room // needed))]
     return text + _CUT
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _fill(name: str, **values: object) -> str:
