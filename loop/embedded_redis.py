@@ -176,10 +176,18 @@ class EmbeddedRedis:
         """End a server whose owner is gone; it proves itself ours by knowing our password and our directory."""
         if self._is_unused_within(0):
             return
-        self._ask_leftover_to_end()
+        self._port = _read_number(self._directory / "port")
+        with self.client() as client, contextlib.suppress(redis.RedisError):
+            client.shutdown(nosave=True)
         if self._is_unused_within(self._stop_seconds):
             return
-        self._kill_leftover()
+        pid = _read_number(self._directory / "redis.pid")
+        if not _is_server_in(pid, self.data_directory):
+            raise Configuration(
+                f"A server from an earlier start still uses {self.data_directory} and does not answer. End it by hand "
+                f"(its process id should be {pid})."
+            )
+        os.kill(pid, signal.SIGKILL)
         if not self._is_unused_within(self._stop_seconds):
             raise Transient(f"A server killed in {self._directory} has not ended yet; try again.")
 
@@ -192,20 +200,6 @@ class EmbeddedRedis:
         lock.close()
         return True
 
-    def _ask_leftover_to_end(self) -> None:
-        self._port = _read_number(self._directory / "port")
-        with self.client() as client, contextlib.suppress(redis.RedisError):
-            client.shutdown(nosave=True)
-
-    def _kill_leftover(self) -> None:
-        pid = _read_number(self._directory / "redis.pid")
-        if not _is_server_in(pid, self.data_directory):
-            raise Configuration(
-                f"A server from an earlier start still uses {self.data_directory} and does not answer. End it by hand "
-                f"(its process id should be {pid})."
-            )
-        os.kill(pid, signal.SIGKILL)
-
     def _choose_port(self) -> int:
         kept = self._directory / "port"
         port = _read_number(kept)
@@ -216,10 +210,12 @@ class EmbeddedRedis:
 
     def _spawn(self, binary: Path) -> None:
         """Start the server with its settings on standard input, so that the password is in no argument list."""
+        directory = str(self.data_directory).replace("\\", "\\\\").replace('"', '\\"')
         configuration = _CONFIGURATION.format(
-            host=HOST, port=self._port, password=self._password(), directory=_quoted(self.data_directory)
+            host=HOST, port=self._port, password=self._password(), directory=f'"{directory}"'
         )
-        self._shorten_log()
+        if self.log_file.exists() and self.log_file.stat().st_size > _LOG_LIMIT_BYTES:
+            self.log_file.replace(self.log_file.with_suffix(".log.1"))
         lock = _lock(self._directory / "server.lock")
         if lock is None:
             raise Transient(f"{self._directory} was taken by another server at this very moment; try again")
@@ -239,16 +235,13 @@ class EmbeddedRedis:
         with self._process.stdin as stdin:
             stdin.write(configuration.encode())
 
-    def _shorten_log(self) -> None:
-        if self.log_file.exists() and self.log_file.stat().st_size > _LOG_LIMIT_BYTES:
-            self.log_file.replace(self.log_file.with_suffix(".log.1"))
-
     def _answers_in_time(self) -> bool:
         deadline = time.monotonic() + self._start_seconds
         with self.client() as client:
             while self.alive and time.monotonic() < deadline:
-                if _answers(client):
-                    return True
+                with contextlib.suppress(redis.RedisError):
+                    if client.ping():
+                        return True
                 time.sleep(_POLL_SECONDS)
         return False
 
@@ -299,20 +292,8 @@ def is_free(host: str, port: int) -> bool:
         return True
 
 
-def _quoted(path: Path) -> str:
-    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
 def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-def _answers(client: Redis) -> bool:
-    try:
-        return bool(client.ping())
-    except redis.RedisError:
-        return False
 
 
 def _lock(path: Path) -> IO[bytes] | None:

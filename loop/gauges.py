@@ -162,23 +162,20 @@ class StateGauges(Collector):
         yield REDIS_UP, _one(waiting is not None)
         if waiting is not None:
             yield DEPTH, {(queue.value,): waiting[queue] for queue in Queue}
-            yield from self._read_workers()
-        yield from self._read_database()
-
-    def _read_workers(self) -> Iterator[tuple[Gauge, Values]]:
-        with contextlib.suppress(*BROKER_ERRORS):
-            yield WORKERS, _one(len(self._loop.workers()))
-
-    def _read_database(self) -> list[tuple[Gauge, Values]]:
+            with contextlib.suppress(*BROKER_ERRORS):
+                yield WORKERS, _one(len(self._loop.workers()))
         try:
             with self._loop.database.read() as session:
                 now = self._loop.clock.now()
                 unplaced = oldest_unplaced(session)
-                found = [*self._energy(session), *_jobs(session, now), *_governed(session, now), *_contents(session)]
+                found = [*self._energy(session), *_jobs(session, now), *_contents(session)]
                 found += self._unanswered(session, now)
         except Transient:
-            return [(DATABASE_UP, _one(False))]
-        return [(DATABASE_UP, _one(True)), *found, (UNPLACED, _one(_age(unplaced, now)))]
+            yield DATABASE_UP, _one(False)
+            return
+        yield DATABASE_UP, _one(True)
+        yield from found
+        yield UNPLACED, _one(_age(unplaced, now))
 
     def _energy(self, session: Session) -> list[tuple[Gauge, Values]]:
         reading = self._loop.regulator.reading(session)
@@ -206,13 +203,11 @@ def _jobs(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
         (kind.value, state.value): counts.get((kind, state), 0) for kind in JobKind for state in JobState
     }
     ages: Values = {(kind.value,): _age(oldest.get(kind), now) for kind in JobKind}
-    return [(JOBS, by_state), (OLDEST, ages)]
-
-
-def _governed(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
     waiting, deferred = count_apps_waiting(session), deferred_by_cause(session)
     found = {cause: deferred.get(cause, (0, None)) for cause in Deferral}
     return [
+        (JOBS, by_state),
+        (OLDEST, ages),
         (DEFERRED, {(cause.value,): count for cause, (count, _) in found.items()}),
         (OLDEST_DEFERRED, {(cause.value,): _age(since, now) for cause, (_, since) in found.items()}),
         (APPS_WAITING, {(track.value,): waiting.get(track, 0) for track in Track}),
@@ -223,6 +218,7 @@ def _governed(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
 def _contents(session: Session) -> list[tuple[Gauge, Values]]:
     apps, remembering = count_apps(session), count_remembering(session)
     is_open, ended = count_conversations(session)
+    (sessions, size_bytes), versions = count_all_sessions(session), count_all_versions(session)
     return [
         (APPS, _one(apps)),
         (APPS_REMEMBERING, _one(remembering)),
@@ -232,13 +228,6 @@ def _contents(session: Session) -> list[tuple[Gauge, Values]]:
         (UNEMBEDDED, _one(count_all_unembedded(session))),
         (WORD_INDEX, _one(is_present(session))),
         (CONVERSATIONS, {("open",): is_open, ("ended",): ended}),
-        *_sessions(session),
-    ]
-
-
-def _sessions(session: Session) -> list[tuple[Gauge, Values]]:
-    (sessions, size_bytes), versions = count_all_sessions(session), count_all_versions(session)
-    return [
         (SESSIONS, _one(sessions)),
         (SESSION_BYTES, _one(size_bytes)),
         (VERSIONS, {(state.value,): versions.get(state, 0) for state in BuildState}),

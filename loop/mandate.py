@@ -94,7 +94,7 @@ class MandateKeeper(Keeper):
         """Return the fence this loop regulates under; stand by or take over when it has none. Raises: Transient."""
         with self._changing:
             if self.fence is None and not self._over.is_set():
-                self._watch()
+                self._take_or_stand_by()
             return self.fence
 
     def beat(self) -> None:
@@ -141,38 +141,34 @@ class MandateKeeper(Keeper):
         while not self._over.wait(self._lock_seconds / _BEATS_IN_A_LOCK):
             self.beat()
 
-    def _watch(self) -> None:
+    def _take_or_stand_by(self) -> None:
         with self._database.read() as session:
             found = mandate.look(session)
         why = self._why_take(found)
         if why is None:
-            self._stand_by(found)
+            if self.standing is not Standing.STANDS_BY or self.holder != found.holder:
+                self._log.info("standing_by", regulating=found.holder, fence=found.fence)
+            self.holder, self.standing = found.holder, Standing.STANDS_BY
             return
         with self._database.write() as session:
+            # None where another loop was quicker: the row is taken only as it was seen.
             fence = mandate.take(session, self._name, found, self._clock.now())
         if fence is not None:
-            self._begin(fence, why)
+            self._seen, self.holder, self.standing = None, self._name, Standing.REGULATES
+            self.fence = fence
+            self._metrics.takeovers.labels(why).inc()
+            self._log.info("mandate_taken", fence=fence, why=why)
 
     def _why_take(self, found: Sight) -> Takeover | None:
         if found.holder is None:
             return Takeover.VACANT
         if self._has_died(found.holder):
             return Takeover.DIED
+        # Measured by this loop's own clock, from when it first saw this very beat: clocks of two machines may differ.
         now = self._monotonic()
         if found != self._seen:
             self._seen, self._seen_at = found, now
         return Takeover.SILENT if now - self._seen_at >= self._lock_seconds else None
-
-    def _begin(self, fence: int, why: Takeover) -> None:
-        self._seen, self.holder, self.standing = None, self._name, Standing.REGULATES
-        self.fence = fence
-        self._metrics.takeovers.labels(why).inc()
-        self._log.info("mandate_taken", fence=fence, why=why)
-
-    def _stand_by(self, found: Sight) -> None:
-        if self.standing is not Standing.STANDS_BY or self.holder != found.holder:
-            self._log.info("standing_by", regulating=found.holder, fence=found.fence)
-        self.holder, self.standing = found.holder, Standing.STANDS_BY
 
 
 class FencedTransactions(Transactions):

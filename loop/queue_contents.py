@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -73,16 +74,11 @@ def _messages(client: redis.Redis) -> Iterator[bytes | str]:
         for key in queue_keys(queue):
             yield from client.lrange(key, 0, _SCAN_LIMIT)
     for delivered in client.hvals(_UNACKNOWLEDGED):
-        yield orjson.dumps(_first(delivered))
-
-
-def _first(delivered: bytes | str) -> Any:
-    """Return the message of an entry ``[message, exchange, routing key]``."""
-    try:
-        entry = orjson.loads(delivered)
-    except orjson.JSONDecodeError:
-        return None
-    return entry[0] if isinstance(entry, list) and entry else None
+        # An entry is ``[message, exchange, routing key]``; what is not counts as a message that may hold anything.
+        entry: Any = None
+        with contextlib.suppress(orjson.JSONDecodeError):
+            entry = orjson.loads(delivered)
+        yield orjson.dumps(entry[0] if isinstance(entry, list) and entry else None)
 
 
 def _may_hold_text(message: bytes | str, app_id: str) -> bool:
@@ -93,24 +89,11 @@ def _may_hold_text(message: bytes | str, app_id: str) -> bool:
         return True
     if args or not isinstance(fields, dict):
         return True
-    return bool(fields) and not _is_ids_only(fields) and _is_about(fields, app_id)
-
-
-def _is_ids_only(fields: dict[str, Any]) -> bool:
-    try:
-        JobMessage.model_validate(fields)
-    except ValidationError:
-        return _is_wordless_end(fields)
-    return True
-
-
-def _is_wordless_end(fields: dict[str, Any]) -> bool:
-    try:
-        return not EndConversation.model_validate(fields).reason
-    except ValidationError:
+    if not fields or fields.get("appId", fields.get("app_id")) not in (None, app_id):
         return False
-
-
-def _is_about(fields: dict[str, Any], app_id: str) -> bool:
-    named = fields.get("appId", fields.get("app_id"))
-    return named is None or named == app_id
+    with contextlib.suppress(ValidationError):
+        JobMessage.model_validate(fields)
+        return False
+    with contextlib.suppress(ValidationError):
+        return bool(EndConversation.model_validate(fields).reason)
+    return True

@@ -71,7 +71,9 @@ class Server(uvicorn.Server):
         self._asked_at = time.monotonic()
         self._loop.draining.set()
         self._log.info("loop_stopping", drain_seconds=self._loop.settings.drain_seconds)
-        _end_in(self._loop.settings.drain_seconds + STOPPING_SECONDS)
+        last_resort = threading.Timer(self._loop.settings.drain_seconds + STOPPING_SECONDS, _give_up)
+        last_resort.daemon = True
+        last_resort.start()
         self._asked.set()
 
     async def _drain(self) -> None:
@@ -98,12 +100,6 @@ def serve(loop: Loop, listener: socket.socket) -> None:
         timeout_keep_alive=30,
     )
     Server(config, loop).run(sockets=[listener])
-
-
-def _end_in(seconds: float) -> None:
-    last_resort = threading.Timer(seconds, _give_up)
-    last_resort.daemon = True
-    last_resort.start()
 
 
 def _give_up() -> None:

@@ -1,17 +1,28 @@
-"""Wakes those who listen for events when there are new ones, and sends them home when the loop is stopped.
+"""News for those who listen live: from other processes over Redis, to open streams, and the energy as they see it.
 
 A listener is woken, never handed an event: what it missed it reads from the database in pages, at its own pace, so a
-slow one costs no memory. Who may listen, and what they are told, is in ``loop/api/routes/events.py``.
+slow one costs no memory. Redis' news are best effort: a tick finds everything by itself a little later. Who may listen,
+and what they are told, is in ``loop/api/routes/events.py``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
-from shared.broker import EVENTS_NEWS
+import redis
+
+from loop.regulator import Regulator
+from shared.broker import BROKER_ERRORS, EVENTS_NEWS, NOTICES
+from shared.db.transactions import Transactions
+from shared.energy.budget import percentage_of, status_of, to_units
 from shared.errors import Limit
+from shared.outbox.queries import count_deferred
+from shared.telemetry.logging import get_logger
 
 MOST_LISTENERS = 500
 
@@ -81,6 +92,7 @@ class Hub:
         """Wake all listeners."""
         with self._changing:
             listeners = tuple(self._listeners)
+        # Woken outside the lock: one that leaves at this very moment takes it.
         for listener in listeners:
             listener.wake()
 
@@ -97,3 +109,77 @@ class Hub:
 def is_of_events(news: str) -> bool:
     """Whether news from the other processes is that there are new events."""
     return news.startswith(EVENTS_NEWS)
+
+
+class Notices:
+    """A subscriber in a thread of its own that connects again for as long as it is not stopped."""
+
+    def __init__(self, client: redis.Redis, on_news: Callable[[str], None], pause_seconds: float = 1.0) -> None:
+        self._client = client
+        self._on_news = on_news
+        self._pause_seconds = pause_seconds
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
+        self._log = get_logger()
+        self._lost = False
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._thread.start()
+
+    def stop(self, timeout: float) -> None:
+        """Stop listening."""
+        self._over.set()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._listen()
+            except BROKER_ERRORS as error:
+                # Once for each outage: a line a second would bury what else is said while Redis is away.
+                if not self._lost:
+                    self._log.warning("notices_lost", error=type(error).__name__)
+                self._lost = True
+                self._over.wait(self._pause_seconds)
+
+    def _listen(self) -> None:
+        with self._client.pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call]
+            channel.subscribe(NOTICES)
+            if self._lost:
+                self._log.info("notices_heard_again")
+            self._lost = False
+            while not self._over.is_set():
+                message = channel.get_message(timeout=1.0)
+                if message is not None and isinstance(message["data"], bytes):
+                    self._on_news(message["data"].decode(errors="replace"))
+
+
+_FRESH_SECONDS = 0.9
+
+
+@dataclass
+class EnergyNews:
+    """The latest reading, shared."""
+
+    database: Transactions
+    regulator: Regulator
+    _reading: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _read_at: float = field(default=float("-inf"), init=False)
+    _fields: dict[str, Any] = field(default_factory=dict, init=False)
+
+    def now(self) -> dict[str, Any]:
+        """Return level, percentage, status and deferred jobs."""
+        with self._reading:
+            if time.monotonic() - self._read_at >= _FRESH_SECONDS:
+                # Not the whole reading: its share of memory work goes through a day of the ledger.
+                with self.database.read() as session:
+                    level, deferred = self.regulator.level(session), count_deferred(session)
+                self._fields = {
+                    "level": round(to_units(level), 3),
+                    "percentage": round(percentage_of(level), 3),
+                    "status": status_of(level).value,
+                    "deferredJobs": deferred,
+                }
+                self._read_at = time.monotonic()
+            return self._fields

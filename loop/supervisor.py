@@ -1,10 +1,8 @@
-"""The small supervisor behind ``afterthought up``: one Redis, one loop, one worker, one Ctrl-C.
+"""Keeps processes running until told to stop: starts them, starts again what dies, and stops them in order.
 
-It starts Redis and then the others, starts again what dies (waiting longer each time), and stops Redis last. It must
-run in the main thread: parts are tied to the thread that started them and end with it, even when this process is
-killed. One supervisor per home, kept so by a lock file.
-
-Separate machines use the compose file instead; nothing here is needed there.
+A process is started in a group of its own, so that what it started itself (a worker's pool) ends with it; its lines are
+copied to the console and to a log file. It must run in the main thread: processes are tied to the thread that started
+them and end with it, even when this process is killed.
 """
 
 from __future__ import annotations
@@ -12,36 +10,35 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
+import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import IO, Protocol, TextIO
 
-from loop.child import Child, ChildProcess, Console, describe_status
-from loop.embedded_redis import EmbeddedRedis, free_port, is_free
-from loop.occupancy import only_one
-from loop.readiness import Readiness, ask_readiness
-from shared.credentials import make_private_directory, read_or_make_admin_token
-from shared.db.schema import migrate
-from shared.errors import AfterthoughtError, Configuration
-from shared.settings import Settings, environment_name
+from shared.errors import AfterthoughtError
+from shared.process import tied_to_me
 
-COMMANDS = {name: (sys.executable, "-m", name) for name in ("loop", "worker")}
-"""What runs beside Redis, by the name its log lines carry."""
-
+_NAME_WIDTH = 6
 _POLL_SECONDS = 0.1
-_STOPPING_SECONDS = 5.0
-"""What a part may need beyond its time to drain before it is killed; a little more than it allows itself."""
 _LATE_SECONDS = 20.0
 _STEADY_SECONDS = 30.0
 _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 30.0
 _TRIES_BEFORE_READY = 5
-_NAME = "up"
-_ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+NAME = "up"
+"""Under which the supervisor's own lines stand on the console."""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Whether the loop can serve, and a sentence for each dependency that is not well, by its name."""
+
+    ready: bool
+    wrong: dict[str, str]
 
 
 class Part(Protocol):
@@ -60,32 +57,6 @@ class Part(Protocol):
 
     def clear(self) -> None:
         """Remove whatever is left of it, by force; it may be started again."""
-
-
-class RedisPart:
-    """The embedded Redis as a part."""
-
-    name = "redis"
-
-    def __init__(self, server: EmbeddedRedis) -> None:
-        self._server = server
-
-    def start(self) -> None:
-        """Start the server and wait until it answers."""
-        self._server.start()
-
-    def ending(self) -> str | None:
-        """Return how the server ended, or None while it runs."""
-        status = self._server.exit_status
-        return None if status is None else describe_status(status)
-
-    def ask_to_stop(self) -> None:
-        """Ask the server to write everything and end."""
-        self._server.terminate()
-
-    def clear(self) -> None:
-        """Kill the server if it still runs; its directory stays ours until we end."""
-        self._server.kill()
 
 
 @dataclass
@@ -136,7 +107,9 @@ class Supervisor:
             try:
                 return self._watch()
             finally:
-                self._stop_all()
+                self._console.say(NAME, "stopping; once more to stop at once")
+                self._stop_together(self._others)
+                self._stop_together(self._foundation)
 
     def request_stop(self) -> None:
         """Ask ``run`` to stop; asked twice, it kills."""
@@ -174,7 +147,14 @@ class Supervisor:
                 self._has_died(watched, ending)
         elif time.monotonic() >= watched.due_at:
             self._start(watched)
-        return self._is_ready or watched.failures < _TRIES_BEFORE_READY or self._give_up(watched)
+        if self._is_ready or watched.failures < _TRIES_BEFORE_READY:
+            return True
+        self._console.say(
+            NAME,
+            f"{watched.part.name} ended {watched.failures} times before the service was ready. Stopping; "
+            "its last lines above say why.",
+        )
+        return False
 
     def _has_died(self, watched: _Watched, ending: str) -> None:
         now = time.monotonic()
@@ -183,15 +163,7 @@ class Supervisor:
         wait = wait_before_restart(watched.failures, self._first_wait_seconds)
         watched.failures += 1
         watched.due_at = now + wait
-        self._console.say(_NAME, f"{watched.part.name} ended ({ending}); starting it again in {wait:g} s")
-
-    def _give_up(self, watched: _Watched) -> bool:
-        self._console.say(
-            _NAME,
-            f"{watched.part.name} ended {watched.failures} times before the service was ready. Stopping; "
-            "its last lines above say why.",
-        )
-        return False
+        self._console.say(NAME, f"{watched.part.name} ended ({ending}); starting it again in {wait:g} s")
 
     def _look_whether_ready(self) -> None:
         if self._is_ready:
@@ -202,14 +174,9 @@ class Supervisor:
             self._announce(found)
         elif not self._is_late and time.monotonic() - self._begun_at > self._late_seconds:
             self._is_late = True
-            self._console.say(_NAME, f"not ready after {self._late_seconds:g} s, still trying:")
+            self._console.say(NAME, f"not ready after {self._late_seconds:g} s, still trying:")
             for name, detail in found.wrong.items():
-                self._console.say(_NAME, f"  {name}: {detail}")
-
-    def _stop_all(self) -> None:
-        self._console.say(_NAME, "stopping; once more to stop at once")
-        self._stop_together(self._others)
-        self._stop_together(self._foundation)
+                self._console.say(NAME, f"  {name}: {detail}")
 
     def _stop_together(self, group: Sequence[_Watched]) -> None:
         running = [watched.part for watched in group if watched.due_at is None and watched.started_at]
@@ -222,7 +189,7 @@ class Supervisor:
             time.sleep(_POLL_SECONDS / 2)
         for part in running:
             if part.ending() is None:
-                self._console.say(_NAME, f"{part.name} did not end in time and is killed")
+                self._console.say(NAME, f"{part.name} did not end in time and is killed")
             part.clear()
 
     @contextlib.contextmanager
@@ -240,142 +207,138 @@ class Supervisor:
                 signal.signal(number, handler)
 
 
-def run_up(settings: Settings, console: Console | None = None, commands: Mapping[str, Sequence[str]] = COMMANDS) -> int:
-    """Start everything in ``settings.home`` and keep it running until told to stop; return the exit status.
-
-    ``commands`` are the processes to run beside Redis, by name.
-
-    Raises:
-        Configuration: the home cannot be had or is in use, the port is taken, or no Redis can be had.
-        Transient: the database does not answer.
-    """
-    console = console or Console(sys.stdout)
-    make_private_directory(settings.home)
-    with _private_files(), only_one(settings.home):
-        port = _port(settings)
-        token = read_or_make_admin_token(settings)
-        console.say(_NAME, f"starting in {settings.home}")
-        migrate(settings.database)
-        with _redis(settings) as (redis_url, redis_parts):
-            env = child_environment(settings, port=port, redis_url=redis_url, admin_token=token)
-            host = _ANY_HOST.get(settings.host, settings.host)
-            address = f"http://{_bracketed(host)}:{port}"
-            return Supervisor(
-                _processes(commands, settings.home, env, console),
-                console,
-                foundation=redis_parts,
-                look=lambda: ask_readiness(host, port),
-                announce=lambda found: console.write(welcome(address, token, settings, found)),
-                drain_seconds=settings.drain_seconds + _STOPPING_SECONDS,
-            ).run()
-
-
-@contextlib.contextmanager
-def _private_files() -> Iterator[None]:
-    """Have this process and its children create files that only their owner can read."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
-def child_environment(settings: Settings, *, port: int, redis_url: str, admin_token: str) -> dict[str, str]:
-    """Return the environment that makes a child read the same settings, whatever ``.env`` it finds."""
-    given = {environment_name(field): _plain(getattr(settings, field)) for field in settings.model_fields_set}
-    return {
-        **os.environ,
-        **{name: value for name, value in given.items() if value is not None},
-        environment_name("home"): str(settings.home),
-        environment_name("port"): str(port),
-        environment_name("redis_url"): redis_url,
-        environment_name("database_url"): settings.database,
-        environment_name("admin_token"): admin_token,
-        "PYTHONUNBUFFERED": "1",
-        **own_code_only(),
-    }
-
-
-def own_code_only() -> dict[str, str]:
-    """Keep ``python -m worker`` from finding a folder called worker in the directory the user stands in."""
-    root = Path(__file__).resolve().parents[1]
-    if root.name.endswith("-packages"):
-        return {"PYTHONSAFEPATH": "1"}
-    return {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(filter(None, (str(root), os.getenv("PYTHONPATH"))))}
-
-
 def wait_before_restart(failures: int, first_seconds: float = _FIRST_WAIT_SECONDS) -> float:
     """Return how many seconds to wait after ``failures`` deaths in a row before this one: doubling, up to 30."""
     # The exponent is bounded because a part may fail for weeks, and a float holds no 2**1100.
     return min(first_seconds * 2.0 ** min(failures, 32), _LONGEST_WAIT_SECONDS)
 
 
-def _processes(
-    commands: Mapping[str, Sequence[str]], home: Path, env: dict[str, str], console: Console
-) -> list[ChildProcess]:
-    logs = make_private_directory(home / "logs")
-    children = [Child(name, argv, env) for name, argv in commands.items()]
-    return [ChildProcess(child, logs / f"{child.name}.log", console) for child in children]
+@dataclass(frozen=True)
+class Child:
+    """What to run: a name for the console, the command and its whole environment."""
+
+    name: str
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(repr=False)
 
 
-@contextlib.contextmanager
-def _redis(settings: Settings) -> Iterator[tuple[str, list[RedisPart]]]:
-    if settings.redis_url is not None:
-        yield settings.redis_url, []
-        return
-    server = EmbeddedRedis(settings.home / "redis")
-    server.start()
-    try:
-        yield server.url, [RedisPart(server)]
-    finally:
-        server.stop()
+class Console:
+    """Where lines go for a human; several threads write, and no line is torn."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def say(self, name: str, line: str) -> None:
+        """Write one line with the name of who says it; a console that has gone away is no error."""
+        self.write(f"{name:<{_NAME_WIDTH}} | {line}\n")
+
+    def write(self, text: str) -> None:
+        """Write ``text`` as it is."""
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            self._stream.write(text)
+            self._stream.flush()
 
 
-def _port(settings: Settings) -> int:
-    host = settings.host
-    try:
-        if settings.port == 0:
-            return free_port(host)
-        free = is_free(host, settings.port)
-    except OSError as error:
-        raise Configuration(f"AFTERTHOUGHT_HOST: cannot listen on {host} ({error.strerror}).") from None
-    if not free:
-        raise Configuration(
-            f"Port {settings.port} on {host} is taken. Set AFTERTHOUGHT_PORT to another one, or to 0 for any free one."
+class RotatingLog:
+    """A log file that moves aside at ``limit_bytes``, keeping ``kept`` older ones (``loop.log.1`` is the newest)."""
+
+    def __init__(self, path: Path, *, limit_bytes: int = 5_000_000, kept: int = 3) -> None:
+        self._path = path
+        self._limit_bytes = limit_bytes
+        self._kept = kept
+        self._file = path.open("ab")
+
+    def write(self, line: bytes) -> None:
+        """Append one line; a full disk loses the line and not the service."""
+        with contextlib.suppress(OSError):
+            if self._file.tell() + len(line) > self._limit_bytes:
+                self._rotate()
+            self._file.write(line)
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _rotate(self) -> None:
+        self._file.close()
+        for number in range(self._kept - 1, 0, -1):
+            older = self._numbered(number)
+            if older.exists():
+                older.replace(self._numbered(number + 1))
+        self._path.replace(self._numbered(1))
+        self._file = self._path.open("ab")
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+
+class ChildProcess:
+    """A child that runs, ran or will run; start it from the main thread, because it ends with the starting thread."""
+
+    def __init__(self, child: Child, log_file: Path, console: Console) -> None:
+        self.name = child.name
+        self._child = child
+        self._log_file = log_file
+        self._console = console
+        self._process: subprocess.Popen[bytes] | None = None
+        self._copying: threading.Thread | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def start(self) -> None:
+        """Start the process. Raises: OSError when the command cannot be run."""
+        self._process = subprocess.Popen(
+            list(self._child.argv),
+            env=dict(self._child.env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=tied_to_me(),
         )
-    return settings.port
+        assert self._process.stdout is not None
+        self._copying = threading.Thread(target=self._copy, args=(self._process.stdout,), daemon=True)
+        self._copying.start()
+
+    def ending(self) -> str | None:
+        """Return how the process ended, in words, or None while it runs."""
+        status = self._process.poll() if self._process is not None else None
+        return None if status is None else describe_status(status)
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM to the process itself; it tells its own children."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+    def clear(self) -> None:
+        """Kill whatever is left of the group and finish copying its last lines."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        if self._copying is not None:
+            self._copying.join(timeout=2.0)
+        self._process = None
+
+    def _copy(self, lines: IO[bytes]) -> None:
+        log = RotatingLog(self._log_file)
+        with lines, contextlib.closing(log):
+            for line in lines:
+                log.write(line)
+                self._console.say(self.name, line.decode("utf-8", "replace").rstrip())
 
 
-def _plain(value: object) -> str | None:
-    if value is None:
-        return None
-    reveal = getattr(value, "get_secret_value", None)
-    return str(reveal() if reveal is not None else value)
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def welcome(address: str, token: str, settings: Settings, found: Readiness) -> str:
-    """Return what the user reads once the service is ready."""
-    agent = settings.model or "none, so the built-in extractive agent writes the memories (set AFTERTHOUGHT_MODEL)"
-    if "ollama" in found.wrong:
-        agent += f", which cannot be asked yet: {found.wrong['ollama']}"
-    return f"""
-Afterthought is ready.
-
-  Address      {address}
-  Admin token  {token}
-  Data         {settings.home}
-  Model        {agent}
-
-Next, install an app:
-
-  curl -X POST {address}/apps \\
-    -H "Authorization: Bearer {token}" -H "Content-Type: application/json" \\
-    -d '{{"appId": "notes", "name": "Notes"}}'
-
-Ctrl-C stops everything.
-
-"""
+def describe_status(status: int) -> str:
+    """Return an exit status in words: ``exit status 1`` or ``SIGKILL``."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"

@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from loop.mandate import Keeper
-from loop.steps.step import Step
 from shared.errors import MandateLost
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import KEEP_MANDATE, Metrics
@@ -22,6 +22,21 @@ LATE_SECONDS = 30.0
 """Without a finished tick for this long, a loop is not well."""
 _PATIENCE_SECONDS = 5.0
 _TOLD_EVERY = 100
+
+
+class Step(Protocol):
+    """One thing the loop does at each tick."""
+
+    @property
+    def name(self) -> str:
+        """A constant, one of ``TICK_STEPS``; labels metrics and logs."""
+
+    @property
+    def every_seconds(self) -> float:
+        """The least time between two runs; 0 runs at every tick."""
+
+    def run(self) -> bool:
+        """Do it once; True when there is more to do at once."""
 
 
 class Unshared(Keeper):
@@ -133,7 +148,9 @@ class Ticker:
             for step in self._steps:
                 if self._over.is_set() or shift != self._shift or self._fence is None:
                     break
-                if self._is_due(step):
+                last = self._last_run.get(step.name)
+                is_due = last is None or time.monotonic() - last >= step.every_seconds
+                if is_due and step.name not in self._slow:
                     more = self._run_step(step) or more
         if shift == self._shift:
             self.ticked_at = time.monotonic()
@@ -167,12 +184,6 @@ class Ticker:
             self._last_run.clear()
         return fence is not None
 
-    def _is_due(self, step: Step) -> bool:
-        if step.name in self._slow:
-            return False
-        last = self._last_run.get(step.name)
-        return last is None or time.monotonic() - last >= step.every_seconds
-
     def _run_step(self, step: Step) -> bool:
         begun = self._last_run[step.name] = time.monotonic()
         self._under_way = mine = (step.name, begun)
@@ -187,17 +198,14 @@ class Ticker:
             self._note_failure(step.name, error)
             return False
         finally:
-            self._end_step(mine)
+            with self._changing:
+                # A new shift may have begun another step meanwhile, because this one was slow.
+                if self._under_way == mine:
+                    self._under_way = None
+                self._slow.discard(step.name)
+            self._metrics.tick_duration.labels(step.name).observe(time.monotonic() - begun)
         self._note_success(step.name)
         return more
-
-    def _end_step(self, which: tuple[str, float]) -> None:
-        name, begun = which
-        with self._changing:
-            if self._under_way == which:
-                self._under_way = None
-            self._slow.discard(name)
-        self._metrics.tick_duration.labels(name).observe(time.monotonic() - begun)
 
     def _note_failure(self, name: str, error: Exception) -> None:
         self._metrics.tick_failures.labels(name).inc()

@@ -14,20 +14,17 @@ from prometheus_client import CollectorRegistry
 
 from loop.mandate import MandateKeeper
 from loop.message_search import SearchServices, make_search_services
-from loop.notices import Notices
 from loop.regulator import Regulator
 from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleEnergy, SettleFacts
-from loop.steps.step import Step
-from loop.steps.think import ChooseAndThink
 from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendLanes, Upkeep
-from loop.streams import Hub, is_of_events
-from loop.thinking.choosing import Chooser
-from loop.thinking.thinker import Thinker
-from loop.ticker import Ticker
+from loop.streams import Hub, Notices, is_of_events
+from loop.thinking.focus import Chooser
+from loop.thinking.thinker import ChooseAndThink, Thinker
+from loop.ticker import Step, Ticker
 from shared.broker import EVENTS_NEWS, connect_redis, make_celery, notify, send, workers_heard
 from shared.clock import CLOCK_DOUBT, Clock, SystemClock
 from shared.context.sources import RecallSources

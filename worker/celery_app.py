@@ -92,10 +92,12 @@ def _send_canary() -> bool:
 
 def _give_up(why: str) -> None:
     log.error("worker_gives_up", why=why)
+    # Not sys.exit: this is the watchdog's thread, and the main one may be the very one that is stuck.
     os._exit(GAVE_UP)
 
 
 def _tasks_in_hand() -> list[str]:
+    # A copy first: the consumer changes the set from its own thread.
     return [request.id for request in list(worker_state.reserved_requests)]
 
 
@@ -144,5 +146,7 @@ def _stop_watching(**_: Any) -> None:
 
 @signals.worker_process_init.connect(weak=False)
 def _build(**_: Any) -> None:
+    # Celery's parent may be killed without a word to its pool; a process left over would go on holding leases.
     die_with_parent(os.getppid())
+    # Only now, after the fork: connections and metric files must not be shared with the parent.
     ready.wired = wire(settings, make_metrics(), node)

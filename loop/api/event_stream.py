@@ -19,8 +19,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from loop.energy_news import EnergyNews
-from loop.streams import Hub, Listener
+from loop.streams import EnergyNews, Hub, Listener
 from loop.wiring import Loop
 from shared.apps.models import Scope
 from shared.apps.queries import get_app

@@ -29,7 +29,7 @@ def add_to(program: typer.Typer) -> None:
 def up() -> None:
     """Start everything on this machine (Redis, loop, worker) and keep it running until Ctrl-C."""
     from loop.cli.checks import check_names, names_given  # brings the settings
-    from loop.supervisor import run_up  # brings the database's tools
+    from loop.up import run_up  # brings the database's tools
 
     settings = Invocation().settings
     for finding in check_names(names_given()):
@@ -58,7 +58,7 @@ def migrate(as_json: JsonOption = False) -> None:
 
 def _become(module: str, *arguments: str) -> None:
     """Turn this process into ``python -m module``; a wrong setting is told here, before."""
-    from loop.supervisor import own_code_only  # brings the database's tools
+    from loop.up import own_code_only  # brings the database's tools
 
     Invocation().settings  # noqa: B018
     sys.stdout.flush()

@@ -7,6 +7,7 @@ queued job that nobody begins; the sweep offers it again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -17,7 +18,7 @@ from shared.contracts.jobs import JOB_TYPES, JobKind, JobMessage, Queue, Track, 
 from shared.db.transactions import Transactions
 from shared.errors import Transient
 from shared.outbox import dispatch, queries
-from shared.outbox.dispatch import DEFER_LIMIT, AskTerms, Dispatch
+from shared.outbox.dispatch import DEFER_LIMIT, Dispatch
 from shared.outbox.lanes import Terms
 from shared.outbox.models import Deferral
 from shared.telemetry.logging import get_logger
@@ -28,49 +29,46 @@ SendJob = Callable[[str, Queue, JobMessage, int], None]
 BROKER_PAUSE_SECONDS = 1.0
 
 
+@dataclass
 class RelayJobs:
-    """A tick step."""
+    """Sends, defers and calls back jobs as the regulator allows."""
 
+    database: Transactions
+    clock: Clock
+    regulator: Regulator
+    send: SendJob
+    queued_seconds: float
+    metrics: Metrics
+    most_deliveries: int = 32
+    is_over: Callable[[], bool] = lambda: False
+    """Whether the loop was asked to stop, so that nothing more is sent."""
     name = "relay_jobs"
     every_seconds = 0.0
 
-    def __init__(
-        self,
-        database: Transactions,
-        clock: Clock,
-        regulator: Regulator,
-        send: SendJob,
-        queued_seconds: float,
-        metrics: Metrics,
-        most_deliveries: int = 32,
-        is_over: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """``is_over``: whether the loop was asked to stop, so that nothing more is sent."""
-        self._database = database
-        self._clock = clock
-        self._regulator = regulator
-        self._send = send
-        self._queued_seconds = queued_seconds
-        self._metrics = metrics
-        self._most_deliveries = most_deliveries
-        self._is_over = is_over
-        self._log = get_logger()
-
     def run(self) -> bool:
         """Send what may be sent; True when more may follow at once."""
-        now = self._clock.now()
-        with self._database.read() as session:
+        now = self.clock.now()
+        with self.database.read() as session:
             if not self._has_work(session, now):
                 return False
-        with self._database.write() as session:
-            allowance = self._regulator.allowance(session)
-            shed, deferred = self._hold_back(session, allowance, now)
-            room = max(0, self._most_deliveries - queries.count_in_flight(session, Track.DELIVERY))
+        with self.database.write() as session:
+            allowance = self.regulator.allowance(session)
+            shed, deferred = 0, 0
+            if allowance.why is not None:
+                shed = dispatch.call_back(session, allowance.why, now) if allowance.shed else 0
+                deferred = dispatch.defer(session, Deferral.ENERGY, allowance.why, now)
+            room = max(0, self.most_deliveries - queries.count_in_flight(session, Track.DELIVERY))
             held: list[str] = []
-            leased = dispatch.take_due(session, now, allowance.jobs, self._queued_seconds, self._noting_held(held))
-            deliveries = dispatch.take_due(session, now, room, self._queued_seconds, track=Track.DELIVERY)
-        self._tell(allowance, shed, deferred)
-        self._tell_held(held)
+
+            def terms_of(session: Session, app_id: str, kind: str) -> Terms:
+                terms = self.regulator.terms(session, app_id, kind)
+                if terms.hold is not None:
+                    held.append(app_id)
+                return terms
+
+            leased = dispatch.take_due(session, now, allowance.jobs, self.queued_seconds, terms_of)
+            deliveries = dispatch.take_due(session, now, room, self.queued_seconds, track=Track.DELIVERY)
+        self._report(allowance, shed, deferred, held)
         sent = self._send_all(leased + deliveries)
         return deferred == DEFER_LIMIT or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
 
@@ -81,63 +79,40 @@ class RelayJobs:
         waits, sent = queries.has_awake(session, Track.THOUGHT), queries.has_sent(session)
         if not waits and not sent:
             return False
-        allowance = self._regulator.allowance(session)
+        allowance = self.regulator.allowance(session)
         if allowance.why is not None and queries.has_undeferred(session, now):
             return True
         return (waits and allowance.jobs > 0) or (sent and allowance.shed)
 
-    def _hold_back(self, session: Session, allowance: Allowance, now: datetime) -> tuple[int, int]:
-        """Return how many jobs were called back and how many were newly deferred."""
-        if allowance.why is None:
-            return 0, 0
-        shed = dispatch.call_back(session, allowance.why, now) if allowance.shed else 0
-        return shed, dispatch.defer(session, Deferral.ENERGY, allowance.why, now)
-
-    def _tell(self, allowance: Allowance, shed: int, deferred: int) -> None:
+    def _report(self, allowance: Allowance, shed: int, deferred: int, held: list[str]) -> None:
         if shed:
-            self._metrics.jobs_shed.inc(shed)
-            self._log.warning("jobs_called_back", count=shed, why=allowance.why)
+            self.metrics.jobs_shed.inc(shed)
+            get_logger().warning("jobs_called_back", count=shed, why=allowance.why)
         if deferred:
-            self._metrics.energy_deferrals.inc(deferred)
-            self._log.info("jobs_deferred", count=deferred, why=allowance.why)
-
-    def _noting_held(self, held: list[str]) -> AskTerms:
-        """Return what asks the regulator, and adds the apps to ``held`` whose budgets allow nothing more."""
-
-        def ask(session: Session, app_id: str, kind: str) -> Terms:
-            terms = self._regulator.terms(session, app_id, kind)
-            if terms.hold is not None:
-                held.append(app_id)
-            return terms
-
-        return ask
-
-    def _tell_held(self, held: list[str]) -> None:
-        self._metrics.budget_deferrals.inc(len(held))
+            self.metrics.energy_deferrals.inc(deferred)
+            get_logger().info("jobs_deferred", count=deferred, why=allowance.why)
+        self.metrics.budget_deferrals.inc(len(held))
         for app_id in held:
-            self._log.info("app_held_by_budget", app_id=app_id)
+            get_logger().info("app_held_by_budget", app_id=app_id)
 
     def _send_all(self, leased: list[Dispatch]) -> bool:
         for place, job in enumerate(leased):
-            if self._is_over():
-                self._log.info("jobs_handed_back", jobs=len(leased) - place)
+            if self.is_over():
+                get_logger().info("jobs_handed_back", jobs=len(leased) - place)
                 self._hand_back(leased[place:], wait_seconds=0.0)
                 return False
             try:
-                self._send_one(job)
+                kind = JobKind(job.kind)
+                message = JobMessage(job_id=job.job_id, fence=job.fence)
+                self.send(task_name(kind), JOB_TYPES[kind].queue, message, job.priority)
+                self.metrics.jobs_sent.labels(job.kind).inc()
             except Transient as error:
-                self._metrics.broker_failures.inc()
-                self._log.warning("broker_refused", jobs=len(leased) - place, error=error.message)
+                self.metrics.broker_failures.inc()
+                get_logger().warning("broker_refused", jobs=len(leased) - place, error=error.message)
                 self._hand_back(leased[place:], BROKER_PAUSE_SECONDS)
                 return False
         return bool(leased)
 
-    def _send_one(self, job: Dispatch) -> None:
-        kind = JobKind(job.kind)
-        message = JobMessage(job_id=job.job_id, fence=job.fence)
-        self._send(task_name(kind), JOB_TYPES[kind].queue, message, job.priority)
-        self._metrics.jobs_sent.labels(job.kind).inc()
-
     def _hand_back(self, unsent: list[Dispatch], wait_seconds: float) -> None:
-        with self._database.write() as session:
-            dispatch.hand_back(session, unsent, self._clock.now(), wait_seconds)
+        with self.database.write() as session:
+            dispatch.hand_back(session, unsent, self.clock.now(), wait_seconds)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Thread
 
@@ -17,9 +19,9 @@ from shared.sessions.compose.compositions import JOB_ENDED, fail_abandoned
 from shared.sessions.models import Project
 from shared.sessions.queries import lock_project_by_key, projects_that_age, projects_to_scan, projects_to_write
 from shared.sessions.registry.registration import Registrar
-from shared.sessions.registry.scan import FolderScan, FolderScanner
+from shared.sessions.registry.scan import FolderScanner
 from shared.sessions.retention.rules import is_due
-from shared.sessions.retention.runs import AgeingResult, rules_of, run_ageing
+from shared.sessions.retention.runs import rules_of, run_ageing
 from shared.sessions.search.index import index_session, index_version
 from shared.sessions.search.queries import next_unindexed, next_unindexed_version
 from shared.sessions.store import Store
@@ -34,28 +36,30 @@ _MOST_PROJECTS = 20
 _FOUND = "it was found in the project's folder"
 
 
+@dataclass
 class ScanSessions:
-    """A tick step."""
+    """Looks through the folders of projects for transcripts, in a thread of its own: a large one takes its time."""
 
+    database: Transactions
+    clock: Clock
+    store: Store
+    registrar: Registrar
+    seconds: float
+    """How long a folder is left alone once it was looked through."""
+    metrics: Metrics
     name = "scan_sessions"
+    _looking: Thread | None = field(default=None, init=False)
 
-    def __init__(
-        self, database: Transactions, clock: Clock, store: Store, registrar: Registrar, seconds: float, metrics: Metrics
-    ) -> None:
-        """``seconds``: how long a folder is left alone once it was looked through."""
-        self._looking: Thread | None = None
-        self.every_seconds = min(seconds, 1.0)
-        self._database = database
-        self._clock = clock
-        self._store = store
-        self._scanner = FolderScanner(database, store, registrar)
-        self._pause = timedelta(seconds=seconds)
-        self._metrics = metrics
+    def __post_init__(self) -> None:
+        self.every_seconds = min(self.seconds, 1.0)
+        self._scanner = FolderScanner(self.database, self.store, self.registrar)
 
     def run(self) -> bool:
         """Begin to look through the folders that are due, unless that is being done."""
         if self._looking is None or not self._looking.is_alive():
-            due = self._due()
+            with self.database.read() as session:
+                before = self.clock.now() - timedelta(seconds=self.seconds)
+                due = projects_to_scan(session, before, _MOST_PROJECTS)
             if due:
                 self._looking = Thread(target=self.look, args=(due,), name="scan-sessions", daemon=True)
                 self._looking.start()
@@ -75,13 +79,9 @@ class ScanSessions:
             except (AfterthoughtError, OSError) as error:
                 get_logger().warning("scan_failed", error=type(error).__name__, why=str(error))
 
-    def _due(self) -> Sequence[Project]:
-        with self._database.read() as session:
-            return projects_to_scan(session, self._clock.now() - self._pause, _MOST_PROJECTS)
-
     def _scan(self, project: Project, room: int) -> int:
         """Look through one folder; return how many files were taken in."""
-        cause = Cause("rule:auto_register", _FOUND, self._clock.now())
+        cause = Cause("rule:auto_register", _FOUND, self.clock.now())
         try:
             scan = self._scanner.scan(project.app_id, project.project_id, cause, room)
         except NotFound:
@@ -89,32 +89,27 @@ class ScanSessions:
             return 0
         taken = len(scan.registered) + len(scan.synced)
         if taken:
-            manifest.write(self._database, self._store, project.app_id, project.project_id)
-        self._count(scan, project)
-        return taken
-
-    def _count(self, scan: FolderScan, project: Project) -> None:
-        self._metrics.sessions_registered.labels("scan").inc(len(scan.registered))
+            manifest.write(self.database, self.store, project.app_id, project.project_id)
+        self.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
         new = set(scan.refused) - set(project.refused_files)
-        self._metrics.session_files_refused.inc(len(new))
+        self.metrics.session_files_refused.inc(len(new))
         if scan.registered or scan.synced or new:
             counted = {"registered": len(scan.registered), "synced": len(scan.synced), "refused": len(new)}
             get_logger().info("sessions_scanned", app_id=project.app_id, project_id=project.project_id, **counted)
+        return taken
 
 
 _LONGEST_SECONDS = 1.0
 
 
+@dataclass
 class IndexSessions:
-    """A tick step."""
+    """Makes recorded sessions and their versions findable."""
 
+    database: Transactions
+    store: Store
     name = "index_sessions"
     every_seconds = 0.5
-
-    def __init__(self, database: Transactions, store: Store) -> None:
-        self._database = database
-        self._store = store
-        self._log = get_logger()
 
     def run(self) -> bool:
         """Index what lacks it until the moment is over; True when there may be more."""
@@ -126,21 +121,18 @@ class IndexSessions:
 
     def _index_next(self) -> bool:
         """Index one session and one version; False when there are none."""
-        with self._database.read() as session:
+        with self.database.read() as session:
             recorded, version = next_unindexed(session), next_unindexed_version(session)
         if recorded is not None:
-            self._index_session(*recorded)
+            app_id, session_id = recorded
+            # Where it was unregistered meanwhile there is nothing to index.
+            with suppress(NotFound):
+                passages = index_session(self.database, self.store, app_id, session_id)
+                get_logger().info("session_indexed", app_id=app_id, session_id=session_id, passages=passages)
         if version is not None:
-            passages = index_version(self._database, self._store, *version)
-            self._log.info("version_indexed", app_id=version[0], passages=passages)
+            passages = index_version(self.database, self.store, *version)
+            get_logger().info("version_indexed", app_id=version[0], passages=passages)
         return recorded is not None or version is not None
-
-    def _index_session(self, app_id: str, session_id: str) -> None:
-        try:
-            passages = index_session(self._database, self._store, app_id, session_id)
-        except NotFound:
-            return  # It was unregistered meanwhile.
-        self._log.info("session_indexed", app_id=app_id, session_id=session_id, passages=passages)
 
 
 ACTOR, REASON = "rule:ageing", "as scheduled"
@@ -148,56 +140,46 @@ _LIMIT = 50
 """Projects looked at in one run; the others in the next."""
 
 
+@dataclass
 class AgeSessions:
-    """A tick step."""
+    """Carries out the schedules by which projects let versions go."""
 
+    database: Transactions
+    clock: Clock
+    store: Store
+    metrics: Metrics
+    settings: Settings
     name = "age_sessions"
     every_seconds = 60.0
-
-    def __init__(
-        self, database: Transactions, clock: Clock, store: Store, metrics: Metrics, settings: Settings
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._store = store
-        self._metrics = metrics
-        self._settings = settings
-        self._after = 0
-        self._log = get_logger()
+    _after = 0
 
     def run(self) -> bool:
         """Age what is due, some projects at a time, each in a transaction of its own; True while there are more."""
-        found = self._next()
+        with self.database.read() as session:
+            found = projects_that_age(session, self._after, _LIMIT)
         for project in found:
             self._age(project)
         self._after = found[-1].key if len(found) == _LIMIT else 0
         return bool(self._after)
 
-    def _next(self) -> Sequence[Project]:
-        with self._database.read() as session:
-            return projects_that_age(session, self._after, _LIMIT)
-
     def _age(self, project: Project) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         if not is_due(rules_of(project).schedule, project.tended_at, project.last_accessed, now):
             return
-        with self._database.write() as session:
+        with self.database.write() as session:
             app = lock_app(session, project.app_id)
             if app.uninstalled_at is not None:
                 return
             locked = lock_project_by_key(session, project.key)
-            done = run_ageing(session, app, locked, Cause(ACTOR, REASON, now), self._settings)
-        self._tell(project, done)
-
-    def _tell(self, project: Project, done: AgeingResult) -> None:
+            done = run_ageing(session, app, locked, Cause(ACTOR, REASON, now), self.settings)
         for what_for, count in done.removed.items():
-            self._metrics.versions_removed.labels(what_for).inc(count)
+            self.metrics.versions_removed.labels(what_for).inc(count)
         if done.removed:
-            done.clear_away(self._store, project.app_id, project.project_id)
-            manifest.write(self._database, self._store, project.app_id, project.project_id)
+            done.clear_away(self.store, project.app_id, project.project_id)
+            manifest.write(self.database, self.store, project.app_id, project.project_id)
         if not done.plan.is_empty:
             counts = done.plan.shown()["counts"]
-            self._log.info(
+            get_logger().info(
                 "sessions_aged", app_id=project.app_id, project_id=project.project_id, dry=done.is_dry, **counts
             )
 
@@ -207,42 +189,38 @@ _ORPHAN_AFTER = timedelta(hours=1)
 _SWEEP_EVERY = timedelta(minutes=10)
 
 
+@dataclass
 class TendSessions:
-    """A tick step."""
+    """Writes manifests that are out of date, and removes files that no row knows any more."""
 
+    database: Transactions
+    clock: Clock
+    store: Store
+    metrics: Metrics
     name = "tend_sessions"
     every_seconds = 5.0
-
-    def __init__(self, database: Transactions, clock: Clock, store: Store, metrics: Metrics) -> None:
-        self._database = database
-        self._clock = clock
-        self._store = store
-        self._metrics = metrics
-        self._swept_at: datetime | None = None
+    _swept_at: datetime | None = field(default=None, init=False)
 
     def run(self) -> bool:
         """Do what there is to do; nobody waits for it."""
-        now = self._clock.now()
-        fail_abandoned(self._database, Cause("rule:job_ended", JOB_ENDED, now))
-        self._write_manifests()
+        now = self.clock.now()
+        fail_abandoned(self.database, Cause("rule:job_ended", JOB_ENDED, now))
+        with self.database.read() as session:
+            stale = [(one.app_id, one.project_id) for one in projects_to_write(session, _MOST_MANIFESTS)]
+        for app_id, project_id in stale:
+            manifest.write(self.database, self.store, app_id, project_id)
         if self._swept_at is None or now - self._swept_at >= _SWEEP_EVERY:
             self._swept_at = now
             self._sweep(now - _ORPHAN_AFTER)
         return False
 
-    def _write_manifests(self) -> None:
-        with self._database.read() as session:
-            stale = [(one.app_id, one.project_id) for one in projects_to_write(session, _MOST_MANIFESTS)]
-        for app_id, project_id in stale:
-            manifest.write(self._database, self._store, app_id, project_id)
-
     def _sweep(self, before: datetime) -> None:
-        for app_id in self._store.apps():
+        for app_id in self.store.apps():
             try:
-                removed = sweep(self._database, self._store, app_id, before.timestamp())
+                removed = sweep(self.database, self.store, app_id, before.timestamp())
             except (OSError, Transient) as error:
                 get_logger().warning("sessions_not_swept", app_id=app_id, error=type(error).__name__)
                 continue
             if removed:
-                self._metrics.session_files_swept.inc(removed)
+                self.metrics.session_files_swept.inc(removed)
                 get_logger().info("session_files_swept", app_id=app_id, count=removed)

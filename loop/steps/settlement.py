@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -23,18 +24,17 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics
 
 
+@dataclass
 class SettleEnergy:
-    """A tick step; each ledger row is drawn exactly once."""
+    """Draws what was spent from the energy; each ledger row exactly once."""
 
+    regulator: Regulator
     name = "settle_energy"
     every_seconds = 0.0
 
-    def __init__(self, regulator: Regulator) -> None:
-        self._regulator = regulator
-
     def run(self) -> bool:
         """Settle what was spent since the last tick."""
-        self._regulator.settle()
+        self.regulator.settle()
         return False
 
 
@@ -42,23 +42,21 @@ _APPS_AT_ONCE = 50
 _Due = TypeVar("_Due")
 
 
+@dataclass
 class SettleFacts:
-    """A tick step."""
+    """Erases facts that were cleared or deleted for good, and lets go of those that expired."""
 
+    database: Transactions
+    clock: Clock
+    client: redis.Redis
+    metrics: Metrics
     name = "settle_facts"
     every_seconds = 1.0
 
-    def __init__(self, database: Transactions, clock: Clock, client: redis.Redis, metrics: Metrics) -> None:
-        self._database = database
-        self._clock = clock
-        self._redis = client
-        self._metrics = metrics
-        self._log = get_logger()
-
     def run(self) -> bool:
         """Settle what is due, an app at a time; True when more may be."""
-        with self._database.read() as session:
-            now = self._clock.now()
+        with self.database.read() as session:
+            now = self.clock.now()
             clears = queries.due_clears(session, now, _APPS_AT_ONCE)
             deletes = queries.apps_with_due_deletes(session, now, _APPS_AT_ONCE)
             expired = queries.apps_with_expired(session, now, _APPS_AT_ONCE)
@@ -79,24 +77,18 @@ class SettleFacts:
         self._erase(app_id, lambda session, now: finish_fact_deletes(session, app_id, now), FactRemoval.DELETED)
 
     def _erase(self, app_id: str, make_final: Callable[[Session, datetime], Erasure | None], why: FactRemoval) -> None:
-        queued = count_text(self._redis, app_id)
-        with self._database.write() as session:
-            receipt = make_final(session, self._clock.now())
+        queued = count_text(self.client, app_id)
+        with self.database.write() as session:
+            receipt = make_final(session, self.clock.now())
             if receipt is not None:
                 receipt.left = receipt.left | {DATABASE_LOG: 1, QUEUED_TEXT: queued}
         if receipt is not None:
-            self._tell(receipt, why)
-
-    def _tell(self, receipt: Erasure, why: FactRemoval) -> None:
-        self._metrics.erasures.labels(receipt.scope).inc()
-        self._metrics.facts_removed.labels(why).inc(receipt.erased["facts"])
-        self._log.info("erased", app_id=receipt.app_id, scope=receipt.scope, receipt_id=receipt.erasure_id)
+            self.metrics.erasures.labels(receipt.scope).inc()
+            self.metrics.facts_removed.labels(why).inc(receipt.erased["facts"])
+            get_logger().info("erased", app_id=receipt.app_id, scope=receipt.scope, receipt_id=receipt.erasure_id)
 
     def _expire(self, app_id: str) -> None:
-        with self._database.write() as session:
-            gone = self._let_go(session, app_id)
-        self._metrics.facts_removed.labels(FactRemoval.EXPIRED).inc(gone)
-
-    def _let_go(self, session: Session, app_id: str) -> int:
-        lock_app(session, app_id)
-        return len(expire(session, app_id, Cause(RULE_EXPIRY, "its time is over", self._clock.now())))
+        with self.database.write() as session:
+            lock_app(session, app_id)
+            gone = len(expire(session, app_id, Cause(RULE_EXPIRY, "its time is over", self.clock.now())))
+        self.metrics.facts_removed.labels(FactRemoval.EXPIRED).inc(gone)

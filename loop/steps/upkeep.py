@@ -7,6 +7,7 @@ taken back, or made due, as well.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete
@@ -35,48 +36,38 @@ from shared.telemetry.metrics import Metrics
 _LOOK_AHEAD_SECONDS = 30.0
 
 
+@dataclass
 class Upkeep:
-    """A tick step."""
+    """Takes back lost jobs, forgets old idempotency keys, and lets go of what killed calls reserved."""
 
+    database: Transactions
+    clock: Clock
+    settings: Settings
+    metrics: Metrics
+    horizon: timedelta = ownership.HORIZON
+    """Further ahead than any lease or retry."""
+    every_seconds: float = 1.0
+    longest_call: timedelta = timedelta(minutes=2)
+    """No model call takes longer."""
     name = "upkeep"
-
-    def __init__(
-        self,
-        database: Transactions,
-        clock: Clock,
-        settings: Settings,
-        metrics: Metrics,
-        horizon: timedelta = ownership.HORIZON,
-        every_seconds: float = 1.0,
-        longest_call: timedelta = timedelta(minutes=2),
-    ) -> None:
-        """``horizon`` is further ahead than any lease or retry; no model call takes longer than ``longest_call``."""
-        self._database = database
-        self._clock = clock
-        self._settings = settings
-        self._metrics = metrics
-        self._horizon = horizon
-        self._longest_call = longest_call
-        self._look_ahead_at = 0.0
-        self.every_seconds = every_seconds
-        self._log = get_logger()
+    _look_ahead_at = 0.0
 
     def run(self) -> bool:
         """Sweep once; True when jobs were taken back and can be relayed."""
-        now = self._clock.now()
-        with self._database.read() as session:
-            expired = has_expired(session, now, now + self._horizon) or self._is_astray(session, now)
-            keys_before = now - timedelta(hours=self._settings.idempotency_hours)
-            old_keys = has_keys_before(session, keys_before)
-            lost_calls = ledger.has_lost(session, now, self._longest_call)
+        now = self.clock.now()
+        with self.database.read() as session:
+            expired = has_expired(session, now, now + self.horizon) or self._is_astray(session, now)
+            keys_from = now - timedelta(hours=self.settings.idempotency_hours)
+            old_keys = has_keys_before(session, keys_from)
+            lost_calls = ledger.has_lost(session, now, self.longest_call)
         swept = self._sweep() if expired else Swept()
         if old_keys:
-            with self._database.write() as session:
-                session.execute(delete(IdempotencyKey).where(IdempotencyKey.at < keys_before))
+            with self.database.write() as session:
+                session.execute(delete(IdempotencyKey).where(IdempotencyKey.at < keys_from))
         if lost_calls:
-            with self._database.write() as session:
-                count = ledger.let_go_of_lost(session, now, self._longest_call)
-            self._log.warning("reservations_let_go", count=count)
+            with self.database.write() as session:
+                count = ledger.let_go_of_lost(session, now, self.longest_call)
+            get_logger().warning("reservations_let_go", count=count)
         return bool(swept)
 
     def _is_astray(self, session: Session, now: datetime) -> bool:
@@ -84,23 +75,23 @@ class Upkeep:
         if time.monotonic() < self._look_ahead_at:
             return False
         self._look_ahead_at = time.monotonic() + _LOOK_AHEAD_SECONDS
-        return has_due_beyond(session, now + self._horizon)
+        return has_due_beyond(session, now + self.horizon)
 
     def _sweep(self) -> Swept:
-        with self._database.write() as session:
-            swept = ownership.sweep(session, self._clock.now(), self._settings, self._horizon, self._record)
-            hastened = dispatch.hasten(session, self._clock.now(), self._horizon)
-        self._metrics.jobs_lost.inc(swept.total())
+        with self.database.write() as session:
+            swept = ownership.sweep(session, self.clock.now(), self.settings, self.horizon, self._record_end)
+            hastened = dispatch.hasten(session, self.clock.now(), self.horizon)
+        self.metrics.jobs_lost.inc(swept.total())
         for (kind, state), count in swept.items():
             if state is JobState.DEAD:
-                self._metrics.dead_letters.labels(kind).inc(count)
-                self._metrics.jobs_finished.labels(kind, state).inc(count)
+                self.metrics.dead_letters.labels(kind).inc(count)
+                self.metrics.jobs_finished.labels(kind, state).inc(count)
         told = {f"{kind}_{state}": count for (kind, state), count in swept.items()}
-        self._log.warning("jobs_taken_back", hastened=hastened, **told)
+        get_logger().warning("jobs_taken_back", hastened=hastened, **told)
         return swept
 
-    def _record(self, session: Session, job: Job) -> None:
-        now = self._clock.now()
+    def _record_end(self, session: Session, job: Job) -> None:
+        now = self.clock.now()
         record_end_of_job(session, job.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
 
 
@@ -109,55 +100,51 @@ _PAUSE = 30
 """After a scrub the next waits so many times longer than it took: nobody can write to SQLite meanwhile."""
 
 
+@dataclass
 class FinishErasures:
-    """A tick step."""
+    """Scrubs the database's log for receipts that wait for it, and removes session files that are left."""
 
+    database: Transactions
+    store: Store
     name = "finish_erasures"
     every_seconds = 5.0
-
-    def __init__(self, database: Transactions, store: Store) -> None:
-        self._database = database
-        self._store = store
-        self._log = get_logger()
-        self._not_before = 0.0
+    _not_before = 0.0
 
     def run(self) -> bool:
         """Scrub if any receipt asks for it, and complete those that stood before; remove files that are left."""
         self._clear_files()
-        with self._database.read() as session:
+        with self.database.read() as session:
             waiting = [one.erasure_id for one in unscrubbed_erasures(session)]
         began = time.monotonic()
         if not waiting or began < self._not_before:
             return False
         try:
-            self._database.scrub(_PATIENCE_SECONDS)
+            self.database.scrub(_PATIENCE_SECONDS)
         except Transient as error:
-            self._log.info("scrub_put_off", receipts=len(waiting), why=error.message)
+            get_logger().info("scrub_put_off", receipts=len(waiting), why=error.message)
             return False
         finally:
             self._not_before = time.monotonic() + _PAUSE * (time.monotonic() - began)
-        self._complete(waiting)
-        return False
-
-    def _clear_files(self) -> None:
-        with self._database.read() as session:
-            waiting = {one.erasure_id: one.app_id for one in erasures_with_files(session, SESSION_FILES)}
-        for erasure_id, app_id in waiting.items():
-            try:
-                left = clear_files(self._database, self._store, app_id)
-            except (Transient, OSError) as error:
-                self._log.warning("session_files_left", app_id=app_id, error=type(error).__name__)
-                continue
-            with self._database.write() as session:
-                erasure = session.get_one(Erasure, erasure_id)
-                erasure.left = erasure.left | {SESSION_FILES: left}
-
-    def _complete(self, waiting: list[str]) -> None:
-        with self._database.write() as session:
+        with self.database.write() as session:
+            # Only those that stood before the scrub: it did nothing for what was erased meanwhile.
             for one in unscrubbed_erasures(session):
                 if one.erasure_id in waiting:
                     one.left = one.left | {DATABASE_LOG: 0}
-        self._log.info("erasures_finished", receipts=len(waiting))
+        get_logger().info("erasures_finished", receipts=len(waiting))
+        return False
+
+    def _clear_files(self) -> None:
+        with self.database.read() as session:
+            waiting = {one.erasure_id: one.app_id for one in erasures_with_files(session, SESSION_FILES)}
+        for erasure_id, app_id in waiting.items():
+            try:
+                left = clear_files(self.database, self.store, app_id)
+            except (Transient, OSError) as error:
+                get_logger().warning("session_files_left", app_id=app_id, error=type(error).__name__)
+                continue
+            with self.database.write() as session:
+                erasure = session.get_one(Erasure, erasure_id)
+                erasure.left = erasure.left | {SESSION_FILES: left}
 
 
 BATCH = 1000
@@ -166,58 +153,50 @@ _BATCHES = 20
 """In one tick; the rest goes with the next."""
 
 
+@dataclass
 class ForgetRetrievals:
-    """A tick step."""
+    """Removes records of searches that are older than they are kept."""
 
+    database: Transactions
+    clock: Clock
+    defaults: Tuning
+    """The settings' values, in force where nothing was changed."""
     name = "forget_retrievals"
     every_seconds = 60.0
-
-    def __init__(self, database: Transactions, clock: Clock, defaults: Tuning) -> None:
-        """``defaults``: the settings' values, in force where nothing was changed."""
-        self._database = database
-        self._clock = clock
-        self._defaults = defaults
 
     def run(self) -> bool:
         """Remove what is old, some at a time; nobody waits for it, so it never asks to be run again at once."""
         forgotten = 0
         for _ in range(_BATCHES):
-            keys = self._old()
+            with self.database.read() as session:
+                days = in_force(session, self.defaults, None).metrics_days
+                keys = keys_before(session, self.clock.now() - timedelta(days=days), BATCH)
             if not keys:
                 break
-            with self._database.write() as session:
+            with self.database.write() as session:
                 session.execute(delete(Retrieval).where(Retrieval.key.in_(keys)))
             forgotten += len(keys)
         if forgotten:
             get_logger().info("retrievals_forgotten", count=forgotten)
         return False
 
-    def _old(self) -> list[int]:
-        with self._database.read() as session:
-            return keys_before(session, self._since(in_force(session, self._defaults, None).metrics_days), BATCH)
 
-    def _since(self, days: int) -> datetime:
-        return self._clock.now() - timedelta(days=days)
-
-
+@dataclass
 class MendLanes:
-    """A tick step."""
+    """Counts the lanes anew where their rows do not agree with the jobs."""
 
+    database: Transactions
+    clock: Clock
     name = "mend_lanes"
     every_seconds = 600.0
 
-    def __init__(self, database: Transactions, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-        self._log = get_logger()
-
     def run(self) -> bool:
         """Mend what is astray; True when that lets a job be relayed."""
-        now = self._clock.now()
-        with self._database.read() as session:
+        now = self.clock.now()
+        with self.database.read() as session:
             if not lanes_astray(session):
                 return False
-        with self._database.write() as session:
+        with self.database.write() as session:
             mended = lanes.mend(session, now)
-        self._log.warning("lanes_mended", count=mended)
+        get_logger().warning("lanes_mended", count=mended)
         return mended > 0

@@ -7,7 +7,7 @@ material or to be another message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -24,6 +24,7 @@ from shared.llm.chat import FRAME_TOKENS
 from shared.llm.tokens import Rate, most_tokens
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, tools_tokens
 from shared.telemetry.metrics import FocusKind
+from shared.text.lines import clean
 
 ANSWER_TOKENS = 600
 """The longest a model may write at once."""
@@ -54,29 +55,8 @@ class Window:
 
 def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange:
     """Return what a turn about the situation begins with. Raises: Configuration when the window is too small."""
-    system = _system(situation)
-    room = _room(system, _user(situation, mark, ""), window)
-    user = _user(situation, mark, _material(situation, mark, room))
-    lines = (ExchangeLine(Speaker.SYSTEM, system), ExchangeLine(Speaker.USER, user))
-    # The first line holds the mark, so no server has cached anything behind it.
-    return Exchange(WorkKind.THINK, lines, TOOLS, window.answer_tokens, fresh=user)
-
-
-def _room(system: str, empty: str, window: Window) -> int:
-    used = sum(map(most_tokens, (system, empty))) + tools_tokens(TOOLS) + FRAME_TOKENS
-    used += window.answer_tokens + window.later_tokens
-    room = window.context_tokens - used
-    if room < _LEAST_ROOM:
-        raise Configuration(
-            f"A window of {window.context_tokens} tokens leaves no room for a conversation to be thought about; "
-            "raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS to 4096 or more, or set AFTERTHOUGHT_THINKING=false."
-        )
-    return room
-
-
-def _system(situation: Situation) -> str:
     energy = situation.energy
-    return _fill(
+    system = _fill(
         "system",
         now=situation.now.strftime(_SECONDS_FORMAT),
         level=f"{energy.units:.1f}",
@@ -84,6 +64,17 @@ def _system(situation: Situation) -> str:
         status=energy.status,
         refill=f"{energy.refill_per_second:g}",
     )
+    used = sum(map(most_tokens, (system, _user(situation, mark, "")))) + tools_tokens(TOOLS) + FRAME_TOKENS
+    room = window.context_tokens - used - window.answer_tokens - window.later_tokens
+    if room < _LEAST_ROOM:
+        raise Configuration(
+            f"A window of {window.context_tokens} tokens leaves no room for a conversation to be thought about; "
+            "raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS to 4096 or more, or set AFTERTHOUGHT_THINKING=false."
+        )
+    user = _user(situation, mark, _material(situation, mark, room))
+    lines = (ExchangeLine(Speaker.SYSTEM, system), ExchangeLine(Speaker.USER, user))
+    # The first line holds the mark, so no server has cached anything behind it.
+    return Exchange(WorkKind.THINK, lines, TOOLS, window.answer_tokens, fresh=user)
 
 
 def _user(situation: Situation, mark: str, material: str) -> str:
@@ -111,41 +102,38 @@ def _state(seen: Seen, energy: Energy) -> Iterator[str]:
 
 
 def _material(situation: Situation, mark: str, room: int) -> str:
-    head = [f"{mark} app: {_one_line(situation.app_name)}"]
+    head = [f"{mark} app: {clean(situation.app_name)}"]
     if situation.recalled:
         head += [f"{mark} memories", situation.recalled]
     left = room - sum(most_tokens(text) + 1 for text in head)
     share = max(left // len(situation.conversations), _LEAST_ROOM // 2)
-    shown = [_conversation(one, mark, share) for one in situation.conversations]
-    return "\n".join([*head, *_fitting(shown, max(left, _LEAST_ROOM))])
-
-
-def _fitting(texts: Sequence[str], room: int) -> Iterator[str]:
-    for text in texts:
-        room -= most_tokens(text) + 1
-        if room < 0 and text is not texts[0]:
-            return
-        yield text
+    left = max(left, _LEAST_ROOM)
+    for number, one in enumerate(situation.conversations):
+        text = _conversation(one, mark, share)
+        left -= most_tokens(text) + 1
+        # The first is shown in any case.
+        if left < 0 and number:
+            break
+        head.append(text)
+    return "\n".join(head)
 
 
 def _conversation(seen: Seen, mark: str, room: int) -> str:
-    lines = [f"{mark} conversation {seen.conversation_id}, {_standing(seen)}, {seen.message_count} messages"]
+    standing = "open, waits for an answer" if seen.unanswered_since is not None else "open"
+    standing = "ended" if seen.ended else standing
+    lines = [f"{mark} conversation {seen.conversation_id}, {standing}, {seen.message_count} messages"]
     if seen.rejection:
         lines.append(f"{mark} why your former answer was not approved\n{_within(seen.rejection, room // 4)}")
     room -= sum(most_tokens(line) + 1 for line in lines)
     return "\n".join([*lines, *_messages(seen, mark, room)])
 
 
-def _standing(seen: Seen) -> str:
-    if seen.ended:
-        return "ended"
-    return "open, waits for an answer" if seen.unanswered_since is not None else "open"
-
-
 def _messages(seen: Seen, mark: str, room: int) -> list[str]:
     """Return the messages as texts, or those that stay so that they fit; the last one always, cut if need be."""
-    heads = [f"{mark} {said.role}{_named(said)}, {said.at.strftime(_SECONDS_FORMAT)}" for said in seen.messages]
-    texts = [f"{head}\n{said.text}" for head, said in zip(heads, seen.messages, strict=True)]
+    texts = []
+    for said in seen.messages:
+        name = f" ({clean(said.name)})" if said.name else ""
+        texts.append(f"{mark} {said.role}{name}, {said.at.strftime(_SECONDS_FORMAT)}\n{said.text}")
     counted = [_counted(said, text, place) for place, (said, text) in enumerate(zip(seen.messages, texts, strict=True))]
     if seen.message_count <= len(counted) and length(counted) <= room:
         return texts
@@ -181,14 +169,6 @@ def _within(text: str, room: int) -> str:
     while text and (needed := most_tokens(text)) > room:
         text = text[: max(0, min(len(text) - 1, len(text) * room // needed))]
     return text + _CUT
-
-
-def _named(said: Said) -> str:
-    return f" ({_one_line(said.name)})" if said.name else ""
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _fill(name: str, **values: object) -> str:

@@ -9,19 +9,18 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from loop.thinking.focus import Focus, model_for
-from loop.thinking.hands import Deed, Hands
+from loop.thinking.focus import Chooser, Focus, model_for
 from loop.thinking.prompt import Window, open_exchange
 from loop.thinking.situation import Energy, Seen, Situation, look, subjects_to_review
 from loop.thinking.tools import BY_NAME, UNKNOWN
-from loop.thinking.turn import Turn
+from loop.thinking.turn import Deed, Hands, ThinkingTurn
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
 from shared.context.budgets import RecallBudgets, UpperBoundCounting
@@ -42,7 +41,6 @@ from shared.llm.chat import ToolCall
 from shared.llm.tokens import most_tokens
 from shared.llm.tools import ToolChat
 from shared.settings import Settings
-from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FocusKind, Metrics, TurnOutcome
 
@@ -154,10 +152,11 @@ class Thinker:
         self._reviewed(focus)
         started = time.monotonic()
         outcome, until = TurnOutcome.FAILED, None
-        turn: Turn | None = None
+        turn: ThinkingTurn | None = None
         try:
             turn = self._prepare(situation)
-            outcome = turn.run(open_exchange(situation, self._window, secrets.token_hex(4)))
+            window = Window(self._settings.model_context_tokens)
+            outcome = turn.run(open_exchange(situation, window, secrets.token_hex(4)))
         except OverBudget as error:
             outcome, until = TurnOutcome.OVER_BUDGET, error.until
         except (LetGo, MandateLost):
@@ -169,29 +168,25 @@ class Thinker:
             self._put_off(situation, outcome, until)
         if outcome is TurnOutcome.STALE:
             self._reckon_anew(focus)
-        self._select(focus, turn)
+        for conversation_id in turn.selected if turn is not None else ():
+            selected = Focus(FocusKind.SELECTED, focus.app_id, conversation_id)
+            if selected not in self._selected:
+                self._selected.append(selected)
         self._reviewed(focus)
-        self._tell(situation, outcome, turn, time.monotonic() - started)
+        self._report(situation, outcome, turn, time.monotonic() - started)
         return outcome
-
-    @property
-    def _window(self) -> Window:
-        return Window(self._settings.model_context_tokens)
 
     def _look(self, focus: Focus) -> Situation | None:
         with self._transactions.read() as session:
             energy = Energy(self._level(session), self._settings.energy_refill_per_second)
             if focus.kind is FocusKind.REVIEW and focus.subject is None:
-                focus = self._first_to_review(subjects_to_review(session, focus.app_id, energy), focus)
+                # Each subject's conversations have a turn of their own; those of the others come next.
+                subjects = subjects_to_review(session, focus.app_id, energy)
+                focus, *others = [replace(focus, subject=subject) for subject in subjects] or [focus]
+                self._selected.extend(one for one in others if one not in self._selected)
             situation = look(session, focus, energy, self._clock.now())
         # Recalled after the erasures were counted, so that nothing erased since then can be in what may be answered.
         return None if situation is None else replace(situation, recalled=self._recall(situation))
-
-    def _first_to_review(self, subjects: Sequence[Subject], focus: Focus) -> Focus:
-        """Return a review of the first subject's conversations, and have those of the others come next."""
-        first, *others = [replace(focus, subject=subject) for subject in subjects] or [focus]
-        self._selected.extend(one for one in others if one not in self._selected)
-        return first
 
     def _recall(self, situation: Situation) -> str:
         """Return what is recalled of the app and the user; without what cannot be had at the moment."""
@@ -212,19 +207,19 @@ class Thinker:
             self._reach.record(situation.focus.app_id, findings, added)
         return join_blocks([recalled, added.text])
 
-    def _prepare(self, situation: Situation) -> Turn:
+    def _prepare(self, situation: Situation) -> ThinkingTurn:
         settings = self._settings
         assert settings.model is not None, "the loop thinks with a model only"
-        chat = self._chat(model_for(situation.energy.micro, settings.model, settings.small_model))
-        hands = Hands(self._transactions, self._clock, situation, chat.name, self._settings)
-        focused = situation.focused
-        account = Booking(situation.focus.app_id, None, None if focused is None else focused.key)
-        return Turn(chat, hands, self._accountant.meter(account), self._settings, self._has_energy, self._told)
-
-    def _chat(self, model: str) -> ToolChat:
+        model = model_for(situation.energy.micro, settings.model, settings.small_model)
         if model not in self._chats:
             self._chats[model] = self._make_chat(model)
-        return self._chats[model]
+        chat = self._chats[model]
+        hands = Hands(self._transactions, self._clock, situation, chat.name, settings)
+        focused = situation.focused
+        account = Booking(situation.focus.app_id, None, None if focused is None else focused.key)
+        return ThinkingTurn(
+            chat, hands, self._accountant.meter(account), settings, self._has_energy, self._told
+        )
 
     def _has_energy(self) -> bool:
         with self._transactions.read() as session:
@@ -262,12 +257,6 @@ class Thinker:
         with self._transactions.write() as session:
             get_app(session, focus.app_id).reviewed_at = self._clock.now()
 
-    def _select(self, focus: Focus, turn: Turn | None) -> None:
-        for conversation_id in turn.selected if turn is not None else ():
-            selected = Focus(FocusKind.SELECTED, focus.app_id, conversation_id)
-            if selected not in self._selected:
-                self._selected.append(selected)
-
     def _told(self, call: ToolCall, deed: Deed) -> None:
         self._metrics.tool_calls.labels(call.name if call.name in BY_NAME else UNKNOWN, deed.outcome).inc()
         if deed.result is TurnOutcome.ANSWERED:
@@ -277,7 +266,7 @@ class Thinker:
         if deed.answered_after is not None:
             self._metrics.answer_delay.observe(deed.answered_after.total_seconds())
 
-    def _tell(self, situation: Situation, outcome: TurnOutcome, turn: Turn | None, seconds: float) -> None:
+    def _report(self, situation: Situation, outcome: TurnOutcome, turn: ThinkingTurn | None, seconds: float) -> None:
         focus = situation.focus
         self._metrics.thinking_turns.labels(focus.kind, outcome).inc()
         self._log.info(
@@ -306,6 +295,24 @@ def _now(situation: Situation, focused: Seen, window: int) -> CurrentTurn:
         shown=frozenset(focused.messages[place].content.strip() for place in places),
         is_whole=is_whole,
     )
+
+
+@dataclass
+class ChooseAndThink:
+    """The tick step that begins turns; it never waits for one. Without a focus no model is called."""
+
+    chooser: Chooser
+    thinker: Thinker
+    name = "think"
+    every_seconds = 0.0
+
+    def run(self) -> bool:
+        """Begin a turn about the next focus, if there is one and none is under way."""
+        if self.thinker.is_free:
+            focus = self.chooser.choose(self.thinker.next_selected)
+            if focus is not None:
+                self.thinker.begin(focus)
+        return False
 
 
 class _UntilLetGo(Transactions):

@@ -1,4 +1,4 @@
-"""The tools a model may use in a turn, as the arguments each takes. What they do is in ``hands``."""
+"""The tools a model may use in a turn, as the arguments each takes. What they do is in ``turn``."""
 
 from __future__ import annotations
 
@@ -91,15 +91,15 @@ UNKNOWN: Literal["unknown"] = "unknown"
 """What a tool that does not exist is called in the metrics."""
 
 
-class Unusable(ValueError):
+class UnusableArguments(ValueError):
     """Why the arguments of a call cannot be used, said to the model."""
 
 
 def read_arguments(tool: type[Arguments], call: ToolCall) -> Arguments:
-    """Return the checked arguments of a call. Raises: Unusable."""
+    """Return the checked arguments of a call. Raises: UnusableArguments."""
     try:
         return tool.model_validate(call.arguments)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         said = "; ".join(f"{'.'.join(map(str, p['loc'])) or 'arguments'}: {p['msg']}" for p in problems[:3])
-        raise Unusable(said) from None
+        raise UnusableArguments(said) from None

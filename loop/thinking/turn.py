@@ -1,23 +1,71 @@
-"""One turn: a model is shown a situation and uses tools until one of them ends the turn, or its rounds are used up."""
+"""One turn: a model is shown a situation and uses tools until one of them ends the turn, or its rounds are used up.
+
+A tool call is checked against what the model was shown, and carried out in one short transaction. A model thinks for a
+long time; what it decides is carried out only when the conversation is still as it was shown.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
-from loop.thinking.hands import Deed, Hands
-from loop.thinking.tools import TOOLS
+from sqlalchemy.orm import Session
+
+from loop.thinking.situation import Seen, Situation
+from loop.thinking.tools import (
+    BY_NAME,
+    TOOLS,
+    Arguments,
+    AwaitEnergy,
+    EndConversation,
+    Respond,
+    SelectConversation,
+    SnoozeConversation,
+    Think,
+    UnusableArguments,
+    read_arguments,
+)
+from shared.apps.models import AnsweredBy, App
+from shared.apps.queries import count_erasures, lock_app
+from shared.clock import Clock
+from shared.conversations import answers, lifecycle, queries
+from shared.conversations.answers import AnswerDraft, Duplicate, Stale
+from shared.conversations.focus import put_off
+from shared.conversations.models import AnswerState, Conversation
+from shared.db.transactions import Transactions
+from shared.energy.budget import seconds_until_open
+from shared.errors import NotFound
 from shared.llm.calls import Meter
-from shared.llm.chat import Reply, ToolCall, Unusable
+from shared.llm.chat import ToolCall, Unusable
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat, call_in_prose
+from shared.search.tuning import tuning_of
 from shared.settings import Settings
 from shared.telemetry.metrics import ToolOutcome, TurnOutcome
+
+NEVER_THERE = timedelta(minutes=10)
+"""How long a conversation that awaits energy is left alone when energy never comes back by itself."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What became of a call, what the model is told of it, and what it brought the turn to, if anything."""
+
+    outcome: ToolOutcome
+    said: str
+    result: TurnOutcome | None = None
+    selected: str | None = None
+    answered_after: timedelta | None = None
+    """How long the person had waited."""
+    over: bool = False
+    """Whether the turn ends with it."""
+
 
 _USE_TOOLS = "What you write outside of a tool reaches nobody; nothing was sent. Use a tool now, for example respond."
 
 
 @dataclass
-class Turn:
+class ThinkingTurn:
     """A turn under way; ``may_go_on`` is asked before each call of the model but the first."""
 
     chat: ToolChat
@@ -35,16 +83,14 @@ class Turn:
     def run(self, exchange: Exchange) -> TurnOutcome:
         """Carry out the turn. Raises: what the chat and the hands raise, except ``Unusable``."""
         for number in range(self.settings.thinking_rounds):
-            if number and not (self.may_go_on() and self._fits(exchange)):
+            fits = exchange.most_tokens + exchange.max_completion_tokens <= self.settings.model_context_tokens
+            if number and not (self.may_go_on() and fits):
                 break
             lines = self._round(exchange)
             if not lines:
                 break
             exchange = exchange.going_on(*lines)
         return self.result
-
-    def _fits(self, exchange: Exchange) -> bool:
-        return exchange.most_tokens + exchange.max_completion_tokens <= self.settings.model_context_tokens
 
     def _round(self, exchange: Exchange) -> tuple[ExchangeLine, ...]:
         """Ask once and carry out what is asked for; return what was said, or nothing when the turn is over."""
@@ -54,29 +100,23 @@ class Turn:
         except Unusable as unusable:
             return self._ask_for_tools("", f"Your answer cannot be used: {unusable.complaint}. {_USE_TOOLS}")
         if reply.calls:
-            return self._carry_out(reply)
+            lines, over = [ExchangeLine(Speaker.MODEL, reply.text, reply.calls)], False
+            # What stands beside the call that ends the turn is carried out too: answering and ending go together.
+            for call in reply.calls:
+                deed = self._record(call, self.hands.do(call))
+                over = over or deed.over
+                lines.append(ExchangeLine(Speaker.TOOL, deed.said, call_id=call.call_id))
+            return () if over else tuple(lines)
         written = call_in_prose(reply.text, TOOLS)
-        if written is not None:
-            return self._carry_out_written(reply, written)
-        return self._ask_for_tools(reply.text, _USE_TOOLS)
-
-    def _carry_out(self, reply: Reply) -> tuple[ExchangeLine, ...]:
-        lines, over = [ExchangeLine(Speaker.MODEL, reply.text, reply.calls)], False
-        # What stands beside the call that ends the turn is carried out too: answering and ending go together.
-        for call in reply.calls:
-            deed = self._note(call, self.hands.do(call))
-            over = over or deed.over
-            lines.append(ExchangeLine(Speaker.TOOL, deed.said, call_id=call.call_id))
-        return () if over else tuple(lines)
-
-    def _carry_out_written(self, reply: Reply, call: ToolCall) -> tuple[ExchangeLine, ...]:
-        deed = self.hands.do(call)
+        if written is None:
+            return self._ask_for_tools(reply.text, _USE_TOOLS)
+        deed = self.hands.do(written)
         if deed.outcome is ToolOutcome.CARRIED_OUT:
-            deed = Deed(ToolOutcome.IN_PROSE, deed.said, deed.result, deed.selected, deed.answered_after, deed.over)
-        self._note(call, deed)
+            deed = replace(deed, outcome=ToolOutcome.IN_PROSE)
+        self._record(written, deed)
         return () if deed.over else (ExchangeLine(Speaker.MODEL, reply.text), ExchangeLine(Speaker.USER, deed.said))
 
-    def _note(self, call: ToolCall, deed: Deed) -> Deed:
+    def _record(self, call: ToolCall, deed: Deed) -> Deed:
         self.told(call, deed)
         if deed.selected is not None:
             self.selected.append(deed.selected)
@@ -91,3 +131,165 @@ class Turn:
             return ()
         self._asked_for_tools = True
         return (ExchangeLine(Speaker.MODEL, written or "(nothing)"), ExchangeLine(Speaker.USER, complaint))
+
+
+class _Refused(Exception):
+    """A call that is not carried out; ``deed`` says why."""
+
+    def __init__(self, outcome: ToolOutcome, said: str) -> None:
+        super().__init__(said)
+        self.deed = Deed(outcome, f"Error: {said}")
+
+
+class Hands:
+    """Carries out the calls of one turn."""
+
+    def __init__(
+        self, transactions: Transactions, clock: Clock, situation: Situation, model: str, settings: Settings
+    ) -> None:
+        self._transactions = transactions
+        self._clock = clock
+        self._situation = situation
+        self._model = model
+        self._settings = settings
+        self._positions = {one.conversation_id: one.position for one in situation.conversations}
+        self._answered: set[str] = set()
+        self._tools: dict[type[Arguments], Callable[..., Deed]] = {
+            Respond: self._respond,
+            EndConversation: self._end,
+            SelectConversation: self._select,
+            SnoozeConversation: self._snooze,
+            Think: lambda _: Deed(ToolOutcome.CARRIED_OUT, "Go on."),
+            AwaitEnergy: self._await,
+        }
+
+    def do(self, call: ToolCall) -> Deed:
+        """Carry out one call, or say why not. Raises: Transient, MandateLost."""
+        tool = BY_NAME.get(call.name)
+        if tool is None:
+            return Deed(ToolOutcome.UNKNOWN_TOOL, f"Error: there is no such tool; there are {', '.join(BY_NAME)}.")
+        try:
+            return self._tools[tool](read_arguments(tool, call))
+        except UnusableArguments as unusable:
+            return Deed(ToolOutcome.INVALID, f"Error: {unusable}. Use the tool again, correctly.")
+        except _Refused as refused:
+            return refused.deed
+        except Duplicate as error:
+            return self._dropped(ToolOutcome.DUPLICATE, error.message)
+        except Stale as error:
+            return self._dropped(ToolOutcome.STALE, error.message)
+
+    def _dropped(self, outcome: ToolOutcome, said: str) -> Deed:
+        # In a review others may still be well; what is in focus has to be looked at anew.
+        over = self._situation.focused is not None
+        return Deed(outcome, f"Error: {said}", TurnOutcome.STALE, over=over)
+
+    def _respond(self, wanted: Respond) -> Deed:
+        if len(wanted.text) > self._settings.max_message_chars:
+            raise _Refused(ToolOutcome.INVALID, f"text may have at most {self._settings.max_message_chars} characters.")
+        seen = self._shown(wanted.conversation_id)
+        if seen.conversation_id in self._answered:
+            raise Duplicate("You have answered in it already; this one is dropped.")
+        now = self._clock.now()
+        with self._transactions.write() as session:
+            app, conversation = self._unchanged(session, seen, now)
+            waited = conversation.unanswered_since
+            thought = AnswerDraft(wanted.text, self._positions[seen.conversation_id], self._model)
+            settings, tuning = self._settings, tuning_of(self._settings)
+            answer = answers.give(session, conversation, thought, app.approves_answers, now, settings, tuning)
+        self._answered.add(seen.conversation_id)
+        over = self._is_focused(seen)
+        if answer.state == AnswerState.PENDING:
+            return Deed(ToolOutcome.CARRIED_OUT, "It waits for approval.", TurnOutcome.DRAFTED, over=over)
+        self._positions[seen.conversation_id] += 1
+        waiting = None if waited is None else max(timedelta(0), now - waited)
+        return Deed(ToolOutcome.CARRIED_OUT, "It is sent.", TurnOutcome.ANSWERED, answered_after=waiting, over=over)
+
+    def _end(self, wanted: EndConversation) -> Deed:
+        seen = self._shown(wanted.conversation_id)
+        now = self._clock.now()
+        with self._transactions.write() as session:
+            app, conversation = self._unchanged(session, seen, now)
+            answers.check_unchanged(session, conversation, self._positions[seen.conversation_id])
+            reason = wanted.reason or "the loop took it for over"
+            settings = self._settings
+            lifecycle.end(session, conversation, app.purge_epoch, reason, now, settings.job_max_attempts, settings)
+        return Deed(ToolOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
+
+    def _snooze(self, wanted: SnoozeConversation) -> Deed:
+        seen = self._shown(wanted.conversation_id)
+        now = self._clock.now()
+        with self._transactions.write() as session:
+            _, conversation = self._unchanged(session, seen, now)
+            answers.check_unchanged(session, conversation, self._positions[seen.conversation_id])
+            lifecycle.snooze(session, conversation, wanted.minutes, now)
+        return Deed(ToolOutcome.CARRIED_OUT, "It is snoozed.", TurnOutcome.SNOOZED, over=self._is_focused(seen))
+
+    def _select(self, wanted: SelectConversation) -> Deed:
+        focused = self._situation.focused
+        if focused is not None and focused.conversation_id == wanted.conversation_id:
+            raise _Refused(ToolOutcome.INVALID, "this conversation is in focus already.")
+        now = self._clock.now()
+        with self._transactions.read() as session:
+            found = queries.find_conversation(session, self._situation.focus.app_id, wanted.conversation_id)
+            _refuse_unfit(found, now)
+        over = focused is None
+        selected = wanted.conversation_id
+        return Deed(ToolOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=over)
+
+    def _await(self, wanted: AwaitEnergy) -> Deed:
+        focused = self._situation.focused
+        now = self._clock.now()
+        if focused is not None:
+            with self._transactions.write() as session:
+                _, conversation = self._unchanged(session, focused, now)
+                answers.check_unchanged(session, conversation, self._positions[focused.conversation_id])
+                energy = self._situation.energy
+                seconds = seconds_until_open(energy.micro, wanted.percentage, energy.refill_per_second)
+                until = now + (NEVER_THERE if seconds is None else timedelta(seconds=seconds))
+                put_off(conversation, until, failed=False)
+        return Deed(ToolOutcome.CARRIED_OUT, "Until then.", TurnOutcome.AWAITING, over=True)
+
+    def _shown(self, conversation_id: str | None) -> Seen:
+        """Return the conversation a call is about, of those the model was shown."""
+        focused = self._situation.focused
+        if conversation_id is None:
+            if focused is None:
+                raise _Refused(ToolOutcome.INVALID, "none is in focus; name one by its conversationId.")
+            return focused
+        seen = self._situation.seen(conversation_id)
+        if seen is None:
+            with self._transactions.read() as session:
+                found = queries.find_conversation(session, self._situation.focus.app_id, conversation_id)
+                _refuse_unfit(found, self._clock.now())
+            raise _Refused(ToolOutcome.INVALID, "you were not shown it; use select_conversation to look at it first.")
+        if seen.ended:
+            raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
+        return seen
+
+    def _unchanged(self, session: Session, seen: Seen, now: datetime) -> tuple[App, Conversation]:
+        """Return app and conversation, locked, as long as the loop still has a say. Raises: Stale."""
+        app_id = self._situation.focus.app_id
+        try:
+            app = lock_app(session, app_id)
+            conversation = queries.lock_conversation(session, app_id, seen.conversation_id)
+        except NotFound:
+            raise Stale("It was erased meanwhile; this is dropped.") from None
+        snoozed = conversation.snoozed_until is not None and conversation.snoozed_until > now
+        if app.uninstalled_at is not None or app.answered_by != AnsweredBy.LOOP or snoozed:
+            raise Stale("It is not yours to answer any more; this is dropped.")
+        if count_erasures(session, app_id) != self._situation.erasures:
+            raise Stale("Something you had in mind was erased meanwhile; this is dropped.")
+        return app, conversation
+
+    def _is_focused(self, seen: Seen) -> bool:
+        return self._situation.focused is seen
+
+
+def _refuse_unfit(found: Conversation | None, now: datetime) -> None:
+    if found is None:
+        raise _Refused(ToolOutcome.UNKNOWN_CONVERSATION, "this app has no such conversation; use an id as it is shown.")
+    if found.ended_at is not None:
+        raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
+    if found.snoozed_until is not None and found.snoozed_until > now:
+        raise _Refused(ToolOutcome.INVALID, "it is snoozed and comes back by itself.")

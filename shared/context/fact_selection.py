@@ -12,17 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.facts.categories import Category
+from shared.search.words import content_words, words_of
+from shared.text.words import word_set
 
 SURE = 0.8
 """A preference has to be surer than this to stay in a full window."""
-_WORD = re.compile(r"[^\W_]{3,}")
-_SAYING_NOTHING = """
-the and for are was were has have had not but can could would should will shall did does done this that these those
-with from into onto over under about what when where which who whom whose why how all any some more most than then
-there here its our ours your yours her hers his him she they them their theirs you get got let use uses user used
-please help need want like just also very much many make makes give tell show
-"""
-_EMPTY_WORDS = frozenset(_SAYING_NOTHING.split())
+_ASKING = frozenset(words_of("help need shall show use user want"))
+"""Words in which anything is asked, beside those that say nothing anywhere."""
 _ORDER = {category: place for place, category in enumerate(Category)}
 
 
@@ -46,9 +42,10 @@ def in_order(facts: Iterable[KnownFact], message: str | None) -> tuple[KnownFact
     message, by confidence, by how lately it was heard. Identity only when the message speaks of persons or places.
     """
     candidates = list(facts)
-    if not _asks_who(message, candidates):
+    identity = [fact.statement for fact in candidates if fact.category is Category.IDENTITY]
+    if not (message and identity and speaks_of_persons_or_places(message, identity)):
         candidates = [fact for fact in candidates if fact.pin is not None or fact.category is not Category.IDENTITY]
-    words = keywords(message or "")
+    words = frozenset(content_words(message or "")) - _ASKING
     return tuple(sorted(candidates, key=lambda fact: _rank(fact, words)))
 
 
@@ -65,37 +62,15 @@ def reduced(shown: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
     )
 
 
-def keywords(text: str) -> frozenset[str]:
-    """Return the words that say what a text is about, in singular and plural."""
-    words = {word.removesuffix("s") for word in words_of(text) - _EMPTY_WORDS}
-    return frozenset(words | {f"{word}s" for word in words})
-
-
-def words_of(text: str) -> set[str]:
-    """Return the words of a text that are not very short."""
-    return set(_WORD.findall(text.lower()))
-
-
-def _asks_who(message: str | None, facts: Sequence[KnownFact]) -> bool:
-    identity = [fact.statement for fact in facts if fact.category is Category.IDENTITY]
-    return bool(message) and bool(identity) and speaks_of_persons_or_places(message or "", identity)
-
-
 def _rank(fact: KnownFact, words: frozenset[str]) -> tuple[float, ...]:
     if fact.pin is not None:
         return (-1, fact.pin, fact.fact_id)
-    shared = len(words & words_of(fact.statement)) if words else 0
+    shared = len(words.intersection(words_of(fact.statement))) if words else 0
     return (_ORDER[fact.category], -shared, -fact.confidence, -fact.last_seen.timestamp(), fact.fact_id)
 
 
 _NAME_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-
-
-def _listed_words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-_PRONOUNS = _listed_words(
+_PRONOUNS = word_set(
     # English, with what apostrophes join to it cut off; "it" stands for things.
     "i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her "
     "hers herself they them their theirs themselves "
@@ -105,13 +80,13 @@ _PRONOUNS = _listed_words(
     "tú tus usted ellos ellas mio mia miei mie noi nostro nostra lui lei loro eu meu minha meus minhas nós nosso "
     "nossa ele ela eles"
 )
-_PLACE_WORDS = _listed_words(
+_PLACE_WORDS = word_set(
     "where here nearby near abroad home hometown homeland address street neighbourhood neighborhood city town "
     "village country district suburb downtown location located restaurant hotel airport weather timezone travel "
     "traveling travelling trip flight commute wo woher wohin stadt adresse où ville pays dónde ciudad país dove "
     "città onde cidade"
 )
-_NAMES = _listed_words(
+_NAMES = word_set(
     # Countries and regions
     "Afghanistan Africa Albania Algeria America Andorra Angola Antarctica Argentina Armenia Asia Australia Austria "
     "Azerbaijan Bahamas Bahrain Bangladesh Barbados Belarus Belgium Belize Benin Bhutan Bolivia Bosnia Botswana "

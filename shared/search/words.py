@@ -27,6 +27,8 @@ _CONTRACTED = re.compile(r"(?:'(?:s|re|ve|ll|d|m)|n't)$")
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _ACCENT = re.compile("[\u0300-\u036f]")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Chosen for stems, and so not the list of shared.text.words: with that one's "even" a question for an evening would
+# lose its word, and with its "won" a question for who won.
 _SAYING_NOTHING = """
     a about after again all also am an and any anything are as at be because been before being both but by can could did
     do does doing done each else ever every few for from get gets getting give gives go goes got had has have having he
@@ -40,17 +42,18 @@ _SAYING_NOTHING = """
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words a text is found by, each once, in the order in which they first stand."""
-    return tuple(dict.fromkeys(chain.from_iterable(map(_forms, _tokens(text)))))
+    tokens = _TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    return tuple(dict.fromkeys(chain.from_iterable(map(_forms, tokens))))
 
 
 def query_words(text: str) -> tuple[str, ...]:
     """Return the words to look for of a question: those that say something, or all of them where none does."""
-    words = words_of(text)
-    return tuple(word for word in words if word not in _empty()) or words
+    return content_words(text) or words_of(text)
 
 
-def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+def content_words(text: str) -> tuple[str, ...]:
+    """Return the words of a text that say something."""
+    return tuple(word for word in words_of(text) if word not in _empty())
 
 
 def _forms(token: str) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ def _of_run(run: str) -> Iterator[str]:
     if _IS_UNSPACED.match(run):
         yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
         return
-    folded = _folded(run)
+    folded = run if run.isascii() else _ACCENT.sub("", unicodedata.normalize("NFKD", run))
     parts = [part for piece in _HUMP.split(folded) for part in _PART.findall(piece)]
     if len(parts) != 1:
         yield from _kept(folded.lower().strip("_.'").replace("'", ""))
@@ -88,14 +91,10 @@ def _kept(word: str) -> Iterator[str]:
         yield word[:LONGEST]
 
 
-def _folded(word: str) -> str:
-    """Return a word without accents."""
-    return word if word.isascii() else _ACCENT.sub("", unicodedata.normalize("NFKD", word))
-
-
 def _stem(word: str) -> str:
     if not word.isascii() or not 2 < len(word) <= LONGEST:
         return word
+    # Porter's, not the rougher stem of shared.text.words: stems stand in every index that was written.
     # One for each call: it keeps the word it works on, and searches run in several threads.
     return str(snowballstemmer.stemmer("porter").stemWord(word))
 

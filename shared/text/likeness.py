@@ -31,6 +31,8 @@ def normal(statement: str) -> str:
 
 
 _WORD = re.compile(r"[^\W_]+(?:[.'+#@-][^\W_]+)*[+#]*")
+# Lists and endings of its own: what tells two statements apart (a negation, a tense, a preposition) is what the stop
+# words and stems of shared.text.words leave out.
 _LIGHT = word_set(
     "a an the this that these those is are am be been being has have had do does did of in on at to for with by as "
     "from into about and or it its his her their they them he she him users user's who which very really quite "
@@ -57,6 +59,7 @@ _KINDRED = {
 _ROOTS = {form: root for root, forms in _KINDRED.items() for form in [root, *forms.split()]}
 _NEGATIONS = word_set("not no never none nothing cannot without neither nor hardly refuses stopped quit former")
 _PAST = word_set("used was were had did formerly previously former anymore longer ex stopped quit will would")
+_GRAMMAR = _LIGHT | _NEGATIONS | _PAST
 _SIDES = word_set("with from about as")
 """Prepositions that say another thing wherever another stands: works with Google, works at Google."""
 _PREPOSITIONS = _SIDES | word_set("of in on at to for by into over")
@@ -68,6 +71,7 @@ _NUMBERS = word_set(
 )
 _ENDINGS = ("ings", "ing", "ies", "ed", "es", "ly", "s")
 _LEAST_STEM = 3
+_ED = re.compile(rf".{{{_LEAST_STEM}}}ed$")
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,10 @@ class Gist:
 
 def gist(statement: str) -> Gist:
     """Take a statement apart."""
-    spoken = [_plain(word) for word in _WORD.findall(_spelled_out(normal(statement)))]
-    told = [_root(word) for word in spoken if _is_content(word)]
+    spelled_out = re.sub(r"\bcan't\b|\bcannot\b", "can not", normal(statement)).replace("n't", " not")
+    spoken = [_plain(word) for word in _WORD.findall(spelled_out)]
+    content = (word for word in spoken if not (word in _GRAMMAR or _is_number(word)))
+    told = [_root(word) for word in content]
     against = sum(word in _NEGATIONS for word in spoken) + told.count("dislike")
     kept = [("like" if word == "dislike" else word) for word in told]
     return Gist(
@@ -96,7 +102,7 @@ def gist(statement: str) -> Gist:
         numbers=tuple(word for word in spoken if _is_number(word)),
         content=frozenset(kept),
         ordered=tuple(kept) if _ORDERING & set(spoken) else (),
-        tense=_PAST & set(spoken) | {_root(word) for word in spoken if _may_be_past(word)},
+        tense=_PAST & set(spoken) | {_root(word) for word in spoken if word not in _ROOTS and _ED.search(word)},
         positive=against % 2 == 0,
         prepositions=_PREPOSITIONS & set(spoken),
     )
@@ -105,7 +111,9 @@ def gist(statement: str) -> Gist:
 def differ(one: str, other: str) -> bool:
     """Whether two statements differ in a name, a number, a negation, a tense, or any word that carries meaning."""
     left, right = gist(one), gist(other)
-    return _bare(left) != _bare(right) or _reordered(left, right) or _on_other_sides(left, right)
+    # Order and prepositions need not be equal, only not contradict each other.
+    bare = [replace(said, ordered=(), prepositions=frozenset()) for said in (left, right)]
+    return bare[0] != bare[1] or _reordered(left, right) or _on_other_sides(left, right)
 
 
 def oppose(one: str, other: str) -> bool:
@@ -127,7 +135,8 @@ def beginnings(said: Gist) -> frozenset[str]:
     A statement in which none of these occurs is of something else; that is seen much faster than it is taken apart.
     """
     forms = [form for form, root in _ROOTS.items() if root in said.content]
-    return frozenset(word[:_LEAST_STEM] for word in [*said.content, *said.names, *forms, *_opposites(said)])
+    opposites = [form for form, root in _ROOTS.items() if root == "dislike"] if "like" in said.content else []
+    return frozenset(word[:_LEAST_STEM] for word in [*said.content, *said.names, *forms, *opposites])
 
 
 def speaks_of(statement: str, those: frozenset[str]) -> bool:
@@ -136,27 +145,14 @@ def speaks_of(statement: str, those: frozenset[str]) -> bool:
     return any(one in line for one in those)
 
 
-def _opposites(said: Gist) -> list[str]:
-    return [form for form, root in _ROOTS.items() if root == "dislike"] if "like" in said.content else []
-
-
 def _reordered(left: Gist, right: Gist) -> bool:
     return bool(left.ordered and right.ordered) and left.ordered != right.ordered
-
-
-def _bare(said: Gist) -> Gist:
-    """Return what must be equal in any case."""
-    return replace(said, ordered=(), prepositions=frozenset())
 
 
 def _on_other_sides(left: Gist, right: Gist) -> bool:
     """Whether each has a preposition the other lacks, and one of these is never just another word for the other."""
     here, there = left.prepositions - right.prepositions, right.prepositions - left.prepositions
     return bool(here and there and (here | there) & _SIDES)
-
-
-def _spelled_out(line: str) -> str:
-    return re.sub(r"\bcan't\b|\bcannot\b", "can not", line).replace("n't", " not")
 
 
 def _plain(word: str) -> str:
@@ -171,16 +167,8 @@ def _names(statement: str) -> tuple[str, ...]:
     return tuple(_plain(word).casefold() for word in words[subject:] if word[:1].isupper() and word != "I")
 
 
-def _is_content(word: str) -> bool:
-    return not (word in _LIGHT or word in _NEGATIONS or word in _PAST or _is_number(word))
-
-
 def _is_number(word: str) -> bool:
     return word in _NUMBERS or any(character.isdigit() for character in word)
-
-
-def _may_be_past(word: str) -> bool:
-    return word.endswith("ed") and len(word) - len("ed") >= _LEAST_STEM and word not in _ROOTS
 
 
 def _root(word: str) -> str:

@@ -96,6 +96,12 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
+def content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the words of a text that say something; of ``Asta's`` that of ``Asta``."""
+    words = (re.split(r"['’]", word, maxsplit=1)[0] for word in WORD.findall(text.lower()))
+    return frozenset(stem(word) for word in words if word not in EMPTY)
+
+
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Return a rough stem, enough to see that ``painted`` and ``painting`` say the same."""

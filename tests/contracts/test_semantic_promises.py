@@ -36,7 +36,7 @@ from shared.sessions.semantic import (
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
 from tests.support.settings import default_settings
-from worker.agent.protocol import LearningAgent, LearningResult
+from worker.agent.protocol import LearningAgent, SessionFindings
 from worker.agent.session_rules import ExtractiveLearningAgent
 from worker.pipelines.learn_from_sessions import LearnFromSessions
 
@@ -57,7 +57,7 @@ class Reader(LearningAgent):
         self.seen: list[str] = []
         self._before = before
 
-    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
+    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
         self._before(len(self.seen))
         self.seen.append(prompts[0].text)
         return ExtractiveLearningAgent().learn(prompts[:1], meter)

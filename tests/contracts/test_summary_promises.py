@@ -26,7 +26,8 @@ from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
 from tests.support.house import House
 from worker.agent.protocol import Digest
-from worker.pipelines.summarise import BATCH, NOTHING
+from worker.pipelines.summarise import NOTHING
+from worker.pipelines.turns import BATCH
 
 APP = "notes"
 

@@ -18,8 +18,8 @@ import pytest
 
 from loop.api.app import build_api
 from loop.api.event_stream import PAGE, EventSubscription, Pace, Page, Reading, follow
-from loop.energy_news import EnergyNews
 from loop.steps.publish_events import PublishEvents
+from loop.streams import EnergyNews
 from shared.apps.models import Scope
 from shared.apps.tokens import Caller
 from shared.contracts.events import EventKind

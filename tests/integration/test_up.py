@@ -38,7 +38,7 @@ HTTPServer(("127.0.0.1", int(os.environ["AFTERTHOUGHT_PORT"])), Ready).serve_for
 """
 _UP = """
 import sys
-from loop.supervisor import run_up
+from loop.up import run_up
 from shared.errors import Configuration
 from shared.settings import read_settings
 stay = "import time; time.sleep(600)"

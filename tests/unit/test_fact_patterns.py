@@ -15,7 +15,7 @@ from tests.support.meters import Calls
 from worker.agent.fact_grammar import Frame
 from worker.agent.fact_preferences import FRAMES
 from worker.agent.fact_rules import ExtractiveFactAgent, frame_of
-from worker.agent.protocol import Extraction, ExtractionRequest, KnownFact, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, PresentFact, Statement, Turn
 
 THURSDAY = datetime(2025, 5, 8, 12, tzinfo=UTC)
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
@@ -25,7 +25,7 @@ def turn(content: str, number: int = 1, role: str = "user", name: str | None = N
     return Turn(f"msg_{number}", role, name, content, THURSDAY)
 
 
-def extract(*turns: Turn, known: tuple[KnownFact, ...] = (), before: tuple[Turn, ...] = ()) -> Extraction:
+def extract(*turns: Turn, known: tuple[PresentFact, ...] = (), before: tuple[Turn, ...] = ()) -> Extraction:
     return ExtractiveFactAgent().extract(ExtractionRequest("diary", "con_1", turns, before, known), Calls())
 
 
@@ -290,14 +290,14 @@ def test_a_statement_that_would_be_too_long_is_not_made() -> None:
 
 
 def test_recalled_lines_are_refused_and_what_else_is_said_counts() -> None:
-    known = (KnownFact(7, "Lives in Aarhus", IDENTITY), KnownFact(8, "Loves tea", PREFERENCE))
+    known = (PresentFact(7, "Lives in Aarhus", IDENTITY), PresentFact(8, "Loves tea", PREFERENCE))
     found = extract(turn("About user:\n- lives in Aarhus.\n- Loves tea\n\nI love rum."), known=known)
     assert [one.text for one in found.statements] == ["Loves rum"]
     assert found.refused == {RefusedFact.RECALLED: 2}
 
 
 def test_saying_again_what_is_known_is_stated_again() -> None:
-    known = (KnownFact(7, "Lives in Aarhus", IDENTITY),)
+    known = (PresentFact(7, "Lives in Aarhus", IDENTITY),)
     assert extract(turn("I live in Aarhus."), known=known).statements[0].text == "Lives in Aarhus"
 
 
@@ -318,12 +318,12 @@ def test_of_a_long_sentence_what_is_stated_is_kept(content: str, expected: list[
 
 
 KNOWN = (
-    KnownFact(1, "Lives in Aarhus", IDENTITY),
-    KnownFact(2, "Works at Lego", IDENTITY),
-    KnownFact(3, "Name is Ole", IDENTITY),
-    KnownFact(4, "Uses Emacs", PREFERENCE),
-    KnownFact(5, "Eats meat", PREFERENCE),
-    KnownFact(6, "Favourite colour is red", PREFERENCE),
+    PresentFact(1, "Lives in Aarhus", IDENTITY),
+    PresentFact(2, "Works at Lego", IDENTITY),
+    PresentFact(3, "Name is Ole", IDENTITY),
+    PresentFact(4, "Uses Emacs", PREFERENCE),
+    PresentFact(5, "Eats meat", PREFERENCE),
+    PresentFact(6, "Favourite colour is red", PREFERENCE),
 )
 
 
@@ -348,7 +348,7 @@ def test_only_an_explicit_correction_names_the_fact_it_corrects(
 
 
 def test_where_two_known_facts_could_be_meant_none_is_named() -> None:
-    known = (*KNOWN, KnownFact(9, "Lives in Rome", IDENTITY))
+    known = (*KNOWN, PresentFact(9, "Lives in Rome", IDENTITY))
     assert extract(turn("Actually I live in Lyon."), known=known).statements[0].updates is None
 
 

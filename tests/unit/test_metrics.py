@@ -16,8 +16,8 @@ from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleEnergy, SettleFacts
-from loop.steps.think import ChooseAndThink
 from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendLanes, Upkeep
+from loop.thinking.thinker import ChooseAndThink
 from shared.llm.calls import EXTRACTIVE
 from shared.outbox.models import FINISHED
 from shared.telemetry.exposition import gathered, scrape, wipe

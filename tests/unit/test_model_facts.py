@@ -19,7 +19,7 @@ from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.fact_model import ModelFactAgent
-from worker.agent.protocol import Extraction, ExtractionRequest, KnownFact, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, PresentFact, Statement, Turn
 
 NOON = datetime(2025, 5, 8, 12, tzinfo=UTC)
 SAID = (
@@ -27,7 +27,7 @@ SAID = (
     ("assistant", "Are you allergic to anything?"),
     ("user", "Yes, peanuts and 2 kinds of pollen."),
 )
-KNOWN = (KnownFact(11, "Lives in Aarhus", Category.IDENTITY), KnownFact(12, "Likes tea", Category.PREFERENCE))
+KNOWN = (PresentFact(11, "Lives in Aarhus", Category.IDENTITY), PresentFact(12, "Likes tea", Category.PREFERENCE))
 
 
 def turns(*said: tuple[str, str], start: int = 1) -> tuple[Turn, ...]:
@@ -265,7 +265,7 @@ def test_one_turn_that_does_not_fit_is_read_whole_in_several_questions() -> None
 
 
 def test_what_is_known_takes_at_most_a_quarter_of_the_window_the_newest_first() -> None:
-    known = tuple(KnownFact(i, f"Knows the secret number {i}", Category.IDENTITY) for i in range(1, 400))
+    known = tuple(PresentFact(i, f"Knows the secret number {i}", Category.IDENTITY) for i in range(1, 400))
     _, chat, _ = extract(facts(), given=segment(known=known))
     lines = [line for line in chat.questions[0].user.splitlines() if "secret number" in line]
     assert lines[0].startswith("399:") and sum(map(most_tokens, lines)) <= 8192 // 4

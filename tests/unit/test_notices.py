@@ -12,7 +12,7 @@ import structlog
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from loop.notices import Notices
+from loop.streams import Notices
 from tests.support.waiting import wait_until
 
 

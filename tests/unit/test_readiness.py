@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from loop.embedded_redis import free_port
-from loop.readiness import Readiness, ask_readiness
-from loop.supervisor import welcome
+from loop.supervisor import Readiness
+from loop.up import ask_readiness, welcome
 from shared.settings import read_settings
 
 _MODEL = {"ok": False, "needed": False, "detail": "It has no model tiny. Run: ollama pull tiny"}

@@ -15,9 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from loop.child import Child, ChildProcess, Console, RotatingLog
-from loop.readiness import Readiness
-from loop.supervisor import Supervisor, child_environment, run_up, wait_before_restart
+from loop.supervisor import (
+    Child,
+    ChildProcess,
+    Console,
+    Readiness,
+    RotatingLog,
+    Supervisor,
+    wait_before_restart,
+)
+from loop.up import child_environment, run_up
 from shared.credentials import make_private_directory, read_or_make_admin_token, read_or_make_secret
 from shared.errors import Configuration, Transient
 from shared.settings import read_settings
@@ -47,8 +54,7 @@ _PARENT = (
 _SUPERVISOR = """
 import sys
 from pathlib import Path
-from loop.child import Child, ChildProcess, Console
-from loop.supervisor import Supervisor
+from loop.supervisor import Child, ChildProcess, Console, Supervisor
 import os
 console = Console(sys.stdout)
 code = sys.argv[2]

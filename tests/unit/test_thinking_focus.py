@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from loop.thinking.focus import model_for, permitted, review_size
+from loop.thinking.focus import FocusKind, model_for, permitted, review_size
 from loop.thinking.tools import BY_NAME, UNKNOWN
 from shared.conversations.models import AnswerState
 from shared.energy.budget import to_micro
-from shared.telemetry.metrics import (
-    ANSWER_STATES,
-    TOOLS,
-    FocusKind,
-)
+from shared.telemetry.metrics import ANSWER_STATES, TOOLS
 
 
 @pytest.mark.parametrize(

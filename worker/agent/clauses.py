@@ -8,6 +8,7 @@ stay, and so do times with more than one reading. What a clause is worth is left
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -90,7 +91,9 @@ def plain(text: str, names: frozenset[str] = frozenset()) -> str:
 
     ``names`` are the speakers', left out where they are merely addressed.
     """
-    text = _tidy(_OPENING.sub("", _without_address(_without_directions(text), names)))
+    # Directions as ``[shares a photo]`` go, and ``[1]`` stays.
+    text = _IN_BRACKETS.sub(lambda match: "" if " " in match[1] else match[0], text)
+    text = _tidy(_OPENING.sub("", _without_address(text, names)))
     return _LEADING_DATE.sub(r"\2 \1", _tidy(_OPENING.sub("", _without_address(text, names))))
 
 
@@ -98,12 +101,10 @@ def telegram(text: str) -> str:
     """Return a plain clause as a telegram."""
     text = _SUBJECT.sub(lambda match: _KEPT_OF_SUBJECT.get(match[0].strip().lower().replace("’", "'"), ""), text)
     words = [word for word in _PHRASE.sub("", text).split() if word.strip(",.!").lower() not in _FILLERS]
-    return _lower_opening(_AND.sub(" & ", _tidy(" ".join(words))))
-
-
-def _without_directions(text: str) -> str:
-    """Leave out ``[shares a photo]``, and keep ``[1]``."""
-    return _IN_BRACKETS.sub(lambda match: "" if " " in match[1] else match[0], text)
+    text = _AND.sub(" & ", _tidy(" ".join(words)))
+    first = text.split(" ", 1)[0]
+    ordinary = first.lower() in _LOWERED or first.endswith(("ing", "ed"))
+    return text[:1].lower() + text[1:] if ordinary and first not in MONTHS and first != "I" else text
 
 
 def _without_address(text: str, names: frozenset[str]) -> str:
@@ -117,12 +118,6 @@ def _without_address(text: str, names: frozenset[str]) -> str:
 def _is_name(word: str, names: frozenset[str]) -> bool:
     """Say whether a word is a speaker's name or a short form of one."""
     return word.lower() in _ADDRESSES or (len(word) > 1 and any(name.startswith(word) for name in names))
-
-
-def _lower_opening(text: str) -> str:
-    first = text.split(" ", 1)[0]
-    ordinary = first.lower() in _LOWERED or first.endswith(("ing", "ed"))
-    return text[:1].lower() + text[1:] if ordinary and first not in MONTHS and first != "I" else text
 
 
 def _tidy(text: str) -> str:
@@ -189,22 +184,15 @@ def _neighbour(side: str, unit: str, said_on: date) -> str:
         return str(said_on.year + (1 if ahead else -1))
     if unit in ("week", "weekend"):
         return f"{unit} {'after' if ahead else 'before'} {written(said_on)}"
-    if unit.capitalize() in WEEKDAYS:
-        return _weekday(unit.capitalize(), ahead, said_on)
-    return f"{unit} {_season_year(unit, ahead, said_on)}"
-
-
-def _weekday(name: str, ahead: bool, said_on: date) -> str:
-    distance = (WEEKDAYS.index(name) - said_on.weekday()) % 7 or 7
-    return f"{name} {written(said_on + timedelta(days=distance if ahead else (distance - 7 or -7)))}"
-
-
-def _season_year(season: str, ahead: bool, said_on: date) -> int:
-    """Return the year of the nearest such season that lies wholly on the named side of the day."""
-    first_month = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}[season]
+    weekday = unit.capitalize()
+    if weekday in WEEKDAYS:
+        distance = (WEEKDAYS.index(weekday) - said_on.weekday()) % 7 or 7
+        return f"{weekday} {written(said_on + timedelta(days=distance if ahead else (distance - 7 or -7)))}"
+    # The nearest such season that lies wholly on the named side of the day.
+    first_month = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}[unit]
     if ahead:
-        return said_on.year if said_on.month < first_month else said_on.year + 1
-    return said_on.year if said_on.month >= first_month + 3 else said_on.year - 1
+        return f"{unit} {said_on.year if said_on.month < first_month else said_on.year + 1}"
+    return f"{unit} {said_on.year if said_on.month >= first_month + 3 else said_on.year - 1}"
 
 
 def _ago(count: str, unit: str, said_on: date) -> str:
@@ -219,3 +207,22 @@ def _ago(count: str, unit: str, said_on: date) -> str:
 def _months_from(day: date, months: int) -> str:
     index = day.year * 12 + day.month - 1 + months
     return f"{MONTHS[index % 12]} {index // 12}"
+
+
+class PhraseTable:
+    """Ways to say one thing: patterns, each under an example of what it finds."""
+
+    def __init__(self, phrases: Mapping[str, str], opening: str = r"\b", closing: str = r"\b") -> None:
+        """``opening`` and ``closing``: what stands before and after each pattern."""
+        self.phrases = phrases
+        self._frame = opening, closing
+        self._every = self.compiled("|".join(phrases.values()))
+
+    def is_in(self, text: str) -> bool:
+        """Whether any of the phrases stands in a text."""
+        return self._every.search(text) is not None
+
+    def compiled(self, pattern: str) -> re.Pattern[str]:
+        """Return a pattern as it is looked for."""
+        opening, closing = self._frame
+        return re.compile(f"{opening}(?:{pattern}){closing}", re.IGNORECASE)

@@ -19,7 +19,7 @@ from shared.facts import categories
 from shared.facts.categories import Category
 from shared.llm.answers import ListAnswer
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question, ask_repairing
+from shared.llm.chat import Question
 from shared.telemetry.metrics import RefusedFact
 from shared.text.likeness import normal
 from shared.text.lines import clean
@@ -35,7 +35,6 @@ from worker.agent.prompt import (
     is_apology,
     known_lines,
     readable,
-    room_beside,
     written,
 )
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, Statement, Turn
@@ -60,12 +59,11 @@ class ModelFactAgent(ModelPart, FactAgent):
 
     def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         own, recalled = _own_words(segment)
-        room = room_beside(self._question(own, (), {}, ()), self._context_tokens, _LEAST_ROOM)
+        room = self.room_beside(self._question(own, (), {}, ()), _LEAST_ROOM)
         known = known_lines(segment.known, room // _KNOWN_SHARE)
         before = earlier_lines(segment.before, room // _BEFORE_SHARE)
-        reading = readable(
-            own.turns, room_beside(self._question(own, (), known, before), self._context_tokens, _LEAST_ROOM // 2)
-        )
+        room = self.room_beside(self._question(own, (), known, before), _LEAST_ROOM // 2)
+        reading = readable(own.turns, room)
         # Only parts in which a user speaks are worth a question.
         users = {turn.message_id for turn in own.turns if turn.role == "user"}
         asked = [part for part in reading.parts if any(users & set(line.message_ids) for line in part)]
@@ -84,7 +82,7 @@ class ModelFactAgent(ModelPart, FactAgent):
         meter: Meter,
     ) -> list[Verdict]:
         question = self._question(segment, part, known, before)
-        answer = ask_repairing(self._chat, question, self._timeout_seconds, meter, _complaint, _hopeless)
+        answer = self.ask(question, meter, _complaint, _hopeless)
         shown = {i for line in part for i in line.message_ids}
         return [_verdict(one, segment, shown, known) for one in answer.facts]
 
@@ -208,10 +206,6 @@ def _confidence(value: object) -> float | None:
     return number if 0 <= number <= 1 else None
 
 
-def _truth(value: object) -> bool:
-    return value is True or (isinstance(value, str) and value.strip().lower() in ("true", "yes"))
-
-
 def _whole(value: object) -> int | None:
     if isinstance(value, str) and value.strip().lstrip("#[").rstrip("]").isdecimal():
         value = int(value.strip().lstrip("#[").rstrip("]"))
@@ -235,7 +229,11 @@ class ExtractedFact(BaseModel):
     confidence: Annotated[
         float | None, BeforeValidator(_confidence), WithJsonSchema({"type": "string", "enum": ["high", "low"]})
     ]
-    updates_previous: Annotated[bool, BeforeValidator(_truth), WithJsonSchema({"type": "boolean"})]
+    updates_previous: Annotated[
+        bool,
+        BeforeValidator(lambda value: value is True or _text(value).lower() in ("true", "yes")),
+        WithJsonSchema({"type": "boolean"}),
+    ]
     updates: Annotated[int | None, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
     messages: Annotated[
         list[int], BeforeValidator(_wholes), WithJsonSchema({"type": "array", "items": {"type": "integer"}})

@@ -18,11 +18,11 @@ from shared.llm.tokens import estimate_tokens
 from shared.telemetry.metrics import RefusedFact
 from shared.text.likeness import normal, oppose
 from shared.text.lines import clean
-from shared.text.words import EMPTY, VAGUE, WORD, stem
+from shared.text.words import EMPTY, VAGUE, WORD, content_stems
 from worker.agent import fact_words as words
 from worker.agent.fact_grammar import ADVERBS, Assertion, Frame, assertions, name_of, stated, third_person, turned
 from worker.agent.fact_preferences import FRAMES
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact, Statement
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
 
 
 class ExtractiveFactAgent(FactAgent):
@@ -66,7 +66,7 @@ LONGEST = 200
 _MARKER = re.compile(r"^[ \t]*(?:[-*•+>]|\d{1,2}[.)])?[ \t]*")
 
 
-def without_known(content: str, known: Sequence[KnownFact]) -> tuple[str, int]:
+def without_known(content: str, known: Sequence[PresentFact]) -> tuple[str, int]:
     """Leave out the lines that a known fact says word for word, and count them."""
     recalled = {normal(fact.statement) for fact in known}
     lines = content.splitlines()
@@ -80,20 +80,20 @@ def once_each(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     for new in statements:
         key = normal(new.text)
         if key not in kept:
-            kept = {k: old for k, old in kept.items() if not _over(old, new)}
-        kept[key] = _joined(kept[key], new) if key in kept else new
+            kept = {k: old for k, old in kept.items() if not _is_over(old, new)}
+        old = kept.get(key)
+        if old is None:
+            kept[key] = new
+            continue
+        ids = tuple(dict.fromkeys((*old.message_ids, *new.message_ids)))
+        kept[key] = replace(old, message_ids=ids, updates=old.updates if new.updates is None else new.updates)
     return tuple(kept.values())
 
 
-def _over(old: Statement, new: Statement) -> bool:
+def _is_over(old: Statement, new: Statement) -> bool:
     """Say whether the newer of two statements takes the place of the older one."""
     same = old.updates is not None and old.updates == new.updates
     return same or contradict(old.text, new.text) or oppose(old.text, new.text)
-
-
-def _joined(old: Statement, new: Statement) -> Statement:
-    ids = tuple(dict.fromkeys((*old.message_ids, *new.message_ids)))
-    return replace(old, message_ids=ids, updates=old.updates if new.updates is None else new.updates)
 
 
 _ONCE = r"(?:(?:just|recently|have|finally|now) )*"
@@ -140,23 +140,21 @@ class Phrase:
     """Whether it only says that something is no longer so."""
 
 
-def phrase_of(said: Assertion, known: Sequence[KnownFact]) -> Phrase | None:
+def phrase_of(said: Assertion, known: Sequence[PresentFact]) -> Phrase | None:
     """Return what a clause states, with the one known fact it explicitly corrects."""
     explicit = _moved(said.text, known) or _switched(said.text, known) or _ended(said.text, known)
     if explicit:
         return explicit
     phrase = framed(said.text)
-    if phrase is None or _is_passing(said, phrase.text):
+    if phrase is None:
+        return None
+    # A plan for the day it is told on, or for an outing, is over before it is of use.
+    if _PLANS.match(phrase.text) and (said.passing or _OUTING.search(phrase.text)):
         return None
     return replace(phrase, updates=_same_slot(phrase.text, known)) if said.corrects else phrase
 
 
-def _is_passing(said: Assertion, phrase: str) -> bool:
-    """Say whether a plan is over before it is of use: one for the day it is told on, or for an outing."""
-    return _PLANS.match(phrase) is not None and (said.passing or _OUTING.search(phrase) is not None)
-
-
-def settled(phrases: Sequence[Phrase], known: Sequence[KnownFact]) -> list[Phrase]:
+def settled(phrases: Sequence[Phrase], known: Sequence[PresentFact]) -> list[Phrase]:
     """Let what is so now take the place of what is said to be over: ``not at A any more, at B``."""
     kept = list(phrases)
     for over in [one for one in phrases if one.ends and one.updates is not None]:
@@ -177,16 +175,16 @@ def slot_of(statement: str) -> str | None:
     return next((slot.pattern for slot in _SLOTS if slot.search(statement)), None)
 
 
-def _same_slot(phrase: str, known: Sequence[KnownFact]) -> int | None:
+def _same_slot(phrase: str, known: Sequence[PresentFact]) -> int | None:
     slot = slot_of(phrase)
     return _only([fact for fact in known if slot is not None and slot_of(fact.statement) == slot])
 
 
-def _only(facts: Sequence[KnownFact]) -> int | None:
+def _only(facts: Sequence[PresentFact]) -> int | None:
     return facts[0].fact_id if len(facts) == 1 else None
 
 
-def _moved(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
+def _moved(clause: str, known: Sequence[PresentFact]) -> Phrase | None:
     move = _MOVED.match(clause)
     if not move or not is_whole(move["new"]):
         return None
@@ -194,7 +192,7 @@ def _moved(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
     return Phrase(phrase, Category.IDENTITY, _same_slot(phrase, known))
 
 
-def _switched(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
+def _switched(clause: str, known: Sequence[PresentFact]) -> Phrase | None:
     switch = _SWITCHED.match(clause)
     if not switch or not (is_whole(switch["old"]) and is_whole(switch["new"])):
         return None
@@ -202,7 +200,7 @@ def _switched(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
     return Phrase(phrase, Category.PREFERENCE, _only(_naming(switch["old"], known)))
 
 
-def _ended(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
+def _ended(clause: str, known: Sequence[PresentFact]) -> Phrase | None:
     end = _STOPPED.match(clause) or _NOT_ANY_MORE.match(clause)
     if not end:
         return None
@@ -214,14 +212,10 @@ def _ended(clause: str, known: Sequence[KnownFact]) -> Phrase | None:
     return Phrase(phrase, before.category, said, ends=True)
 
 
-def _naming(text: str, known: Sequence[KnownFact]) -> list[KnownFact]:
+def _naming(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
     """Return the known facts in which every word of weight in ``text`` stands."""
-    wanted = _roots(text)
-    return [fact for fact in known if wanted and wanted <= _roots(fact.statement)]
-
-
-def _roots(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in EMPTY)
+    wanted = content_stems(text)
+    return [fact for fact in known if wanted and wanted <= content_stems(fact.statement)]
 
 
 _WE_ARE = re.compile(r"^we are\b", re.IGNORECASE)
@@ -265,6 +259,7 @@ _UNFIT = re.compile(
     r"(?<!\w)@|@(?!\w)|:(?!\w)|[{}<>=\\|#^~\[\]()?*_\ufffc]|\.\.|…|--|\b(?:haha|lol|omg|btw)\b", re.IGNORECASE
 )
 _MOST_WORDS = 24
+_HOLLOW = EMPTY | VAGUE | words.HOLLOW
 
 
 def framed(clause: str) -> Phrase | None:
@@ -300,20 +295,14 @@ def is_whole(rest: str, the: bool = False) -> bool:
     if _POINTING.search(rest) or _HANGING_START.match(rest) or _HANGING_END.search(rest):
         return False
     definite = _THE.match(rest)
-    if definite and not _is_known(definite[1], the):
-        return False
-    return any(_says_something(word) for word in WORD.findall(rest))
-
-
-def _is_known(named: str, the: bool) -> bool:
-    """Say whether ``the`` and what follows it means the same to everyone."""
-    if _SHARED.match(named) or named[:1].isupper() or " of " in named:
-        return True
-    return the and len(named.split()) > 1
-
-
-def _says_something(word: str) -> bool:
-    if word.isupper() and len(word) > 1:
-        return True
-    plain = re.split(r"['’]", word.lower())[0]
-    return plain not in EMPTY and plain not in VAGUE and plain not in words.HOLLOW
+    if definite:
+        # What follows "the" must mean the same to everyone.
+        named = definite[1]
+        is_shared = _SHARED.match(named) or named[:1].isupper() or " of " in named
+        if not is_shared and not (the and len(named.split()) > 1):
+            return False
+    for word in WORD.findall(rest):
+        plain = re.split(r"['’]", word.lower())[0]
+        if (word.isupper() and len(word) > 1) or plain not in _HOLLOW:
+            return True
+    return False

@@ -6,13 +6,13 @@ compaction decision may be carried out is ``shared.memories.compaction``'s; stor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import AnswerT, Question, ask_repairing
+from shared.llm.chat import Question
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
 from shared.text.lines import clean, shorten
@@ -24,7 +24,6 @@ from worker.agent.prompt import (
     fitting_parts,
     is_apology,
     message_ids,
-    room_beside,
     spoken_lines,
     written,
 )
@@ -56,38 +55,25 @@ class ModelAgent(ModelPart, MemoryAgent):
         lines, what = spoken_lines(transcript.turns), "conversation"
         if not lines:
             return NothingToRemember("Neither the user nor the assistant said anything.")
-        room = room_beside(
-            self._creation(transcript, (), "notes on the conversation", limit), self._context_tokens, _LEAST_ROOM
-        )
+        room = self.room_beside(self._creation(transcript, (), "notes on the conversation", limit), _LEAST_ROOM)
         while len(parts := fitting_parts(lines, room)) > 1:
             lines, what = self._note(transcript, lines, what, meter), "notes on the conversation"
             if not lines:
                 return NothingToRemember(f"None of its {len(parts)} parts holds anything worth keeping.")
-        answer = self._ask(
-            self._creation(transcript, lines, what, limit), meter, lambda a: _too_long(a, limit), lambda _: None
-        )
+        answer = self.ask(self._creation(transcript, lines, what, limit), meter, lambda a: _too_long(a, limit))
         return _proposal(answer, transcript, limit, message_ids(lines))
 
     def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
         prompt = fill(
             "compact", mark=self._mark(), present="\n".join(map(listed, existing)), new=listed(new), limit=limit
         )
-        answer = self._ask(
+        answer = self.ask(
             prompt.question(WorkKind.COMPACT, CompactionAnswer, limit + _ANSWER_TOKENS),
             meter,
             lambda a: refusal(a.decision(), existing, limit),
             lambda a: refusal(_cut(a, limit), existing, limit),
         )
         return _cut(answer, limit)
-
-    def _ask(
-        self,
-        question: Question[AnswerT],
-        meter: Meter,
-        first: Callable[[AnswerT], str | None],
-        last: Callable[[AnswerT], str | None],
-    ) -> AnswerT:
-        return ask_repairing(self._chat, question, self._timeout_seconds, meter, first, last)
 
     def _creation(
         self, transcript: Transcript, lines: Sequence[PromptLine], what: str, limit: int
@@ -115,12 +101,12 @@ class ModelAgent(ModelPart, MemoryAgent):
             given = len(answer.notes)
             return f"it gives {given} notes and may give at most {most}" if given > most else None
 
-        room = room_beside(self._notes(transcript, (), what, (0, 0), most), self._context_tokens, _LEAST_ROOM_FOR_NOTES)
+        room = self.room_beside(self._notes(transcript, (), what, (0, 0), most), _LEAST_ROOM_FOR_NOTES)
         parts = fitting_parts(lines, room)
         taken: list[PromptLine] = []
         for number, part in enumerate(parts, 1):
             question = self._notes(transcript, part, what, (number, len(parts)), most)
-            answer = self._ask(question, meter, too_many, lambda _: None)
+            answer = self.ask(question, meter, too_many)
             # The most important note comes first, and notes must be shorter than the part.
             notes = (PromptLine(f"- {shorten(note, _NOTE_CHARS)}", message_ids(part)) for note in answer.notes[:most])
             taken += first_fitting(notes, room // 3)

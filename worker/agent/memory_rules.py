@@ -9,7 +9,7 @@ outlive a purge. Source: decisions, "Memories".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -18,16 +18,30 @@ from shared.llm.tokens import estimate_tokens
 from shared.memories.compaction import NEW, Action, Candidate, Decision
 from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
-from worker.agent.clauses import Clause, clauses, plain, resolve, telegram, written
-from worker.agent.pieces import WEIGHTS, Piece, choose, fuller, read, render, speaker_name, total, voice, words_of
+from worker.agent.clauses import PhraseTable, clauses, plain, resolve, telegram, written
+from worker.agent.pieces import (
+    WEIGHTS,
+    MemoryPiece,
+    choose,
+    fuller,
+    read,
+    render,
+    speaker_name,
+    total,
+    voice,
+    word_values,
+)
 from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
 
-_OUTCOME = re.compile(
-    r"\b(?:scheduled|rescheduled|booked|reserved|ordered|cancel+ed|created|added|removed|deleted|updated|changed|moved"
-    r"|renamed|sent|saved|fixed|resolved|solved|installed|deployed|merged|migrated|restarted|enabled|disabled|configured"
-    r"|completed|finished|confirmed|decided|agreed|chose|chosen|paid|published|submitted|filed|set up|signed up"
-    r"|turned (?:on|off))\b",
-    re.IGNORECASE,
+_OUTCOME = PhraseTable(
+    {
+        "The hall is booked.": r"scheduled|rescheduled|booked|reserved|ordered|cancel+ed|confirmed|paid|signed up",
+        "The list was renamed.": r"created|added|removed|deleted|updated|changed|moved|renamed|sent|saved|published"
+        r"|submitted|filed",
+        "The server was restarted.": r"fixed|resolved|solved|installed|deployed|merged|migrated|restarted|enabled"
+        r"|disabled|configured|completed|finished|set up|turned (?:on|off)",
+        "We agreed on Friday.": r"decided|agreed|chose|chosen",
+    }
 )
 _OFFER = re.compile(
     r"\b(?:can|could|would|should|may|might|if|let me|shall|please|once|when|never|unable|sorry)\b|n['’]t\b",
@@ -76,36 +90,46 @@ class ExtractiveAgent(MemoryAgent):
         worthy = [piece for piece in pieces if self._value(piece) >= WEIGHTS.least]
         if not worthy:
             return NothingToRemember("only greetings, thanks or questions, nothing that was stated, decided or done")
-        fresh = _not_known(worthy, transcript.known)
+        # What a present memory already says in full is not remembered a second time.
+        remembered = [word_values(memory).keys() for memory in transcript.known]
+        fresh = [one for one in worthy if not any(word_values(one.text).keys() <= said for said in remembered)]
         if not fresh:
             return NothingToRemember("everything said in it is already remembered")
         return self._written(fresh, limit)
 
-    def _value(self, piece: Piece) -> float:
+    def _value(self, piece: MemoryPiece) -> float:
         """Return what a piece says by itself; a bare date says nothing."""
-        words = words_of(piece.text)
+        words = word_values(piece.text)
         return min(piece.factor, 1.0) * sum(worth for root, worth in words.items() if " " not in root)
 
-    def _written(self, fresh: Sequence[Piece], limit: int) -> MemoryDraft:
+    def _written(self, fresh: Sequence[MemoryPiece], limit: int) -> MemoryDraft:
         better = [piece for piece in fresh if self._value(piece) >= WEIGHTS.enough] or fresh
         chosen = choose(better, limit)
         if len(chosen) == len(better):
             chosen = choose(fresh, limit)
-        chosen = chosen or [_cut(max(better, key=self._value), limit)]
+        if not chosen:
+            # A single piece is longer than a whole memory may be.
+            best = max(better, key=self._value)
+            chosen = [replace(best, text=shorten(best.text, limit - len(best.speaker) - 2), full="")]
         content = render(fuller(chosen, limit))
-        strongest = max(piece.factor * sum(words_of(piece.text).values()) for piece in chosen)
+        strongest = max(piece.factor * sum(word_values(piece.text).values()) for piece in chosen)
         sources = tuple(dict.fromkeys(piece.source for piece in sorted(chosen, key=lambda piece: piece.position)))
         return MemoryDraft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
 
 
-def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:
+def _pieces(turns: Sequence[Turn], app_name: str) -> list[MemoryPiece]:
     names = frozenset(turn.name for turn in turns if turn.name)
     all_named = all(turn.name for turn in turns)
-    pieces: list[Piece] = []
+    pieces: list[MemoryPiece] = []
     for turn in turns:
-        person = _is_person(turn, all_named, app_name)
+        # Users are persons, and so is an assistant with a human name that talks to a named user.
+        human = all_named and turn.name not in (None, app_name) and not _MACHINE_NAME.search(turn.name or "")
+        person = turn.role == "user" or human
         for clause in clauses(turn.content):
-            factor = voice(clause.text, clause.asks) if person else _outcome(clause)
+            factor = voice(clause.text, clause.asks) if person else 0.0
+            # A machine's statement counts only when it says that a thing was done or decided.
+            if not person and _OUTCOME.is_in(clause.text) and not clause.asks and not _OFFER.search(clause.text):
+                factor = 0.7
             if factor <= 0:
                 continue
             full = plain(resolve(clause.text, turn.created_at.date()), names)
@@ -113,41 +137,17 @@ def _pieces(turns: Sequence[Turn], app_name: str) -> list[Piece]:
             if text:
                 mark = "?" if clause.asks else ""
                 speaker = speaker_name(turn) or ("User" if person else "Assistant")
-                pieces.append(Piece(text + mark, speaker, factor, full + mark, turn.message_id, len(pieces)))
+                pieces.append(MemoryPiece(text + mark, speaker, factor, full + mark, turn.message_id, len(pieces)))
     return pieces
 
 
-def _is_person(turn: Turn, all_named: bool, app_name: str) -> bool:
-    """Say whether a turn is a person's: users are, and an assistant with a human name talking to a named user."""
-    if turn.role == "user":
-        return True
-    return all_named and turn.name not in (None, app_name) and not _MACHINE_NAME.search(turn.name or "")
-
-
-def _outcome(clause: Clause) -> float:
-    """Return what a machine's statement counts: something only when it says that a thing was done or decided."""
-    done = _OUTCOME.search(clause.text) and not clause.asks and not _OFFER.search(clause.text)
-    return 0.7 if done else 0.0
-
-
-def _not_known(pieces: Sequence[Piece], known: Iterable[str]) -> list[Piece]:
-    """Leave out pieces that a present memory already says in full."""
-    remembered = [words_of(memory).keys() for memory in known]
-    return [piece for piece in pieces if not any(words_of(piece.text).keys() <= said for said in remembered)]
-
-
-def _cut(piece: Piece, limit: int) -> Piece:
-    """Shorten a single piece that is longer than a whole memory may be."""
-    return replace(piece, text=shorten(piece.text, limit - len(piece.speaker) - 2), full="")
-
-
-def _tags(chosen: Sequence[Piece]) -> tuple[str, ...]:
+def _tags(chosen: Sequence[MemoryPiece]) -> tuple[str, ...]:
     """Return the words that say most, in lower case, the weightiest first and each in one form only."""
     worth: dict[str, tuple[float, str]] = {}
     for spelling in (match[0] for piece in chosen for match in WORD.finditer(piece.text)):
         word = spelling.lower()
         if word.isalpha() and len(word) > 2 and word not in _NO_TAGS:
-            worth.setdefault(stem(word), (max(words_of(f", {spelling}").values(), default=0.0), word))
+            worth.setdefault(stem(word), (max(word_values(f", {spelling}").values(), default=0.0), word))
     return tuple(word for _, word in sorted(worth.values(), key=lambda one: -one[0])[:_MOST_TAGS])
 
 
@@ -160,7 +160,7 @@ class _Read:
     """A memory with its pieces and everything it says."""
 
     memory: Candidate
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MemoryPiece, ...]
     says: frozenset[str]
 
 
@@ -170,7 +170,7 @@ class _Union:
 
     target: _Read
     absorbed: _Read
-    kept: tuple[Piece, ...]
+    kept: tuple[MemoryPiece, ...]
     loss: float
 
 
@@ -189,7 +189,7 @@ def _understand(memory: Candidate) -> _Read:
         replace(piece, factor=factor, text=telegram(piece.text) or piece.text, full=piece.text)
         for piece in read(memory.content)
     )
-    return _Read(memory, pieces, frozenset(words_of(memory.content)))
+    return _Read(memory, pieces, frozenset(word_values(memory.content)))
 
 
 def _drop_redundant(loose: Sequence[_Read], every: Sequence[_Read]) -> Decision | None:
@@ -206,7 +206,12 @@ def _merge(loose: Sequence[_Read], every: Sequence[_Read], limit: int) -> Decisi
     unions = [_unite(a, b, every, limit) for a, b in combinations(sorted(loose, key=_age), 2)]
     best = min(unions, key=lambda union: (union.loss, _age(union.target), _age(union.absorbed)))
     content = render(fuller(best.kept, limit)) or shorten(best.target.memory.content, limit)
-    return Decision(Action.EDIT, best.target.memory.id, _explained(best), content, best.absorbed.memory.id)
+    before = len(best.target.pieces) + len(best.absorbed.pieces)
+    let_go = before - len(best.kept)
+    fate = f"the {let_go} that say least are let go" if let_go else "nothing is lost"
+    names = f"{_called(best.target)} takes in {_called(best.absorbed)}"
+    reason = f"{names}, the pair that loses least: of {before} statements {len(best.kept)} are kept and {fate}"
+    return Decision(Action.EDIT, best.target.memory.id, reason, content, best.absorbed.memory.id)
 
 
 def _age(one: _Read) -> tuple[bool, float, int]:
@@ -220,14 +225,6 @@ def _unite(target: _Read, absorbed: _Read, every: Sequence[_Read], limit: int) -
     both = [replace(piece, position=i) for i, piece in enumerate((*target.pieces, *absorbed.pieces))]
     kept = tuple(choose(both, limit, said))
     return _Union(target, absorbed, kept, total(both, said) - total(kept, said))
-
-
-def _explained(union: _Union) -> str:
-    before = len(union.target.pieces) + len(union.absorbed.pieces)
-    let_go = before - len(union.kept)
-    fate = f"the {let_go} that say least are let go" if let_go else "nothing is lost"
-    names = f"{_called(union.target)} takes in {_called(union.absorbed)}"
-    return f"{names}, the pair that loses least: of {before} statements {len(union.kept)} are kept and {fate}"
 
 
 def _called(one: _Read) -> str:

@@ -61,7 +61,7 @@ WEIGHTS = Weights()
 
 
 @lru_cache(maxsize=4096)
-def words_of(text: str) -> Mapping[str, float]:
+def word_values(text: str) -> Mapping[str, float]:
     """Return the stems of a text with what each is worth."""
     found = {date.lower(): WEIGHTS.date for date in _DATE.findall(text)}
     text = _DATE.sub(" , ", text)
@@ -113,7 +113,7 @@ _LABEL = re.compile(r"(?:^|(?<=[.!?] ))([^\s:;]{1,30}(?: [^\s:;]{1,30}){0,2}): "
 
 
 @dataclass(frozen=True)
-class Piece:
+class MemoryPiece:
     """One statement of a memory."""
 
     text: str
@@ -133,7 +133,7 @@ def speaker_name(turn: Turn) -> str:
     return shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
 
 
-def render(pieces: Iterable[Piece]) -> str:
+def render(pieces: Iterable[MemoryPiece]) -> str:
     """Write pieces as one text, in order of telling, those of one speaker together."""
     said: dict[str, list[str]] = {}
     for piece in sorted(pieces, key=lambda piece: piece.position):
@@ -142,26 +142,27 @@ def render(pieces: Iterable[Piece]) -> str:
     return " ".join([*(part if part.endswith("?") else f"{part}." for part in parts[:-1]), *parts[-1:]])
 
 
-def read(content: str) -> list[Piece]:
+def read(content: str) -> list[MemoryPiece]:
     """Read a memory back into its pieces."""
     before, *labelled = _LABEL.split(content)
     spoken = [("", before), *zip(labelled[::2], labelled[1::2], strict=True)]
-    found = [(speaker, text) for speaker, part in spoken for text in _statements(part)]
-    return [Piece(text, speaker, position=i) for i, (speaker, text) in enumerate(found)]
+    found = [
+        (speaker, text)
+        for speaker, part in spoken
+        for sentence in sentences(part)
+        for one in sentence.split("; ")
+        if (text := one.strip(" ."))
+    ]
+    return [MemoryPiece(text, speaker, position=i) for i, (speaker, text) in enumerate(found)]
 
 
-def _statements(text: str) -> list[str]:
-    parts = [part.strip(" .") for sentence in sentences(text) for part in sentence.split("; ")]
-    return [part for part in parts if part]
-
-
-def choose(pieces: Sequence[Piece], limit: int, said: frozenset[str] = frozenset()) -> list[Piece]:
+def choose(pieces: Sequence[MemoryPiece], limit: int, said: frozenset[str] = frozenset()) -> list[MemoryPiece]:
     """Choose the pieces that say most within ``limit`` characters, given what is said elsewhere.
 
     One after another by gain per length; a piece that no longer fits is passed over. What a piece adds only shrinks as
     others are chosen, so one that is still best when looked at again is the best of all.
     """
-    chosen: list[Piece] = []
+    chosen: list[MemoryPiece] = []
     told = set(said)
     queue = [(-_rate(piece, told), i) for i, piece in enumerate(pieces)]
     heapq.heapify(queue)
@@ -172,27 +173,27 @@ def choose(pieces: Sequence[Piece], limit: int, said: frozenset[str] = frozenset
             heapq.heappush(queue, (-rate, i))
         elif rate > 0 and len(render([*chosen, pieces[i]])) <= limit:
             chosen.append(pieces[i])
-            told |= words_of(pieces[i].text).keys()
+            told |= word_values(pieces[i].text).keys()
     return chosen
 
 
-def _rate(piece: Piece, told: set[str]) -> float:
-    worth = piece.factor * gain(words_of(piece.text), told)
+def _rate(piece: MemoryPiece, told: set[str]) -> float:
+    worth = piece.factor * gain(word_values(piece.text), told)
     return worth / float((len(piece.text) + 2) ** WEIGHTS.length_power)
 
 
-def total(pieces: Iterable[Piece], said: frozenset[str] = frozenset()) -> float:
+def total(pieces: Iterable[MemoryPiece], said: frozenset[str] = frozenset()) -> float:
     """Return what pieces say together, beyond what is said elsewhere."""
     told = set(said)
     worth = 0.0
     for piece in pieces:
-        words = words_of(piece.text)
+        words = word_values(piece.text)
         worth += piece.factor * gain(words, told)
         told |= words.keys()
     return worth
 
 
-def fuller(chosen: Sequence[Piece], limit: int) -> list[Piece]:
+def fuller(chosen: Sequence[MemoryPiece], limit: int) -> list[MemoryPiece]:
     """Give pieces back their fuller wording where there is room, the first chosen first."""
     wording = list(chosen)
     for i, piece in enumerate(chosen):

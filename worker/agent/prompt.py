@@ -16,11 +16,11 @@ from importlib.resources import files
 from string import Template
 
 from shared.errors import Configuration
-from shared.llm.calls import WorkKind
-from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Question
+from shared.llm.calls import Meter, WorkKind
+from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Question, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.text.lines import clean
-from worker.agent.protocol import SPOKEN_ROLES, KnownFact, Turn
+from worker.agent.protocol import SPOKEN_ROLES, PresentFact, Turn
 
 
 def _mark() -> str:
@@ -45,6 +45,31 @@ class ModelPart:
         """Recorded with what it makes: ``ollama:NAME``."""
         return self._name
 
+    def ask(
+        self,
+        question: Question[AnswerT],
+        meter: Meter,
+        complaint: Callable[[AnswerT], str | None],
+        hopeless: Callable[[AnswerT], str | None] = lambda _: None,
+    ) -> AnswerT:
+        """Ask, and once more with the complaint; ``hopeless`` complains of a second answer that cannot be used."""
+        return ask_repairing(self._chat, question, self._timeout_seconds, meter, complaint, hopeless)
+
+    def room_beside(self, empty: Question[AnswerT], least: int) -> int:
+        """Return how many tokens of conversation fit beside an otherwise complete question and its repair.
+
+        Raises:
+            Configuration: fewer than ``least``.
+        """
+        used = sum(map(most_tokens, empty.texts)) + FRAME_TOKENS + REPAIR_TOKENS + empty.max_completion_tokens
+        room = self._context_tokens - used
+        if room < least:
+            raise Configuration(
+                f"A window of {self._context_tokens} tokens leaves no room for a conversation; "
+                f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS must be at least {used + least}."
+            )
+        return room
+
 
 @dataclass(frozen=True)
 class PromptTexts:
@@ -67,22 +92,6 @@ def fill(name: str, **values: object) -> PromptTexts:
 @cache
 def _text(file_name: str) -> str:
     return (files(__package__) / "prompts" / file_name).read_text(encoding="utf-8").strip()
-
-
-def room_beside(empty: Question[AnswerT], context_tokens: int, least: int) -> int:
-    """Return how many tokens of conversation fit beside an otherwise complete question and its repair.
-
-    Raises:
-        Configuration: fewer than ``least``.
-    """
-    used = sum(map(most_tokens, empty.texts)) + FRAME_TOKENS + REPAIR_TOKENS + empty.max_completion_tokens
-    room = context_tokens - used
-    if room < least:
-        raise Configuration(
-            f"A window of {context_tokens} tokens leaves no room for a conversation; "
-            f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS must be at least {used + least}."
-        )
-    return room
 
 
 @dataclass(frozen=True)
@@ -241,7 +250,7 @@ def earlier_lines(turns: Sequence[Turn], room: int) -> list[PromptLine]:
     return kept
 
 
-def known_lines(known: Sequence[KnownFact], room: int) -> dict[int, str]:
+def known_lines(known: Sequence[PresentFact], room: int) -> dict[int, str]:
     """Return the newest known facts that fit, each as a line under its id."""
     newest = sorted(known, key=lambda fact: -fact.fact_id)
     lines = (PromptLine(f"{fact.fact_id}: {clean(fact.statement)}", ()) for fact in newest)

@@ -87,7 +87,7 @@ class MemoryAgent(Protocol):
 
 
 @dataclass(frozen=True)
-class KnownFact:
+class PresentFact:
     """A fact the app already has about the same user."""
 
     fact_id: int
@@ -105,7 +105,7 @@ class ExtractionRequest:
     """New turns in order, of users and assistants only, cleaned of what was recalled; user turns are the source."""
     before: tuple[Turn, ...] = ()
     """The last turns before those, already seen: they explain what the new ones answer, and are no source."""
-    known: tuple[KnownFact, ...] = ()
+    known: tuple[PresentFact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class CompressionAgent(Protocol):
 
 
 @dataclass(frozen=True)
-class LearningResult:
+class SessionFindings:
     """What was found, and how far was read."""
 
     proposals: tuple[SemanticProposal, ...]
@@ -207,5 +207,5 @@ class LearningAgent(Protocol):
     def name(self) -> str:
         """Recorded with each memory: ``extractive`` or ``ollama:NAME``."""
 
-    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
+    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
         """Find preferences, decisions and facts in at least one prompt."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question, ask_repairing
+from shared.llm.chat import Question
 from shared.llm.tokens import most_tokens
 from shared.sessions.blocks import Block, fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
@@ -21,10 +21,10 @@ from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
 from shared.text.lines import clean, shorten
-from shared.text.words import EMPTY, WORD, stem
+from shared.text.words import content_stems
 from worker.agent.fact_model import Ground
-from worker.agent.prompt import ModelPart, fill, is_apology, room_beside
-from worker.agent.protocol import CompressionAgent, LearningAgent, LearningResult
+from worker.agent.prompt import ModelPart, fill, is_apology
+from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
 
 _LEAST_ROOM = 600
 """Tokens of a record below which a window is of no use."""
@@ -117,7 +117,7 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
         record = "\n".join(_line(number, piece) for number, piece in enumerate(shown, 1))
         task = _ShownChunk(shown, record, min(chunk.budget, self._answer_tokens))
         question = self._question(record, ", ".join(_shown_names(chunk.must_keep)), task.limit)
-        answer = ask_repairing(self._chat, question, self._timeout_seconds, meter, task.complaint, lambda _: None)
+        answer = self.ask(question, meter, task.complaint)
         return CondensedChunk((), tuple(task.fitting(answer)))
 
     @property
@@ -126,13 +126,11 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
 
     def _room(self) -> int:
         empty = self._question("", "_" * _NAMES_CHARS, 10**6)
-        return room_beside(empty, self._context_tokens, _LEAST_ROOM)
+        return self.room_beside(empty, _LEAST_ROOM)
 
     def _question(self, record: str, names: str, limit: int) -> Question[CompressionAnswer]:
         prompt = fill("compress", mark=self._mark(), record=record, names=names or "(none)", limit=limit)
-        tokens = self._answer_tokens
-        # The first line of what is shown holds the mark, so no server has cached anything behind it.
-        return Question(WorkKind.COMPRESS, prompt.system, prompt.user, CompressionAnswer, tokens, fresh=prompt.user)
+        return prompt.question(WorkKind.COMPRESS, CompressionAnswer, self._answer_tokens)
 
 
 def _line(number: int, piece: Piece) -> str:
@@ -227,13 +225,12 @@ class _ShownPrompts:
 class ModelLearningAgent(ModelPart, LearningAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
 
-    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
-        reading = _ShownPrompts(
-            _fitting_prompts(prompts, room_beside(self._question(""), self._context_tokens, _LEAST_LEARNING_ROOM))
-        )
+    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
+        room = self.room_beside(self._question(""), _LEAST_LEARNING_ROOM)
+        reading = _ShownPrompts(_fitting_prompts(prompts, room))
         question = self._question(reading.text)
-        answer = ask_repairing(self._chat, question, self._timeout_seconds, meter, reading.complaint, lambda _: None)
-        return LearningResult(tuple(reading.proposals(answer)), len(reading.prompts))
+        answer = self.ask(question, meter, reading.complaint)
+        return SessionFindings(tuple(reading.proposals(answer)), len(reading.prompts))
 
     @property
     def _most(self) -> int:
@@ -241,9 +238,7 @@ class ModelLearningAgent(ModelPart, LearningAgent):
 
     def _question(self, prompts: str) -> Question[LearningAnswer]:
         prompt = fill("learn", mark=self._mark(), prompts=prompts, most=self._most, limit=_MAX_FINDING_CHARS)
-        tokens = self._most * _FINDING_TOKENS
-        # The first line of what is shown holds the mark, so no server has cached anything behind it.
-        return Question(WorkKind.LEARN, prompt.system, prompt.user, LearningAnswer, tokens, fresh=prompt.user)
+        return prompt.question(WorkKind.LEARN, LearningAnswer, self._most * _FINDING_TOKENS)
 
 
 def _fitting_prompts(prompts: Sequence[SessionPrompt], room: int) -> tuple[SessionPrompt, ...]:
@@ -267,6 +262,5 @@ def _bears(said: str, content: str) -> bool:
     """Whether a text holds every name and number of a statement, and half of its other words."""
     if missing_in(names_in(content), said) or not Ground([said]).bears(content):
         return False
-    words = {stem(word) for word in WORD.findall(content.casefold()) if word not in EMPTY}
-    there = {stem(word) for word in WORD.findall(said.casefold())}
-    return not words or len(words & there) >= _LEAST_BORNE * len(words)
+    words = content_stems(content)
+    return not words or len(words & content_stems(said)) >= _LEAST_BORNE * len(words)

@@ -18,8 +18,8 @@ from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
 from shared.text.lines import clean
-from worker.agent.clauses import clauses
-from worker.agent.protocol import CompressionAgent, LearningAgent, LearningResult
+from worker.agent.clauses import PhraseTable, clauses
+from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
 
 _CHUNK_TOKENS = 40_000
 _JOINING = 6
@@ -68,34 +68,49 @@ def _best_first(chunk: Chunk) -> Iterator[Piece]:
 
 _LONGEST = 200
 _FEWEST_WORDS = 3
-_WISHED = re.compile(
-    r"^(?:please |and |also |but )*(?:always|never|do not|don['’]t|avoid|prefer|stick to|only (?:use|run|write|commit)"
-    r"|make sure (?:to|that|you)|be sure to|remember to|from now on|in this (?:project|repo)\b.*\b(?:always|never|must)"
-    r"|(?:i|we) (?:always |never |really )?(?:prefer|want|like|expect|don['’]t want|hate|dislike)\b"
-    r"(?! to (?:make sure|be sure|know|see|understand|check)\b)"
-    r"|you (?:must|should always|should never|may not)"
-    r"|use (?:only )?[\w`.@/-]+(?: [\w`.@/-]+)?,? (?:not|instead of|rather than|and not)\b)",
-    re.IGNORECASE,
-)  # fmt: skip
-_DECIDED = re.compile(
-    r"\b(?:(?:we|i)(?:['’]ve| have)? (?:decided|agreed|settled|chose|went)\b"
-    r"|let['’]s (?:use|go with|switch to|keep|drop)"
-    r"|(?:we|i)(?:['’]ll| will|['’]re going to) (?:use|go with|switch to|keep|move to|drop)"
-    r"|(?:we|i) (?:switched|moved|migrated) (?:from|to)\b|(?:the )?decision is)",
-    re.IGNORECASE,
+_WISHED = PhraseTable(
+    {
+        "Please always run the linter": r"always|never|do not|don['’]t|avoid|prefer|stick to",
+        "Only commit what passes": r"only (?:use|run|write|commit)",
+        "Make sure to write a test": r"make sure (?:to|that|you)|be sure to|remember to|from now on",
+        "In this repo names must be plain": r"in this (?:project|repo)\b.*\b(?:always|never|must)",
+        "I prefer small commits": r"(?:i|we) (?:always |never |really )?(?:prefer|want|like|expect|don['’]t want|hate"
+        r"|dislike)\b(?! to (?:make sure|be sure|know|see|understand|check)\b)",
+        "You must keep the order": r"you (?:must|should always|should never|may not)",
+        "Use ruff instead of black": r"use (?:only )?[\w`.@/-]+(?: [\w`.@/-]+)?,? (?:not|instead of|rather than"
+        r"|and not)\b",
+    },
+    opening=r"^(?:please |and |also |but )*",
+    closing="",
 )
-_IS_SO = re.compile(
-    r"\b(?:(?:the|this|our) (?:project|repo(?:sitory)?|app(?:lication)?|service|code ?base|api|database|db|front ?end|"
-    r"back ?end|server|client|tests?|build|ci|docs|package|library|tool|cli)\b[\w\s`'’-]{0,40}?\b"
-    r"(?:is|are|uses?|has|have|runs?|lives?|needs?|depends? on|requires?|follows?|supports?|must)\b"
-    r"|we (?:use|run|deploy|test|store|keep|ship)\b)",
-    re.IGNORECASE,
+_DECIDED = PhraseTable(
+    {
+        "We've decided on SQLite": r"(?:we|i)(?:['’]ve| have)? (?:decided|agreed|settled|chose|went)\b",
+        "Let's go with SQLite": r"let['’]s (?:use|go with|switch to|keep|drop)",
+        "We'll switch to SQLite": r"(?:we|i)(?:['’]ll| will|['’]re going to) (?:use|go with|switch to|keep|move to"
+        r"|drop)",
+        "We moved from Redis": r"(?:we|i) (?:switched|moved|migrated) (?:from|to)\b",
+        "The decision is SQLite": r"(?:the )?decision is",
+    },
+    closing="",
 )
-_PASSING = re.compile(
-    r"\b(?:now|right now|currently|today|yesterday|tomorrow|this time|for now|again|broken|fails?|failing|failed"
-    r"|crash\w*|error|wrong|missing|slow|stuck|weird|strange|seems?|looks?|maybe|perhaps|probably|might|could|would"
-    r"|i think|i guess|not sure|if you (?:can|want|like)|why|what|how|can you|could you)\b",
-    re.IGNORECASE,
+_IS_SO = PhraseTable(
+    {
+        "Our api needs a token": r"(?:the|this|our) (?:project|repo(?:sitory)?|app(?:lication)?|service|code ?base"
+        r"|api|database|db|front ?end|back ?end|server|client|tests?|build|ci|docs|package|library|tool|cli)\b"
+        r"[\w\s`'’-]{0,40}?\b(?:is|are|uses?|has|have|runs?|lives?|needs?|depends? on|requires?|follows?|supports?"
+        r"|must)\b",
+        "We deploy with Docker": r"we (?:use|run|deploy|test|store|keep|ship)\b",
+    },
+    closing="",
+)
+_PASSING = PhraseTable(
+    {
+        "It does not build now": r"now|right now|currently|today|yesterday|tomorrow|this time|for now|again",
+        "The build fails": r"broken|fails?|failing|failed|crash\w*|error|wrong|missing|slow|stuck|weird|strange",
+        "Maybe it is the cache": r"seems?|looks?|maybe|perhaps|probably|might|could|would|i think|i guess|not sure",
+        "Can you look at it": r"if you (?:can|want|like)|why|what|how|can you|could you",
+    }
 )
 _STARTS_WITH_JOINER = re.compile(r"^(?:and|also|but|so|then|because|which)\s+", re.IGNORECASE)
 
@@ -107,7 +122,7 @@ class ExtractiveLearningAgent(LearningAgent):
     def name(self) -> str:
         return EXTRACTIVE
 
-    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> LearningResult:
+    def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
         read = sum(estimate_tokens(prompt.text) for prompt in prompts)
         proposals = metered(
             meter,
@@ -115,7 +130,7 @@ class ExtractiveLearningAgent(LearningAgent):
             lambda: tuple(found for prompt in prompts for found in _found(prompt)),
             lambda proposals: sum(estimate_tokens(one.content) for one in proposals),
         )
-        return LearningResult(proposals, len(prompts))
+        return SessionFindings(proposals, len(prompts))
 
 
 def _found(prompt: SessionPrompt) -> Iterator[SemanticProposal]:
@@ -129,10 +144,10 @@ def _found(prompt: SessionPrompt) -> Iterator[SemanticProposal]:
 def _kind(text: str) -> SemanticKind | None:
     if not len(text.split()) >= _FEWEST_WORDS or len(text) > _LONGEST:
         return None
-    if _WISHED.search(text):
+    if _WISHED.is_in(text):
         return SemanticKind.PREFERENCE
-    if _PASSING.search(text):
+    if _PASSING.is_in(text):
         return None
-    if _DECIDED.search(text):
+    if _DECIDED.is_in(text):
         return SemanticKind.DECISION
-    return SemanticKind.FACT if _IS_SO.search(text) else None
+    return SemanticKind.FACT if _IS_SO.is_in(text) else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from shared.llm.calls import Meter, WorkKind
-from shared.llm.chat import Question, ask_repairing
+from shared.llm.chat import Question
 from shared.llm.tokens import most_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS, code_lines, distinct, repeats_code, tokens_of
 from shared.text.lines import clean, shorten
@@ -23,7 +23,6 @@ from worker.agent.prompt import (
     fitting_parts,
     is_apology,
     readable,
-    room_beside,
     written,
 )
 from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest
@@ -98,11 +97,11 @@ class ModelSummaryAgent(ModelPart, SummaryAgent):
 
     def _ask(self, task: _SummaryTask, part: Sequence[PromptLine], what: str) -> tuple[str, ...]:
         question = self._question(task.span, part, what, task.previous)
-        answer = ask_repairing(self._chat, question, self._timeout_seconds, task.meter, task.complaint, lambda _: None)
+        answer = self.ask(question, task.meter, task.complaint)
         return tuple(point for point in distinct(answer.points) if not repeats_code(point, task.code))
 
     def _room(self, span: SummaryRequest, previous: str) -> int:
-        return room_beside(self._question(span, (), _NOTED, previous), self._context_tokens, _LEAST_ROOM)
+        return self.room_beside(self._question(span, (), _NOTED, previous), _LEAST_ROOM)
 
     def _question(
         self, span: SummaryRequest, part: Sequence[PromptLine], what: str, previous: str

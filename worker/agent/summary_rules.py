@@ -14,26 +14,35 @@ from enum import IntEnum
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
-from worker.agent.clauses import Clause, clauses, plain, resolve
-from worker.agent.pieces import WEIGHTS, Piece, choose, speaker_name, voice, words_of
+from worker.agent.clauses import Clause, PhraseTable, clauses, plain, resolve
+from worker.agent.pieces import WEIGHTS, MemoryPiece, choose, speaker_name, voice, word_values
 from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, Turn
 
-_DECIDED = re.compile(
-    r"\b(?:decid\w+|agreed?|chose|chosen|settled on|go(?:ing)? with|went with|switch(?:ed|ing)? to|instead of|confirmed"
-    r"|let['’]s (?:use|go|keep|take|make|do|drop|start)|we(?:['’]ll| will| are going to| should)"
-    r"|i(?:['’]ll| will)|the plan is|booked|scheduled|cancel+ed|moved to|renamed|deployed|merged|fixed)\b",
-    re.IGNORECASE,
+_DECIDED = PhraseTable(
+    {
+        "We decided on oak.": r"decid\w+|agreed?|chose|chosen|settled on|confirmed|the plan is",
+        "We go with Postgres.": r"go(?:ing)? with|went with|switch(?:ed|ing)? to|instead of|moved to",
+        "Let's use the small one.": r"let['’]s (?:use|go|keep|take|make|do|drop|start)",
+        "We'll paint it.": r"we(?:['’]ll| will| are going to| should)|i(?:['’]ll| will)",
+        "The hall is booked.": r"booked|scheduled|cancel+ed|renamed|deployed|merged|fixed",
+    }
 )
-_WANTED = re.compile(
-    r"\b(?:prefer\w*|favou?rite|rather (?:than|not|have|use)|love|like(?: to|s)?|hate|dislike|can['’]t stand|allergic"
-    r"|always|never|must(?:n['’]t)?|need(?:s|ed)? to|have to|want(?:s|ed)?(?: to)?|don['’]t want|no more than|at most"
-    r"|at least|only (?:use|if|when)|without|deadline|budget|important)\b",
-    re.IGNORECASE,
+_WANTED = PhraseTable(
+    {
+        "I prefer tea.": r"prefer\w*|favou?rite|rather (?:than|not|have|use)|love|like(?: to|s)?",
+        "I can't stand coriander.": r"hate|dislike|can['’]t stand|allergic|don['’]t want|without",
+        "It must fit the box.": r"always|never|must(?:n['’]t)?|need(?:s|ed)? to|have to|want(?:s|ed)?(?: to)?",
+        "It may cost at most ten euros.": r"no more than|at most|at least|only (?:use|if|when)",
+        "The budget is small.": r"deadline|budget|important",
+    }
 )
-_OPEN = re.compile(
-    r"\b(?:still (?:need|have|to|open|unclear|missing)|to ?do|next step|not (?:yet|sure|decided|clear)|open question"
-    r"|remains? to|left to|pending|waiting (?:for|on)|later|tomorrow|blocked|unresolved|figure out|look into)\b",
-    re.IGNORECASE,
+_OPEN = PhraseTable(
+    {
+        "We still need a hall.": r"still (?:need|have|to|open|unclear|missing)|to ?do|next step|left to|remains? to",
+        "It is not yet sure.": r"not (?:yet|sure|decided|clear)|open question|unresolved",
+        "We are waiting for Ada.": r"pending|waiting (?:for|on)|blocked|later|tomorrow",
+        "I will look into it.": r"figure out|look into",
+    }
 )
 _CODE = re.compile(
     r"[{};]\s*$|[{}]|=>|==|!=|\w\(.*\)\s*[:;{]?$|^\s*(?:def|class|import|return|const|let|var|func)\s+\w"
@@ -57,7 +66,7 @@ class _Point:
     """A clause that may become a point."""
 
     tells: Tells
-    piece: Piece
+    piece: MemoryPiece
 
 
 class ExtractiveSummaryAgent(SummaryAgent):
@@ -79,17 +88,17 @@ class ExtractiveSummaryAgent(SummaryAgent):
 
 
 def _chosen(points: Sequence[_Point], previous: str) -> tuple[str, ...]:
-    known = frozenset(words_of(previous))
-    worthy = [one for one in points if _says_enough(one.piece) and not words_of(one.piece.text).keys() <= known]
+    known = frozenset(word_values(previous))
+    worthy = []
+    for one in points:
+        values = word_values(one.piece.text)
+        if min(one.piece.factor, 1.0) * sum(values.values()) >= WEIGHTS.least and not values.keys() <= known:
+            worthy.append(one)
     kept = {piece.position for piece in choose([one.piece for one in worthy], MOST_CHARS - 3 * len(worthy[:40]))}
     told = sorted(
         (one for one in worthy if one.piece.position in kept), key=lambda one: (one.tells, one.piece.position)
     )
     return tuple(f"{one.piece.speaker}: {one.piece.text}" for one in told)
-
-
-def _says_enough(piece: Piece) -> bool:
-    return min(piece.factor, 1.0) * sum(words_of(piece.text).values()) >= WEIGHTS.least
 
 
 def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
@@ -105,7 +114,7 @@ def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
                 # An open question speaks to the other, as it must.
                 factor = _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, False))
                 yield _Point(
-                    tells, Piece(text, speaker_name(turn) or turn.role.capitalize(), factor, position=position)
+                    tells, MemoryPiece(text, speaker_name(turn) or turn.role.capitalize(), factor, position=position)
                 )
                 position += 1
 
@@ -114,7 +123,7 @@ def _tells(clause: Clause, answered: bool) -> Tells | None:
     """Return what a clause tells; None for a question that was answered."""
     if clause.asks:
         return None if answered else Tells.OPEN
-    for tells, pattern in ((Tells.OPEN, _OPEN), (Tells.DECISION, _DECIDED), (Tells.WISH, _WANTED)):
-        if pattern.search(clause.text):
+    for tells, phrases in ((Tells.OPEN, _OPEN), (Tells.DECISION, _DECIDED), (Tells.WISH, _WANTED)):
+        if phrases.is_in(clause.text):
             return tells
     return Tells.REST

@@ -1,4 +1,4 @@
-"""One attempt at one job, whatever its kind: claim it, keep its lease alive, run it, record how it ended.
+"""One attempt at one job, whatever its kind: claim it, renew its lease, run it, record how it ended.
 
 A pipeline finishes its job itself, in the transaction that writes its result; an attempt that fails is recorded here,
 and the task then raises ``JobFailed`` so that no failure ever looks like a success to Celery either.
@@ -14,20 +14,23 @@ from datetime import datetime, timedelta
 
 import redis
 from celery.exceptions import SoftTimeLimitExceeded
+from sqlalchemy.orm import Session
 
+from shared.apps.models import App
 from shared.apps.queries import lock_app
 from shared.broker import notify
 from shared.clock import Clock
+from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.db.engine import Database
 from shared.errors import AfterthoughtError, Configuration, LeaseLost, NotYet, OverBudget, Purged, Transient
+from shared.events.recording import record, record_end_of_job
 from shared.outbox import ownership
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim, Owner
+from shared.outbox.models import Deferral, JobState
+from shared.outbox.ownership import Claim, Owner, finish
 from shared.settings import JobSettings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.ending import record_deferral, record_end
 
 Pipeline = Callable[[Claim], JobState]
 """Carries a claimed job out and returns the state it finished the job in."""
@@ -50,33 +53,54 @@ class Attempts:
 
     def run(self, message: JobMessage, kind: JobKind, pipeline: Pipeline) -> None:
         """Carry out one delivery of a job. Raises: JobFailed, Transient."""
-        held = self._claim(message)
+        now = self.clock.now()
+        with self.database.write() as session:
+            held = ownership.claim(session, message.job_id, message.fence, self.owner, self._until(now), now)
         if held is None:
             get_logger().info("job_message_stale", job_id=message.job_id, fence=message.fence)
             self.metrics.stale_messages.labels(kind).inc()
             return
         begun = self.clock.now()
+        state, failure = None, None
         with self._kept_alive(held):
-            state, failure = self._attempt(held, pipeline)
+            try:
+                state, failure = self._attempt(held, pipeline)
+            except (LeaseLost, Purged) as error:
+                # The job was purged or taken over: its row already says so, and what was made is dropped.
+                get_logger().info("job_result_dropped", job_id=held.job_id, why=error.code)
+                self.metrics.stale_messages.labels(held.kind).inc()
         self._report(held, state, begun)
         if failure is not None:
             raise JobFailed(f"{held.job_id} is {state}: {failure}")
 
-    def _claim(self, message: JobMessage) -> Claim | None:
-        now = self.clock.now()
-        with self.database.write() as session:
-            return ownership.claim(session, message.job_id, message.fence, self.owner, self._until(now), now)
-
-    def _attempt(self, held: Claim, pipeline: Pipeline) -> tuple[JobState | None, str | None]:
+    def _attempt(self, held: Claim, pipeline: Pipeline) -> tuple[JobState, str | None]:
+        """Run the pipeline; return the state that was recorded, and why it failed. Raises: LeaseLost, Purged."""
         try:
             return pipeline(held), None
-        except (LeaseLost, Purged) as error:
-            self._drop(held, error)
-            return None, None
+        except (LeaseLost, Purged):
+            raise
         except OverBudget as error:
-            return self._defer(held, error), None
+            # Nothing has failed: the job waits until its app's budget covers the work.
+            get_logger().info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
+            with self.database.write() as session:
+                changed_at = lock_app(session, held.app_id).updated_at
+                ownership.put_off(session, held, error.message, error.until, self.clock.now(), changed_at)
+                record(
+                    session,
+                    EventKind.JOB_DEFERRED,
+                    held.app_id,
+                    self.clock.now(),
+                    conversation_id=held.conversation_id,
+                    subject=held.job_id,
+                    job=held.kind,
+                    deferral=Deferral.BUDGET.value,
+                )
+            return JobState.DEFERRED, None
         except NotYet as error:
-            return self._wait(held, error), None
+            get_logger().info("job_waits", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
+            with self.database.write() as session:
+                ownership.wait(session, held, error.message, error.until, self.clock.now())
+            return JobState.RETRYING, None
         except SoftTimeLimitExceeded:
             return self._fail(held, "it took longer than the task's time limit")
         except AfterthoughtError as error:
@@ -87,44 +111,12 @@ class Attempts:
             get_logger().exception("job_attempt_broke", **_named(held))
             return self._fail(held, f"unexpected {type(error).__name__}; the worker's log has the traceback")
 
-    def _fail(self, held: Claim, reason: str, patiently: bool = False) -> tuple[JobState | None, str | None]:
-        try:
-            with self.database.write() as session:
-                state = ownership.fail(session, held, reason, self.clock.now(), self.settings, patiently)
-                if state is JobState.DEAD:
-                    record_end(session, held, state, self.clock.now())
-            return state, reason
-        except LeaseLost as error:
-            self._drop(held, error)
-            return None, None
-
-    def _wait(self, held: Claim, error: NotYet) -> JobState | None:
-        get_logger().info("job_waits", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
-        try:
-            with self.database.write() as session:
-                ownership.wait(session, held, error.message, error.until, self.clock.now())
-            return JobState.RETRYING
-        except LeaseLost as lost:
-            self._drop(held, lost)
-            return None
-
-    def _defer(self, held: Claim, error: OverBudget) -> JobState | None:
-        """Wait until the app's budget covers the work; nothing has failed."""
-        get_logger().info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
-        try:
-            with self.database.write() as session:
-                changed_at = lock_app(session, held.app_id).updated_at
-                ownership.put_off(session, held, error.message, error.until, self.clock.now(), changed_at)
-                record_deferral(session, held, self.clock.now())
-        except LeaseLost as lost:
-            self._drop(held, lost)
-            return None
-        return JobState.DEFERRED
-
-    def _drop(self, held: Claim, error: AfterthoughtError) -> None:
-        """Let go of a job that was purged or taken over; its row already says so."""
-        get_logger().info("job_result_dropped", job_id=held.job_id, why=error.code)
-        self.metrics.stale_messages.labels(held.kind).inc()
+    def _fail(self, held: Claim, reason: str, patiently: bool = False) -> tuple[JobState, str]:
+        with self.database.write() as session:
+            state = ownership.fail(session, held, reason, self.clock.now(), self.settings, patiently)
+            if state is JobState.DEAD:
+                record_end(session, held, state, self.clock.now())
+        return state, reason
 
     def _report(self, held: Claim, state: JobState | None, begun: datetime) -> None:
         now = self.clock.now()
@@ -148,7 +140,18 @@ class Attempts:
     def _kept_alive(self, held: Claim) -> Iterator[None]:
         """Renew the lease from a thread of its own until the block ends or the job is somebody else's."""
         over = threading.Event()
-        keeper = threading.Thread(target=self._beat, args=(held, over), name="lease", daemon=True)
+
+        def renew() -> None:
+            while not over.wait(self.settings.heartbeat_seconds):
+                try:
+                    with self.database.write() as session:
+                        if not ownership.beat(session, held, self._until(self.clock.now())):
+                            return
+                except Transient as error:
+                    # The lease outlasts several renewals, so one that fails costs nothing yet.
+                    get_logger().warning("lease_not_renewed", job_id=held.job_id, error=error.code)
+
+        keeper = threading.Thread(target=renew, name="lease", daemon=True)
         keeper.start()
         try:
             yield
@@ -156,16 +159,30 @@ class Attempts:
             over.set()
             keeper.join(timeout=self.settings.heartbeat_seconds)
 
-    def _beat(self, held: Claim, over: threading.Event) -> None:
-        while not over.wait(self.settings.heartbeat_seconds):
-            try:
-                with self.database.write() as session:
-                    if not ownership.beat(session, held, self._until(self.clock.now())):
-                        return
-            except Transient as error:
-                get_logger().warning("lease_not_renewed", job_id=held.job_id, error=error.code)
-
 
 def _named(held: Claim) -> dict[str, str | int]:
     named: dict[str, str | int] = {"job_id": held.job_id, "app_id": held.app_id, "attempt": held.attempt}
     return named if held.conversation_id is None else named | {"conversation_id": held.conversation_id}
+
+
+def end(session: Session, claim: Claim, state: JobState, now: datetime, reason: str | None = None) -> None:
+    """End a job in the transaction that writes its result. Raises: LeaseLost."""
+    finish(session, claim, state, now, reason)
+    record_end(session, claim, state, now)
+
+
+def erased(claim: Claim) -> LeaseLost:
+    """Return what to raise for a job whose conversation is gone."""
+    return LeaseLost(f"The conversation of job {claim.job_id} was erased.")
+
+
+def unpurged(app: App, claim: Claim) -> App:
+    """Return the app of a job. Raises: Purged, where it was purged since the job was asked for."""
+    if app.purge_epoch != claim.epoch:
+        raise Purged(f"App {claim.app_id} was purged after job {claim.job_id} was asked for.")
+    return app
+
+
+def record_end(session: Session, claim: Claim, state: JobState, now: datetime) -> None:
+    """Record the event of a job that has ended for good."""
+    record_end_of_job(session, claim.app_id, claim.job_id, claim.kind, state, now, claim.conversation_id)

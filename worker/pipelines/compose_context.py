@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -53,7 +53,7 @@ from shared.sessions.transcripts.contents import read_blocks
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.ending import end, unpurged
+from worker.pipelines.attempt import end, unpurged
 
 SHORTEST_WAIT, LONGEST_WAIT = timedelta(seconds=5), timedelta(seconds=60)
 ACTOR, REASON = "rule:compose", "composed as asked"
@@ -90,8 +90,7 @@ class ComposeContext:
     def _replan(self, claim: Claim) -> None:
         """Choose anew where a failed composition is tried again, or a version that was only joined is there."""
         with self.database.read() as session:
-            rows = self._rows(session, claim)
-            if not _wants_replanning(_composition(session, claim), rows):
+            if not _wants_replanning(_composition(session, claim), _rows(session, claim)):
                 return
         with self.database.write() as session:
             app = unpurged(lock_app(session, claim.app_id), claim)
@@ -106,16 +105,17 @@ class ComposeContext:
     def _read(self, claim: Claim) -> tuple[Composition, Project, list[CompositionSource]]:
         with self.database.read() as session:
             composition = _composition(session, claim)
-            rows = self._rows(session, claim)
-            self._refuse(claim, rows)
+            rows = _rows(session, claim)
+            self._check_versions(claim, rows)
             project = session.get_one(Project, composition.project_key)
-            return composition, project, [self._source(session, project, row) for row in rows]
+            sources = []
+            for row in rows:
+                read = self._reader(row, markers_of(session, row.recorded.key))
+                allocation = row.component.allocation
+                sources.append(source_of(project, row.project, row.recorded, row.compression, allocation, read))
+            return composition, project, sources
 
-    def _rows(self, session: Session, claim: Claim) -> list[ComponentRow]:
-        key = claim.payload[COMPOSITION_PAYLOAD_KEY]
-        return rows_of(session, [key])[key]
-
-    def _refuse(self, claim: Claim, rows: Sequence[ComponentRow]) -> None:
+    def _check_versions(self, claim: Claim, rows: Sequence[ComponentRow]) -> None:
         """Raises: Missing for a version that failed, NotYet while one is being made."""
         versions = [(row.recorded.session_id, row.compression) for row in rows if row.compression is not None]
         for session_id, version in versions:
@@ -126,18 +126,12 @@ class ComposeContext:
                 )
         waiting = [version.version_id for _, version in versions if version.state == BuildState.WORKING]
         if waiting:
-            raise NotYet(f"It waits for {len(waiting)} versions that are being made.", self._look_again(claim))
+            now = self.clock.now()
+            # The longer it has waited, the less often it looks.
+            pause = min(LONGEST_WAIT, max(SHORTEST_WAIT, (now - claim.created_at) / _WAITED_PER_WAIT))
+            raise NotYet(f"It waits for {len(waiting)} versions that are being made.", now + pause)
 
-    def _look_again(self, claim: Claim) -> datetime:
-        now = self.clock.now()
-        patience = (now - claim.created_at) / _WAITED_PER_WAIT
-        return now + min(LONGEST_WAIT, max(SHORTEST_WAIT, patience))
-
-    def _source(self, session: Session, project: Project, row: ComponentRow) -> CompositionSource:
-        read = self._reading(row, markers_of(session, row.recorded.key))
-        return source_of(project, row.project, row.recorded, row.compression, row.component.allocation, read)
-
-    def _reading(self, row: ComponentRow, markers: Iterable[KeepitMarker]) -> ReadBlocks:
+    def _reader(self, row: ComponentRow, markers: Iterable[KeepitMarker]) -> ReadBlocks:
         names = (row.recorded.app_id, row.project.project_id, row.recorded.session_id)
         if row.compression is None:
             path = self.store.original(*names)
@@ -203,6 +197,11 @@ def _composition(session: Session, claim: Claim) -> Composition:
     if found is None:
         raise LeaseLost(f"The composition of job {claim.job_id} was removed.")
     return found
+
+
+def _rows(session: Session, claim: Claim) -> list[ComponentRow]:
+    key = claim.payload[COMPOSITION_PAYLOAD_KEY]
+    return rows_of(session, [key])[key]
 
 
 def _wants_replanning(composition: Composition, rows: Sequence[ComponentRow]) -> bool:

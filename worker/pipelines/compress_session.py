@@ -7,7 +7,7 @@ and the transaction that ends the job lists the version. Nothing half is ever li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -24,7 +24,7 @@ from shared.outbox.ownership import Claim, confirm
 from shared.sessions import manifest
 from shared.sessions.blocks import line_of, markdown_lines, records_of
 from shared.sessions.compose.compositions import wake_waiting
-from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of
+from shared.sessions.compress.assembly import CondensedChunk, condensed_of
 from shared.sessions.compress.plan import MarkerDecision
 from shared.sessions.compress.queries import (
     decided_markers,
@@ -46,7 +46,7 @@ from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.protocol import CompressionAgent
-from worker.pipelines.ending import end, unpurged
+from worker.pipelines.attempt import end, unpurged
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -96,7 +96,7 @@ class CompressSession:
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE. Raises: LeaseLost, Purged, and NotYet when more is left."""
         began = self.elapsed()
-        self._take_up(claim)
+        self._resume_failed(claim)
         rows = self._read(claim)
         wanted = str(rows.compression.settings.get("model"))
         agent = self.agent_of(wanted)
@@ -108,8 +108,8 @@ class CompressSession:
         written = self._write(claim, rows, run, run.finish(parts), agent, began)
         return self._end(claim, rows, written)
 
-    def _take_up(self, claim: Claim) -> None:
-        """Make a version that had failed one that is being version, where its job was replayed."""
+    def _resume_failed(self, claim: Claim) -> None:
+        """Set a version that had failed to working again, where its job was replayed."""
         with self.database.read() as session:
             if self._compression(session, claim).state == State.WORKING:
                 return
@@ -130,14 +130,20 @@ class CompressSession:
             if compression.state != State.WORKING:
                 raise LeaseLost(f"Version {compression.version_id} is {compression.state} already.")
             recorded = session.get_one(RecordedSession, compression.session_key)
-            source = _source(session, compression)
-            markers = markers_of(session, recorded.key)
+            source = None
+            if compression.source_number is not None:
+                source = version_by_number(session, compression.session_key, compression.source_number)
+                if source is None or source.state != State.READY:
+                    raise Conflict(
+                        "The version it was to be made from is gone; ask for one from the original.",
+                        code="source_gone",
+                    )
             return CompressionRows(
                 project_by_key(session, recorded.project_key),
                 recorded,
                 compression,
                 source,
-                markers,
+                markers_of(session, recorded.key),
                 frozenset() if source is None else decided_markers(session, source.key),
                 parts_of(session, compression.key),
             )
@@ -151,9 +157,20 @@ class CompressSession:
     def _condense(
         self, claim: Claim, rows: CompressionRows, run: CompressionRun, agent: CompressionAgent, began: float
     ) -> list[CondensedChunk]:
-        parts = dict(_usable(rows.parts, run.chunking_hash))
+        key, outline = rows.compression.key, {"outline": run.chunking_hash}
+        # Parts made of the session as it is divided now; those of another division are of no use.
+        parts = {
+            position: condensed_of(part.content[1:])
+            for position, part in rows.parts.items()
+            if part.content[0] == outline
+        }
         if len(parts) < len(rows.parts) or rows.compression.parts_total != len(run.chunks):
-            self._begin_parts(claim, rows.compression.key, run, keep=len(parts) == len(rows.parts))
+            with self.database.write() as session:
+                compression = self._held(session, claim, key)
+                compression.parts_total = len(run.chunks)
+                if len(parts) < len(rows.parts):
+                    drop_parts(session, compression)
+                    compression.parts_done = 0
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
         for chunk in run.chunks:
             if chunk.position in parts:
@@ -161,24 +178,13 @@ class CompressSession:
             if parts and self.elapsed() - began > LONGEST_SECONDS:
                 raise NotYet("Parts of the session are left; other work of the app comes first.", self.clock.now())
             part = agent.condense(chunk, meter)
-            self._keep(claim, rows.compression.key, chunk, part, run.chunking_hash)
+            with self.database.write() as session:
+                compression = self._held(session, claim, key)
+                content = [outline, *part.as_rows()]
+                session.add(VersionPart(compression_key=key, position=chunk.position, content=content))
+                compression.parts_done += 1
             parts[chunk.position] = part
         return [parts[chunk.position] for chunk in run.chunks]
-
-    def _begin_parts(self, claim: Claim, key: int, run: CompressionRun, keep: bool) -> None:
-        with self.database.write() as session:
-            compression = self._held(session, claim, key)
-            compression.parts_total = len(run.chunks)
-            if not keep:
-                drop_parts(session, compression)
-                compression.parts_done = 0
-
-    def _keep(self, claim: Claim, key: int, chunk: Chunk, part: CondensedChunk, outline: str) -> None:
-        with self.database.write() as session:
-            compression = self._held(session, claim, key)
-            content = [{"outline": outline}, *part.as_rows()]
-            session.add(VersionPart(compression_key=key, position=chunk.position, content=content))
-            compression.parts_done += 1
 
     def _held(self, session: Session, claim: Claim, key: int) -> SessionVersion:
         """Return the version, locked and still to be made by this job."""
@@ -208,8 +214,14 @@ class CompressSession:
             "md": self.store.write_text(folder / f"{file}.md", markdown_lines(version.blocks, version.heading)),
             "jsonl": self.store.write_text(folder / f"{file}.jsonl", lines),
         }
-        seconds = self.elapsed() - began
-        return WrittenVersion(version, agent.name, seconds, file, digests, tuple(_gone(rows, version)))
+        # Markers that the source version had summarised already are in no plan, and stay summarised.
+        gone = rows.had - {decision.marker_id for decision in version.plan.decisions}
+        summarised = tuple(
+            MarkerDecision(marker.marker_id, marker.weight_in_force, False)
+            for marker in rows.markers
+            if marker.marker_id in gone
+        )
+        return WrittenVersion(version, agent.name, self.elapsed() - began, file, digests, summarised)
 
     def _end(self, claim: Claim, rows: CompressionRows, written: WrittenVersion) -> JobState:
         with self.database.write() as session:
@@ -223,11 +235,11 @@ class CompressSession:
             finish_version(session, project, recorded, compression, written, markers_of(session, recorded.key), now)
             wake_waiting(session, compression, now)
             end(session, claim, JobState.DONE, now)
-        self._count(claim, written)
+        self._report(claim, written)
         manifest.write(self.database, self.store, claim.app_id, rows.project.project_id)
         return JobState.DONE
 
-    def _count(self, claim: Claim, written: WrittenVersion) -> None:
+    def _report(self, claim: Claim, written: WrittenVersion) -> None:
         version, metrics = written.version, self.metrics
         metrics.sessions_compressed.labels(agent_kind(written.agent)).inc()
         metrics.session_tokens.labels("input").inc(version.plan.input_tokens)
@@ -242,27 +254,3 @@ class CompressSession:
             input_tokens=version.plan.input_tokens,
             output_tokens=version.output_tokens,
         )
-
-
-def _source(session: Session, compression: SessionVersion) -> SessionVersion | None:
-    if compression.source_number is None:
-        return None
-    source = version_by_number(session, compression.session_key, compression.source_number)
-    if source is None or source.state != State.READY:
-        raise Conflict("The version it was to be made from is gone; ask for one from the original.", code="source_gone")
-    return source
-
-
-def _usable(parts: dict[int, VersionPart], outline: str) -> Iterator[tuple[int, CondensedChunk]]:
-    """Yield what parts came to that were made of the session divided as it is now."""
-    for position, part in parts.items():
-        if part.content[0] == {"outline": outline}:
-            yield position, condensed_of(part.content[1:])
-
-
-def _gone(rows: CompressionRows, version: Version) -> Iterator[MarkerDecision]:
-    """Yield the fates of markers that the source version had summarised already."""
-    present = {decision.marker_id for decision in version.plan.decisions}
-    for marker in rows.markers:
-        if marker.marker_id in rows.had - present:
-            yield MarkerDecision(marker.marker_id, marker.weight_in_force, False)

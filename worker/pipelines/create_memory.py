@@ -7,11 +7,7 @@ goes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-
-from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, lock_app
 from shared.causes import Cause
@@ -33,7 +29,7 @@ from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
 from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, Transcript, Turn
-from worker.pipelines.ending import end, erased, unpurged
+from worker.pipelines.attempt import end, erased, unpurged
 
 NOTHING = "nothing to remember"
 
@@ -79,23 +75,24 @@ class CreateMemory:
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
         draft = self.agent.create(seen.transcript, self.limit, meter)
         if not isinstance(draft, MemoryDraft):
-            return self._end_with_nothing(claim)
+            with self.database.write() as session:
+                end(session, claim, JobState.NOTHING, self.clock.now(), NOTHING)
+            self.metrics.nothing_to_remember.labels(agent_kind(self.agent.name)).inc()
+            return JobState.NOTHING
         proposal = self._make_room(seen, draft, meter)
         try:
             placed = self._write(claim, proposal, seen)
         except SnapshotChanged:
-            placed, proposal = self._think_again(claim, draft, meter)
+            # The memories changed while the agent thought: it thinks about those there are now, once.
+            seen = self._read(claim)
+            proposal = self._make_room(seen, draft, meter)
+            try:
+                placed = self._write(claim, proposal, seen)
+            except SnapshotChanged:
+                proposal = MemoryProposal(draft, None, CompactionReason.SNAPSHOT_CHANGED)
+                placed = self._write(claim, proposal, seen, has_to=True)
         self._report(claim, placed, proposal)
         return JobState.DONE
-
-    def _think_again(self, claim: Claim, draft: MemoryDraft, meter: Meter) -> tuple[PlacedMemory, MemoryProposal]:
-        seen = self._read(claim)
-        proposal = self._make_room(seen, draft, meter)
-        try:
-            return self._write(claim, proposal, seen), proposal
-        except SnapshotChanged:
-            last = MemoryProposal(draft, None, CompactionReason.SNAPSHOT_CHANGED)
-            return self._write(claim, last, seen, has_to=True), last
 
     def _read(self, claim: Claim) -> Snapshot:
         with self.database.read() as session:
@@ -107,7 +104,10 @@ class CreateMemory:
             existing = queries.candidates(queries.standing(session, conversation.subject))
             turns = tuple(_turn(m) for m in messages_of(session, conversation.key))
             known = tuple(memory.content for memory in existing)
-            held_at = _held_at(conversation, turns, self.clock.now())
+            # It was held when the last word in it was said, whenever it was brought in.
+            said = [turn.created_at for turn in turns if turn.role in SPOKEN_ROLES]
+            last = max(said, default=conversation.ended_at or conversation.updated_at)
+            held_at = min(last, self.clock.now())
             transcript = Transcript(
                 app.name, conversation.conversation_id, turns, held_at, conversation.end_reason, known
             )
@@ -141,37 +141,29 @@ class CreateMemory:
             unpurged(lock_app(session, claim.app_id), claim)
             # Before the rest: an erased conversation would be missed by the memory's foreign key first.
             confirm(session, claim)
-            if not has_to and self._has_changed(session, seen):
+            present = queries.candidates(queries.standing(session, seen.subject))
+            # Below the cap nothing has to go, so that a change does not matter.
+            if not has_to and len(present) >= self.cap and present != seen.existing:
                 raise SnapshotChanged
+            draft = proposal.draft
+            new = NewMemory(
+                content=draft.content,
+                agent=self.agent.name,
+                epoch=claim.epoch,
+                importance=draft.importance,
+                tags=draft.tags,
+                conversation_key=claim.conversation_key,
+                conversation_id=claim.conversation_id,
+                message_ids=draft.message_ids,
+                created_at=seen.transcript.held_at,
+            )
             cause = Cause(self.agent.name, "its conversation ended", now, claim.job_id)
-            new = self._new(claim, proposal.draft, seen)
             placed = place(session, seen.subject, new, cause, self.cap, proposal.room)
-            end(session, claim, JobState.DONE, now, _why_no_place(placed))
+            why = None
+            if not placed.stands and placed.rooms[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
+                why = f"memory {placed.memory_id} was made and has no place: {placed.rooms[-1].reason}"
+            end(session, claim, JobState.DONE, now, why)
             return placed
-
-    def _has_changed(self, session: Session, seen: Snapshot) -> bool:
-        """Whether a room thought out for ``seen`` no longer fits; without one, a change matters only at the cap."""
-        present = queries.candidates(queries.standing(session, seen.subject))
-        return len(present) >= self.cap and present != seen.existing
-
-    def _new(self, claim: Claim, draft: MemoryDraft, seen: Snapshot) -> NewMemory:
-        return NewMemory(
-            content=draft.content,
-            agent=self.agent.name,
-            epoch=claim.epoch,
-            importance=draft.importance,
-            tags=draft.tags,
-            conversation_key=claim.conversation_key,
-            conversation_id=claim.conversation_id,
-            message_ids=draft.message_ids,
-            created_at=seen.transcript.held_at,
-        )
-
-    def _end_with_nothing(self, claim: Claim) -> JobState:
-        with self.database.write() as session:
-            end(session, claim, JobState.NOTHING, self.clock.now(), NOTHING)
-        self.metrics.nothing_to_remember.labels(agent_kind(self.agent.name)).inc()
-        return JobState.NOTHING
 
     def _report(self, claim: Claim, placed: PlacedMemory, proposal: MemoryProposal) -> None:
         self.metrics.memories_created.labels(agent_kind(self.agent.name)).inc()
@@ -181,18 +173,6 @@ class CreateMemory:
             self.metrics.compactions.labels(room.outcome, why).inc()
             get_logger().info("room_made", outcome=room.outcome, removed=room.removed_id, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
-
-
-def _why_no_place(placed: PlacedMemory) -> str | None:
-    if placed.stands or placed.rooms[-1].outcome is not CompactionOutcome.NEW_GAVE_WAY:
-        return None
-    return f"memory {placed.memory_id} was made and has no place: {placed.rooms[-1].reason}"
-
-
-def _held_at(conversation: Conversation, turns: Sequence[Turn], now: datetime) -> datetime:
-    """Return when a conversation was held: when the last word in it was said, whenever it was brought in."""
-    said = [turn.created_at for turn in turns if turn.role in SPOKEN_ROLES]
-    return min(max(said, default=conversation.ended_at or conversation.updated_at), now)
 
 
 def _turn(message: Message) -> Turn:

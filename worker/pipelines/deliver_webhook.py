@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import orjson
 from pydantic import ValidationError
-from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app
 from shared.clock import Clock
@@ -18,7 +17,7 @@ from shared.contracts.events import DeliveryOutcome
 from shared.contracts.jobs import WebhookPayload
 from shared.db.engine import Database
 from shared.errors import Configuration, Invalid, Transient
-from shared.event_payloads import EventPayload, payloads_of, trial_payload
+from shared.event_payloads import payloads_of, trial_payload
 from shared.events import webhooks
 from shared.events.models import Webhook
 from shared.events.queries import event_at
@@ -27,7 +26,7 @@ from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.ending import end
+from worker.pipelines.attempt import end
 from worker.webhook_client import WebhookClient, WebhookRequest
 
 GONE = 410
@@ -73,7 +72,10 @@ class DeliverWebhook:
             raise Configuration(f"The payload of job {claim.job_id} is not one this release knows.") from None
         event = self._read(claim, payload)
         if isinstance(event, Undeliverable):
-            return self._drop(claim, event)
+            with self.database.write() as session:
+                end(session, claim, JobState.NOTHING, self.clock.now(), event.why)
+            self._report(claim, DeliveryOutcome.DROPPED, None)
+            return JobState.NOTHING
         headers = signed_headers(event.secret, event.message_id, self.clock.now(), event.body)
         headers["Content-Type"] = "application/json"
         try:
@@ -100,12 +102,18 @@ class DeliverWebhook:
                 return Undeliverable("the webhook is disabled")
             if get_app(session, claim.app_id).uninstalled_at is not None:
                 return Undeliverable("the app is uninstalled")
-            telling = _event_payload(session, claim, payload)
-            if telling is None:
-                return Undeliverable("the event was erased, or is too old to be told")
-            return SignedEvent(
-                webhook.url, webhook.secret, _message_id(claim, payload), orjson.dumps(telling.as_fields())
-            )
+            # The id by which a receiver tells repetitions is the same for every attempt at one event.
+            if payload.position is None:
+                told, message_id = (
+                    trial_payload(claim.app_id, webhook.webhook_id, claim.created_at),
+                    f"test_{claim.job_id}",
+                )
+            else:
+                event = event_at(session, payload.position)
+                if event is None or event.app_id != claim.app_id:
+                    return Undeliverable("the event was erased, or is too old to be told")
+                told, message_id = payloads_of(session, [event])[0], f"evt_{payload.position}_{webhook.webhook_id}"
+            return SignedEvent(webhook.url, webhook.secret, message_id, orjson.dumps(told.as_fields()))
 
     def _end(self, claim: Claim, payload: WebhookPayload, outcome: DeliveryOutcome, status: int) -> JobState:
         now = self.clock.now()
@@ -121,12 +129,6 @@ class DeliverWebhook:
         self._report(claim, outcome, status)
         return state
 
-    def _drop(self, claim: Claim, reason: Undeliverable) -> JobState:
-        with self.database.write() as session:
-            end(session, claim, JobState.NOTHING, self.clock.now(), reason.why)
-        self._report(claim, DeliveryOutcome.DROPPED, None)
-        return JobState.NOTHING
-
     def _note(self, payload: WebhookPayload, outcome: DeliveryOutcome, status: int | None = None) -> None:
         """Keep how an attempt failed; the job's own row is written by whoever runs the attempt."""
         with self.database.write() as session:
@@ -139,19 +141,3 @@ class DeliverWebhook:
     def _report(self, claim: Claim, outcome: DeliveryOutcome, status: int | None) -> None:
         self.metrics.webhook_deliveries.labels(outcome).inc()
         get_logger().info("webhook_told", job_id=claim.job_id, app_id=claim.app_id, outcome=outcome, status=status)
-
-
-def _message_id(claim: Claim, payload: WebhookPayload) -> str:
-    """Return the id a receiver tells repetitions by: the same for every attempt at one event."""
-    if payload.position is None:
-        return f"test_{claim.job_id}"
-    return f"evt_{payload.position}_{payload.webhook_id}"
-
-
-def _event_payload(session: Session, claim: Claim, payload: WebhookPayload) -> EventPayload | None:
-    if payload.position is None:
-        return trial_payload(claim.app_id, payload.webhook_id, claim.created_at)
-    event = event_at(session, payload.position)
-    if event is None or event.app_id != claim.app_id:
-        return None
-    return payloads_of(session, [event])[0]

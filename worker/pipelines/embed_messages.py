@@ -48,7 +48,7 @@ from shared.search.vectors import (
 )
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.ending import end
+from worker.pipelines.attempt import end
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -108,22 +108,20 @@ class EmbedMessages:
         until, did, rounds = self.elapsed() + LONGEST_SECONDS, True, 0
         meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
         while did and (rounds == 0 or self.elapsed() < until):
-            did = self._round(claim, meter)
+            with self.database.read() as session:
+                change = needed_set_change(session, claim.app_id, self.embedder.name)
+            if change:
+                with self.database.write() as session:
+                    self._lock(session, claim)
+                    arrange_sets(session, claim.app_id, self.embedder.name, self.clock.now())
+            # Some of each in every round, so that a long fill does not keep what was just said waiting.
+            did = any([self._embed_new(claim, meter), self._fill(claim, meter), self._clear_retired(claim)])
             rounds += did
-        return self._end(claim, JobState.DONE if rounds else JobState.NOTHING)
-
-    def _round(self, claim: Claim, meter: Meter) -> bool:
-        """See to some of what was said lately, to some of a fill, and to some of what is retired."""
-        self._arrange(claim)
-        return any([self._embed_new(claim, meter), self._fill(claim, meter), self._clear(claim)])
-
-    def _arrange(self, claim: Claim) -> None:
-        with self.database.read() as session:
-            change = needed_set_change(session, claim.app_id, self.embedder.name)
-        if change:
-            with self.database.write() as session:
-                self._lock(session, claim)
-                arrange_sets(session, claim.app_id, self.embedder.name, self.clock.now())
+        state, reason = (JobState.DONE, None) if rounds else (JobState.NOTHING, NOTHING)
+        with self.database.write() as session:
+            end(session, claim, state, self.clock.now(), reason)
+        get_logger().info("messages_embedded", job_id=claim.job_id, app_id=claim.app_id, state=state)
+        return state
 
     def _lock(self, session: Session, claim: Claim) -> None:
         """Raises: LeaseLost."""
@@ -139,6 +137,7 @@ class EmbedMessages:
         vectors = {key: self._vectors(model, batch.texts, meter) for model, key in models.items()}
         with self.database.write() as session:
             self._lock(session, claim)
+            # A message erased meanwhile must leave no vector; one that was embedded meanwhile needs none.
             waiting = still_unembedded(session, batch.places)
             for one in live_sets(session, claim.app_id):
                 insert_vectors(session, one, _of_places(vectors.get(one.key, {}), waiting))
@@ -182,6 +181,7 @@ class EmbedMessages:
             self._lock(session, claim)
             filling = _filling(session, claim.app_id, self.embedder.name)
             if filling is None or (filling.key, filling.filled_to) != (batch.set_key, batch.filled_to):
+                # The sets were changed while it thought: what was embedded belongs to no place any more.
                 return True
             standing = standing_messages(session, list(batch.keys.values()))
             places = {place for place, key in batch.keys.items() if key in standing}
@@ -211,19 +211,13 @@ class EmbedMessages:
             is_last=len(found) < self.batch,
         )
 
-    def _clear(self, claim: Claim) -> bool:
+    def _clear_retired(self, claim: Claim) -> bool:
         with self.database.read() as session:
             if all(one.state != SetState.RETIRED for one in sets_of(session, claim.app_id)):
                 return False
         with self.database.write() as session:
             self._lock(session, claim)
             return clear_retired(session, claim.app_id)
-
-    def _end(self, claim: Claim, state: JobState) -> JobState:
-        with self.database.write() as session:
-            end(session, claim, state, self.clock.now(), None if state is JobState.DONE else NOTHING)
-        get_logger().info("messages_embedded", job_id=claim.job_id, app_id=claim.app_id, state=state)
-        return state
 
 
 def _filling(session: Session, app_id: str, model: str) -> VectorSet | None:

@@ -40,20 +40,18 @@ class EndConversationByMessage:
     def __call__(self, fields: dict[str, Any]) -> None:
         """Carry out one message. Raises: Transient, when it should be delivered again."""
         try:
-            self._end(EndConversation.model_validate(fields))
+            wanted = EndConversation.model_validate(fields)
+            with self.database.write() as session:
+                app = lock_app(session, wanted.app_id)
+                conversation = lock_conversation(session, app.app_id, wanted.conversation_id)
+                now, attempts = self.clock.now(), self.settings.job_max_attempts
+                end(session, conversation, app.purge_epoch, wanted.reason, now, attempts, self.settings)
         except ValidationError as error:
             wrong = wrong_fields(EndConversation, error.errors())
             self._dead_letter(f"malformed intake message: {wrong}")
         except (NotFound, Conflict) as error:
             self._dead_letter(f"{error.code}: {error.message}")
         notify(self.news, "intake")
-
-    def _end(self, wanted: EndConversation) -> None:
-        with self.database.write() as session:
-            app = lock_app(session, wanted.app_id)
-            conversation = lock_conversation(session, app.app_id, wanted.conversation_id)
-            now, attempts = self.clock.now(), self.settings.job_max_attempts
-            end(session, conversation, app.purge_epoch, wanted.reason, now, attempts, self.settings)
 
     def _dead_letter(self, reason: str) -> None:
         with self.database.write() as session:

@@ -7,7 +7,6 @@ that nothing which happened meanwhile is overlooked. An embedder that is away co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import repeat
@@ -20,27 +19,25 @@ from shared.causes import Cause
 from shared.clock import Clock
 from shared.conversations.extraction import move_on
 from shared.conversations.models import Conversation
-from shared.conversations.queries import has_unseen_words, lock_by_key, messages_of, newest_messages
+from shared.conversations.queries import has_unseen_words, lock_by_key, newest_messages
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, NotYet, OverBudget, Transient
+from shared.errors import NotYet, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
 from shared.facts.writing import FoundStatement, LearningResult, StatementOrigin, learn, save_vectors
 from shared.llm.calls import Meter
-from shared.llm.embedding import Embedder, to_bytes
+from shared.llm.embedding import Embedder
 from shared.outbox.models import JobState
 from shared.outbox.ownership import Claim
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, KnownFact
-from worker.pipelines.ending import end, erased, unpurged
-from worker.pipelines.turns import spoken_turn
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact
+from worker.pipelines.attempt import end, erased, unpurged
+from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turn, unseen_turns
 
-BATCH = 200
-"""Messages looked at in one job; what is left is asked for again."""
 BEFORE = 4
 """Messages shown beside them that were seen before."""
 EMBED_LIMIT = 50
@@ -53,19 +50,11 @@ class UnreadMessages:
     """What was read: the turns to think about, and where they lie in the conversation."""
 
     segment: ExtractionRequest
+    unseen: UnseenTurns
     user_id: str
     opened_at: datetime
-    seen_before: int
-    positions: tuple[int, ...]
-    """Of the segment's turns."""
-    end: int
-    """Position after the last message looked at."""
     unembedded: dict[int, str]
     """Standing facts that have no vector of this embedder yet."""
-
-    def seen_after(self, turns_read: int) -> int:
-        """Return how far the conversation has been seen once so many turns were read."""
-        return self.end if turns_read >= len(self.positions) else self.positions[turns_read]
 
 
 @dataclass(frozen=True)
@@ -109,33 +98,28 @@ class ExtractFacts:
             # Whether there was enough to ask about was decided when it was asked.
             if not has_unseen_words(session, conversation, 1):
                 return None
-            return self._look(session, app, conversation)
-
-    def _look(self, session: Session, app: App, conversation: Conversation) -> UnreadMessages:
-        start = conversation.facts_seen
-        batch = messages_of(session, conversation.key, BATCH, start - 1)
-        new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
-        before = newest_messages(session, conversation.key, BEFORE, start)
-        known = queries.standing(session, conversation.subject)
-        missing = queries.without_vector(session, conversation.subject, self.embedder.name, EMBED_LIMIT)
-        segment = ExtractionRequest(
-            app_name=app.name,
-            conversation_id=conversation.conversation_id,
-            turns=tuple(turn for _, turn in new),
-            before=tuple(turn for one in before if (turn := spoken_turn(one)) is not None),
-            known=tuple(KnownFact(one.fact_id, one.statement, Category(one.category)) for one in known),
-        )
-        positions = tuple(position for position, _ in new)
-        unembedded = {one.fact_id: one.statement for one in missing}
-        opened, end_of_batch = conversation.created_at, batch[-1].position + 1
-        return UnreadMessages(segment, conversation.subject.user_id, opened, start, positions, end_of_batch, unembedded)
+            unseen = unseen_turns(session, conversation, conversation.facts_seen)
+            before = newest_messages(session, conversation.key, BEFORE, unseen.start)
+            known = queries.standing(session, conversation.subject)
+            missing = queries.without_vector(session, conversation.subject, self.embedder.name, EMBED_LIMIT)
+            segment = ExtractionRequest(
+                app_name=app.name,
+                conversation_id=conversation.conversation_id,
+                turns=unseen.turns,
+                before=tuple(turn for one in before if (turn := spoken_turn(one)) is not None),
+                known=tuple(PresentFact(one.fact_id, one.statement, Category(one.category)) for one in known),
+            )
+            unembedded = {one.fact_id: one.statement for one in missing}
+            user_id, opened_at = conversation.subject.user_id, conversation.created_at
+            return UnreadMessages(segment, unseen, user_id, opened_at, unembedded)
 
     def _think(self, seen: UnreadMessages, meter: Meter) -> EmbeddedExtraction:
         if not any(turn.role == "user" for turn in seen.segment.turns):
-            return EmbeddedExtraction(Extraction((), len(seen.positions)), (), {})
+            return EmbeddedExtraction(Extraction((), len(seen.segment.turns)), (), {})
         extraction = self.agent.extract(seen.segment, meter)
         said = [statement.text for statement in extraction.statements]
-        vectors = self._embed([*said, *seen.unembedded.values()], meter) if said else []
+        texts = [*said, *seen.unembedded.values()] if said else []
+        vectors = embed_if_available(self.embedder, texts, meter, self.metrics, "facts_not_embedded")
         own, others = vectors[: len(said)], vectors[len(said) :]
         times, now = {turn.message_id: turn.created_at for turn in seen.segment.turns}, self.clock.now()
         found = []
@@ -146,15 +130,6 @@ class ExtractFacts:
             found.append(FoundStatement(one.text, one.category, one.message_ids, one.updates, vector, model, said_at))
         return EmbeddedExtraction(extraction, tuple(found), dict(zip(seen.unembedded, others, strict=False)))
 
-    def _embed(self, texts: Sequence[str], meter: Meter) -> list[bytes]:
-        """Return a vector for each text, or none at all while the embedder is away: a later job makes up for it."""
-        try:
-            return [to_bytes(vector) for vector in self.embedder.embed(texts, meter)]
-        except (Transient, Configuration, OverBudget) as error:
-            get_logger().warning("facts_not_embedded", embedder=self.embedder.name, why=error.code)
-            self.metrics.embedding_failures.inc()
-            return []
-
     def _write(self, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction) -> JobState:
         with self.database.write() as session:
             now = self.clock.now()
@@ -163,32 +138,27 @@ class ExtractFacts:
             conversation = lock_by_key(session, claim.conversation_key)
             if conversation is None:
                 raise erased(claim)
-            if conversation.facts_seen != seen.seen_before:
+            if conversation.facts_seen != seen.unseen.start:
                 raise Transient("How far the conversation was seen has changed meanwhile; it is read again.")
             save_vectors(session, thought.vectors, seen.unembedded, self.embedder.name)
-            learned = self._learn(session, claim, seen, thought, now)
+            read = seen.segment.turns[: thought.extraction.turns_read]
+            heard = StatementOrigin(
+                conversation_key=claim.conversation_key or 0,
+                conversation_id=seen.segment.conversation_id,
+                user_id=seen.user_id,
+                # An old chat that is brought in now is heard now: its facts begin their life here.
+                at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)),
+                agent=self.agent.name,
+            )
+            cause = Cause(self.agent.name, "said in a conversation", now, claim.job_id)
+            learned = learn(session, claim.app_id, heard, thought.found, cause, self.embedder.same_meaning)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
             end(session, claim, state, now, None if changed else NOTHING)
-            after = seen.seen_after(thought.extraction.turns_read)
+            after = seen.unseen.seen_after(thought.extraction.turns_read)
             move_on(session, conversation, after, app.purge_epoch, self.settings, now)
         self._report(claim, seen, thought, learned, now)
         return state
-
-    def _learn(
-        self, session: Session, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction, now: datetime
-    ) -> LearningResult:
-        read = seen.segment.turns[: thought.extraction.turns_read]
-        heard = StatementOrigin(
-            conversation_key=claim.conversation_key or 0,
-            conversation_id=seen.segment.conversation_id,
-            user_id=seen.user_id,
-            # An old chat that is brought in now is heard now: its facts begin their life here.
-            at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)),
-            agent=self.agent.name,
-        )
-        cause = Cause(self.agent.name, "said in a conversation", now, claim.job_id)
-        return learn(session, claim.app_id, heard, thought.found, cause, self.embedder.same_meaning)
 
     def _end_with_nothing(self, claim: Claim) -> JobState:
         with self.database.write() as session:

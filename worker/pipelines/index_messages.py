@@ -19,7 +19,7 @@ from shared.outbox.ownership import Claim, confirm
 from shared.search.index import BackfillStep, backfill_batch
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.pipelines.ending import end
+from worker.pipelines.attempt import end
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -38,13 +38,15 @@ class IndexMessages:
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, and NotYet when more is left."""
         until, filled = self.elapsed() + LONGEST_SECONDS, self._step(claim)
-        if filled is None:
-            return self._end(claim, JobState.NOTHING, NOTHING)
+        state, reason = (JobState.NOTHING, NOTHING) if filled is None else (JobState.DONE, None)
         while filled is not None and not filled.is_over:
             if self.elapsed() > until:
                 raise NotYet("Messages are left to be indexed; other work of the app comes first.", self.clock.now())
             filled = self._step(claim)
-        return self._end(claim, JobState.DONE)
+        with self.database.write() as session:
+            end(session, claim, state, self.clock.now(), reason)
+        get_logger().info("messages_indexed", job_id=claim.job_id, app_id=claim.app_id, state=state)
+        return state
 
     def _step(self, claim: Claim) -> BackfillStep | None:
         with self.database.write() as session:
@@ -55,9 +57,3 @@ class IndexMessages:
             self.metrics.messages_filled_in.labels("words").inc(filled.words)
             self.metrics.index_failures.inc(filled.without_words)
         return filled
-
-    def _end(self, claim: Claim, state: JobState, reason: str | None = None) -> JobState:
-        with self.database.write() as session:
-            end(session, claim, state, self.clock.now(), reason)
-        get_logger().info("messages_indexed", job_id=claim.job_id, app_id=claim.app_id, state=state)
-        return state

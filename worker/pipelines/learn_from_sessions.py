@@ -29,7 +29,7 @@ from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.protocol import LearningAgent
-from worker.pipelines.ending import end, unpurged
+from worker.pipelines.attempt import end, unpurged
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -87,7 +87,12 @@ class LearnFromSessions:
 
     def _read(self, claim: Claim, found: _Next, meter: Meter, until: float) -> None:
         """Read a session to its end. Raises: NotYet, once the job's time is over."""
-        material = self._material(found)
+        try:
+            material = material_of(read_blocks(found.path, found.recorded.size_bytes))
+        except (OSError, Invalid) as error:
+            # It teaches nothing, and keeps no other session from it.
+            get_logger().error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)
+            material = LearningMaterial()
         read = min(found.recorded.learnt_prompts, len(material.prompts))
         while read < len(material.prompts):
             learnt = self.agent.learn(material.prompts[read:], meter)
@@ -95,17 +100,6 @@ class LearnFromSessions:
             self._keep(claim, found, learnt.proposals, self.agent.name, read)
             if self.elapsed() > until and read < len(material.prompts):
                 raise NotYet("Prompts are left to be read; other work of the app comes first.", self.clock.now())
-        self._finish(claim, found, material, read)
-
-    def _material(self, found: _Next) -> LearningMaterial:
-        try:
-            return material_of(read_blocks(found.path, found.recorded.size_bytes))
-        except (OSError, Invalid) as error:
-            # It teaches nothing, and keeps no other session from it.
-            get_logger().error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)
-            return LearningMaterial()
-
-    def _finish(self, claim: Claim, found: _Next, material: LearningMaterial, read: int) -> None:
         self._keep(claim, found, tuple(patterns_in(material)), EXTRACTIVE, read, found.recorded.size_bytes)
 
     def _keep(

@@ -1,10 +1,49 @@
-"""Messages as the agents read them: what a person or the assistant said, without what was recalled into it."""
+"""What the pipelines that follow a conversation share: turns not yet seen, and vectors while there is an embedder."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
 from shared.context.rendering import without_recalled
-from shared.conversations.models import Message
+from shared.conversations.models import Conversation, Message
+from shared.conversations.queries import messages_of
+from shared.errors import Configuration, OverBudget, Transient
+from shared.llm.calls import Meter
+from shared.llm.embedding import Embedder, to_bytes
+from shared.telemetry.logging import get_logger
+from shared.telemetry.metrics import Metrics
 from worker.agent.protocol import SPOKEN_ROLES, Turn
+
+BATCH = 200
+"""Messages looked at in one job; what is left is asked for again."""
+
+
+@dataclass(frozen=True)
+class UnseenTurns:
+    """What was said in a conversation from a position on, a batch at most."""
+
+    start: int
+    """Position of the first message looked at."""
+    end: int
+    """Position after the last message looked at."""
+    turns: tuple[Turn, ...]
+    positions: tuple[int, ...]
+    """Of the turns."""
+
+    def seen_after(self, turns_read: int) -> int:
+        """Return how far the conversation has been seen once so many turns were read."""
+        return self.end if turns_read >= len(self.positions) else self.positions[turns_read]
+
+
+def unseen_turns(session: Session, conversation: Conversation, start: int) -> UnseenTurns:
+    """Return what users and the assistant said from position ``start`` on."""
+    batch = messages_of(session, conversation.key, BATCH, start - 1)
+    new = [(message.position, turn) for message in batch if (turn := spoken_turn(message)) is not None]
+    end = batch[-1].position + 1 if batch else start
+    return UnseenTurns(start, end, tuple(turn for _, turn in new), tuple(position for position, _ in new))
 
 
 def spoken_turn(message: Message) -> Turn | None:
@@ -13,3 +52,20 @@ def spoken_turn(message: Message) -> Turn | None:
         return None
     content = without_recalled(message.content).strip()
     return Turn(message.message_id, message.role, message.name, content, message.created_at) if content else None
+
+
+def embed_if_available(
+    embedder: Embedder, texts: Sequence[str], meter: Meter, metrics: Metrics, event: str
+) -> tuple[bytes, ...]:
+    """Return a vector for each text, or none at all while the embedder is away: a later job makes up for it.
+
+    ``event`` names the line of the log that says so.
+    """
+    if not texts:
+        return ()
+    try:
+        return tuple(to_bytes(vector) for vector in embedder.embed(texts, meter))
+    except (Transient, Configuration, OverBudget) as error:
+        get_logger().warning(event, embedder=embedder.name, why=error.code)
+        metrics.embedding_failures.inc()
+        return ()

@@ -15,8 +15,7 @@ from loop.api.errors import ErrorAnswer
 from loop.api.event_stream import LOOK_SECONDS, EventStream, EventSubscription, Pace, Page, Reading, follow
 from loop.api.observing import take_time
 from loop.api.schema import ResponseModel
-from loop.energy_news import EnergyNews
-from loop.streams import Listener
+from loop.streams import EnergyNews, Listener
 from shared.apps.queries import get_installed_app
 from shared.contracts.events import EventKind
 from shared.contracts.values import ID_PATTERN, LARGEST_INTEGER

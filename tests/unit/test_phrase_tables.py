@@ -1,0 +1,26 @@
+"""The phrases by which the rules agents tell clauses apart: each finds its own example."""
+
+from __future__ import annotations
+
+import pytest
+
+from worker.agent import memory_rules, session_rules, summary_rules
+from worker.agent.clauses import PhraseTable
+
+PHRASES = [
+    pytest.param(table, example, id=f"{module.__name__.rpartition('.')[2]}{name}: {example}")
+    for module in (memory_rules, session_rules, summary_rules)
+    for name, table in vars(module).items()
+    if isinstance(table, PhraseTable)
+    for example in table.phrases
+]
+
+
+@pytest.mark.parametrize(("table", "example"), PHRASES)
+def test_a_phrase_finds_its_example(table: PhraseTable, example: str) -> None:
+    assert table.compiled(table.phrases[example]).search(example)
+    assert table.is_in(example)
+
+
+def test_every_kind_of_phrase_has_its_table() -> None:
+    assert len({id(param.values[0]) for param in PHRASES}) == 8
