@@ -6,19 +6,14 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from loop.cli.invocation import AppArgument, Invocation, UserOption, command, route
-from loop.cli.output import card, remark
+from loop.cli.invocation import AppArgument, Invocation, UserOption
+from loop.cli.output import remark
+from loop.cli.routes import route
 from shared.errors import Configuration, Invalid
-
-
-def add_to(program: typer.Typer) -> None:
-    """Add the commands."""
-    command(program, "export")(export_app)
-    command(program, "import")(import_app)
 
 
 def export_app(
@@ -35,7 +30,12 @@ def export_app(
     if file is None:
         sys.stdout.write(text)
         return
-    _write_private(file, text)
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            opened.write(text)
+    except OSError as error:
+        raise Configuration(f"{file}: {error.strerror}") from None
     remark(f"{app} is in {file}, readable by you only.")
 
 
@@ -45,32 +45,14 @@ def import_app(
     app: Annotated[str | None, typer.Option("--app", help="The app to import into; else the one exported.")] = None,
 ) -> None:
     """Read what was exported into an app; what it already has is left as it is."""
-    archive = _read(file)
-    target = app or _exported_app(archive, file)
-    answer = call.service.post(route("apps", target, "import"), archive)
-    call.output.show(answer, lambda: card(answer))
-
-
-def _write_private(file: Path, text: str) -> None:
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            opened.write(text)
-    except OSError as error:
-        raise Configuration(f"{file}: {error.strerror}") from None
-
-
-def _read(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text("utf-8"))
+        archive = json.loads(file.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise Invalid(f"{file} is not what `afterthought export` writes: {error}") from None
     except OSError as error:
         raise Configuration(f"{file}: {error.strerror}") from None
-
-
-def _exported_app(archive: Any, file: Path) -> str:
-    app = archive.get("app") if isinstance(archive, dict) else None
-    if not isinstance(app, dict) or not isinstance(app.get("appId"), str):
+    exported = archive.get("app") if isinstance(archive, dict) else None
+    target = app or (exported.get("appId") if isinstance(exported, dict) else None)
+    if not isinstance(target, str):
         raise Invalid(f"{file} names no app; say which: --app APP")
-    return str(app["appId"])
+    call.show_card(call.service.post(route("apps", target, "import"), archive))

@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
+from shared.choices import ChatGrouping
 from shared.contracts.values import ID_PATTERN
 from shared.conversations.chat_message import ChatMessage, Sent, role_of, text_of
 from shared.conversations.lifecycle import Role
@@ -296,17 +297,6 @@ _ID = re.compile(ID_PATTERN)
 _DIGEST_CHARACTERS = 24
 
 
-class Per(StrEnum):
-    """What becomes one conversation."""
-
-    AUTO = "auto"
-    """A line that holds a whole one; otherwise the messages that share a conversation id."""
-    DAY = "day"
-    """The messages of one day (UTC) of what ``auto`` would have made one."""
-    FILE = "file"
-    """Everything."""
-
-
 @dataclass(frozen=True, slots=True)
 class Portion:
     """Messages of one conversation; ``whole`` when no more of it can come."""
@@ -320,18 +310,18 @@ class Portion:
 class Grouping:
     """Gives each message of one file its conversation."""
 
-    def __init__(self, per: Per, path: Path) -> None:
+    def __init__(self, per: ChatGrouping, path: Path) -> None:
         self._per = per
-        self._file = f"file-{_digest_of_file(path)}" if per is not Per.AUTO else ""
+        self._file = f"file-{_digest_of_file(path)}" if per is not ChatGrouping.AUTO else ""
 
     def portions(self, chat: Chat) -> Iterator[Portion]:
         """Yield the conversations that a line adds to. Raises: Unusable."""
         if not chat.said:
             raise Unusable("no message has any text")
         whole = chat.shape is not Shape.SINGLE
-        if self._per is Per.FILE:
+        if self._per is ChatGrouping.FILE:
             yield Portion(self._file, chat.user_id, chat.said, False)
-        elif self._per is Per.DAY:
+        elif self._per is ChatGrouping.DAY:
             base = chat.conversation_id or (_content_name(chat) if whole else self._file)
             for day, said in _by_day(chat.said).items():
                 yield Portion(as_id(f"{base}-{day}"), chat.user_id, said, whole)

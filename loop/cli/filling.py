@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from loop.cli.chats import BadLine, MessageNames, Portion, Said
-from loop.cli.invocation import route
+from loop.cli.routes import route
 from loop.cli.service import Refused, Service
 from shared.conversations.chat_message import as_sent
 

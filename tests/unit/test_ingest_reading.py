@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from loop.cli.chats import BadLine, Chat, Grouping, MessageNames, Per, Said, Shape, Unusable, as_id, moment, read_chats
+from loop.cli.chats import BadLine, Chat, Grouping, MessageNames, Said, Shape, Unusable, as_id, moment, read_chats
+from shared.choices import ChatGrouping as Per
 from shared.conversations.lifecycle import Role
 
 HELLO = {"role": "user", "content": "Hello."}
