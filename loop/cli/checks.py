@@ -224,7 +224,13 @@ def check_service(call: Invocation, now: datetime) -> list[Finding]:
     if not isinstance(answer, dict) or not isinstance(answer.get("dependencies"), dict):
         mend = "Stop it, or set AFTERTHOUGHT_PORT to another port."
         return [fail("service", f"something else answers at {call.url}", mend)]
-    return [*_readiness(call.url, answer), *_skew(response, now), *_dead_jobs(call)]
+    findings = [*_readiness(call.url, answer), *_dead_jobs(call)]
+    if "date" in response.headers:
+        seconds = abs((parsedate_to_datetime(response.headers["date"]) - now).total_seconds())
+        if seconds > _SKEW_SECONDS:
+            mend = "Set both clocks by NTP; dates in memories are the service's."
+            findings.append(warn("clock", f"this machine and the service differ by {seconds:.0f} s", mend))
+    return findings
 
 
 def _nobody_there(call: Invocation) -> Finding:
@@ -249,14 +255,6 @@ def _readiness(url: str, answer: dict[str, Any]) -> Iterator[Finding]:
     worker = answer["dependencies"].get("worker", {})
     if worker.get("ok"):
         yield ok("worker", str(worker.get("detail")))
-
-
-def _skew(response: httpx.Response, now: datetime) -> Iterator[Finding]:
-    if "date" in response.headers:
-        seconds = abs((parsedate_to_datetime(response.headers["date"]) - now).total_seconds())
-        if seconds > _SKEW_SECONDS:
-            mend = "Set both clocks by NTP; dates in memories are the service's."
-            yield warn("clock", f"this machine and the service differ by {seconds:.0f} s", mend)
 
 
 def _dead_jobs(call: Invocation) -> Iterator[Finding]:

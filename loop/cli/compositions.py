@@ -99,7 +99,9 @@ def compose(
         project = str(call.service.get(memory_route("sessions", first), appId=app)["projectId"])
     path = memory_route("projects", project, "compositions")
     if preview:
-        call.show(call.service.post(f"{path}/preview", body, appId=app), _foreseen)
+        seen = call.service.post(f"{path}/preview", body, appId=app)
+        counts = f"{seen['allocated']} of {seen['tokenBudget']} tokens; {seen['compressions']} versions would be made."
+        call.show(seen, lambda seen: Group(table(seen["components"], _FORESEEN_COLUMNS), plain(counts)))
         return
     _finish(call, app, call.service.post(path, body | {"replace": replace}, appId=app), no_wait)
 
@@ -225,8 +227,3 @@ def _finish(call: Invocation, app: str, asked: dict[str, Any], no_wait: bool) ->
 
 def _composition(shown: dict[str, Any]) -> RenderableType:
     return Group(card(shown, _CARD), plain(""), table(shown["components"], _COMPONENT_COLUMNS, "No sessions."))
-
-
-def _foreseen(seen: dict[str, Any]) -> RenderableType:
-    counts = f"{seen['allocated']} of {seen['tokenBudget']} tokens; {seen['compressions']} versions would be made."
-    return Group(table(seen["components"], _FORESEEN_COLUMNS), plain(counts))

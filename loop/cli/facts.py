@@ -180,7 +180,9 @@ def show_eviction(
     more: Annotated[int, typer.Option(min=0, max=150, help="As if so many new facts of each user came.")] = 0,
 ) -> None:
     """Show which facts would go next, with their scores; nothing is changed."""
-    call.show(call.service.get(route("apps", app, "facts", "eviction"), more=more, userId=user), _scores)
+    run = call.service.get(route("apps", app, "facts", "eviction"), more=more, userId=user)
+    head = f"{run['standing']} facts stand; of a user with more than {run['remain']} those with the highest scores go."
+    call.show(run, lambda run: Group(plain(head), table(run["facts"], _SCORE_COLUMNS, "Nothing could go.")))
 
 
 def _bulk(
@@ -204,8 +206,3 @@ def _with_outcome(added: dict[str, Any]) -> RenderableType:
     told = [plain("It was known already, and is more certain now.")] if added["merged"] else []
     told += [plain(f"Fact {one} went for it.") for one in added["evicted"]]
     return Group(card(added, _CARD), *told)
-
-
-def _scores(run: dict[str, Any]) -> RenderableType:
-    head = f"{run['standing']} facts stand; of a user with more than {run['remain']} those with the highest scores go."
-    return Group(plain(head), table(run["facts"], _SCORE_COLUMNS, "Nothing could go."))

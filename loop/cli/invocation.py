@@ -147,14 +147,18 @@ def command(
     ``part``: the heading under which a group with many commands lists it. ``limit``: it shows a listing and takes
     --limit, by default this, and --all.
     """
-    shared: dict[str, tuple[Any, Any]] = {
-        "as_json": (JsonOption, False),
-        "url": (_UrlOption, None),
-        "token": (_TokenOption, None),
-    }
-    if limit is not None:
-        shared = {"limit": (LimitOption, limit), "all_": (_AllOption, False), **shared}
     by_name = inspect.Parameter.KEYWORD_ONLY
+    shared = [
+        inspect.Parameter("as_json", by_name, default=False, annotation=JsonOption),
+        inspect.Parameter("url", by_name, default=None, annotation=_UrlOption),
+        inspect.Parameter("token", by_name, default=None, annotation=_TokenOption),
+    ]
+    if limit is not None:
+        shared = [
+            inspect.Parameter("most", by_name, default=limit, annotation=LimitOption),
+            inspect.Parameter("without_limit", by_name, default=False, annotation=_AllOption),
+            *shared,
+        ]
 
     def register(
         function: Callable[Concatenate[Invocation, _Options], None],
@@ -162,20 +166,21 @@ def command(
         signature = inspect.signature(function, eval_str=True)
         own = [one.replace(kind=by_name) for one in signature.parameters.values()][1:]
 
+        # Typer reads the signature that is set below, and hands everything on by name.
         @functools.wraps(function)
-        def run(*, as_json: bool, url: str | None, token: str | None, **given: Any) -> None:
-            most = None
-            if limit is not None:
-                most = given.pop("limit")
-                most = None if given.pop("all_") else most
-            with contextlib.closing(Invocation(as_json, url, token, most)) as call:
+        def run(
+            *,
+            as_json: bool,
+            url: str | None,
+            token: str | None,
+            most: int | None = None,
+            without_limit: bool = False,
+            **given: Any,
+        ) -> None:
+            with contextlib.closing(Invocation(as_json, url, token, None if without_limit else most)) as call:
                 function(call, **given)  # type: ignore[call-arg]
 
-        parameters = [
-            *own,
-            *(inspect.Parameter(key, by_name, default=one, annotation=kind) for key, (kind, one) in shared.items()),
-        ]
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
         group.command(name, rich_help_panel=part)(run)
         return function
 

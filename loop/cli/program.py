@@ -12,11 +12,10 @@ from typing import Annotated
 import typer
 
 import loop.cli.compositions
-import loop.cli.semantic
 import loop.cli.session_search
 import loop.cli.versions  # noqa: F401 - its commands are of the group of sessions
+from loop.cli.apps import export_app, import_app
 from loop.cli.apps import group as apps
-from loop.cli.archives import export_app, import_app
 from loop.cli.conversations import answers, summaries
 from loop.cli.conversations import group as conversations
 from loop.cli.erasure import group as erase
@@ -24,7 +23,7 @@ from loop.cli.erasure import purge, users
 from loop.cli.events import group as events
 from loop.cli.events import webhooks
 from loop.cli.facts import group as facts
-from loop.cli.ingesting import ingest
+from loop.cli.ingestion import ingest
 from loop.cli.invocation import command
 from loop.cli.jobs import energy
 from loop.cli.jobs import group as jobs

@@ -115,7 +115,11 @@ class Service:
         if not self._patience_seconds:
             return self._send(method, path, parameters, json=body)
         retrying = Retrying(
-            retry=retry_if_exception(_may_pass),
+            retry=retry_if_exception(
+                lambda error: (
+                    isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status in _PASSING)
+                )
+            ),
             wait=_wait,
             stop=stop_after_delay(self._patience_seconds),
             reraise=True,
@@ -151,10 +155,6 @@ class Service:
             f"Nothing answers at {self.url} ({error}). Start the service with ./ops/up or `afterthought up`, or "
             "name another address with --url."
         )
-
-
-def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status in _PASSING)
 
 
 def _wait(state: RetryCallState) -> float:

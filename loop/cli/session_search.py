@@ -1,4 +1,4 @@
-"""``afterthought sessions``: finding recorded sessions, suggesting them for some work, and linking them."""
+"""``afterthought sessions``: finding recorded sessions, linking them, and what a project's sessions teach."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from loop.cli.invocation import AppArgument, Invocation, LimitOption, command
+from loop.cli.jobs import follow
 from loop.cli.output import Columns, at, rounded, table
 from loop.cli.routes import given, memory_route
 from loop.cli.sessions import NeededProject, ProjectOption, SessionArgument, group
+from shared.choices import SemanticVerdict
 
 FilesOption = Annotated[list[str] | None, typer.Option("--file", help="A file it touched; may be given again.")]
 TopicsOption = Annotated[list[str] | None, typer.Option("--topic", help="What it is about; may be given again.")]
@@ -36,6 +38,16 @@ _LINK_COLUMNS: Columns = {
     "of project": "sourceProject",
     "why": "reason",
     "since (UTC)": at("linkedAt"),
+}
+MemoryIdArgument = Annotated[str, typer.Argument(metavar="MEMORY", help="The semantic memory's id.")]
+_LEARNT_COLUMNS: Columns = {
+    "memory": "id",
+    "type": "type",
+    "content": "content",
+    "confidence": rounded("confidence"),
+    "verdict": "verdict",
+    "sessions": lambda row: len({source["sessionId"] for source in row["sources"]}),
+    "by": "agent",
 }
 
 
@@ -108,3 +120,52 @@ def remove_link(
 ) -> None:
     """Take a link away."""
     call.done(call.service.delete(memory_route("links", link), appId=app), f"{link} is gone.")
+
+
+@command(group, "learn", "Learning")
+def learn(
+    call: Invocation,
+    app: AppArgument,
+    project: NeededProject,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Ask for it and come back at once.")] = False,
+) -> None:
+    """Look for patterns, decisions, preferences and facts in a project's sessions."""
+    asked = call.service.post(memory_route("projects", project, "semantic", "learn"), appId=app)
+    job_id = asked["job"]["jobId"]
+    if no_wait or call.as_json:
+        call.done(asked, f"Job {job_id} is asked for.")
+        return
+    follow(call, app, job_id, f"learning from {project}")
+    list_learnt(call, app, project)
+
+
+@command(group, "learnt", "Learning")
+def list_learnt(
+    call: Invocation,
+    app: AppArgument,
+    project: NeededProject,
+    verdict: Annotated[SemanticVerdict | None, typer.Option(help="Only those judged so.")] = None,
+    limit: LimitOption = 50,
+) -> None:
+    """List what a project's sessions taught, newest first."""
+    found = call.service.listing(
+        memory_route("projects", project, "semantic"), "memories", limit, appId=app, verdict=verdict
+    )
+    call.show_table(found, _LEARNT_COLUMNS, f"Nothing was learnt from {project} yet.")
+
+
+@command(group, "confirm", "Learning")
+def confirm_memory(call: Invocation, app: AppArgument, semantic: MemoryIdArgument) -> None:
+    """Say that a semantic memory holds; it stays whatever becomes of its sessions."""
+    _judge(call, app, semantic, SemanticVerdict.CONFIRMED)
+
+
+@command(group, "reject", "Learning")
+def reject_memory(call: Invocation, app: AppArgument, semantic: MemoryIdArgument) -> None:
+    """Say that a semantic memory does not hold; it is not proposed again."""
+    _judge(call, app, semantic, SemanticVerdict.REJECTED)
+
+
+def _judge(call: Invocation, app: str, memory_id: str, verdict: SemanticVerdict) -> None:
+    judged = call.service.patch(memory_route("semantic", memory_id), {"verdict": verdict.value}, appId=app)
+    call.done(judged, f"{memory_id} is {verdict}.")

@@ -1,18 +1,22 @@
-"""``afterthought sessions``: registering recorded sessions, and looking at them and what is marked in them."""
+"""``afterthought sessions``: registering recorded sessions, what is marked in them, and a project as one file."""
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
-from rich.progress import TextColumn
+from rich.console import Group
+from rich.progress import DownloadColumn, TextColumn
 
 from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
 from loop.cli.output import Columns, at, card, complain, plain, progress, remark, rounded, table
 from loop.cli.routes import given, in_commands, memory_route
 from shared.choices import DecayLevel
+from shared.errors import Configuration
 
 group = typer.Typer(
     help="Register recorded coding sessions, compress them into versions and compose contexts of them.",
@@ -63,6 +67,7 @@ _CARD: Columns = {
     "marked": "markers",
     "versions": "versions",
 }
+_SURVIVAL_COLUMNS: Columns = {"marker": "markerId", "weight": rounded("weight"), "survives": "survives"}
 _KEEPIT_COLUMNS: Columns = {
     "marker": "markerId",
     "weight": rounded("weight"),
@@ -112,7 +117,9 @@ def list_sessions(
 @command(group, "show", "Sessions")
 def show_session(call: Invocation, app: AppArgument, session: SessionArgument) -> None:
     """Show a session: where it is from, what was counted in it, and the files it touched most."""
-    call.show(call.service.get(memory_route("sessions", session), appId=app), _session)
+    shown = call.service.get(memory_route("sessions", session), appId=app)
+    files = table(shown["files"], {"file": "path", "times": "touches", "changed": "changed"}, "It touched no files.")
+    call.show(shown, lambda shown: Group(card(shown, _CARD), plain(""), files))
 
 
 @command(group, "register", "Sessions")
@@ -176,7 +183,9 @@ def scan_project(call: Invocation, app: AppArgument, project: NeededProject) -> 
             update(advance=len(scan["registered"]) + len(scan["synced"]))
             if not scan["left"] or not (scan["registered"] or scan["synced"]):
                 break
-    call.show(total, _scanned)
+    counts = f"{len(total['registered'])} registered, {len(total['synced'])} synced, {total['unchanged']} unchanged."
+    refused = table(total["refused"], {"refused": "file", "why": "reason"}, "Nothing was refused.")
+    call.show(total, lambda _: Group(plain(counts), refused))
 
 
 @command(group, "unregister", "Sessions")
@@ -234,7 +243,46 @@ def preview_decay(
 ) -> None:
     """Show which marked parts a compression would keep word for word."""
     body = {"sessionId": session, "compressionRatio": ratio, "aggressiveness": level, "sessionDistance": distance}
-    call.show(call.service.post(memory_route("decay", "preview"), body, appId=app), _survival)
+    seen = call.service.post(memory_route("decay", "preview"), body, appId=app)
+    threshold = plain(f"What weighs {seen['threshold']:g} or more survives; 1.00 always does.")
+    call.show(seen, lambda seen: Group(threshold, table(seen["markers"], _SURVIVAL_COLUMNS, "Nothing is marked.")))
+
+
+@command(group, "export", "Moving projects")
+def export_project(
+    call: Invocation,
+    app: AppArgument,
+    project: NeededProject,
+    file: Annotated[Path, typer.Option("-o", "--output", help="Where to; it must not be there yet.")],
+) -> None:
+    """Write a project with its sessions, versions and compositions into one file."""
+    pieces = call.service.pieces(memory_route("projects", project, "export"), appId=app)
+    first = next(pieces, b"")  # Where it is refused, no file is made.
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise Configuration(f"{file}: {error.strerror}") from None
+    written = 0
+    with ExitStack() as undo:
+        undo.callback(file.unlink, missing_ok=True)
+        with os.fdopen(descriptor, "wb") as opened, progress("exporting", None, DownloadColumn()) as update:
+            for piece in chain([first], pieces):
+                written += opened.write(piece)
+                update(completed=written)
+        undo.pop_all()  # It is whole.
+    call.done({"file": str(file), "bytes": written}, f"{project} is in {file}, readable by you only.")
+
+
+@command(group, "import", "Moving projects")
+def import_project(
+    call: Invocation,
+    app: AppArgument,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What `sessions export` wrote.")],
+    name: Annotated[str | None, typer.Option("--as", help="Another id for the project.")] = None,
+) -> None:
+    """Take in a project that was exported; it is checked first, and nothing that is there is written over."""
+    path = memory_route("projects", "import")
+    call.show_card(call.service.upload(path, file, "application/zip", appId=app, projectId=name))
 
 
 def _register(call: Invocation, path: str, file: Path, app: str, upload: bool) -> Any:
@@ -260,23 +308,6 @@ def _project_of(file: Path) -> str:
         return sanitise(folder.name)
     worked_in = (found.word("cwd") for found in read_records(file) if isinstance(found, Record))
     return sanitise(next(filter(None, worked_in), str(folder)))
-
-
-def _session(shown: dict[str, Any]) -> RenderableType:
-    files: Columns = {"file": "path", "times": "touches", "changed": "changed"}
-    return Group(card(shown, _CARD), plain(""), table(shown["files"], files, "It touched no files."))
-
-
-def _scanned(scan: dict[str, Any]) -> RenderableType:
-    counts = f"{len(scan['registered'])} registered, {len(scan['synced'])} synced, {scan['unchanged']} unchanged."
-    refused: Columns = {"refused": "file", "why": "reason"}
-    return Group(plain(counts), table(scan["refused"], refused, "Nothing was refused."))
-
-
-def _survival(seen: dict[str, Any]) -> RenderableType:
-    columns: Columns = {"marker": "markerId", "weight": rounded("weight"), "survives": "survives"}
-    threshold = plain(f"What weighs {seen['threshold']:g} or more survives; 1.00 always does.")
-    return Group(threshold, table(seen["markers"], columns, "Nothing is marked."))
 
 
 def _short(text: str) -> str:

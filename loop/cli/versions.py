@@ -20,6 +20,7 @@ ContentOption = Annotated[
     Literal["markdown", "jsonl"] | None, typer.Option("--content", help="Print what it says, in this form.")
 ]
 _MOST_TIER_PARTS = 3
+_NO_NAMES = {"kept": 0, "found": 0}
 _COLUMNS: Columns = {
     "version": "versionId",
     "made (UTC)": at("createdAt"),
@@ -42,7 +43,7 @@ _CARD: Columns = {
     "why not as asked": lambda row: row["statistics"].get("note"),
     "messages": lambda row: f"{row['statistics'].get('messagesBefore')} before, {row['outputMessages']} after",
     "marked parts": lambda row: _marked(row["keepitStats"]),
-    "names kept": lambda row: _kept_names(row["statistics"].get("identifiers", {})),
+    "names kept": lambda row: "{kept} of {found}".format(**_NO_NAMES | row["statistics"].get("identifiers", {})),
     "by": "agent",
     "seconds": lambda row: row["statistics"].get("seconds"),
     "file": "file",
@@ -263,10 +264,6 @@ def _marked(stats: dict[str, Any] | None) -> str:
     if not stats or not stats["preserved"] + stats["summarized"]:
         return ""
     return f"{stats['preserved']} kept, {stats['summarized']} summarised"
-
-
-def _kept_names(names: dict[str, Any]) -> str:
-    return f"{names.get('kept', 0)} of {names.get('found', 0)}"
 
 
 def _foreseen(foreseen: dict[str, Any]) -> RenderableType:

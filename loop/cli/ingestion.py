@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Group, RenderableType
-from rich.progress import TaskProgressColumn
 
 from loop.cli.invocation import Invocation
 from loop.cli.jobs import FINISHED, POLL_SECONDS, SUCCEEDED
@@ -19,8 +17,8 @@ from loop.cli.routes import route
 from shared.choices import ChatGrouping
 
 if TYPE_CHECKING:
-    from loop.cli.chats import BadLine, Grouping
-    from loop.cli.filling import Filling, Tally
+    from loop.cli.chats import BadLine
+    from loop.cli.filling import Tally
     from loop.cli.service import Service
 
 _SHOWN_BAD_LINES = 20
@@ -31,7 +29,7 @@ def ingest(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON Lines, or a JSON array.")],
     app: Annotated[str, typer.Option("--app", help="The app to fill; installed if it is not.")],
     conversation_per: Annotated[
-        ChatGrouping, typer.Option(help="What becomes one conversation: auto, day or file.", metavar="auto|day|file")
+        ChatGrouping, typer.Option(help="What becomes one conversation: auto, day or file.")
     ] = ChatGrouping.AUTO,
     user_id: Annotated[str | None, typer.Option(help="The user of every conversation; else the file's.")] = None,
     end: Annotated[bool, typer.Option("--end/--no-end", help="End each conversation: it is thought over.")] = True,
@@ -44,18 +42,19 @@ def ingest(
     Takes role/content and ShareGPT conversations, one per line or in a JSON array, and single messages with a
     conversation id. Running it twice adds nothing; a run that was cut off is taken up where it ended.
     """
-    from loop.cli.chats import Grouping  # what reads files is not needed for --help
-    from loop.cli.filling import Filling  # as above
+    from loop.cli.chats import BadLine, Grouping, read_portions  # what reads files is not needed for --help
+    from loop.cli.filling import Filling, install_if_missing  # as above
 
     service = call.patient_service
     grouping = Grouping(conversation_per, file)
-    if strict and (bad := list(_bad_lines(file, grouping))):
+    bad = [found for _, found in read_portions(file, grouping) if isinstance(found, BadLine)] if strict else []
+    if bad:
         _tell_bad(bad)
         complain(f"{len(bad)} bad lines; nothing was sent.")
         raise typer.Exit(1)
-    _install_if_missing(service, app)
+    install_if_missing(service, app)
     filling = Filling(service, app, user_id, end)
-    shape = _fill(filling, file, grouping)
+    shape = filling.take_file(file, grouping)
     tally = filling.tally
     states = _wait(service, tally, timeout) if wait else None
     answer = {"appId": app, "format": shape, **tally.as_json()} | ({} if states is None else {"jobs": dict(states)})
@@ -68,56 +67,6 @@ def ingest(
         raise typer.Exit(1)
     if tally.bad or (states is not None and set(states) - SUCCEEDED):
         raise typer.Exit(1)
-
-
-def _bad_lines(file: Path, grouping: Grouping) -> Iterator[BadLine]:
-    """Yield every bad line, without sending anything."""
-    from loop.cli.chats import BadLine, Unusable, read_chats  # as above
-
-    for entry in read_chats(file):
-        if isinstance(entry, BadLine):
-            yield entry
-            continue
-        try:
-            list(grouping.portions(entry))
-        except Unusable as reason:
-            yield BadLine(entry.where, str(reason))
-
-
-def _install_if_missing(service: Service, app: str) -> None:
-    from loop.cli.service import Refused  # as above
-
-    try:
-        if service.get(route("apps", app))["installed"]:
-            return
-    except Refused as error:
-        if error.status != 404:
-            raise
-    service.post("/apps", {"appId": app, "name": app})
-    remark(f"App {app} is installed.")
-
-
-def _fill(filling: Filling, file: Path, grouping: Grouping) -> str | None:
-    """Send a file and return how it writes its chats, as far as that was seen."""
-    from loop.cli.chats import BadLine, Unusable, read_chats  # as above
-
-    shape = None
-    with progress("sending", file.stat().st_size or 1, TaskProgressColumn()) as update:
-        for entry in read_chats(file):
-            if isinstance(entry, BadLine):
-                filling.tally.bad.append(entry)
-            else:
-                if shape is None:
-                    shape = str(entry.shape)
-                    remark(f"{file}: {shape}")
-                try:
-                    for portion in grouping.portions(entry):
-                        filling.take(portion, entry.where)
-                except Unusable as reason:
-                    filling.tally.bad.append(BadLine(entry.where, str(reason)))
-            update(completed=entry.read_bytes)
-        filling.finish()
-    return shape
 
 
 def _wait(service: Service, tally: Tally, timeout_seconds: float) -> Counter[str]:
