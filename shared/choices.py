@@ -18,6 +18,17 @@ class FactState(StrEnum):
     """Can be taken back until ``undo_until``."""
 
 
+class ChatGrouping(StrEnum):
+    """What of a file of chats becomes one conversation."""
+
+    AUTO = "auto"
+    """A line that holds a whole one; otherwise the messages that share a conversation id."""
+    DAY = "day"
+    """The messages of one day (UTC) of what ``auto`` would have made one."""
+    FILE = "file"
+    """Everything."""
+
+
 class RankingFormula(StrEnum):
     """How results are ranked."""
 

@@ -1,15 +1,20 @@
-"""``afterthought apps``: installing, changing and uninstalling apps, and their tokens."""
+"""``afterthought apps``, ``export`` and ``import``: apps, their tokens, and everything of an app as one JSON file."""
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
 
-from loop.cli.erasure import leave_if_incomplete, show_receipt
-from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, YesOption, command, confirm, route
-from loop.cli.output import Columns, at, card, moment, table
+from loop.cli.erasure import show_receipt
+from loop.cli.invocation import AppArgument, Invocation, UserOption, YesOption, command, confirm
+from loop.cli.output import Columns, at, remark
+from loop.cli.routes import given, route
+from shared.errors import Configuration, Invalid
 
 group = typer.Typer(help="Install, change and uninstall apps, and issue their tokens.", no_args_is_help=True)
 _BUDGET = "Most energy units per {}; `none` lifts the limit."
@@ -25,20 +30,48 @@ SharedOption = Annotated[
     typer.Option("--shared-memory/--no-shared-memory", help="Whether what names no user is recalled for every user."),
 ]
 WeightOption = Annotated[int | None, typer.Option(help="Its share of the work beside other apps', 1..100.")]
+_COLUMNS: Columns = {
+    "app": "appId",
+    "name": "name",
+    "installed": "installed",
+    "hourly budget": "hourlyBudget",
+    "daily budget": "dailyBudget",
+    "since (UTC)": at("createdAt"),
+}
+_CARD: Columns = {
+    "app": "appId",
+    "name": "name",
+    "installed": "installed",
+    "memories": "memories",
+    "open conversations": "openConversations",
+    "ended conversations": "endedConversations",
+    "answered by": "answeredBy",
+    "answers approved": "approveAnswers",
+    "weight": "weight",
+    "shared memory": "sharedMemory",
+    "hourly budget": "hourlyBudget",
+    "daily budget": "dailyBudget",
+    "config": "config",
+    "since (UTC)": at("createdAt"),
+}
+_TOKEN_COLUMNS: Columns = {
+    "token": "tokenId",
+    "label": "label",
+    "issued (UTC)": at("createdAt"),
+    "revoked": at("revokedAt"),
+}
 
 
-@command(group, "list")
-def list_apps(call: Invocation, limit: LimitOption = 50, all_: AllOption = False) -> None:
+@command(group, "list", limit=50)
+def list_apps(call: Invocation) -> None:
     """List the apps."""
-    apps = list(call.service.listing("/apps", "apps", None if all_ else limit))
-    call.output.show(apps, lambda: _table(apps))
+    call.show_listing("/apps", "apps", _COLUMNS, "No app is installed. Install one: afterthought apps install APP")
 
 
 @command(group, "show")
 def show_app(call: Invocation, app: AppArgument) -> None:
     """Show an app and how much it holds."""
-    found = call.service.get(route("apps", app))
-    call.output.show(found, lambda: _card(found))
+    call.show_card(call.service.get(route("apps", app)), _CARD)
 
 
 @command(group, "install")
@@ -52,9 +85,10 @@ def install_app(
     shared_memory: SharedOption = None,
 ) -> None:
     """Install an app, or one that was uninstalled again."""
-    behaviour = _behaviour(answered_by, approve_answers, weight, shared_memory)
-    made = call.service.post("/apps", {"appId": app, "name": name or app} | behaviour)
-    call.output.done(made, f"App {app} is installed. Give it a token: afterthought apps token {app}")
+    body = {"appId": app, "name": name or app} | _behaviour(answered_by, approve_answers, weight, shared_memory)
+    call.done(
+        call.service.post("/apps", body), f"App {app} is installed. Give it a token: afterthought apps token {app}"
+    )
 
 
 @command(group, "update")
@@ -70,15 +104,12 @@ def update_app(
     shared_memory: SharedOption = None,
 ) -> None:
     """Change an app's name or budgets, who answers its conversations, its weight, or what its users share."""
-    changes: dict[str, Any] = {} if name is None else {"name": name}
-    changes |= _behaviour(answered_by, approve_answers, weight, shared_memory)
-    for field, given in (("hourlyBudget", hourly_budget), ("dailyBudget", daily_budget)):
-        if given is not None:
-            changes[field] = _units(given)
+    budgets = given({"hourlyBudget": hourly_budget, "dailyBudget": daily_budget})
+    changes = given({"name": name}) | _behaviour(answered_by, approve_answers, weight, shared_memory)
+    changes |= {field: _units(written) for field, written in budgets.items()}
     if not changes:
         raise typer.BadParameter("give what to change, for example --name, --hourly-budget or --answered-by")
-    changed = call.service.patch(route("apps", app), changes)
-    call.output.show(changed, lambda: _card(changed))
+    call.show_card(call.service.patch(route("apps", app), changes), _CARD)
 
 
 @command(group, "uninstall")
@@ -89,14 +120,12 @@ def uninstall_app(
     yes: YesOption = False,
 ) -> None:
     """Uninstall an app and revoke its tokens; what it remembers stays unless asked."""
-    what = "and erase its memories" if purge_memories else "(its memories stay)"
-    confirm(f"Uninstall {app} {what}?", yes)
-    answer = call.service.delete(route("apps", app), purgeMemories=str(purge_memories).lower())
+    confirm(f"Uninstall {app} {'and erase its memories' if purge_memories else '(its memories stay)'}?", yes)
+    answer = call.service.delete(route("apps", app), purgeMemories=purge_memories)
     if answer.get("receipt"):
         show_receipt(call, answer)
-        leave_if_incomplete(answer)
-        return
-    call.output.done(answer, f"App {app} is uninstalled; {answer.get('memoriesKept', 0)} memories are kept.")
+    else:
+        call.done(answer, f"App {app} is uninstalled; {answer.get('memoriesKept', 0)} memories are kept.")
 
 
 @command(group, "token")
@@ -106,21 +135,14 @@ def issue_token(
     label: Annotated[str, typer.Option(help="What it is for, so that it can be told from others.")] = "",
 ) -> None:
     """Issue a token for an app; it is shown this once."""
-    made = call.service.post(route("apps", app, "tokens"), {"label": label})
-    call.output.done(made, str(made["token"]))
+    issued = call.service.post(route("apps", app, "tokens"), {"label": label})
+    call.done(issued, str(issued["token"]))
 
 
-@command(group, "tokens")
-def list_tokens(call: Invocation, app: AppArgument, limit: LimitOption = 50, all_: AllOption = False) -> None:
+@command(group, "tokens", limit=50)
+def list_tokens(call: Invocation, app: AppArgument) -> None:
     """List an app's tokens, without the tokens themselves."""
-    tokens = list(call.service.listing(route("apps", app, "tokens"), "tokens", None if all_ else limit))
-    columns: Columns = {
-        "token": "tokenId",
-        "label": "label",
-        "issued (UTC)": at("createdAt"),
-        "revoked": at("revokedAt"),
-    }
-    call.output.show(tokens, lambda: table(tokens, columns, f"{app} has no tokens."))
+    call.show_listing(route("apps", app, "tokens"), "tokens", _TOKEN_COLUMNS, f"{app} has no tokens.")
 
 
 @command(group, "revoke")
@@ -128,57 +150,61 @@ def revoke_token(
     call: Invocation, app: AppArgument, token_id: Annotated[str, typer.Argument(help="The token's id.")]
 ) -> None:
     """Revoke a token of an app."""
-    answer = call.service.delete(route("apps", app, "tokens", token_id))
-    call.output.done(answer, f"Token {token_id} is revoked.")
+    call.done(call.service.delete(route("apps", app, "tokens", token_id)), f"Token {token_id} is revoked.")
+
+
+def export_app(
+    call: Invocation,
+    app: AppArgument,
+    user: UserOption = None,
+    file: Annotated[Path | None, typer.Option("-o", "--output", help="Where to; else standard output.")] = None,
+) -> None:
+    """Write everything of an app, or of one user, as JSON: conversations, memories, facts, history.
+
+    Recorded sessions go by project: `afterthought sessions export`.
+    """
+    text = json.dumps(call.service.get(route("apps", app, "export"), userId=user), ensure_ascii=False, indent=2) + "\n"
+    if file is None:
+        sys.stdout.write(text)
+        return
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            opened.write(text)
+    except OSError as error:
+        raise Configuration(f"{file}: {error.strerror}") from None
+    remark(f"{app} is in {file}, readable by you only.")
+
+
+def import_app(
+    call: Invocation,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What `afterthought export` wrote.")],
+    app: Annotated[str | None, typer.Option("--app", help="The app to import into; else the one exported.")] = None,
+) -> None:
+    """Read what was exported into an app; what it already has is left as it is."""
+    try:
+        archive = json.loads(file.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Invalid(f"{file} is not what `afterthought export` writes: {error}") from None
+    except OSError as error:
+        raise Configuration(f"{file}: {error.strerror}") from None
+    exported = archive.get("app") if isinstance(archive, dict) else None
+    target = app or (exported.get("appId") if isinstance(exported, dict) else None)
+    if not isinstance(target, str):
+        raise Invalid(f"{file} names no app; say which: --app APP")
+    call.show_card(call.service.post(route("apps", target, "import"), archive))
 
 
 def _behaviour(
     answered_by: str | None, approve_answers: bool | None, weight: int | None, shared_memory: bool | None
 ) -> dict[str, Any]:
-    wanted = {
-        "answeredBy": answered_by,
-        "approveAnswers": approve_answers,
-        "weight": weight,
-        "sharedMemory": shared_memory,
-    }
-    return {field: value for field, value in wanted.items() if value is not None}
+    return given({
+        "answeredBy": answered_by, "approveAnswers": approve_answers, "weight": weight, "sharedMemory": shared_memory,
+    })  # fmt: skip
 
 
-def _units(given: str) -> float | None:
+def _units(written: str) -> float | None:
     try:
-        return None if given.lower() == "none" else float(given)
+        return None if written.lower() == "none" else float(written)
     except ValueError:
-        raise typer.BadParameter(f"{given} is neither a number of units nor `none`") from None
-
-
-def _table(apps: list[dict[str, Any]]) -> RenderableType:
-    columns: Columns = {
-        "app": "appId",
-        "name": "name",
-        "installed": "installed",
-        "hourly budget": "hourlyBudget",
-        "daily budget": "dailyBudget",
-        "since (UTC)": at("createdAt"),
-    }
-    return table(apps, columns, "No app is installed. Install one: afterthought apps install APP")
-
-
-def _card(app: dict[str, Any]) -> RenderableType:
-    return card(
-        {
-            "app": app["appId"],
-            "name": app["name"],
-            "installed": app["installed"],
-            "memories": app.get("memories"),
-            "open conversations": app.get("openConversations"),
-            "ended conversations": app.get("endedConversations"),
-            "answered by": app.get("answeredBy"),
-            "answers approved": app.get("approveAnswers"),
-            "weight": app.get("weight"),
-            "shared memory": app.get("sharedMemory"),
-            "hourly budget": app.get("hourlyBudget"),
-            "daily budget": app.get("dailyBudget"),
-            "config": app.get("config") or None,
-            "since (UTC)": moment(app["createdAt"]),
-        }
-    )
+        raise typer.BadParameter(f"{written} is neither a number of units nor `none`") from None

@@ -2,11 +2,12 @@
 
 A JSON Lines file is read a line at a time; a JSON array, or one object over several lines, is read whole. Every line
 yields either what it holds or why it cannot be used, so that nothing is left out silently. What becomes one
-conversation is decided in ``grouping``.
+conversation is decided by ``Grouping``.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -21,6 +22,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
+from shared.choices import ChatGrouping
 from shared.contracts.values import ID_PATTERN
 from shared.conversations.chat_message import ChatMessage, Sent, role_of, text_of
 from shared.conversations.lifecycle import Role
@@ -42,13 +44,15 @@ _KEPT = ("tool_calls", "tool_call_id", "function_call", "refusal", "audio")
 """What of a message is kept beside role, content and name."""
 _LONGEST_NAME = 200
 _MILLISECONDS_FROM = 1e11
+_ID = re.compile(ID_PATTERN)
+_DIGEST_CHARACTERS = 24
 
 
 class Unusable(Exception):
     """A line cannot be used; the text says why."""
 
 
-class Shape(StrEnum):
+class ChatShape(StrEnum):
     """How a file writes its chats."""
 
     MESSAGES = "conversations in role/content form"
@@ -69,11 +73,11 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class FileChat:
     """What one line holds: a whole conversation, or one message of one."""
 
     where: str
-    shape: Shape
+    shape: ChatShape
     conversation_id: str | None
     user_id: str | None
     said: tuple[Said, ...]
@@ -89,7 +93,7 @@ class BadLine:
     read_bytes: int = 0
 
 
-Entry = Chat | BadLine
+Entry = FileChat | BadLine
 
 
 def read_chats(path: Path) -> Iterator[Entry]:
@@ -97,8 +101,13 @@ def read_chats(path: Path) -> Iterator[Entry]:
     try:
         if _is_one_document(path):
             yield from _read_document(path)
-        else:
-            yield from _read_lines(path)
+            return
+        read_bytes = 0
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                read_bytes += len(line)
+                if line.strip():
+                    yield _read_line(f"line {number}", line, read_bytes)
     except OSError as error:
         raise Configuration(f"{path}: {error.strerror}") from None
 
@@ -108,25 +117,14 @@ def _is_one_document(path: Path) -> bool:
     with path.open("rb") as file:
         first = next((line for line in file if line.strip()), b"")
         rest = next((line for line in file if line.strip()), b"")
-    opens = first.lstrip(b"\xef\xbb\xbf").lstrip()[:1]
-    try:
-        value = orjson.loads(_bare(first))
-    except orjson.JSONDecodeError:
-        return opens == b"[" or (opens == b"{" and (first.strip() == b"{" or _has_no_object_on_a_line(path)))
-    return isinstance(value, list) and not rest
-
-
-def _has_no_object_on_a_line(path: Path) -> bool:
-    """Whether an object is laid out over lines, rather than lines of objects beginning with a bad one."""
-    with path.open("rb") as file:
-        return not any(_is_object(line) for line in file)
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(orjson.loads(_bare(line)), dict)
-    except orjson.JSONDecodeError:
-        return False
+        value = _parsed(first)
+        if value is not None or _bare(first) == b"null":
+            return isinstance(value, list) and not rest
+        if _bare(first)[:1] != b"{":
+            return _bare(first)[:1] == b"["
+        # An object laid out over lines, or lines of objects of which the first is a bad one.
+        file.seek(0)
+        return first.strip() == b"{" or not any(isinstance(_parsed(line), dict) for line in file)
 
 
 def _read_document(path: Path) -> Iterator[Entry]:
@@ -144,16 +142,7 @@ def _read_document(path: Path) -> Iterator[Entry]:
         yield _entry(f"element {number}", element, len(text) * number // len(elements))
 
 
-def _read_lines(path: Path) -> Iterator[Entry]:
-    read = 0
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            read += len(line)
-            if line.strip():
-                yield _line(f"line {number}", line, read)
-
-
-def _line(where: str, line: bytes, read_bytes: int) -> Entry:
+def _read_line(where: str, line: bytes, read_bytes: int) -> Entry:
     try:
         value = orjson.loads(_bare(line))
     except orjson.JSONDecodeError as error:
@@ -165,18 +154,26 @@ def _bare(text: bytes) -> bytes:
     return text.removeprefix(b"\xef\xbb\xbf").strip()
 
 
+def _parsed(text: bytes | str) -> Any:
+    """Return what JSON says, or None where it is none."""
+    try:
+        return orjson.loads(_bare(text) if isinstance(text, bytes) else text)
+    except orjson.JSONDecodeError:
+        return None
+
+
 def _entry(where: str, value: Any, read_bytes: int) -> Entry:
     try:
         shape, messages = _messages(value)
-        times = None if shape is Shape.SINGLE else _first(value, _TIMES)
+        times = None if shape is ChatShape.SINGLE else _first(value, _TIMES)
         said = tuple(one for message in messages if (one := _said(message, times)) is not None)
-        ids = _CONVERSATION_IDS if shape is Shape.SINGLE else (*_CONVERSATION_IDS, "id")
-        return Chat(where, shape, _text(value, ids), _text(value, _USERS), said, read_bytes)
+        ids = _CONVERSATION_IDS if shape is ChatShape.SINGLE else (*_CONVERSATION_IDS, "id")
+        return FileChat(where, shape, _text(value, ids), _text(value, _USERS), said, read_bytes)
     except Unusable as reason:
         return BadLine(where, str(reason), read_bytes)
 
 
-def _messages(value: Any) -> tuple[Shape, Sequence[Any]]:
+def _messages(value: Any) -> tuple[ChatShape, Sequence[Any]]:
     if not isinstance(value, Mapping):
         raise Unusable("neither a conversation nor a message, but " + type(value).__name__)
     for field in _LISTS:
@@ -185,9 +182,9 @@ def _messages(value: Any) -> tuple[Shape, Sequence[Any]]:
             if not listed:
                 raise Unusable(f"`{field}` is empty")
             is_sharegpt = isinstance(listed[0], Mapping) and "from" in listed[0]
-            return (Shape.SHAREGPT if is_sharegpt else Shape.MESSAGES), listed
+            return (ChatShape.SHAREGPT if is_sharegpt else ChatShape.MESSAGES), listed
     if _is_message(value):
-        return Shape.SINGLE, [value]
+        return ChatShape.SINGLE, [value]
     raise Unusable("has neither `messages`, nor `conversations`, nor `role` and `content`")
 
 
@@ -199,25 +196,22 @@ def _said(message: Any, time_of_all: Any) -> Said | None:
     """Return a message, or None for one that says nothing."""
     if not isinstance(message, Mapping):
         raise Unusable("a message is not an object")
-    role = _role(message)
-    read = _checked(_as_written(message, role))
-    if not _says_anything(read.sent):
-        return None
-    time = _first(message, _TIMES)
-    at = moment(time_of_all if time is None else time)
-    return Said(Role(role_of(read.sent)), text_of(read.sent), read.name or None, at, read.payload)
-
-
-def _says_anything(sent: Sent) -> bool:
-    return bool(text_of(sent).strip() or sent.keys() - {"role", "content", "name"} or isinstance(sent["content"], list))
-
-
-def _role(message: Mapping[str, Any]) -> Role:
     given = message.get("role", message.get("from"))
     role = _ROLE_OF.get(given.lower()) if isinstance(given, str) else None
     if role is None:
         raise Unusable(f"{json.dumps(given)[:60]} is no role; known are {', '.join(_ROLE_OF)}")
-    return role
+    try:
+        read = ChatMessage.model_validate(_as_written(message, role))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][:1])
+        raise Unusable(": ".join(filter(None, [where, first["msg"].removeprefix("Value error, ")]))) from None
+    sent, content = read.sent, text_of(read.sent)
+    if not (content.strip() or sent.keys() - {"role", "content", "name"} or isinstance(sent["content"], list)):
+        return None
+    time = _first(message, _TIMES)
+    at = moment(time_of_all if time is None else time)
+    return Said(Role(role_of(sent)), content, read.name or None, at, read.payload)
 
 
 def _as_written(message: Mapping[str, Any], role: Role) -> Sent:
@@ -229,7 +223,12 @@ def _as_written(message: Mapping[str, Any], role: Role) -> Sent:
     if content is None and role is not Role.ASSISTANT:
         content = ""
     if isinstance(content, list):
-        content = [_part(part) for part in content]
+        parts = [{"text": part} if isinstance(part, str) else part for part in content]
+        # A part that has a text and no type is a text.
+        content = [
+            {"type": "text", **part} if isinstance(part, dict) and isinstance(part.get("text"), str) else part
+            for part in parts
+        ]
     known = given if given in ("developer", "function") else role.value
     kept = {key: message[key] for key in _KEPT if message.get(key) is not None}
     name = message.get("name")
@@ -237,28 +236,10 @@ def _as_written(message: Mapping[str, Any], role: Role) -> Sent:
     return {"role": known, "content": content, **named, **kept}
 
 
-def _part(part: Any) -> Any:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
-    return {"type": "text", **part} if isinstance(part, dict) and isinstance(part.get("text"), str) else part
-
-
-def _checked(message: Sent) -> ChatMessage:
-    try:
-        return ChatMessage.model_validate(message)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][:1])
-        raise Unusable(": ".join(filter(None, [where, first["msg"].removeprefix("Value error, ")]))) from None
-
-
 def _function_called(value: Any) -> Sent:
     """Return a call as ShareGPT writes it, as text: its name and what is given to the function."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    try:
-        read = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        read = None
+    read = _parsed(text)
     if not isinstance(read, dict) or not isinstance(read.get("name"), str):
         return {"name": "unknown", "arguments": text}
     given = read.get("arguments", {})
@@ -292,21 +273,6 @@ def _text(value: Mapping[str, Any], fields: Iterable[str]) -> str | None:
     return str(given) if isinstance(given, str | int) and str(given) else None
 
 
-_ID = re.compile(ID_PATTERN)
-_DIGEST_CHARACTERS = 24
-
-
-class Per(StrEnum):
-    """What becomes one conversation."""
-
-    AUTO = "auto"
-    """A line that holds a whole one; otherwise the messages that share a conversation id."""
-    DAY = "day"
-    """The messages of one day (UTC) of what ``auto`` would have made one."""
-    FILE = "file"
-    """Everything."""
-
-
 @dataclass(frozen=True, slots=True)
 class Portion:
     """Messages of one conversation; ``whole`` when no more of it can come."""
@@ -317,26 +283,50 @@ class Portion:
     whole: bool
 
 
+@dataclass
 class Grouping:
     """Gives each message of one file its conversation."""
 
-    def __init__(self, per: Per, path: Path) -> None:
-        self._per = per
-        self._file = f"file-{_digest_of_file(path)}" if per is not Per.AUTO else ""
+    per: ChatGrouping
+    path: Path
 
-    def portions(self, chat: Chat) -> Iterator[Portion]:
+    @functools.cached_property
+    def _file_name(self) -> str:
+        with self.path.open("rb") as file:
+            return f"file-{hashlib.file_digest(file, 'sha256').hexdigest()[:_DIGEST_CHARACTERS]}"
+
+    def portions(self, chat: FileChat) -> Iterator[Portion]:
         """Yield the conversations that a line adds to. Raises: Unusable."""
         if not chat.said:
             raise Unusable("no message has any text")
-        whole = chat.shape is not Shape.SINGLE
-        if self._per is Per.FILE:
-            yield Portion(self._file, chat.user_id, chat.said, False)
-        elif self._per is Per.DAY:
-            base = chat.conversation_id or (_content_name(chat) if whole else self._file)
-            for day, said in _by_day(chat.said).items():
+        whole = chat.shape is not ChatShape.SINGLE
+        if self.per is ChatGrouping.FILE:
+            yield Portion(self._file_name, chat.user_id, chat.said, False)
+        elif self.per is ChatGrouping.DAY:
+            base = chat.conversation_id or (_content_name(chat) if whole else self._file_name)
+            days: dict[str, list[Said]] = defaultdict(list)
+            for one in chat.said:
+                if one.created_at is None:
+                    raise Unusable("a message without a time cannot be put on a day")
+                days[one.created_at.date().isoformat()].append(one)
+            for day, said in days.items():
                 yield Portion(as_id(f"{base}-{day}"), chat.user_id, said, whole)
+        elif chat.conversation_id is None and not whole:
+            raise Unusable("a message without a conversation id; --conversation-per file or day does without")
         else:
-            yield Portion(_own_name(chat, whole), chat.user_id, chat.said, whole)
+            name = _content_name(chat) if chat.conversation_id is None else as_id(chat.conversation_id)
+            yield Portion(name, chat.user_id, chat.said, whole)
+
+
+def read_portions(path: Path, grouping: Grouping) -> Iterator[tuple[Entry, Sequence[Portion] | BadLine]]:
+    """Yield each line or element with the conversations it adds to, or why it is bad. Raises: Configuration."""
+    for entry in read_chats(path):
+        found: Sequence[Portion] | BadLine
+        try:
+            found = entry if isinstance(entry, BadLine) else list(grouping.portions(entry))
+        except Unusable as reason:
+            found = BadLine(entry.where, str(reason))
+        yield entry, found
 
 
 class MessageNames:
@@ -358,15 +348,7 @@ def as_id(given: str) -> str:
     return given if _ID.fullmatch(given) else f"chat-{_hex(given.encode())}"
 
 
-def _own_name(chat: Chat, whole: bool) -> str:
-    if chat.conversation_id is not None:
-        return as_id(chat.conversation_id)
-    if not whole:
-        raise Unusable("a message without a conversation id; --conversation-per file or day does without")
-    return _content_name(chat)
-
-
-def _content_name(chat: Chat) -> str:
+def _content_name(chat: FileChat) -> str:
     return f"chat-{_hex(orjson.dumps([chat.user_id, *map(_plain, chat.said)]))}"
 
 
@@ -375,19 +357,5 @@ def _plain(said: Said) -> list[Any]:
     return [said.role.value, said.name, said.content, at] + ([] if said.payload is None else [said.payload])
 
 
-def _by_day(said: Sequence[Said]) -> dict[str, list[Said]]:
-    days: dict[str, list[Said]] = defaultdict(list)
-    for one in said:
-        if one.created_at is None:
-            raise Unusable("a message without a time cannot be put on a day")
-        days[one.created_at.date().isoformat()].append(one)
-    return days
-
-
 def _hex(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:_DIGEST_CHARACTERS]
-
-
-def _digest_of_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGEST_CHARACTERS]

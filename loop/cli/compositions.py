@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.console import Group, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, YesOption, command, confirm
-from loop.cli.output import Columns, at, card, moment, plain, progress_terminal, table
-from loop.cli.sessions import NeededProject, ProjectOption, group, memory
+from loop.cli.invocation import AppArgument, Invocation, NoWaitOption, YesOption, command, confirm
+from loop.cli.jobs import POLL_SECONDS
+from loop.cli.output import Columns, at, card, plain, progress, table
+from loop.cli.routes import given, memory_route
+from loop.cli.sessions import NeededProject, ProjectOption, group
+from loop.cli.versions import ContentOption, print_document
+from shared.choices import AllocationStrategy, OutputFormat
 from shared.errors import Conflict, Invalid
 
 CompositionArgument = Annotated[str, typer.Argument(metavar="COMPOSITION", help="The composition's id, or its name.")]
-NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is there.")]
-_POLL_SECONDS = 0.3
 _COLUMNS: Columns = {
     "name": "name",
     "composition": "compositionId",
@@ -29,6 +29,16 @@ _COLUMNS: Columns = {
     "uses": "uses",
     "made (UTC)": at("createdAt"),
     "why": "failure",
+}
+_CARD: Columns = {
+    "composition": "compositionId",
+    "name": "name",
+    "state": "state",
+    "why": "failure",
+    "tokens": lambda row: f"{row['totalTokens']} of {row['tokenBudget']}",
+    "messages": "totalMessages",
+    "made (UTC)": at("createdAt"),
+    "used": lambda row: f"{row['uses']} times, in sessions: {', '.join(row['usedInSessions']) or 'none'}",
 }
 _COMPONENT_COLUMNS: Columns = {
     "session": "sessionId",
@@ -49,29 +59,6 @@ _FORESEEN_COLUMNS: Columns = {
 }
 
 
-class Strategy(StrEnum):
-    """How a budget is shared."""
-
-    EQUAL = "equal"
-    PROPORTIONAL = "proportional"
-    RECENT_FIRST = "recent-first"
-
-
-class Documents(StrEnum):
-    """What is written."""
-
-    MARKDOWN = "markdown"
-    JSONL = "jsonl"
-    BOTH = "both"
-
-
-class Shape(StrEnum):
-    """How a composition is printed."""
-
-    MARKDOWN = "markdown"
-    JSONL = "jsonl"
-
-
 @command(group, "compose", "Compositions")
 def compose(
     call: Invocation,
@@ -83,11 +70,11 @@ def compose(
     ],
     project: ProjectOption = None,
     budget: Annotated[int, typer.Option(min=100, help="Most tokens it may take.")] = 16_000,
-    strategy: Annotated[Strategy, typer.Option(help="How the budget is shared.")] = Strategy.EQUAL,
+    strategy: Annotated[AllocationStrategy, typer.Option(help="How the budget is shared.")] = AllocationStrategy.EQUAL,
     tokens: Annotated[
         list[str] | None, typer.Option(help="SESSION=3000; once for each, instead of a strategy.")
     ] = None,
-    documents: Annotated[Documents, typer.Option("--format", help="What is written.")] = Documents.BOTH,
+    documents: Annotated[OutputFormat, typer.Option("--format", help="What is written.")] = OutputFormat.BOTH,
     as_given: Annotated[
         bool, typer.Option("--as-given", help="Keep the order given; else the oldest comes first.")
     ] = False,
@@ -100,19 +87,23 @@ def compose(
 
     It belongs to the project of the first session, unless another is named.
     """
-    body = _components(sessions, tokens or [], strategy) | {
+    body = given({"name": name, "model": model}) | {
+        "components": _components(sessions, tokens or []),
+        "strategy": AllocationStrategy.CUSTOM if tokens else strategy,
         "totalTokenBudget": budget,
-        "outputFormat": documents.value,
+        "outputFormat": documents,
         "order": "as-given" if as_given else "oldest-first",
     }
-    body |= {} if model is None else {"model": model}
-    path = memory("projects", project or _project_of(call, app, sessions[0]), "compositions")
+    if project is None:
+        first = sessions[0].partition("=")[0]
+        project = str(call.service.get(memory_route("sessions", first), appId=app)["projectId"])
+    path = memory_route("projects", project, "compositions")
     if preview:
-        seen = call.service.post(f"{path}/preview", body | {"name": name}, appId=app)
-        call.output.show(seen, lambda: _foreseen(seen))
+        seen = call.service.post(f"{path}/preview", body, appId=app)
+        counts = f"{seen['allocated']} of {seen['tokenBudget']} tokens; {seen['compressions']} versions would be made."
+        call.show(seen, lambda seen: Group(table(seen["components"], _FORESEEN_COLUMNS), plain(counts)))
         return
-    made = call.service.post(path, body | {"name": name, "replace": replace}, appId=app)
-    _finish(call, app, made, no_wait)
+    _finish(call, app, call.service.post(path, body | {"replace": replace}, appId=app), no_wait)
 
 
 @command(group, "compose-again", "Compositions")
@@ -124,44 +115,34 @@ def compose_again(
     no_wait: NoWaitOption = False,
 ) -> None:
     """Compose the same over what there is now."""
-    body = {} if name is None else {"name": name}
-    made = call.service.post(memory("compositions", _id_of(call, app, composition), "again"), body, appId=app)
-    _finish(call, app, made, no_wait)
+    path = _composition_route(call, app, composition, "again")
+    _finish(call, app, call.service.post(path, given({"name": name}), appId=app), no_wait)
 
 
-@command(group, "compositions", "Compositions")
+@command(group, "compositions", "Compositions", limit=50)
 def list_compositions(
     call: Invocation,
     app: AppArgument,
     project: NeededProject,
     state: Annotated[str | None, typer.Option(help="Only those: working, ready or failed.")] = None,
     session: Annotated[str | None, typer.Option(help="Only those with this session.")] = None,
-    limit: LimitOption = 50,
-    all_: AllOption = False,
 ) -> None:
     """List a project's compositions, newest first."""
-    path = memory("projects", project, "compositions")
-    wanted = None if all_ else limit
-    listed = call.service.listing(path, "compositions", wanted, appId=app, state=state, sessionId=session)
-    found = list(listed)
-    call.output.show(found, lambda: table(found, _COLUMNS, f"Project {project} has no compositions yet."))
+    wanted = {"appId": app, "state": state, "sessionId": session}
+    path, nothing = memory_route("projects", project, "compositions"), f"Project {project} has no compositions yet."
+    call.show_listing(path, "compositions", _COLUMNS, nothing, **wanted)
 
 
 @command(group, "composition", "Compositions")
 def show_composition(
-    call: Invocation,
-    app: AppArgument,
-    composition: CompositionArgument,
-    content: Annotated[Shape | None, typer.Option("--content", help="Print what it says, in this form.")] = None,
+    call: Invocation, app: AppArgument, composition: CompositionArgument, content: ContentOption = None
 ) -> None:
     """Show what a composition is made of, or print what it says; that counts as a use."""
-    path = memory("compositions", _id_of(call, app, composition))
+    path = _composition_route(call, app, composition)
     if content is not None:
-        for piece in call.service.pieces(path, appId=app, format=content.value):
-            typer.echo(piece, nl=False)
-        return
-    shown = call.service.get(path, appId=app)
-    call.output.show(shown, lambda: _card(shown))
+        print_document(call, path, app, content)
+    else:
+        call.show(call.service.get(path, appId=app), _composition)
 
 
 @command(group, "delete-composition", "Compositions")
@@ -169,10 +150,9 @@ def remove_composition(
     call: Invocation, app: AppArgument, composition: CompositionArgument, yes: YesOption = False
 ) -> None:
     """Remove a composition; its sessions and their versions stay."""
-    identity = _id_of(call, app, composition)
+    path = _composition_route(call, app, composition)
     confirm(f"Remove composition {composition}?", yes)
-    gone = call.service.delete(memory("compositions", identity), appId=app)
-    call.output.done(gone, f"Composition {composition} is removed.")
+    call.done(call.service.delete(path, appId=app), f"Composition {composition} is removed.")
 
 
 @command(group, "used", "Compositions")
@@ -183,107 +163,67 @@ def use_composition(
     session: Annotated[str, typer.Argument(metavar="SESSION", help="The session that began with it.")],
 ) -> None:
     """Say that a session began with a composition."""
-    path = memory("compositions", _id_of(call, app, composition), "used")
+    path = _composition_route(call, app, composition, "used")
     shown = call.service.post(path, {"sessionId": session}, appId=app)
     count = len(shown["usedInSessions"])
-    call.output.done(shown, f"Composition {shown['name']} was used in {count} session{'s' if count != 1 else ''}.")
+    call.done(shown, f"Composition {shown['name']} was used in {count} session{'s' if count != 1 else ''}.")
 
 
-def _id_of(call: Invocation, app: str, composition: str) -> str:
-    """Return a composition's id; a name is looked up in all projects. Raises: Invalid where it is not exactly one's."""
+def _composition_route(call: Invocation, app: str, composition: str, *further: str) -> str:
+    """Return the route of a composition; a name is looked up in all projects. Raises: Invalid unless it is one's."""
     try:
-        return str(UUID(composition))
+        return memory_route("compositions", str(UUID(composition)), *further)
     except ValueError:
-        named = list(_named(call, app, composition))
-    if len(named) == 1:
-        return named[0]
+        projects = call.service.listing(memory_route("projects"), "projects", None, appId=app)
+        paths = [memory_route("projects", project["projectId"], "compositions") for project in projects]
+        listed = (one for path in paths for one in call.service.listing(path, "compositions", None, appId=app))
+        named = [str(one["compositionId"]) for one in listed if one["name"] == composition]
     if not named:
         raise Invalid(
             f"No composition of {app} is called {composition}; `afterthought sessions compositions` lists them."
         )
-    raise Invalid(f"Several compositions are called {composition}; name one by its id: {', '.join(named)}.")
+    if len(named) > 1:
+        raise Invalid(f"Several compositions are called {composition}; name one by its id: {', '.join(named)}.")
+    return memory_route("compositions", named[0], *further)
 
 
-def _named(call: Invocation, app: str, name: str) -> Iterator[str]:
-    for project in call.service.listing(memory("projects"), "projects", None, appId=app):
-        path = memory("projects", project["projectId"], "compositions")
-        for one in call.service.listing(path, "compositions", None, appId=app):
-            if one["name"] == name:
-                yield str(one["compositionId"])
+def _components(sessions: Sequence[str], tokens: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what is to be composed; where tokens are given, each session needs its own. Raises: Invalid."""
+    allocations: dict[str, int] = {}
+    for written in tokens:
+        name, _, number = written.partition("=")
+        if not name or not number.isdecimal():
+            raise Invalid(f"--tokens: write SESSION=NUMBER, as {name or 'SESSION'}=3000.")
+        allocations[name] = int(number)
+    components = []
+    for written in sessions:
+        session, _, version = written.partition("=")
+        if tokens and session not in allocations:
+            raise Invalid(f"--tokens: say how many {session} is to have as well.")
+        allocation = allocations.pop(session, None)
+        components.append(given({"sessionId": session, "versionId": version or None, "allocation": allocation}))
+    if allocations:
+        raise Invalid(f"--tokens: {', '.join(allocations)} is not among the sessions.")
+    return components
 
 
-def _project_of(call: Invocation, app: str, session: str) -> str:
-    found = call.service.get(memory("sessions", session.partition("=")[0]), appId=app)
-    return str(found["projectId"])
-
-
-def _components(sessions: Sequence[str], tokens: Sequence[str], strategy: Strategy) -> dict[str, Any]:
-    given = dict(_pair(one, "--tokens") for one in tokens)
-    components: list[dict[str, Any]] = []
-    for one in sessions:
-        session, _, version = one.partition("=")
-        component: dict[str, Any] = {"sessionId": session} | ({"versionId": version} if version else {})
-        if tokens:
-            component["allocation"] = _allocated(given, session)
-        components.append(component)
-    if given:
-        raise Invalid(f"--tokens: {', '.join(given)} is not among the sessions.")
-    return {"components": components, "strategy": "custom" if tokens else strategy.value}
-
-
-def _allocated(given: dict[str, int], session: str) -> int:
-    if session not in given:
-        raise Invalid(f"--tokens: say how many {session} is to have as well.")
-    return given.pop(session)
-
-
-def _pair(written: str, option: str) -> tuple[str, int]:
-    name, _, number = written.partition("=")
-    if not name or not number.isdecimal():
-        raise Invalid(f"{option}: write SESSION=NUMBER, as {name or 'SESSION'}=3000.")
-    return name, int(number)
-
-
-def _finish(call: Invocation, app: str, made: dict[str, Any], no_wait: bool) -> None:
-    composition = made["composition"]
-    if no_wait or call.output.as_json:
-        said = f"Composition {composition['compositionId']} is being made by job {made['job']['jobId']}."
-        call.output.done(made, said)
+def _finish(call: Invocation, app: str, asked: dict[str, Any], no_wait: bool) -> None:
+    """Show a composition once it is whole, counting the versions it has. Raises: Conflict where it fails."""
+    composition = asked["composition"]
+    if no_wait or call.as_json:
+        composition_id, job_id = composition["compositionId"], asked["job"]["jobId"]
+        call.done(asked, f"Composition {composition_id} is being made by job {job_id}.")
         return
-    done = _follow(call, app, composition)
-    call.output.show(done, lambda: _card(done))
-
-
-def _follow(call: Invocation, app: str, composition: dict[str, Any]) -> dict[str, Any]:
-    """Wait until a composition is whole, counting the versions it has. Raises: Conflict where it fails."""
-    bars = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    terminal, path = progress_terminal(), memory("compositions", composition["compositionId"])
-    with Progress(*bars, console=terminal, disable=not terminal.is_terminal, transient=True) as progress:
-        bar = progress.add_task(f"composing {composition['name']}", total=len(composition["components"]) + 1)
+    path = memory_route("compositions", composition["compositionId"])
+    with progress(f"composing {composition['name']}", len(composition["components"]) + 1) as update:
         while composition["state"] == "working":
-            there = sum(one["versionState"] in (None, "ready") for one in composition["components"])
-            progress.update(bar, completed=there)
-            time.sleep(_POLL_SECONDS)
+            update(completed=sum(one["versionState"] in (None, "ready") for one in composition["components"]))
+            time.sleep(POLL_SECONDS)
             composition = call.patient_service.get(path, appId=app)
     if composition["state"] != "ready":
         raise Conflict(f"Composition {composition['name']} failed: {composition['failure']}")
-    return composition
+    call.show(composition, _composition)
 
 
-def _card(shown: dict[str, Any]) -> RenderableType:
-    fields = card({
-        "composition": shown["compositionId"],
-        "name": shown["name"],
-        "state": shown["state"],
-        "why": shown["failure"],
-        "tokens": f"{shown['totalTokens']} of {shown['tokenBudget']}",
-        "messages": shown["totalMessages"],
-        "made (UTC)": moment(shown["createdAt"]),
-        "used": f"{shown['uses']} times, in sessions: {', '.join(shown['usedInSessions']) or 'none'}",
-    })  # fmt: skip
-    return Group(fields, plain(""), table(shown["components"], _COMPONENT_COLUMNS, "No sessions."))
-
-
-def _foreseen(seen: dict[str, Any]) -> RenderableType:
-    said = f"{seen['allocated']} of {seen['tokenBudget']} tokens; {seen['compressions']} versions would be made."
-    return Group(table(seen["components"], _FORESEEN_COLUMNS), plain(said))
+def _composition(shown: dict[str, Any]) -> RenderableType:
+    return Group(card(shown, _CARD), plain(""), table(shown["components"], _COMPONENT_COLUMNS, "No sessions."))

@@ -1,4 +1,4 @@
-"""``afterthought purge`` and ``erase``: deleting for good, and the receipt that says what is left where."""
+"""``afterthought purge``, ``erase`` and ``users``: deleting for good, with a receipt that says what is left where."""
 
 from __future__ import annotations
 
@@ -8,35 +8,30 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.invocation import (
-    AllOption,
-    AppArgument,
-    Invocation,
-    LimitOption,
-    UserOption,
-    YesOption,
-    command,
-    confirm,
-    route,
-)
+from loop.cli.invocation import AppArgument, ConversationArgument, Invocation, UserOption, YesOption, command, confirm
 from loop.cli.output import Columns, at, complain, moment, plain, remark, table
+from loop.cli.routes import in_commands, route
 
 group = typer.Typer(help="Erase one thing and everything derived from it.", no_args_is_help=True)
-_Everything = Annotated[
+users = typer.Typer(help="See whom an app remembers; `afterthought erase user` forgets one.", no_args_is_help=True)
+_USER_COLUMNS: Columns = {
+    "user": "userId",
+    "conversations": "conversations",
+    "messages": "messages",
+    "memories": "memories",
+    "facts": "facts",
+    "profile": "hasProfile",
+    "last active (UTC)": at("lastActiveAt"),
+}
+_EverythingOption = Annotated[
     bool, typer.Option("--everything", help="Not only memories: conversations, jobs and all else of the app.")
 ]
-
-
-def add_to(program: typer.Typer) -> None:
-    """Add the commands."""
-    program.add_typer(group, name="erase")
-    command(program, "purge")(purge)
 
 
 def purge(
     call: Invocation,
     app: AppArgument,
-    everything: _Everything = False,
+    everything: _EverythingOption = False,
     user: UserOption = None,
     yes: YesOption = False,
 ) -> None:
@@ -48,7 +43,6 @@ def purge(
     else:
         answer = call.service.delete(route("apps", app, "memories"), userId=user)
     show_receipt(call, answer)
-    leave_if_incomplete(answer)
 
 
 @command(group, "user")
@@ -64,21 +58,23 @@ def erase_user(
 
 @command(group, "conversation")
 def erase_conversation(
-    call: Invocation,
-    app: AppArgument,
-    conversation: Annotated[str, typer.Argument(help="The conversation's id.")],
-    yes: YesOption = False,
+    call: Invocation, app: AppArgument, conversation: ConversationArgument, yes: YesOption = False
 ) -> None:
     """Erase a conversation and everything derived from it, and print the receipt."""
     confirm(f"Erase conversation {conversation} of {app} and all that came of it for good?", yes)
-    answer = call.service.delete(route("apps", app, "conversations", conversation))
-    show_receipt(call, answer)
-    leave_if_incomplete(answer)
+    show_receipt(call, call.service.delete(route("apps", app, "conversations", conversation)))
+
+
+@command(users, "list", limit=50)
+def list_users(call: Invocation, app: AppArgument) -> None:
+    """List everybody an app holds something of; a row without a user stands for what names nobody."""
+    call.show_listing(route("apps", app, "users"), "users", _USER_COLUMNS, f"{app} holds nothing of anybody.")
 
 
 def show_receipt(call: Invocation, answer: Mapping[str, Any]) -> None:
-    """Print what was erased, and store by store what is left."""
-    call.output.show(answer, lambda: _receipt(answer))
+    """Print what was erased, and store by store what is left; leave with status 1 where something is."""
+    call.show(answer, _receipt)
+    leave_if_incomplete(answer)
 
 
 def leave_if_incomplete(answer: Mapping[str, Any]) -> None:
@@ -89,7 +85,8 @@ def leave_if_incomplete(answer: Mapping[str, Any]) -> None:
     if unknown:
         remark(f"Could not be looked at: {', '.join(unknown)}.")
     if remaining:
-        complain(f"Something is left: {', '.join(remaining)}. {answer.get('note') or 'Ask for it once more.'}")
+        note = in_commands(answer.get("note") or "Ask for it once more.")
+        complain(f"Something is left: {', '.join(remaining)}. {note}")
         raise typer.Exit(1)
 
 
@@ -97,47 +94,20 @@ def _receipt(answer: Mapping[str, Any]) -> RenderableType:
     receipt = answer["receipt"]
     erased, left = receipt["erased"], receipt["left"]
     stores = [
-        {"store": store, "erased": erased.get(store), "left": _left(left, store)}
+        {
+            "store": store,
+            "erased": erased.get(store),
+            "left": "unknown" if left.get(store, 0) is None else left.get(store),
+        }
         for store in dict.fromkeys([*erased, *left])
     ]
     whose = f"{receipt['userId']} in {receipt['appId']}" if receipt.get("userId") else receipt["appId"]
     head = f"Receipt {receipt['receiptId']}: {receipt['scope']} of {whose}, {moment(receipt['at'])} UTC"
-    return Group(
-        plain(head),
-        table(stores, {"store": "store", "erased": "erased", "left": "left"}),
-        *_still(answer.get("stillRemembered")),
-    )
-
-
-def _still(remembered: Mapping[str, Any] | None) -> list[RenderableType]:
-    """Say what a purge of memories does not reach, where there is anything."""
-    counts = {store: number for store, number in (remembered or {}).items() if isinstance(number, int) and number}
-    if not counts:
-        return []
-    known = ", ".join(f"{number} {store}" for store, number in counts.items())
-    return [plain(f"Still remembered: {known}. `afterthought erase` and `afterthought purge --everything` reach them.")]
-
-
-def _left(left: Mapping[str, int | None], store: str) -> str:
-    if store not in left:
-        return ""
-    return "unknown" if left[store] is None else str(left[store])
-
-
-users = typer.Typer(help="See whom an app remembers; `afterthought erase user` forgets one.", no_args_is_help=True)
-
-
-@command(users, "list")
-def list_users(call: Invocation, app: AppArgument, limit: LimitOption = 50, all_: AllOption = False) -> None:
-    """List everybody an app holds something of; a row without a user stands for what names nobody."""
-    users = list(call.service.listing(route("apps", app, "users"), "users", None if all_ else limit))
-    columns: Columns = {
-        "user": "userId",
-        "conversations": "conversations",
-        "messages": "messages",
-        "memories": "memories",
-        "facts": "facts",
-        "profile": "hasProfile",
-        "last active (UTC)": at("lastActiveAt"),
-    }
-    call.output.show(users, lambda: table(users, columns, f"{app} holds nothing of anybody."))
+    parts = [plain(head), table(stores, {"store": "store", "erased": "erased", "left": "left"})]
+    # A purge of memories does not reach what else is remembered; it is easily taken for that.
+    remembered = answer.get("stillRemembered") or {}
+    counts = [f"{number} {store}" for store, number in remembered.items() if isinstance(number, int) and number]
+    if counts:
+        reach = "`afterthought erase` and `afterthought purge --everything` reach them."
+        parts.append(plain(f"Still remembered: {', '.join(counts)}. {reach}"))
+    return Group(*parts)

@@ -1,23 +1,23 @@
-"""``afterthought events``: what happened in an app, once or as it happens."""
+"""``afterthought events`` and ``webhooks``: what happens in an app, as it happens, here or at an address of its own."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from loop.cli.invocation import AppArgument, Invocation, command, route
-from loop.cli.output import Columns, at, plain, progress_terminal, table
-from shared.errors import Conflict, Transient
+from loop.cli.invocation import AppArgument, Invocation, command
+from loop.cli.output import Columns, at, moment
+from loop.cli.routes import route
+from shared.errors import Transient
 
 group = typer.Typer(help="See what happens in an app.", no_args_is_help=True)
+webhooks = typer.Typer(help="Have addresses of your own told of an app's events.", no_args_is_help=True)
 KindsOption = Annotated[str | None, typer.Option("--kinds", help="Only these kinds, by commas.")]
 ConversationOption = Annotated[str | None, typer.Option("--conversation", help="Only those of this conversation.")]
+WebhookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="The webhook's id.")]
 _AfterOption = Annotated[int | None, typer.Option("--after", min=0, help="Only events after this position.")]
 _COLUMNS: Columns = {
     "position": "position",
@@ -27,6 +27,16 @@ _COLUMNS: Columns = {
     "about": "subject",
     "details": "details",
     "content": "content",
+}
+_WEBHOOK_COLUMNS: Columns = {
+    "webhook": "webhookId",
+    "address": "url",
+    "kinds": lambda row: row["kinds"] or "all",
+    "enabled": "enabled",
+    "last told (UTC)": at("triedAt"),
+    "outcome": "outcome",
+    "status": "status",
+    "why disabled": "disabledWhy",
 }
 
 
@@ -41,8 +51,7 @@ def list_events(
 ) -> None:
     """List the events of an app that are kept, oldest first."""
     asked = {"after": after, "kinds": kinds, "conversationId": conversation, "limit": limit}
-    events = call.service.get(route("apps", app, "events"), **asked)["events"]
-    call.output.show(events, lambda: table(events, _COLUMNS, "No such events."))
+    call.show_table(call.service.get(route("apps", app, "events"), **asked)["events"], _COLUMNS, "No such events.")
 
 
 @command(group, "follow")
@@ -58,10 +67,12 @@ def follow_events(
     lines = call.service.lines(route("apps", app, "stream"), after=after, kinds=kinds, conversationId=conversation)
     last = after
     for number, event in enumerate(_events(lines), 1):
-        if call.output.as_json:
+        if call.as_json:
             typer.echo(json.dumps(event, ensure_ascii=False))
         else:
-            call.output.show(event, lambda event=event: _line(event))  # type: ignore[misc]
+            parts = (moment(event.get("at")), event["kind"], *map(event.get, ("conversationId", "subject", "content")))
+            told = "  ".join(str(part) for part in (event.get("position"), *parts) if part not in (None, ""))
+            call.done(event, told)
         if number == count:
             return
         last = event.get("position", last)
@@ -69,7 +80,39 @@ def follow_events(
     raise Transient(f"The stream ended, because the service stops or the app or token is gone; follow it again{again}.")
 
 
+@command(webhooks, "add")
+def add_webhook(
+    call: Invocation,
+    app: AppArgument,
+    address: Annotated[str, typer.Argument(metavar="URL", help="The address to tell.")],
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only events of this kind; may be repeated.")] = None,
+) -> None:
+    """Add a webhook. Its secret is shown this once."""
+    added = call.service.post(route("apps", app, "webhooks"), {"url": address, "kinds": kind or []})
+    call.show_card(added, {"webhook": "webhookId", "address": "url", "secret (shown once)": "secret"})
+
+
+@command(webhooks, "list")
+def list_webhooks(call: Invocation, app: AppArgument) -> None:
+    """List an app's webhooks, and how telling each of them last went."""
+    call.show_listing(route("apps", app, "webhooks"), "webhooks", _WEBHOOK_COLUMNS, "No webhooks.")
+
+
+@command(webhooks, "remove")
+def remove_webhook(call: Invocation, app: AppArgument, webhook: WebhookArgument) -> None:
+    """Remove a webhook."""
+    call.done(call.service.delete(route("apps", app, "webhooks", webhook)), f"Webhook {webhook} is told nothing more.")
+
+
+@command(webhooks, "test")
+def try_webhook(call: Invocation, app: AppArgument, webhook: WebhookArgument) -> None:
+    """Send a webhook an event of kind webhook.test now."""
+    job = call.service.post(route("apps", app, "webhooks", webhook, "test"))
+    call.done(job, f"On its way; see how it went: afterthought jobs show {job['jobId']}")
+
+
 def _events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the events of a stream as server-sent events are written: their kind, then their data."""
     kind = ""
     for line in lines:
         name, _, value = line.partition(": ")
@@ -77,34 +120,3 @@ def _events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             kind = value
         elif name == "data":
             yield {"kind": kind, **json.loads(value)}
-
-
-def _line(event: dict[str, Any]) -> RenderableType:
-    parts = [event.get("position"), at("at")(event), event["kind"], event.get("conversationId"), event.get("subject")]
-    parts.append(event.get("content"))
-    return plain("  ".join(str(part) for part in parts if part not in (None, "")))
-
-
-_POLL_SECONDS = 0.3
-_FINISHED = {"done", "nothing", "dead", "cancelled"}
-
-
-def follow(call: Invocation, app: str, job_id: str, what: str) -> dict[str, Any]:
-    """Wait for a job and return it. Raises: Conflict where it ended without its result."""
-    bars = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    terminal = progress_terminal()
-    with Progress(*bars, console=terminal, disable=not terminal.is_terminal, transient=True) as progress:
-        bar = progress.add_task(what, total=None)
-        while (job := _look(call, app, job_id))["state"] not in _FINISHED:
-            how_far = job["progress"]
-            waits = f" ({job['reason']})" if job.get("reason") else ""
-            progress.update(bar, completed=how_far["done"], total=how_far["total"] or None, description=what + waits)
-            time.sleep(_POLL_SECONDS)
-    if job["state"] not in ("done", "nothing"):
-        raise Conflict(f"{what}: job {job_id} is {job['state']}: {job.get('reason') or 'no reason was given'}")
-    return job
-
-
-def _look(call: Invocation, app: str, job_id: str) -> dict[str, Any]:
-    found: dict[str, Any] = call.patient_service.get(route("api", "memory", "jobs", job_id), appId=app)
-    return found

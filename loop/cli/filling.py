@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import orjson
+from rich.progress import TaskProgressColumn
 
-from loop.cli.chats import BadLine, MessageNames, Portion, Said
-from loop.cli.invocation import route
+from loop.cli.chats import BadLine, Grouping, MessageNames, Portion, read_portions
+from loop.cli.output import progress, remark
+from loop.cli.routes import route
 from loop.cli.service import Refused, Service
 from shared.conversations.chat_message import as_sent
 
@@ -53,6 +56,7 @@ class _Filled:
     conversation_id: str
     user_id: str | None
     names: MessageNames
+    first_where: str
     waiting: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     opened_here: bool = False
     is_open: bool = False
@@ -63,64 +67,76 @@ class _Filled:
     refused: str | None = None
     told: set[str] = field(default_factory=set)
     """The lines already counted as bad because of the refusal."""
-    first_where: str = ""
 
 
+@dataclass
 class Filling:
     """Fills one app from one file; ``ends`` says whether to end each conversation."""
 
-    def __init__(self, service: Service, app_id: str, user_id: str | None, ends: bool) -> None:
-        self.tally = Tally()
-        self._service = service
-        self._app_id = app_id
-        self._user_id = user_id
-        self._ends = ends
-        self._unfinished: dict[str, _Filled] = {}
-        self._waiting = 0
+    service: Service
+    app_id: str
+    user_id: str | None
+    ends: bool
+    tally: Tally = field(default_factory=Tally)
+    _unfinished: dict[str, _Filled] = field(default_factory=dict)
+    _waiting: int = 0
+
+    def take_file(self, file: Path, grouping: Grouping) -> str | None:
+        """Send a whole file under a bar and return how it writes its chats, as far as that was seen."""
+        shape = None
+        with progress("sending", file.stat().st_size or 1, TaskProgressColumn()) as update:
+            for entry, portions in read_portions(file, grouping):
+                if shape is None and not isinstance(entry, BadLine):
+                    shape = str(entry.shape)
+                    remark(f"{file}: {shape}")
+                if isinstance(portions, BadLine):
+                    self.tally.bad.append(portions)
+                else:
+                    for portion in portions:
+                        self.take(portion, entry.where)
+                update(completed=entry.read_bytes)
+            self.finish()
+        return shape
 
     def take(self, portion: Portion, where: str) -> None:
         """Take in what a line holds; a whole conversation is sent and ended at once."""
-        filled = self._unfinished.get(portion.conversation_id)
+        name = portion.conversation_id
+        filled = self._unfinished.get(name)
         if filled is None:
-            filled = self._unfinished[portion.conversation_id] = self._begun(portion, where)
-        self._add(filled, portion.said, where)
+            filled = _Filled(name, self.user_id or portion.user_id, MessageNames(name), where)
+            self._unfinished[name] = filled
+        for one in portion.said:
+            sent = as_sent(one.role.value, one.content, one.name, one.payload)
+            message = sent | {"messageId": filled.names.name(one)}
+            if one.created_at is None:
+                self.tally.undated += 1
+            else:
+                message["createdAt"] = one.created_at.isoformat()
+            filled.waiting.append((where, message))
+        self._waiting += len(portion.said)
         if portion.whole:
-            self._finish(self._unfinished.pop(portion.conversation_id))
+            self._finish(self._unfinished.pop(name))
         elif len(filled.waiting) >= _BATCH:
             self._send(filled)
+        # A file of single messages may hold many conversations that are open to its end.
         if self._waiting >= _MOST_WAITING:
-            for one in self._unfinished.values():
-                self._send(one)
+            for other in self._unfinished.values():
+                self._send(other)
 
     def finish(self) -> None:
         """Send what waits and end every conversation that was open to the end of the file."""
         for conversation_id in list(self._unfinished):
             self._finish(self._unfinished.pop(conversation_id))
 
-    def _begun(self, portion: Portion, where: str) -> _Filled:
-        names = MessageNames(portion.conversation_id)
-        return _Filled(portion.conversation_id, self._user_id or portion.user_id, names, first_where=where)
-
-    def _add(self, filled: _Filled, said: Sequence[Said], where: str) -> None:
-        for one in said:
-            message = as_sent(one.role.value, one.content, one.name, one.payload) | {
-                "messageId": filled.names.name(one)
-            }
-            if one.created_at is not None:
-                message["createdAt"] = one.created_at.isoformat()
-            self.tally.undated += one.created_at is None
-            filled.waiting.append((where, message))
-        self._waiting += len(said)
-
     def _finish(self, filled: _Filled) -> None:
         self._send(filled)
         if filled.refused is not None:
             return
-        if filled.known is not None or not (self._ends or filled.opened_here or filled.added):
+        if filled.known is not None or not (self.ends or filled.opened_here or filled.added):
             self.tally.conversations_skipped += 1
             return
-        if self._ends:
-            answer = self._service.post(self._route(filled, "end"), {"reason": REASON})
+        if self.ends:
+            answer = self.service.post(self._route(filled, "end"), {"reason": REASON})
             self.tally.job_ids += [job["jobId"] for job in answer["jobs"]]
         self.tally.conversations += 1
 
@@ -129,85 +145,86 @@ class Filling:
         self._waiting -= len(waiting)
         try:
             if filled.refused is None:
-                self._open(filled)
                 self._store(filled, waiting)
         except Refused as error:
             if error.status not in _ABOUT_ONE_CONVERSATION:
                 raise
-            self._give_up(filled, error)
+            filled.refused = error.message
+            if filled.opened_here:
+                self.service.delete(self._route(filled))
+                self.tally.messages -= filled.added
         if filled.refused is not None:
-            self._count_bad(filled, waiting)
-
-    def _open(self, filled: _Filled) -> None:
-        if filled.is_open or filled.known is not None:
-            return
-        body = {"conversationId": filled.conversation_id, "userId": filled.user_id, "metadata": {_MARK: True}}
-        try:
-            self._service.post(route("apps", self._app_id, "conversations"), body)
-            filled.is_open = filled.opened_here = True
-        except Refused as error:
-            if error.code != "conversation_exists":
-                raise
-            self._recognise(filled)
-
-    def _recognise(self, filled: _Filled) -> None:
-        """Go on with a conversation of an earlier run. Raises: Refused for one that no run of this opened."""
-        found = self._service.get(self._route(filled))
-        if not (found.get("metadata") or {}).get(_MARK):
-            raise Refused(409, "conversation_exists", "the app has a conversation of this id from elsewhere", {}, 0)
-        self.tally.job_ids += [job["jobId"] for job in found["jobs"]]
-        filled.count = found["messageCount"]
-        if found["endedAt"] is None:
-            filled.is_open = True
-            return
-        listed = self._service.listing(self._route(filled, "messages"), "messages", None)
-        filled.known = {message["messageId"] for message in listed}
+            why = f"conversation {filled.conversation_id} was refused and nothing of it kept: {filled.refused}"
+            lines = dict.fromkeys([filled.first_where, *(where for where, _ in waiting)])
+            self.tally.bad += [BadLine(where, why) for where in lines if where not in filled.told]
+            filled.told.update(lines)
 
     def _store(self, filled: _Filled, waiting: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        if filled.known is not None:
-            self._compare(filled, filled.known, waiting)
+        if not filled.is_open and filled.known is None:
+            self._open(filled)
+        if filled.known is None:
+            for batch in _batches([message for _, message in waiting]):
+                self._post(filled, batch)
             return
-        for batch in _batches([message for _, message in waiting]):
-            self._say(filled, batch)
-
-    def _compare(self, filled: _Filled, known: set[str], waiting: Sequence[tuple[str, dict[str, Any]]]) -> None:
         for where, message in waiting:
-            if message["messageId"] in known:
+            if message["messageId"] in filled.known:
                 self.tally.messages_skipped += 1
             else:
                 why = f"conversation {filled.conversation_id} ended before without this message"
                 self.tally.bad.append(BadLine(where, why))
 
-    def _say(self, filled: _Filled, batch: list[dict[str, Any]]) -> None:
+    def _open(self, filled: _Filled) -> None:
+        """Open a conversation, or go on with one of an earlier run. Raises: Refused for one that no run opened."""
+        body = {"conversationId": filled.conversation_id, "userId": filled.user_id, "metadata": {_MARK: True}}
         try:
-            answer = self._service.post(self._route(filled, "messages"), {"messages": batch})
+            self.service.post(route("apps", self.app_id, "conversations"), body)
+        except Refused as error:
+            if error.code != "conversation_exists":
+                raise
+        else:
+            filled.is_open = filled.opened_here = True
+            return
+        found = self.service.get(self._route(filled))
+        if not (found.get("metadata") or {}).get(_MARK):
+            raise Refused(409, "conversation_exists", "the app has a conversation of this id from elsewhere")
+        self.tally.job_ids += [job["jobId"] for job in found["jobs"]]
+        filled.count = found["messageCount"]
+        filled.is_open = found["endedAt"] is None
+        if not filled.is_open:
+            listed = self.service.listing(self._route(filled, "messages"), "messages", None)
+            filled.known = {message["messageId"] for message in listed}
+
+    def _post(self, filled: _Filled, batch: list[dict[str, Any]]) -> None:
+        try:
+            answer = self.service.post(self._route(filled, "messages"), {"messages": batch})
         except Refused as error:
             if error.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or len(batch) == 1:
                 raise
             half = len(batch) // 2
-            self._say(filled, batch[:half])
-            self._say(filled, batch[half:])
+            self._post(filled, batch[:half])
+            self._post(filled, batch[half:])
             return
+        # What an earlier run stored is answered with the position that it has.
         new = sum(message["position"] >= filled.count for message in answer["messages"])
         filled.count += new
         filled.added += new
         self.tally.messages += new
         self.tally.messages_skipped += len(batch) - new
 
-    def _give_up(self, filled: _Filled, error: Refused) -> None:
-        filled.refused = error.message
-        if filled.opened_here:
-            self._service.delete(self._route(filled))
-            self.tally.messages -= filled.added
-
-    def _count_bad(self, filled: _Filled, waiting: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        why = f"conversation {filled.conversation_id} was refused and nothing of it kept: {filled.refused}"
-        lines = dict.fromkeys([filled.first_where, *(where for where, _ in waiting)])
-        self.tally.bad += [BadLine(where, why) for where in lines if where not in filled.told]
-        filled.told.update(lines)
-
     def _route(self, filled: _Filled, *further: str) -> str:
-        return route("apps", self._app_id, "conversations", filled.conversation_id, *further)
+        return route("apps", self.app_id, "conversations", filled.conversation_id, *further)
+
+
+def install_if_missing(service: Service, app_id: str) -> None:
+    """Install an app that is not installed, and say so."""
+    try:
+        if service.get(route("apps", app_id))["installed"]:
+            return
+    except Refused as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+    service.post("/apps", {"appId": app_id, "name": app_id})
+    remark(f"App {app_id} is installed.")
 
 
 def _batches(messages: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

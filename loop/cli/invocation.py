@@ -1,18 +1,22 @@
-"""What every command that asks the service shares: where it is, who asks, and how the answer is shown."""
+"""What every command shares: how it is declared, which service it asks, and how its answer is shown."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec
-from urllib.parse import quote, urlsplit
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+from urllib.parse import urlsplit
 
 import typer
+from rich.console import RenderableType
 
-from loop.cli.output import Output
-from shared.errors import Configuration, Invalid
+from loop.cli.output import Columns, Row, card, plain, print_view, table
+from shared.errors import Configuration
 
 if TYPE_CHECKING:
     from loop.cli.service import Service
@@ -20,13 +24,15 @@ if TYPE_CHECKING:
 
 _Options = ParamSpec("_Options")
 AppArgument = Annotated[str, typer.Argument(metavar="APP", help="The app's id.", show_default=False)]
+ConversationArgument = Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation's id.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, help="Most entries to show.")]
-AllOption = Annotated[bool, typer.Option("--all", help="Show every entry, however many.")]
 UserOption = Annotated[
     str | None, typer.Option("--user", help="Only of this user, as the app calls them.", show_default=False)
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is there.")]
+_AllOption = Annotated[bool, typer.Option("--all", help="Show every entry, however many.")]
 _UrlOption = Annotated[
     str | None,
     typer.Option("--url", envvar="AFTERTHOUGHT_URL", help="Address of the service; else from the settings."),
@@ -37,21 +43,17 @@ _TokenOption = Annotated[
         "--token", envvar="AFTERTHOUGHT_TOKEN", help="Bearer token; else the admin token of the settings or the home."
     ),
 ]
-_BY_NAME = inspect.Parameter.KEYWORD_ONLY
-_SHARED = (
-    inspect.Parameter("as_json", _BY_NAME, default=False, annotation=JsonOption),
-    inspect.Parameter("url", _BY_NAME, default=None, annotation=_UrlOption),
-    inspect.Parameter("token", _BY_NAME, default=None, annotation=_TokenOption),
-)
 
 
+@dataclass
 class Invocation:
-    """One run of a command."""
+    """One run of a command; what it prints is a table or a sentence for people, or JSON for machines."""
 
-    def __init__(self, as_json: bool = False, url: str | None = None, token: str | None = None) -> None:
-        self.output = Output(as_json)
-        self._url = url
-        self._token = token
+    as_json: bool = False
+    given_url: str | None = None
+    given_token: str | None = None
+    limit: int | None = None
+    """Most entries of a listing; None is all."""
 
     @functools.cached_property
     def settings(self) -> Settings:
@@ -70,32 +72,65 @@ class Invocation:
     @functools.cached_property
     def patient_service(self) -> Service:
         """The service to ask where a minute's outage should not end the command. Raises: Configuration."""
-        from loop.cli.service import PatientService  # heavy, and not needed for --help
+        from loop.cli.service import PATIENCE_SECONDS, Service  # heavy, and not needed for --help
 
-        return PatientService(self.url, self.token)
+        return Service(self.url, self.token, PATIENCE_SECONDS)
 
     @functools.cached_property
     def url(self) -> str:
         """The address of the service. Raises: Configuration."""
-        if self._url is None:
+        if self.given_url is None:
             return local_url(self.settings)
-        parts = urlsplit(self._url)
+        parts = urlsplit(self.given_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise Configuration(f"--url {self._url}: must be written as http://HOST:PORT")
-        return self._url.rstrip("/")
+            raise Configuration(f"--url {self.given_url}: must be written as http://HOST:PORT")
+        return self.given_url.rstrip("/")
 
     @functools.cached_property
     def token(self) -> str:
         """The token to ask with. Raises: Configuration."""
-        if self._token:
-            return self._token
+        if self.given_token:
+            return self.given_token
         if self.settings.admin_token is not None:
             return self.settings.admin_token.get_secret_value()
-        if self._url is not None and not self._is_here():
+        from shared.credentials import read_or_make_secret  # heavy, and not needed for --help
+        from shared.llm.transport import is_loopback  # as above
+
+        # The home's token opens this installation; another machine must not get to see it.
+        if self.given_url is not None and not is_loopback(self.url):
             raise Configuration(
                 f"Give --token (or AFTERTHOUGHT_TOKEN) with --url: the token kept here is not sent to {self.url}."
             )
-        return _kept_token(self.settings.home / "admin_token")
+        path = self.settings.home / "admin_token"
+        if not path.exists():
+            raise Configuration(
+                f"No token: {path} does not exist, so the service was never started here. Start it with ./ops/up, or "
+                "give --token."
+            )
+        return read_or_make_secret(path)
+
+    def show(self, value: Any, view: Callable[[Any], RenderableType]) -> None:
+        """Print a value as JSON, or what ``view`` makes of it for people."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        else:
+            print_view(view(value))
+
+    def show_table(self, rows: Iterable[Row], columns: Columns, nothing: str) -> None:
+        """Print rows, or for people a sentence where there are none."""
+        self.show(list(rows), lambda rows: table(rows, columns, nothing))
+
+    def show_card(self, row: Row, columns: Columns | None = None) -> None:
+        """Print one thing, for people a line a field."""
+        self.show(row, lambda row: card(row, columns))
+
+    def show_listing(self, path: str, field: str, columns: Columns, nothing: str, **parameters: Any) -> None:
+        """Print as many entries of a listing of the service as --limit and --all let through."""
+        self.show_table(self.service.listing(path, field, self.limit, **parameters), columns, nothing)
+
+    def done(self, value: Any, sentence: str) -> None:
+        """Print a value as JSON, or one sentence for people."""
+        self.show(value, lambda _: plain(sentence))
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -103,36 +138,51 @@ class Invocation:
             if name in self.__dict__:
                 self.__dict__[name].close()
 
-    def _is_here(self) -> bool:
-        from shared.llm.transport import is_loopback  # beside the settings, and not needed for --help
-
-        return is_loopback(self.url)
-
 
 def command(
-    group: typer.Typer, name: str, part: str | None = None
-) -> Callable[[Callable[Concatenate[Invocation, _Options], None]], Callable[..., None]]:
-    """Register a function of an invocation as a command, with the options all of them share.
+    group: typer.Typer, name: str, part: str | None = None, limit: int | None = None
+) -> Callable[[Callable[Concatenate[Invocation, _Options], None]], Callable[Concatenate[Invocation, _Options], None]]:
+    """Register a function of an invocation as a command, with the options that all of them share.
 
-    ``part``: the heading under which a group with many commands lists it.
+    ``part``: the heading under which a group with many commands lists it. ``limit``: it shows a listing and takes
+    --limit, by default this, and --all.
     """
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    shared = [
+        inspect.Parameter("as_json", by_name, default=False, annotation=JsonOption),
+        inspect.Parameter("url", by_name, default=None, annotation=_UrlOption),
+        inspect.Parameter("token", by_name, default=None, annotation=_TokenOption),
+    ]
+    if limit is not None:
+        shared = [
+            inspect.Parameter("most", by_name, default=limit, annotation=LimitOption),
+            inspect.Parameter("without_limit", by_name, default=False, annotation=_AllOption),
+            *shared,
+        ]
 
-    def register(function: Callable[Concatenate[Invocation, _Options], None]) -> Callable[..., None]:
+    def register(
+        function: Callable[Concatenate[Invocation, _Options], None],
+    ) -> Callable[Concatenate[Invocation, _Options], None]:
         signature = inspect.signature(function, eval_str=True)
-        own = list(signature.parameters.values())[1:]
+        own = [one.replace(kind=by_name) for one in signature.parameters.values()][1:]
 
+        # Typer reads the signature that is set below, and hands everything on by name.
         @functools.wraps(function)
-        def run(as_json: bool, url: str | None, token: str | None, **given: object) -> None:
-            call = Invocation(as_json, url, token)
-            try:
-                function(call, **given)  # type: ignore[arg-type, call-arg]
-            finally:
-                call.close()
+        def run(
+            *,
+            as_json: bool,
+            url: str | None,
+            token: str | None,
+            most: int | None = None,
+            without_limit: bool = False,
+            **given: Any,
+        ) -> None:
+            with contextlib.closing(Invocation(as_json, url, token, None if without_limit else most)) as call:
+                function(call, **given)  # type: ignore[call-arg]
 
-        parameters = [*(one.replace(kind=_BY_NAME) for one in own), *_SHARED]
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
         group.command(name, rich_help_panel=part)(run)
-        return run
+        return function
 
     return register
 
@@ -145,26 +195,7 @@ def local_url(settings: Settings) -> str:
     return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
 
 
-def route(*parts: str | int) -> str:
-    """Return the path of a route from ids as users write them. Raises: Invalid for one that is no id."""
-    for part in parts:
-        if str(part) in {"", ".", ".."}:
-            raise Invalid(f"'{part}' is no id.")
-    return "/" + "/".join(quote(str(part), safe=":@") for part in parts)
-
-
 def confirm(question: str, yes: bool) -> None:
     """Ask before what cannot be taken back; leaves with status 1 unless the answer is yes."""
     if not yes:
         typer.confirm(question, abort=True, err=True)
-
-
-def _kept_token(path: Path) -> str:
-    from shared.credentials import read_or_make_secret  # beside the settings, and not needed for --help
-
-    if not path.exists():
-        raise Configuration(
-            f"No token: {path} does not exist, so the service was never started here. Start it with ./ops/up, or give "
-            "--token."
-        )
-    return read_or_make_secret(path)

@@ -1,13 +1,17 @@
-"""``afterthought jobs``: background work, where it stands, and having it done again or not at all."""
+"""``afterthought jobs`` and ``energy``: background work, where it stands, and what it may spend."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import time
+from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
-from loop.cli.invocation import AllOption, Invocation, LimitOption, command, route
-from loop.cli.output import Columns, at, card, moment, table
+from loop.cli.invocation import Invocation, command
+from loop.cli.output import Columns, at, card, progress
+from loop.cli.routes import route
+from shared.errors import Conflict
 
 group = typer.Typer(help="Look at background work, replay and cancel it.", no_args_is_help=True)
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
@@ -22,46 +26,99 @@ JOB_COLUMNS: Columns = {
     "finished": at("finishedAt"),
     "why": "reason",
 }
+_CARD: Columns = {
+    "job": "jobId",
+    "kind": "kind",
+    "app": "appId",
+    "conversation": "conversationId",
+    "state": "state",
+    "why": "reason",
+    "tries": "attempts",
+    "most tries": "maxAttempts",
+    "asked (UTC)": at("createdAt"),
+    "due": at("dueAt"),
+    "deferred since": at("deferredSince"),
+    "expected to start": at("expectedAt"),
+    "started": at("startedAt"),
+    "finished": at("finishedAt"),
+}
+_SPENDING_CARD: Columns = {
+    "total": "total",
+    "last 24 hours": "last24h",
+    "last hour": "last1h",
+    "last minute": "last1min",
+    "by kind": "byKind",
+    "hourly budget": "hourlyBudget",
+    "daily budget": "dailyBudget",
+    "held until (UTC)": at("heldUntil"),
+}
+POLL_SECONDS = 0.3
+SUCCEEDED = {"done", "nothing"}
+FINISHED = {*SUCCEEDED, "dead", "cancelled"}
 
 
-@command(group, "list")
+@command(group, "list", limit=50)
 def list_jobs(
     call: Invocation,
     state: Annotated[str | None, typer.Option(help="Only those in this state, for example dead.")] = None,
     app: Annotated[str | None, typer.Option("--app", help="Only those of this app.")] = None,
     kind: Annotated[str | None, typer.Option(help="Only those of this kind.")] = None,
-    limit: LimitOption = 50,
-    all_: AllOption = False,
 ) -> None:
     """List jobs, newest first."""
-    jobs = list(call.service.listing("/jobs", "jobs", None if all_ else limit, state=state, appId=app, kind=kind))
-    call.output.show(jobs, lambda: table(jobs, JOB_COLUMNS, "No such jobs."))
+    call.show_listing("/jobs", "jobs", JOB_COLUMNS, "No such jobs.", state=state, appId=app, kind=kind)
 
 
 @command(group, "show")
 def show_job(call: Invocation, job: JobArgument) -> None:
     """Show a job."""
-    found = call.service.get(route("jobs", job))
-    titles = {
-        "jobId": "job", "kind": "kind", "appId": "app", "conversationId": "conversation", "state": "state",
-        "reason": "why", "attempts": "tries", "maxAttempts": "most tries",
-    }  # fmt: skip
-    times = {"createdAt": "asked (UTC)", "dueAt": "due", "deferredSince": "deferred since",
-             "expectedAt": "expected to start", "startedAt": "started", "finishedAt": "finished"}  # fmt: skip
-    fields = {title: found.get(field) for field, title in titles.items()}
-    fields |= {title: moment(found.get(field)) or None for field, title in times.items()}
-    call.output.show(found, lambda: card(fields))
+    call.show_card(call.service.get(route("jobs", job)), _CARD)
 
 
 @command(group, "replay")
 def replay_job(call: Invocation, job: JobArgument) -> None:
     """Have a dead or cancelled job done again."""
     answer = call.service.post(route("jobs", job, "replay"))
-    call.output.done(answer, f"Job {job} is {answer.get('state', 'pending')} again.")
+    call.done(answer, f"Job {job} is {answer.get('state', 'pending')} again.")
 
 
 @command(group, "cancel")
 def cancel_job(call: Invocation, job: JobArgument) -> None:
     """Cancel a job that is not finished."""
     answer = call.service.post(route("jobs", job, "cancel"))
-    call.output.done(answer, f"Job {job} is {answer.get('state', 'cancelled')}.")
+    call.done(answer, f"Job {job} is {answer.get('state', 'cancelled')}.")
+
+
+def energy(
+    call: Invocation, app: Annotated[str | None, typer.Option("--app", help="One app's spending.")] = None
+) -> None:
+    """Show the energy level, or with --app what an app has spent."""
+    if app is None:
+        call.show(call.service.get("/energy"), _level)
+    else:
+        call.show_card(call.service.get(route("apps", app, "energy")), _SPENDING_CARD)
+
+
+def follow(call: Invocation, app: str, job_id: str, what: str) -> None:
+    """Wait until a job about sessions has its result. Raises: Conflict where it ended without one."""
+    path = route("api", "memory", "jobs", job_id)
+    with progress(what) as update:
+        while (job := call.patient_service.get(path, appId=app))["state"] not in FINISHED:
+            waits = f" ({job['reason']})" if job.get("reason") else ""
+            steps = job["progress"]
+            update(completed=steps["done"], total=steps["total"] or None, description=what + waits)
+            time.sleep(POLL_SECONDS)
+    if job["state"] not in SUCCEEDED:
+        raise Conflict(f"{what}: job {job_id} is {job['state']}: {job.get('reason') or 'no reason was given'}")
+
+
+def _level(found: dict[str, Any]) -> RenderableType:
+    share, wait = found.get("memoryShare"), found.get("secondsUntilOpen")
+    return card({
+        "level": f"{found['level']:.1f} ({found['status']})",
+        "reserved": f"{found.get('reserved', 0):g}",
+        "refill": f"{found['replenishPerSecond']:g} units per second",
+        "memory work starts above": f"{found.get('gatePercent', 20):g} %",
+        "deferred jobs": found["deferredJobs"],
+        "memory work's share, 24 h": None if share is None else f"{share:.1%}",
+        "memory work may start": "now" if wait == 0 else "never" if wait is None else f"in {wait:.0f} s",
+    })  # fmt: skip

@@ -1,16 +1,18 @@
-"""What the user sees: tables for people, JSON for machines, and everything else on standard error.
+"""What the user sees: tables for people, and everything but the answer on standard error.
 
 What an app's users wrote is shown as text: no terminal sequence or markup in it takes effect.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -21,22 +23,11 @@ Columns = Mapping[str, str | Cell]
 _PIPE_WIDTH = 10_000
 
 
-class Output:
-    """Standard output, as tables or as JSON."""
-
-    def __init__(self, as_json: bool) -> None:
-        self.as_json = as_json
-
-    def show(self, value: object, render: Callable[[], RenderableType]) -> None:
-        """Print the value as JSON, or what ``render`` makes of it for people."""
-        if self.as_json:
-            sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
-        else:
-            _console(sys.stdout).print(render())
-
-    def done(self, value: object, sentence: str) -> None:
-        """Print the value as JSON, or one sentence for people."""
-        self.show(value, lambda: plain(sentence))
+def print_view(view: RenderableType) -> None:
+    """Print what is made for people on standard output."""
+    # In a pipe nothing is folded, so that grep and cut see whole rows.
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    Console(file=sys.stdout, width=width, highlight=False, soft_wrap=False).print(view)
 
 
 def complain(message: str) -> None:
@@ -54,20 +45,20 @@ def table(rows: Iterable[Row], columns: Columns, nothing: str = "Nothing to show
     rows = list(rows)
     if not rows:
         return plain(nothing)
-    made = _grid(*columns)
+    grid = _grid(*columns)
     for row in rows:
-        cells = (one(row) if callable(one) else row.get(one) for one in columns.values())
-        made.add_row(*(plain(_said(cell)) for cell in cells))
-    return made
+        grid.add_row(*(plain(_text(_value(row, one))) for one in columns.values()))
+    return grid
 
 
-def card(fields: Mapping[str, object]) -> Table:
-    """Return one thing, a line for each of its fields; what is None is left out."""
-    made = _grid("", "", show_header=False)
-    for title, value in fields.items():
-        if value is not None:
-            made.add_row(plain(title), plain(_said(value)))
-    return made
+def card(row: Row, columns: Columns | None = None) -> Table:
+    """Return one thing, a line a field, by default its own fields; what is None or empty is left out."""
+    grid = _grid("", "", show_header=False)
+    for title, one in (columns or {name: name for name in row}).items():
+        text = _text(_value(row, one))
+        if text:
+            grid.add_row(plain(title), plain(text))
+    return grid
 
 
 def plain(text: str) -> Text:
@@ -80,29 +71,39 @@ def at(field: str) -> Cell:
     return lambda row: moment(row.get(field))
 
 
+def rounded(field: str, digits: int = 2) -> Cell:
+    """Return a column that shows a number with so many decimals."""
+    return lambda row: f"{row[field]:.{digits}f}"
+
+
 def moment(value: object) -> str:
     """Return an ISO time as people read it; what is no time stays."""
     return str(value)[:19].replace("T", " ") if value else ""
 
 
-def progress_terminal() -> Console:
-    """Return the console that progress is drawn on."""
-    return Console(stderr=True)
-
-
-def _console(file: Any) -> Console:
-    # In a pipe nothing is folded, so that grep and cut see whole rows.
-    return Console(file=file, width=None if file.isatty() else _PIPE_WIDTH, highlight=False, soft_wrap=False)
+@contextmanager
+def progress(
+    description: str, total: float | None = None, count: ProgressColumn | None = None
+) -> Iterator[Callable[..., None]]:
+    """Draw a bar on a terminal's standard error until the block ends; gives what updates it."""
+    terminal = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), count or MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=terminal, disable=not terminal.is_terminal, transient=True) as bar:
+        yield partial(bar.update, bar.add_task(description, total=total))
 
 
 def _grid(*titles: str, show_header: bool = True) -> Table:
-    made = Table(box=None, pad_edge=False, show_header=show_header, header_style="bold", padding=(0, 2, 0, 0))
+    grid = Table(box=None, pad_edge=False, show_header=show_header, header_style="bold", padding=(0, 2, 0, 0))
     for title in titles:
-        made.add_column(title, overflow="fold")
-    return made
+        grid.add_column(title, overflow="fold")
+    return grid
 
 
-def _said(value: object) -> str:
+def _value(row: Row, column: str | Cell) -> object:
+    return column(row) if callable(column) else row.get(column)
+
+
+def _text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -110,9 +111,9 @@ def _said(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}" if abs(value) < 1e6 else f"{value:.0f}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_said(one)}" for key, one in value.items())
+        return ", ".join(f"{key}: {_text(one)}" for key, one in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(_said(one) for one in value)
+        return ", ".join(_text(one) for one in value)
     return str(value)
 
 

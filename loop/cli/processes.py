@@ -1,29 +1,25 @@
-"""``afterthought up``, ``loop``, ``worker`` and ``migrate``: the processes of an installation."""
+"""``afterthought up``, ``loop``, ``worker``, ``migrate`` and ``doctor``: an installation on this machine."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import asdict
 
 import typer
+from rich.console import Group
 
 from loop.cli.invocation import Invocation, JsonOption
-from loop.cli.output import remark
+from loop.cli.output import Columns, plain, remark, table
 from shared.errors import Transient
 
-if TYPE_CHECKING:
-    from shared.settings import Settings
-
-_PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
-
-
-def add_to(program: typer.Typer) -> None:
-    """Add the commands."""
-    program.command("up")(up)
-    program.command("loop")(run_loop)
-    program.command("worker", context_settings=_PASS_ON)(run_worker)
-    program.command("migrate")(migrate)
+_FINDING_COLUMNS: Columns = {
+    "": lambda row: "ok" if row["health"] == "ok" else row["health"].upper(),
+    "what": "what",
+    "found": "found",
+    "how to mend it": "mend",
+}
 
 
 def up() -> None:
@@ -49,11 +45,41 @@ def run_worker(context: typer.Context) -> None:
 
 def migrate(as_json: JsonOption = False) -> None:
     """Bring the database's schema to this release's."""
+    # All of it brings the database's tools, which --help does without.
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from shared.db.engine import Database  # as above
+    from shared.db.schema import current_revision, migrate
+
     call = Invocation(as_json)
-    before, after = _migrate(call.settings)
-    answer = {"before": before, "after": after}
+    database = Database(call.settings.database, pool_size=1)
+    try:
+        before = current_revision(database)
+        migrate(call.settings.database)
+        after = current_revision(database)
+    except SQLAlchemyError as error:
+        raise Transient(f"DATABASE_URL: the database did not answer ({str(error).splitlines()[0][:300]}).") from None
+    finally:
+        database.dispose()
     sentence = f"The schema is current ({after})." if before == after else f"From {before or 'nothing'} to {after}."
-    call.output.done(answer, sentence)
+    call.done({"before": before, "after": after}, sentence)
+
+
+def doctor(call: Invocation) -> None:
+    """Check every dependency and say how to mend what is not well; status 1 if anything fails."""
+    from loop.cli.checks import examine  # brings the clients of everything there is, which --help does without
+
+    findings = [asdict(finding) for finding in examine(call)]
+    counts = Counter(str(finding["health"]) for finding in findings)
+    verdict = "All is well."
+    if counts["fail"]:
+        verdict = f"{counts['fail']} to mend, {counts['warn']} to look at."
+    elif counts["warn"]:
+        verdict = f"All works; {counts['warn']} to look at."
+    answer = {"findings": findings, "counts": counts}
+    call.show(answer, lambda _: Group(table(findings, _FINDING_COLUMNS), plain(""), plain(verdict)))
+    if counts["fail"]:
+        raise typer.Exit(1)
 
 
 def _become(module: str, *arguments: str) -> None:
@@ -63,21 +89,3 @@ def _become(module: str, *arguments: str) -> None:
     Invocation().settings  # noqa: B018
     sys.stdout.flush()
     os.execve(sys.executable, [sys.executable, "-m", module, *arguments], {**os.environ, **own_code_only()})
-
-
-def _migrate(settings: Settings) -> tuple[str | None, str | None]:
-    # All of it brings the database's tools, which --help does without.
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from shared.db.engine import Database  # as above
-    from shared.db.schema import current_revision, migrate
-
-    database = Database(settings.database, pool_size=1)
-    try:
-        before = current_revision(database)
-        migrate(settings.database)
-        return before, current_revision(database)
-    except SQLAlchemyError as error:
-        raise Transient(f"DATABASE_URL: the database did not answer ({str(error).splitlines()[0][:300]}).") from None
-    finally:
-        database.dispose()

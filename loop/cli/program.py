@@ -11,33 +11,29 @@ from typing import Annotated
 
 import typer
 
-import loop.cli.ageing
 import loop.cli.compositions
-import loop.cli.semantic
 import loop.cli.session_search
 import loop.cli.versions  # noqa: F401 - its commands are of the group of sessions
-from loop.cli.answers import group as answers
+from loop.cli.apps import export_app, import_app
 from loop.cli.apps import group as apps
-from loop.cli.archives import add_to as add_archives
+from loop.cli.conversations import answers, summaries
 from loop.cli.conversations import group as conversations
-from loop.cli.doctor import add_to as add_doctor
-from loop.cli.energy import add_to as add_energy
-from loop.cli.erasure import add_to as add_erasing
-from loop.cli.erasure import users
+from loop.cli.erasure import group as erase
+from loop.cli.erasure import purge, users
 from loop.cli.events import group as events
+from loop.cli.events import webhooks
 from loop.cli.facts import group as facts
-from loop.cli.ingesting import add_to as add_ingesting
+from loop.cli.ingestion import ingest
+from loop.cli.invocation import command
+from loop.cli.jobs import energy
 from loop.cli.jobs import group as jobs
 from loop.cli.memories import group as memories
 from loop.cli.output import complain
-from loop.cli.processes import add_to as add_processes
+from loop.cli.processes import doctor, migrate, run_loop, run_worker, up
 from loop.cli.profiles import group as profile
-from loop.cli.search import add_search
 from loop.cli.search import group as index
+from loop.cli.search import search, tuning
 from loop.cli.sessions import group as sessions
-from loop.cli.summaries import group as summaries
-from loop.cli.tuning import group as tuning
-from loop.cli.webhooks import group as webhooks
 from loop.release import release
 from shared.errors import AfterthoughtError, Configuration
 
@@ -52,15 +48,22 @@ program = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for add in (add_processes, add_doctor, add_energy, add_erasing, add_archives, add_ingesting, add_search):
-    add(program)
-for name, group in (
-    ("apps", apps), ("users", users), ("conversations", conversations), ("answers", answers),
-    ("memories", memories), ("facts", facts),
-    ("summaries", summaries), ("profile", profile), ("tuning", tuning),
-    ("jobs", jobs), ("events", events), ("webhooks", webhooks), ("index", index),
-    ("sessions", sessions),
-):  # fmt: skip
+program.command("up")(up)
+program.command("loop")(run_loop)
+program.command("worker", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run_worker)
+program.command("migrate")(migrate)
+command(program, "doctor")(doctor)
+command(program, "energy")(energy)
+command(program, "purge")(purge)
+command(program, "export")(export_app)
+command(program, "import")(import_app)
+command(program, "ingest")(ingest)
+command(program, "search")(search)
+for name, group in {
+    "erase": erase, "apps": apps, "users": users, "conversations": conversations, "answers": answers,
+    "memories": memories, "facts": facts, "summaries": summaries, "profile": profile, "tuning": tuning, "jobs": jobs,
+    "events": events, "webhooks": webhooks, "index": index, "sessions": sessions,
+}.items():  # fmt: skip
     program.add_typer(group, name=name)
 
 

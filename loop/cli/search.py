@@ -1,4 +1,4 @@
-"""``afterthought search`` and ``afterthought index``: finding old messages, and the indexes they are found by."""
+"""``afterthought search``, ``index`` and ``tuning``: finding old messages, and how they are found."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 
-from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm, route
-from loop.cli.output import Cell, Columns, Row, at, card, plain, table
+from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
+from loop.cli.output import Columns, Row, at, card, plain, rounded, table
+from loop.cli.routes import given, route
+from shared.choices import RankingFormula
+from shared.errors import Invalid
 
 group = typer.Typer(help="The indexes by which old messages are found.", no_args_is_help=True)
-_Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="A day or a time, UTC.")]
+tuning = typer.Typer(help="Show and change how retrieval and summaries work.", no_args_is_help=True)
+DayOption = Annotated[
+    datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="A day or a time, UTC.")
+]
+TunedAppOption = Annotated[str | None, typer.Option("--app", help="One app; else all of them.")]
 _COLUMNS: Columns = {
-    "score": lambda row: f"{row['score']:.2f}",
+    "score": rounded("score"),
     "said (UTC)": at("createdAt"),
     "by": lambda row: row["name"] or row["role"],
     "conversation": "conversationId",
@@ -22,11 +29,21 @@ _COLUMNS: Columns = {
     "kind": "kind",
     "content": "content",
 }
-
-
-def add_search(program: typer.Typer) -> None:
-    """Add ``search`` to the program."""
-    command(program, "search")(search)
+_VECTOR_COLUMNS: Columns = {
+    "vectors by": "model",
+    "state": "state",
+    "vectors": "vectors",
+    "filled": lambda row: "" if row["progress"] is None else "{done} of {total}".format(**row["progress"]),
+}
+_STAGE_COLUMNS: Columns = {
+    "stage": "stage",
+    "count": "count",
+    **{f"{name} (ms)": rounded(name, 1) for name in ("mean", "p50", "p95", "p99")},
+}
+_TUNED = (
+    "hybrid", "chunking", "tokenBudget", "summaryFrequency", "formula", "alpha", "beta", "gamma", "metricsDays",
+)  # fmt: skip
+_ONLY_FOR_ALL = {"metricsDays"}
 
 
 def search(
@@ -36,45 +53,49 @@ def search(
     conversation: Annotated[str | None, typer.Option(help="Look in this conversation first.")] = None,
     user: Annotated[str | None, typer.Option(help="Only this user's conversations.")] = None,
     role: Annotated[list[str] | None, typer.Option(help="user or assistant; may be given more than once.")] = None,
-    since: _Day = None,
-    until: _Day = None,
+    since: DayOption = None,
+    until: DayOption = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag of the conversation.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="Most results.")] = 10,
     explain: Annotated[bool, typer.Option("--explain", help="Say how each score came about.")] = False,
 ) -> None:
     """Search what was said in an app, by words and meaning."""
-    filters: dict[str, Any] = {"roles": role, "tags": tag, "since": _moment(since), "until": _moment(until)}
-    asked = {"conversationId": conversation, "userId": user}
-    body = {name: value for name, value in asked.items() if value is not None} | {
-        "query": query,
-        "limit": limit,
-        "explain": explain,
-        "filters": {name: value for name, value in filters.items() if value},
-    }
-    found = call.service.post(route("apps", app, "search"), body)
-    call.output.show(found, lambda: _found(found, app, explain))
+    days = {"since": since, "until": until}
+    filters = given({name: day and day.replace(tzinfo=UTC).isoformat() for name, day in days.items()})
+    filters |= {name: values for name, values in (("roles", role), ("tags", tag)) if values}
+    body = {"query": query, "limit": limit, "explain": explain, "filters": filters}
+    body |= given({"conversationId": conversation, "userId": user})
+    columns: Columns = {**_COLUMNS, "why": _why} if explain else _COLUMNS
+
+    def results(found: dict[str, Any]) -> RenderableType:
+        parts = [table(found["results"], columns, "Nothing was found.")]
+        if found["degraded"]:
+            parts.append(plain(f"Done without: {', '.join(found['degraded'])}."))
+            parts.append(plain(f"What there is: afterthought index status {app}; what is wrong: afterthought doctor."))
+        return Group(*parts)
+
+    call.show(call.service.post(route("apps", app, "search"), body), results)
 
 
 @command(group, "status")
 def show_status(call: Invocation, app: AppArgument) -> None:
     """Show how complete an app's indexes are."""
-    status = call.service.get(route("apps", app, "indexes"))
-    call.output.show(status, lambda: _status(status))
+    call.show(call.service.get(route("apps", app, "indexes")), _status)
 
 
 @command(group, "backfill")
 def backfill(call: Invocation, app: AppArgument) -> None:
     """Bring an app's messages into the indexes that are not there yet."""
     job = call.service.post(route("apps", app, "indexes", "backfill"), {})
-    call.output.done(job, f"{job['jobId']} does it; afterthought index status {app} shows how far it is.")
+    call.done(job, f"{job['jobId']} does it; afterthought index status {app} shows how far it is.")
 
 
 @command(group, "rebuild")
 def rebuild(call: Invocation, yes: YesOption = False) -> None:
     """Make the word index of the whole installation anew."""
     confirm("Until it is filled again, old words are not found. Make the word index anew?", yes)
-    made = call.service.post(route("api", "memory", "rebuild"), {})
-    call.output.done(made, f"It is empty now; jobs that bring the messages in again: {made['apps']}.")
+    rebuilt = call.service.post(route("api", "memory", "rebuild"), {})
+    call.done(rebuilt, f"It is empty now; jobs that bring the messages in again: {rebuilt['apps']}.")
 
 
 @command(group, "figures")
@@ -84,21 +105,52 @@ def show_figures(
     hours: Annotated[float, typer.Option(min=0.1, help="Of so many hours.")] = 24,
 ) -> None:
     """Show how retrievals went."""
-    figures = call.service.get(route("api", "memory", "metrics"), hours=hours, appId=app)
-    call.output.show(figures, lambda: _figures(figures))
+    call.show(call.service.get(route("api", "memory", "metrics"), hours=hours, appId=app), _figures)
 
 
-def _moment(day: datetime | None) -> str | None:
-    return None if day is None else day.replace(tzinfo=UTC).isoformat()
+@command(tuning, "show")
+def show_tuning(call: Invocation, app: TunedAppOption = None) -> None:
+    """Show what is in force, and where each value comes from."""
+    call.show(call.service.get(_tuning_route(app)), _values)
 
 
-def _found(found: dict[str, Any], app: str, explain: bool) -> RenderableType:
-    columns: Columns = {**_COLUMNS, "why": _why} if explain else _COLUMNS
-    shown: list[RenderableType] = [table(found["results"], columns, "Nothing was found.")]
-    if found["degraded"]:
-        shown.append(plain(f"Done without: {', '.join(found['degraded'])}."))
-        shown.append(plain(f"What there is: afterthought index status {app}; what is wrong: afterthought doctor."))
-    return Group(*shown)
+@command(tuning, "set")
+def set_tuning(
+    call: Invocation,
+    app: TunedAppOption = None,
+    hybrid: Annotated[bool | None, typer.Option("--hybrid/--no-hybrid", help="Search words beside vectors.")] = None,
+    chunking: Annotated[
+        bool | None, typer.Option("--chunking/--no-chunking", help="Hand long messages out in passages.")
+    ] = None,
+    token_budget: Annotated[int | None, typer.Option(help="Most tokens of retrieved messages, 100 to 5000.")] = None,
+    summary_frequency: Annotated[
+        int | None, typer.Option(help="Messages of the assistant between summaries, 0 to 100; 0 is never.")
+    ] = None,
+    formula: Annotated[RankingFormula | None, typer.Option(help="How results are ranked.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Weight of the vectors; the three add up to 1.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Weight of the words.")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Weight of code identifiers.")] = None,
+    metrics_days: Annotated[int | None, typer.Option(help="Days that figures are kept, 1 to 365.")] = None,
+) -> None:
+    """Change what is given, at once and without a restart; numbers out of bounds are brought within them."""
+    values = (hybrid, chunking, token_budget, summary_frequency, formula, alpha, beta, gamma, metrics_days)
+    body = given(dict(zip(_TUNED, values, strict=True)))
+    if not body:
+        raise Invalid("Give at least one value to change; --help lists them.")
+    call.show(call.service.patch(_tuning_route(app), body), _changed_values)
+
+
+@command(tuning, "reset")
+def reset_tuning(
+    call: Invocation,
+    app: TunedAppOption = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which, as shown; else all.")] = None,
+) -> None:
+    """Take changes back, so that what lies beneath is in force again."""
+    if unknown := set(names or ()) - set(_TUNED):
+        raise Invalid(f"{', '.join(sorted(unknown))}: no such value; there are {', '.join(_TUNED)}.")
+    wanted = names or [name for name in _TUNED if app is None or name not in _ONLY_FOR_ALL]
+    call.show(call.service.patch(_tuning_route(app), dict.fromkeys(wanted)), _values)
 
 
 def _why(row: Row) -> str:
@@ -111,42 +163,39 @@ def _status(status: dict[str, Any]) -> RenderableType:
     fields = {"messages": status["messages"], "words of": words, "vectors still to make": status["unembedded"]}
     if status["backfill"]:
         fields["back-fill"] = "{done} of {total}".format(**status["backfill"])
-    sets = status["vectors"]
-    columns: Columns = {"vectors by": "model", "state": "state", "vectors": "vectors", "filled": _progress}
-    return Group(card(fields), table(sets, columns, "No vectors yet."))
-
-
-def _progress(row: Row) -> str:
-    return "" if row["progress"] is None else "{done} of {total}".format(**row["progress"])
+    return Group(card(fields), table(status["vectors"], _VECTOR_COLUMNS, "No vectors yet."))
 
 
 def _figures(figures: dict[str, Any]) -> RenderableType:
-    stages = [{"stage": name, **took} for name, took in figures["durations"].items()]
-    columns: Columns = {
-        "stage": "stage",
-        "count": "count",
-        **{f"{name} (ms)": _to_tenths(name) for name in ("mean", "p50", "p95", "p99")},
-    }
-    told = {
+    gate = figures["gate"]
+    wanting = [f"{name}: {way['why']}" for name, way in gate["ways"].items() if way["state"] != "passes"]
+    if gate["summariesState"] != "passes":
+        wanting.append("summaries: {summariesMade} made of {summariesAsked} asked for".format(**gate))
+    fields = {
         "retrievals": figures["retrievals"],
         "found something": _share(figures["hitRate"]),
         "most alike": ", ".join(f"{one:.2f}" for one in figures["meanTopSimilarities"]) or "-",
         "token budget used": _share(figures["tokenBudgetUsed"]),
-        "release gate": _gate(figures["gate"]),
+        "release gate": "\n".join([gate["state"].replace("_", " "), *wanting]),
     }
-    return Group(card(told), table(stages, columns, "No retrievals yet."))
-
-
-def _gate(gate: dict[str, Any]) -> str:
-    wanting = [f"{name}: {way['why']}" for name, way in gate["ways"].items() if way["state"] != "passes"]
-    if gate["summariesState"] != "passes":
-        wanting.append("summaries: {summariesMade} made of {summariesAsked} asked for".format(**gate))
-    return "\n".join([gate["state"].replace("_", " "), *wanting])
-
-
-def _to_tenths(name: str) -> Cell:
-    return lambda row: f"{row[name]:.1f}"
+    stages = [{"stage": name, **took} for name, took in figures["durations"].items()]
+    return Group(card(fields), table(stages, _STAGE_COLUMNS, "No retrievals yet."))
 
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def _tuning_route(app: str | None) -> str:
+    return route("api", "memory", "settings") if app is None else route("apps", app, "retrieval-settings")
+
+
+def _values(found: dict[str, Any]) -> RenderableType:
+    rows = [{"name": name, **found[name]} for name in _TUNED]
+    return table(rows, {"what": "name", "value": "value", "from": "source"})
+
+
+def _changed_values(changed: dict[str, Any]) -> RenderableType:
+    told = [plain(f"{name} was brought within its bounds.") for name in changed["clamped"]]
+    told += [plain(changed["note"])] if changed["note"] else []
+    return Group(_values(changed), *told)

@@ -10,15 +10,16 @@ from typing import Any
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
+from loop.cli.routes import given, in_commands
 from shared.errors import AfterthoughtError, Invalid, Transient
 
+PATIENCE_SECONDS = 120.0
 _TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 _LONG_TIMEOUT = httpx.Timeout(900.0, connect=5.0)
 """For what reads whole files before it answers."""
 _STREAM_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 """Longer than the silence of any stream that is alive."""
 _PAGE = 200
-_PATIENCE_SECONDS = 120.0
 _LONGEST_WAIT_SECONDS = 10.0
 _PASSING = {429, 502, 503, 504}
 
@@ -26,7 +27,9 @@ _PASSING = {429, 502, 503, 504}
 class Refused(AfterthoughtError):
     """The service answered that it will not do this; the message is its own."""
 
-    def __init__(self, status: int, code: str, message: str, details: dict[str, Any], retry_after: float) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, details: dict[str, Any] | None = None, retry_after: float = 0
+    ) -> None:
         super().__init__(message, code=code, details=details)
         self.status = status
         self.retry_after_seconds = retry_after
@@ -39,36 +42,51 @@ class Unreachable(Transient):
 
 
 class Service:
-    """A running Afterthought at ``url``."""
+    """A running Afterthought at ``url``; every request may raise Refused or Unreachable.
 
-    def __init__(self, url: str, token: str) -> None:
+    With ``patience_seconds``, requests are sent again for so long while the service is busy or away; only where they
+    may be repeated. Uploads, streams and what takes minutes are sent once.
+    """
+
+    def __init__(self, url: str, token: str, patience_seconds: float = 0.0) -> None:
         self.url = url
+        self._patience_seconds = patience_seconds
         self._client = httpx.Client(
             base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=_TIMEOUT, trust_env=False
         )
 
     def get(self, path: str, **parameters: Any) -> Any:
-        """Return the answer to a GET. Raises: Refused, Unreachable."""
-        return self.ask("GET", path, parameters)
+        """Return the answer to a GET."""
+        return self._ask("GET", path, parameters)
 
     def post(self, path: str, body: Any = None, **parameters: Any) -> Any:
-        """Return the answer to a POST. Raises: Refused, Unreachable."""
-        return self.ask("POST", path, parameters, body)
+        """Return the answer to a POST."""
+        return self._ask("POST", path, parameters, body)
 
     def patch(self, path: str, body: Any, **parameters: Any) -> Any:
-        """Return the answer to a PATCH. Raises: Refused, Unreachable."""
-        return self.ask("PATCH", path, parameters, body)
+        """Return the answer to a PATCH."""
+        return self._ask("PATCH", path, parameters, body)
 
     def put(self, path: str, body: Any, **parameters: Any) -> Any:
-        """Return the answer to a PUT. Raises: Refused, Unreachable."""
-        return self.ask("PUT", path, parameters, body)
+        """Return the answer to a PUT."""
+        return self._ask("PUT", path, parameters, body)
 
     def delete(self, path: str, **parameters: Any) -> Any:
-        """Return the answer to a DELETE. Raises: Refused, Unreachable."""
-        return self.ask("DELETE", path, parameters)
+        """Return the answer to a DELETE."""
+        return self._ask("DELETE", path, parameters)
+
+    def post_long(self, path: str, body: Any = None, **parameters: Any) -> Any:
+        """Return the answer to a POST that may take minutes."""
+        return self._send("POST", path, parameters, json=body, timeout=_LONG_TIMEOUT)
+
+    def upload(self, path: str, file: Path, media_type: str, **parameters: Any) -> Any:
+        """Return the answer to a POST of a file, which is read as it is sent."""
+        with file.open("rb") as content:
+            headers = {"Content-Type": media_type, "Content-Length": str(file.stat().st_size)}
+            return self._send("POST", path, parameters, content=content, headers=headers, timeout=_LONG_TIMEOUT)
 
     def listing(self, path: str, field: str, limit: int | None, **parameters: Any) -> Iterator[dict[str, Any]]:
-        """Yield up to ``limit`` entries of a listing, or all, page by page. Raises: Refused, Unreachable."""
+        """Yield up to ``limit`` entries of a listing, or all, page by page."""
         cursor = None
         while limit is None or limit > 0:
             size = _PAGE if limit is None else min(limit, _PAGE)
@@ -80,20 +98,49 @@ class Service:
                 return
 
     def lines(self, path: str, **parameters: Any) -> Iterator[str]:
-        """Yield the lines of a stream for as long as it goes on. Raises: Refused, Unreachable."""
+        """Yield the lines of a stream for as long as it goes on."""
         with self._stream(path, parameters) as response:
             yield from response.iter_lines()
 
     def pieces(self, path: str, **parameters: Any) -> Iterator[bytes]:
-        """Yield a document byte for byte. Raises: Refused, Unreachable."""
+        """Yield a document byte for byte."""
         with self._stream(path, parameters) as response:
             yield from response.iter_bytes()
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _ask(self, method: str, path: str, parameters: dict[str, Any], body: Any = None) -> Any:
+        if not self._patience_seconds:
+            return self._send(method, path, parameters, json=body)
+        retrying = Retrying(
+            retry=retry_if_exception(
+                lambda error: (
+                    isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status in _PASSING)
+                )
+            ),
+            wait=_wait,
+            stop=stop_after_delay(self._patience_seconds),
+            reraise=True,
+        )
+        return retrying(self._send, method, path, parameters, json=body)
+
+    def _send(self, method: str, path: str, parameters: dict[str, Any], **more: Any) -> Any:
+        try:
+            response = self._client.request(method, path, params=given(parameters), **more)
+        except httpx.TimeoutException:
+            raise Unreachable(f"{self.url} did not answer in time; try again.") from None
+        except UnicodeEncodeError:
+            raise Invalid("What was given is not valid Unicode text.") from None
+        except httpx.TransportError as error:
+            raise self._nothing_answers(error) from None
+        return _answer(response)
+
     @contextmanager
     def _stream(self, path: str, parameters: dict[str, Any]) -> Iterator[httpx.Response]:
-        given = {name: value for name, value in parameters.items() if value is not None}
         try:
-            with self._client.stream("GET", path, params=given, timeout=_STREAM_TIMEOUT) as response:
+            with self._client.stream("GET", path, params=given(parameters), timeout=_STREAM_TIMEOUT) as response:
                 if not response.is_success:
                     response.read()
                     _answer(response)
@@ -103,58 +150,11 @@ class Service:
         except httpx.TransportError as error:
             raise Unreachable(f"The stream from {self.url} broke off ({error}); follow it again.") from None
 
-    def post_long(self, path: str, body: Any = None, **parameters: Any) -> Any:
-        """Return the answer to a POST that may take minutes. Raises: Refused, Unreachable."""
-        return self._send("POST", path, parameters, json=body, timeout=_LONG_TIMEOUT)
-
-    def upload(self, path: str, file: Path, media_type: str, **parameters: Any) -> Any:
-        """Return the answer to a POST of a file, which is read as it is sent. Raises: Refused, Unreachable."""
-        with file.open("rb") as content:
-            headers = {"Content-Type": media_type, "Content-Length": str(file.stat().st_size)}
-            return self._send("POST", path, parameters, content=content, headers=headers, timeout=_LONG_TIMEOUT)
-
-    def ask(self, method: str, path: str, parameters: dict[str, Any], body: Any = None) -> Any:
-        """Return the answer to one request. Raises: Refused, Unreachable."""
-        return self._send(method, path, parameters, json=body)
-
-    def _send(self, method: str, path: str, parameters: dict[str, Any], **more: Any) -> Any:
-        given = {name: value for name, value in parameters.items() if value is not None}
-        try:
-            response = self._client.request(method, path, params=given, **more)
-        except httpx.TimeoutException:
-            raise Unreachable(f"{self.url} did not answer in time; try again.") from None
-        except UnicodeEncodeError:
-            raise Invalid("What was given is not valid Unicode text.") from None
-        except httpx.TransportError as error:
-            raise self._nothing_answers(error) from None
-        return _answer(response)
-
     def _nothing_answers(self, error: httpx.TransportError) -> Unreachable:
         return Unreachable(
             f"Nothing answers at {self.url} ({error}). Start the service with ./ops/up or `afterthought up`, or "
             "name another address with --url."
         )
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-
-class PatientService(Service):
-    """Tries again for two minutes while the service is busy or away; only for requests that may be repeated."""
-
-    def ask(self, method: str, path: str, parameters: dict[str, Any], body: Any = None) -> Any:
-        """Return the answer to one request, which may be sent more than once. Raises: Refused, Unreachable."""
-        return Retrying(
-            retry=retry_if_exception(_may_pass),
-            wait=_wait,
-            stop=stop_after_delay(_PATIENCE_SECONDS),
-            reraise=True,
-        )(super().ask, method, path, parameters, body)
-
-
-def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status in _PASSING)
 
 
 def _wait(state: RetryCallState) -> float:
@@ -166,23 +166,19 @@ def _wait(state: RetryCallState) -> float:
 
 def _answer(response: httpx.Response) -> Any:
     try:
-        said = response.json()
+        answer = response.json()
     except ValueError:
-        said = None
-    if response.is_success and said is not None:
-        return said
-    raise _refused(response, said)
-
-
-def _refused(response: httpx.Response, said: Any) -> Refused:
+        answer = None
+    if response.is_success and answer is not None:
+        return answer
     after = response.headers.get("retry-after", "0")
     seconds = float(after) if after.isdigit() else 0.0
-    error = said.get("error") if isinstance(said, dict) else None
+    error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
         message = f"{response.url} answered with status {response.status_code}, and not as Afterthought does."
-        return Refused(response.status_code, "foreign", message, {}, seconds)
-    message = str(error.get("message"))
+        raise Refused(response.status_code, "foreign", message, retry_after=seconds)
+    message = in_commands(str(error.get("message")))
     if response.status_code == 401:
         found = "--token, AFTERTHOUGHT_TOKEN, AFTERTHOUGHT_ADMIN_TOKEN or the home's admin_token"
         message += f" The command line takes it from the first there is of {found}."
-    return Refused(response.status_code, str(error.get("code")), message, error.get("details") or {}, seconds)
+    raise Refused(response.status_code, str(error.get("code")), message, error.get("details"), seconds)

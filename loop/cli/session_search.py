@@ -1,15 +1,18 @@
-"""``afterthought sessions``: finding recorded sessions, suggesting them for some work, and linking them."""
+"""``afterthought sessions``: finding recorded sessions, linking them, and what a project's sessions teach."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from loop.cli.invocation import AppArgument, Invocation, LimitOption, command
-from loop.cli.output import Columns, at, table
-from loop.cli.sessions import NeededProject, ProjectOption, SessionArgument, group, memory
+from loop.cli.jobs import follow
+from loop.cli.output import Columns, at, rounded, table
+from loop.cli.routes import given, memory_route
+from loop.cli.sessions import NeededProject, ProjectOption, SessionArgument, group
+from shared.choices import SemanticVerdict
 
 FilesOption = Annotated[list[str] | None, typer.Option("--file", help="A file it touched; may be given again.")]
 TopicsOption = Annotated[list[str] | None, typer.Option("--topic", help="What it is about; may be given again.")]
@@ -18,16 +21,16 @@ _FOUND_COLUMNS: Columns = {
     "version": lambda row: row["versionId"] or "original",
     "project": "projectId",
     "to (UTC)": at("lastTimestamp"),
-    "score": lambda row: f"{row['score']:.2f}",
-    "found": lambda row: _line(row["snippet"]["text"]) if row["snippet"] else ", ".join(row["matchedFiles"][:3]),
+    "score": rounded("score"),
+    "found": lambda row: " ".join(row["snippet"]["text"].split()) if row["snippet"] else row["matchedFiles"][:3],
 }
 _SUGGESTED_COLUMNS: Columns = {
     "session": "sessionId",
     "as": lambda row: row["versionId"] or "a version yet to be made",
-    "relevance": lambda row: f"{row['relevanceScore']:.2f}",
+    "relevance": rounded("relevanceScore"),
     "tokens": "suggestedTokens",
-    "files": lambda row: ", ".join(row["matchedFiles"][:3]),
-    "topics": lambda row: ", ".join(row["matchedTopics"][:3]),
+    "files": lambda row: row["matchedFiles"][:3],
+    "topics": lambda row: row["matchedTopics"][:3],
 }
 _LINK_COLUMNS: Columns = {
     "link": "linkId",
@@ -36,10 +39,16 @@ _LINK_COLUMNS: Columns = {
     "why": "reason",
     "since (UTC)": at("linkedAt"),
 }
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+MemoryIdArgument = Annotated[str, typer.Argument(metavar="MEMORY", help="The semantic memory's id.")]
+_LEARNT_COLUMNS: Columns = {
+    "memory": "id",
+    "type": "type",
+    "content": "content",
+    "confidence": rounded("confidence"),
+    "verdict": "verdict",
+    "sessions": lambda row: len({source["sessionId"] for source in row["sources"]}),
+    "by": "agent",
+}
 
 
 @command(group, "search", "Finding")
@@ -56,16 +65,14 @@ def search_sessions(
     limit: LimitOption = 20,
 ) -> None:
     """Find sessions and versions by their words, files, topics, dates and marked parts."""
-    dates = {name: f"{at_.isoformat()}Z" for name, at_ in (("start", since), ("end", until)) if at_ is not None}
-    body: dict[str, Any] = {"limit": min(limit, 200)}
-    body |= {"text": text} if text else {}
-    body |= {"files": file} if file else {}
-    body |= {"topics": topic} if topic else {}
-    body |= {"dateRange": dates} if dates else {}
-    body |= {} if weight is None else {"keepitWeight": {"min": weight}}
-    path = memory("sessions", "search") if project is None else memory("projects", project, "search")
+    dates = given({"start": since and f"{since.isoformat()}Z", "end": until and f"{until.isoformat()}Z"})
+    wanted = {"text": text or None, "files": file or None, "topics": topic or None, "dateRange": dates or None}
+    body = given(wanted) | {"limit": min(limit, 200)}
+    if weight is not None:
+        body["keepitWeight"] = {"min": weight}
+    path = memory_route("sessions", "search") if project is None else memory_route("projects", project, "search")
     found = call.service.post(path, body, appId=app)
-    call.output.show(found, lambda: table(found["results"], _FOUND_COLUMNS, "Nothing was found."))
+    call.show(found, lambda found: table(found["results"], _FOUND_COLUMNS, "Nothing was found."))
 
 
 @command(group, "suggest", "Finding")
@@ -81,19 +88,19 @@ def suggest_sessions(
 ) -> None:
     """Say which sessions would help, in which form, within a budget."""
     body = {"workingDir": folder, "files": file or [], "topics": topic or [], "text": text, "tokenBudget": budget}
-    found = call.service.post(memory("projects", project, "suggest"), body, appId=app)
-    call.output.show(found, lambda: table(found["suggestions"], _SUGGESTED_COLUMNS, "No session would help."))
+    found = call.service.post(memory_route("projects", project, "suggest"), body, appId=app)
+    call.show(found, lambda found: table(found["suggestions"], _SUGGESTED_COLUMNS, "No session would help."))
 
 
 @command(group, "links", "Finding")
 def list_links(call: Invocation, app: AppArgument, project: NeededProject) -> None:
     """List the sessions of other projects that a project may use."""
-    found = list(call.service.listing(memory("projects", project, "links"), "links", None, appId=app))
-    call.output.show(found, lambda: table(found, _LINK_COLUMNS, f"{project} has no links."))
+    path, nothing = memory_route("projects", project, "links"), f"{project} has no links."
+    call.show_listing(path, "links", _LINK_COLUMNS, nothing, appId=app)
 
 
 @command(group, "link", "Finding")
-def make_link(
+def add_link(
     call: Invocation,
     app: AppArgument,
     project: NeededProject,
@@ -103,8 +110,8 @@ def make_link(
 ) -> None:
     """Let a project use a session of another one."""
     body = {"sourceProject": source, "sourceSession": session, "reason": reason}
-    made = call.service.post(memory("projects", project, "links"), body, appId=app)
-    call.output.done(made, f"{session} is linked to {project} as {made['linkId']}.")
+    link = call.service.post(memory_route("projects", project, "links"), body, appId=app)
+    call.done(link, f"{session} is linked to {project} as {link['linkId']}.")
 
 
 @command(group, "unlink", "Finding")
@@ -112,5 +119,53 @@ def remove_link(
     call: Invocation, app: AppArgument, link: Annotated[str, typer.Argument(metavar="LINK", help="The link's id.")]
 ) -> None:
     """Take a link away."""
-    answer = call.service.delete(memory("links", link), appId=app)
-    call.output.done(answer, f"{link} is gone.")
+    call.done(call.service.delete(memory_route("links", link), appId=app), f"{link} is gone.")
+
+
+@command(group, "learn", "Learning")
+def learn(
+    call: Invocation,
+    app: AppArgument,
+    project: NeededProject,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Ask for it and come back at once.")] = False,
+) -> None:
+    """Look for patterns, decisions, preferences and facts in a project's sessions."""
+    asked = call.service.post(memory_route("projects", project, "semantic", "learn"), appId=app)
+    job_id = asked["job"]["jobId"]
+    if no_wait or call.as_json:
+        call.done(asked, f"Job {job_id} is asked for.")
+        return
+    follow(call, app, job_id, f"learning from {project}")
+    list_learnt(call, app, project)
+
+
+@command(group, "learnt", "Learning")
+def list_learnt(
+    call: Invocation,
+    app: AppArgument,
+    project: NeededProject,
+    verdict: Annotated[SemanticVerdict | None, typer.Option(help="Only those judged so.")] = None,
+    limit: LimitOption = 50,
+) -> None:
+    """List what a project's sessions taught, newest first."""
+    found = call.service.listing(
+        memory_route("projects", project, "semantic"), "memories", limit, appId=app, verdict=verdict
+    )
+    call.show_table(found, _LEARNT_COLUMNS, f"Nothing was learnt from {project} yet.")
+
+
+@command(group, "confirm", "Learning")
+def confirm_memory(call: Invocation, app: AppArgument, semantic: MemoryIdArgument) -> None:
+    """Say that a semantic memory holds; it stays whatever becomes of its sessions."""
+    _judge(call, app, semantic, SemanticVerdict.CONFIRMED)
+
+
+@command(group, "reject", "Learning")
+def reject_memory(call: Invocation, app: AppArgument, semantic: MemoryIdArgument) -> None:
+    """Say that a semantic memory does not hold; it is not proposed again."""
+    _judge(call, app, semantic, SemanticVerdict.REJECTED)
+
+
+def _judge(call: Invocation, app: str, memory_id: str, verdict: SemanticVerdict) -> None:
+    judged = call.service.patch(memory_route("semantic", memory_id), {"verdict": verdict.value}, appId=app)
+    call.done(judged, f"{memory_id} is {verdict}.")

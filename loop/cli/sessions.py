@@ -1,19 +1,22 @@
-"""``afterthought sessions``: registering recorded sessions, and looking at them and what is marked in them."""
+"""``afterthought sessions``: registering recorded sessions, what is marked in them, and a project as one file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from enum import StrEnum
+import os
+from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.console import Group
+from rich.progress import DownloadColumn, TextColumn
 
-from loop.cli.invocation import AllOption, AppArgument, Invocation, LimitOption, YesOption, command, confirm, route
-from loop.cli.output import Columns, at, card, complain, moment, plain, progress_terminal, remark, table
+from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
+from loop.cli.output import Columns, at, card, complain, plain, progress, remark, rounded, table
+from loop.cli.routes import given, in_commands, memory_route
+from shared.choices import DecayLevel
+from shared.errors import Configuration
 
 group = typer.Typer(
     help="Register recorded coding sessions, compress them into versions and compose contexts of them.",
@@ -25,6 +28,8 @@ NeededProject = Annotated[str, typer.Option("--project", help="The project's id.
 MEDIA_TYPE = "application/x-ndjson"
 _NOT_SEEN_THERE = {"denied", "no_such_file", "unreadable"}
 """Why a service that cannot read a path is sent the file instead."""
+_SHOWN_CHARACTERS = 100
+_COUNT = TextColumn("{task.completed:.0f}")
 _PROJECT_COLUMNS: Columns = {
     "project": "projectId",
     "name": "displayName",
@@ -33,7 +38,7 @@ _PROJECT_COLUMNS: Columns = {
     "registers by itself": lambda row: row["settings"]["autoRegisterNewSessions"],
     "folder": "sourceFolder",
 }
-_SESSION_COLUMNS: Columns = {
+_COLUMNS: Columns = {
     "session": "sessionId",
     "project": "projectId",
     "from (UTC)": at("firstTimestamp"),
@@ -42,39 +47,42 @@ _SESSION_COLUMNS: Columns = {
     "messages": "originalMessages",
     "marked": "markers",
     "versions": "versions",
-    "topics": lambda row: ", ".join(row["metadata"].get("primaryTopics", [])[:4]),
+    "topics": lambda row: row["metadata"].get("primaryTopics", [])[:4],
 }
+_CARD: Columns = {
+    "session": "sessionId",
+    "project": "projectId",
+    "original": lambda row: row["originalFile"] or "uploaded",
+    "from (UTC)": at("firstTimestamp"),
+    "to (UTC)": at("lastTimestamp"),
+    "synced (UTC)": at("syncedAt"),
+    "bytes": "sizeBytes",
+    "tokens": "originalTokens",
+    "messages": "originalMessages",
+    "branch": lambda row: row["metadata"].get("gitBranch"),
+    "recorded by": lambda row: row["metadata"].get("claudeVersion"),
+    "models": lambda row: row["metadata"].get("models"),
+    "topics": lambda row: row["metadata"].get("primaryTopics"),
+    "counted": "counts",
+    "marked": "markers",
+    "versions": "versions",
+}
+_SURVIVAL_COLUMNS: Columns = {"marker": "markerId", "weight": rounded("weight"), "survives": "survives"}
 _KEEPIT_COLUMNS: Columns = {
     "marker": "markerId",
-    "weight": lambda row: f"{row['weight']:.2f}",
-    "written": lambda row: f"{row['writtenWeight']:.2f}",
+    "weight": rounded("weight"),
+    "written": rounded("writtenWeight"),
     "survived in": "survivedIn",
     "summarised in": "summarizedIn",
     "content": lambda row: _short(row["content"]),
 }
-_SHOWN_CHARACTERS = 100
 
 
-class Level(StrEnum):
-    """How readily marked parts are given up, as options take it."""
-
-    LIGHT = "light"
-    MINIMAL = "minimal"
-    """What compressions call light."""
-    MODERATE = "moderate"
-    AGGRESSIVE = "aggressive"
-
-
-def memory(*parts: str | int) -> str:
-    """Return the path of a route about recorded sessions."""
-    return route("api", "memory", *parts)
-
-
-@command(group, "projects", "Sessions")
-def list_projects(call: Invocation, app: AppArgument, limit: LimitOption = 50, all_: AllOption = False) -> None:
+@command(group, "projects", "Sessions", limit=50)
+def list_projects(call: Invocation, app: AppArgument) -> None:
     """List an app's projects, newest first."""
-    found = list(call.service.listing(memory("projects"), "projects", None if all_ else limit, appId=app))
-    call.output.show(found, lambda: table(found, _PROJECT_COLUMNS, f"{app} has no projects yet."))
+    path, nothing = memory_route("projects"), f"{app} has no projects yet."
+    call.show_listing(path, "projects", _PROJECT_COLUMNS, nothing, appId=app)
 
 
 @command(group, "open", "Sessions")
@@ -87,34 +95,31 @@ def open_project(
     auto: Annotated[bool, typer.Option("--auto", help="Register new sessions of the folder by themselves.")] = False,
 ) -> None:
     """Open a project for a working folder; registering a session does that as well."""
-    body: dict[str, Any] = {"originalPath": path, "settings": {"autoRegisterNewSessions": auto}}
-    body |= {} if name is None else {"displayName": name}
-    body |= {} if folder is None else {"sourceFolder": str(folder.absolute())}
-    project = call.service.post(memory("projects"), body, appId=app)
-    call.output.done(project, f"Project {project['projectId']} is open.")
+    body = {"originalPath": path, "settings": {"autoRegisterNewSessions": auto}}
+    body |= given({"displayName": name, "sourceFolder": folder and str(folder.absolute())})
+    project = call.service.post(memory_route("projects"), body, appId=app)
+    call.done(project, f"Project {project['projectId']} is open.")
 
 
-@command(group, "list", "Sessions")
+@command(group, "list", "Sessions", limit=50)
 def list_sessions(
     call: Invocation,
     app: AppArgument,
     project: ProjectOption = None,
     file: Annotated[str | None, typer.Option(help="Only those that touched this file.")] = None,
     marked: Annotated[bool | None, typer.Option("--marked/--unmarked", help="Only with, or without, markers.")] = None,
-    limit: LimitOption = 50,
-    all_: AllOption = False,
 ) -> None:
     """List an app's sessions, those registered last first."""
-    asked = {"appId": app, "projectId": project, "file": file, "marked": marked}
-    found = list(call.service.listing(memory("sessions"), "sessions", None if all_ else limit, **asked))
-    call.output.show(found, lambda: table(found, _SESSION_COLUMNS, f"{app} has no such sessions."))
+    wanted = {"appId": app, "projectId": project, "file": file, "marked": marked}
+    call.show_listing(memory_route("sessions"), "sessions", _COLUMNS, f"{app} has no such sessions.", **wanted)
 
 
 @command(group, "show", "Sessions")
 def show_session(call: Invocation, app: AppArgument, session: SessionArgument) -> None:
     """Show a session: where it is from, what was counted in it, and the files it touched most."""
-    shown = call.service.get(memory("sessions", session), appId=app)
-    call.output.show(shown, lambda: _session_card(shown))
+    shown = call.service.get(memory_route("sessions", session), appId=app)
+    files = table(shown["files"], {"file": "path", "times": "touches", "changed": "changed"}, "It touched no files.")
+    call.show(shown, lambda shown: Group(card(shown, _CARD), plain(""), files))
 
 
 @command(group, "register", "Sessions")
@@ -131,12 +136,24 @@ def register_sessions(
 
     A service that cannot read the files is sent them. Leaves with status 1 if any was refused.
     """
+    from loop.cli.service import Refused  # heavy, and not needed for --help
 
-    def register(file: Path) -> Any:
-        path = memory("projects", project or _project_of(file), "sessions", file.stem)
-        return _upload(call, path, file, app) if upload else _by_path_or_upload(call, path, file, app)
-
-    _show_done(call, _each(files, register, "registering"), "registered")
+    registered: list[Any] = []
+    refused: list[dict[str, str]] = []
+    with progress("registering", len(files), _COUNT) as update:
+        for file in files:
+            path = memory_route("projects", project or _project_of(file), "sessions", file.stem)
+            try:
+                registered.append(_register(call, path, file, app, upload))
+            except Refused as error:
+                refused.append({"file": str(file), "reason": error.message})
+            update(advance=1)
+    answer = {"sessions": registered, "refused": refused}
+    call.show(answer, lambda answer: table(answer["sessions"], _COLUMNS, "None registered."))
+    for one in refused:
+        complain(f"{one['file']}: {one['reason']}")
+    if refused:
+        raise typer.Exit(1)
 
 
 @command(group, "sync", "Sessions")
@@ -147,27 +164,28 @@ def sync_session(
     file: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False, help="What was uploaded, longer.")] = None,
 ) -> None:
     """Take in what was added to a session since it was registered or synced."""
-    path = memory("sessions", session, "sync")
-    synced = call.service.post_long(path, appId=app) if file is None else _upload(call, path, file, app)
-    call.output.done(synced, f"{session}: {synced['addedBytes']} bytes were added.")
+    path = memory_route("sessions", session, "sync")
+    if file is None:
+        synced = call.service.post_long(path, appId=app)
+    else:
+        synced = call.service.upload(path, file, MEDIA_TYPE, appId=app)
+    call.done(synced, f"{session}: {synced['addedBytes']} bytes were added.")
 
 
 @command(group, "scan", "Sessions")
-def scan_project(
-    call: Invocation,
-    app: AppArgument,
-    project: NeededProject,
-) -> None:
+def scan_project(call: Invocation, app: AppArgument, project: NeededProject) -> None:
     """Look through a project's folder until everything in it is registered and synced."""
     total: dict[str, Any] = {"registered": [], "synced": []}
-    with _bar("looking through", None) as advance:
+    with progress("looking through", None, _COUNT) as update:
         while True:
-            scan = call.service.post_long(memory("projects", project, "scan"), appId=app)
+            scan = call.service.post_long(memory_route("projects", project, "scan"), appId=app)
             total = scan | {name: total[name] + scan[name] for name in ("registered", "synced")}
-            advance(len(scan["registered"]) + len(scan["synced"]))
+            update(advance=len(scan["registered"]) + len(scan["synced"]))
             if not scan["left"] or not (scan["registered"] or scan["synced"]):
                 break
-    call.output.show(total, lambda: _scan_summary(total))
+    counts = f"{len(total['registered'])} registered, {len(total['synced'])} synced, {total['unchanged']} unchanged."
+    refused = table(total["refused"], {"refused": "file", "why": "reason"}, "Nothing was refused.")
+    call.show(total, lambda _: Group(plain(counts), refused))
 
 
 @command(group, "unregister", "Sessions")
@@ -179,23 +197,20 @@ def unregister_sessions(
 ) -> None:
     """Take sessions out of the registry, with their versions. Originals stay where they are."""
     confirm(f"Remove {len(sessions)} sessions and their versions from {app}?", yes)
-    answer = call.service.post(memory("sessions", "delete"), {"sessionIds": sessions}, appId=app)
+    answer = call.service.post(memory_route("sessions", "delete"), {"sessionIds": sessions}, appId=app)
     kept = [one for one in answer["sessions"] if not one["deleted"]]
-    call.output.done(answer, f"{len(answer['sessions']) - len(kept)} sessions are unregistered.")
+    call.done(answer, f"{len(answer['sessions']) - len(kept)} sessions are unregistered.")
     for one in kept:
-        complain(one["message"])
+        complain(in_commands(one["message"]))
     if kept:
         raise typer.Exit(1)
 
 
-@command(group, "keepits", "Marked parts")
-def list_keepits(
-    call: Invocation, app: AppArgument, session: SessionArgument, limit: LimitOption = 50, all_: AllOption = False
-) -> None:
+@command(group, "keepits", "Marked parts", limit=50)
+def list_keepits(call: Invocation, app: AppArgument, session: SessionArgument) -> None:
     """List what is marked in a session, and what is not well marked."""
-    path = memory("sessions", session, "keepits")
-    found = list(call.service.listing(path, "keepits", None if all_ else limit, appId=app))
-    call.output.show(found, lambda: table(found, _KEEPIT_COLUMNS, f"Nothing is marked in {session}."))
+    path = memory_route("sessions", session, "keepits")
+    call.show_listing(path, "keepits", _KEEPIT_COLUMNS, f"Nothing is marked in {session}.", appId=app)
     for problem in call.service.get(path, limit=1, appId=app)["problems"]:
         remark(f"{problem['written'] or 'a marker'} in {problem['messageUuid']}: {problem['reason']}")
 
@@ -209,8 +224,12 @@ def weigh_keepit(
     weight: Annotated[str, typer.Argument(help="As 0.80, a preset as IMPORTANT, or `written` to take it back.")],
 ) -> None:
     """Give a marked part another weight; the transcript stays as it is, and so do versions that are there."""
-    item = call.service.put(memory("sessions", session, "keepits", marker), _weight(weight), appId=app)
-    call.output.done(item, f"{marker} weighs {item['weight']:.2f}; {item['writtenWeight']:.2f} is written.")
+    try:
+        body: dict[str, Any] = {"weight": None if weight == "written" else float(weight)}
+    except ValueError:
+        body = {"preset": weight.upper()}
+    item = call.service.put(memory_route("sessions", session, "keepits", marker), body, appId=app)
+    call.done(item, f"{marker} weighs {item['weight']:.2f}; {item['writtenWeight']:.2f} is written.")
 
 
 @command(group, "preview", "Marked parts")
@@ -219,67 +238,63 @@ def preview_decay(
     app: AppArgument,
     session: SessionArgument,
     ratio: Annotated[int, typer.Option(min=1, max=100, help="How far it is compressed, as 30 for 30:1.")] = 10,
-    level: Annotated[Level, typer.Option(help="How readily marked parts are given up.")] = Level.MODERATE,
+    level: Annotated[DecayLevel, typer.Option(help="How readily marked parts are given up.")] = DecayLevel.MODERATE,
     distance: Annotated[int, typer.Option(min=0, help="How many sessions ago it was.")] = 1,
 ) -> None:
     """Show which marked parts a compression would keep word for word."""
-    named = Level.LIGHT if level is Level.MINIMAL else level
-    body = {"sessionId": session, "compressionRatio": ratio, "aggressiveness": named, "sessionDistance": distance}
-    seen = call.service.post(memory("decay", "preview"), body, appId=app)
-    columns: Columns = {"marker": "markerId", "weight": lambda row: f"{row['weight']:.2f}", "survives": "survives"}
+    body = {"sessionId": session, "compressionRatio": ratio, "aggressiveness": level, "sessionDistance": distance}
+    seen = call.service.post(memory_route("decay", "preview"), body, appId=app)
     threshold = plain(f"What weighs {seen['threshold']:g} or more survives; 1.00 always does.")
-    call.output.show(seen, lambda: Group(threshold, table(seen["markers"], columns, "Nothing is marked.")))
+    call.show(seen, lambda seen: Group(threshold, table(seen["markers"], _SURVIVAL_COLUMNS, "Nothing is marked.")))
 
 
-def _by_path_or_upload(call: Invocation, path: str, file: Path, app: str) -> Any:
-    from loop.cli.service import Refused  # heavy, and not needed for --help
-
+@command(group, "export", "Moving projects")
+def export_project(
+    call: Invocation,
+    app: AppArgument,
+    project: NeededProject,
+    file: Annotated[Path, typer.Option("-o", "--output", help="Where to; it must not be there yet.")],
+) -> None:
+    """Write a project with its sessions, versions and compositions into one file."""
+    pieces = call.service.pieces(memory_route("projects", project, "export"), appId=app)
+    first = next(pieces, b"")  # Where it is refused, no file is made.
     try:
-        return call.service.post_long(path, {"path": str(file.resolve())}, appId=app)
-    except Refused as error:
-        if error.code not in _NOT_SEEN_THERE:
-            raise
-    return _upload(call, path, file, app)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise Configuration(f"{file}: {error.strerror}") from None
+    written = 0
+    with ExitStack() as undo:
+        undo.callback(file.unlink, missing_ok=True)
+        with os.fdopen(descriptor, "wb") as opened, progress("exporting", None, DownloadColumn()) as update:
+            for piece in chain([first], pieces):
+                written += opened.write(piece)
+                update(completed=written)
+        undo.pop_all()  # It is whole.
+    call.done({"file": str(file), "bytes": written}, f"{project} is in {file}, readable by you only.")
 
 
-def _upload(call: Invocation, path: str, file: Path, app: str) -> Any:
-    return call.service.upload(path, file, MEDIA_TYPE, appId=app)
+@command(group, "import", "Moving projects")
+def import_project(
+    call: Invocation,
+    app: AppArgument,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What `sessions export` wrote.")],
+    name: Annotated[str | None, typer.Option("--as", help="Another id for the project.")] = None,
+) -> None:
+    """Take in a project that was exported; it is checked first, and nothing that is there is written over."""
+    path = memory_route("projects", "import")
+    call.show_card(call.service.upload(path, file, "application/zip", appId=app, projectId=name))
 
 
-def _each(files: list[Path], work: Callable[[Path], Any], what: str) -> list[tuple[Path, Any, str | None]]:
-    """Do something with each file under a progress bar; return the answers, and why some were refused."""
+def _register(call: Invocation, path: str, file: Path, app: str, upload: bool) -> Any:
     from loop.cli.service import Refused  # heavy, and not needed for --help
 
-    done: list[tuple[Path, Any, str | None]] = []
-    with _bar(what, len(files)) as advance:
-        for file in files:
-            try:
-                done.append((file, work(file), None))
-            except Refused as error:
-                done.append((file, None, error.message))
-            advance(1)
-    return done
-
-
-def _show_done(call: Invocation, done: list[tuple[Path, Any, str | None]], what: str) -> None:
-    answers = [answer for _, answer, _ in done if answer is not None]
-    refused = [{"file": str(file), "reason": reason} for file, _, reason in done if reason is not None]
-    call.output.show(
-        {"sessions": answers, "refused": refused}, lambda: table(answers, _SESSION_COLUMNS, f"None {what}.")
-    )
-    for one in refused:
-        complain(f"{one['file']}: {one['reason']}")
-    if refused:
-        raise typer.Exit(1)
-
-
-@contextmanager
-def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    terminal = progress_terminal()
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f}"), TimeElapsedColumn())
-    with Progress(*columns, console=terminal, disable=not terminal.is_terminal, transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda steps: progress.advance(task, steps)
+    if not upload:
+        try:
+            return call.service.post_long(path, {"path": str(file.resolve())}, appId=app)
+        except Refused as error:
+            if error.code not in _NOT_SEEN_THERE:
+                raise
+    return call.service.upload(path, file, MEDIA_TYPE, appId=app)
 
 
 def _project_of(file: Path) -> str:
@@ -293,47 +308,6 @@ def _project_of(file: Path) -> str:
         return sanitise(folder.name)
     worked_in = (found.word("cwd") for found in read_records(file) if isinstance(found, Record))
     return sanitise(next(filter(None, worked_in), str(folder)))
-
-
-def _weight(text: str) -> dict[str, Any]:
-    if text == "written":
-        return {"weight": None}
-    try:
-        return {"weight": float(text)}
-    except ValueError:
-        return {"preset": text.upper()}
-
-
-def _session_card(shown: dict[str, Any]) -> RenderableType:
-    metadata = shown["metadata"]
-    lines = card(
-        {
-            "session": shown["sessionId"],
-            "project": shown["projectId"],
-            "original": shown["originalFile"] or "uploaded",
-            "from (UTC)": moment(shown["firstTimestamp"]),
-            "to (UTC)": moment(shown["lastTimestamp"]),
-            "synced (UTC)": moment(shown["syncedAt"]),
-            "bytes": shown["sizeBytes"],
-            "tokens": shown["originalTokens"],
-            "messages": shown["originalMessages"],
-            "branch": metadata.get("gitBranch"),
-            "recorded by": metadata.get("claudeVersion"),
-            "models": metadata.get("models"),
-            "topics": metadata.get("primaryTopics"),
-            "counted": shown["counts"],
-            "marked": shown["markers"],
-            "versions": shown["versions"],
-        }
-    )
-    files: Columns = {"file": "path", "times": "touches", "changed": "changed"}
-    return Group(lines, plain(""), table(shown["files"], files, "It touched no files."))
-
-
-def _scan_summary(scan: dict[str, Any]) -> RenderableType:
-    said = f"{len(scan['registered'])} registered, {len(scan['synced'])} synced, {scan['unchanged']} unchanged."
-    refused: Columns = {"refused": "file", "why": "reason"}
-    return Group(plain(said), table(scan["refused"], refused, "Nothing was refused."))
 
 
 def _short(text: str) -> str:

@@ -9,7 +9,19 @@ from typing import Any
 
 import pytest
 
-from loop.cli.chats import BadLine, Chat, Grouping, MessageNames, Per, Said, Shape, Unusable, as_id, moment, read_chats
+from loop.cli.chats import (
+    BadLine,
+    ChatShape,
+    FileChat,
+    Grouping,
+    MessageNames,
+    Said,
+    Unusable,
+    as_id,
+    moment,
+    read_chats,
+)
+from shared.choices import ChatGrouping as Per
 from shared.conversations.lifecycle import Role
 
 HELLO = {"role": "user", "content": "Hello."}
@@ -17,16 +29,16 @@ TALK = {"messages": [HELLO, {"role": "assistant", "content": "Hi."}]}
 SHARED = {"conversations": [{"from": "human", "value": "Hello."}, {"from": "gpt", "value": "Hi."}]}
 
 
-def read(tmp_path: Path, text: str | bytes) -> list[Chat | BadLine]:
+def read(tmp_path: Path, text: str | bytes) -> list[FileChat | BadLine]:
     file = tmp_path / "chats"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return list(read_chats(file))
 
 
-def chats(tmp_path: Path, text: str) -> list[Chat]:
+def chats(tmp_path: Path, text: str) -> list[FileChat]:
     entries = read(tmp_path, text)
     assert [one for one in entries if isinstance(one, BadLine)] == []
-    return [one for one in entries if isinstance(one, Chat)]
+    return [one for one in entries if isinstance(one, FileChat)]
 
 
 def lines(*values: Any) -> str:
@@ -36,22 +48,22 @@ def lines(*values: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "shape", "talks"),
     [
-        (lines(TALK, TALK), Shape.MESSAGES, 2),
-        (lines(SHARED), Shape.SHAREGPT, 1),
-        (lines({"conversations": TALK["messages"]}), Shape.MESSAGES, 1),
-        (json.dumps([TALK, SHARED]), Shape.MESSAGES, 2),
-        (json.dumps([TALK, TALK, TALK], indent=2), Shape.MESSAGES, 3),
-        (json.dumps(TALK, indent=2), Shape.MESSAGES, 1),
-        (json.dumps(TALK["messages"]), Shape.MESSAGES, 1),
-        (lines(TALK["messages"], TALK["messages"]), Shape.MESSAGES, 2),
-        ("\ufeff" + lines(TALK), Shape.MESSAGES, 1),
-        ("\n\n" + lines(TALK) + "\n\n", Shape.MESSAGES, 1),
-        (lines(HELLO | {"conversation_id": "c"}), Shape.SINGLE, 1),
+        (lines(TALK, TALK), ChatShape.MESSAGES, 2),
+        (lines(SHARED), ChatShape.SHAREGPT, 1),
+        (lines({"conversations": TALK["messages"]}), ChatShape.MESSAGES, 1),
+        (json.dumps([TALK, SHARED]), ChatShape.MESSAGES, 2),
+        (json.dumps([TALK, TALK, TALK], indent=2), ChatShape.MESSAGES, 3),
+        (json.dumps(TALK, indent=2), ChatShape.MESSAGES, 1),
+        (json.dumps(TALK["messages"]), ChatShape.MESSAGES, 1),
+        (lines(TALK["messages"], TALK["messages"]), ChatShape.MESSAGES, 2),
+        ("\ufeff" + lines(TALK), ChatShape.MESSAGES, 1),
+        ("\n\n" + lines(TALK) + "\n\n", ChatShape.MESSAGES, 1),
+        (lines(HELLO | {"conversation_id": "c"}), ChatShape.SINGLE, 1),
     ],
     ids=["lines", "sharegpt", "sharegpt-list-of-roles", "array", "array-over-lines", "object-over-lines",
          "one-list-of-messages", "a-list-per-line", "byte-order-mark", "blank-lines", "single"],
 )  # fmt: skip
-def test_each_form_is_recognised(tmp_path: Path, text: str, shape: Shape, talks: int) -> None:
+def test_each_form_is_recognised(tmp_path: Path, text: str, shape: ChatShape, talks: int) -> None:
     read = chats(tmp_path, text)
     assert len(read) == talks
     assert read[0].shape is shape
@@ -106,8 +118,8 @@ def test_content_is_read_in_its_usual_forms(tmp_path: Path, message: dict[str, A
 def test_a_bad_line_is_named_with_why_and_the_rest_is_read(tmp_path: Path, line: bytes, reason: str) -> None:
     good = lines(TALK).encode()
     first, bad, last = read(tmp_path, b"\n".join([good, line, good]))
-    assert isinstance(first, Chat)
-    assert isinstance(last, Chat)
+    assert isinstance(first, FileChat)
+    assert isinstance(last, FileChat)
     assert isinstance(bad, BadLine)
     assert bad.where == "line 2"
     assert reason in bad.reason
@@ -115,7 +127,7 @@ def test_a_bad_line_is_named_with_why_and_the_rest_is_read(tmp_path: Path, line:
 
 def test_a_bad_first_line_does_not_hide_the_others(tmp_path: Path) -> None:
     bad, good = read(tmp_path, '{"broken\n' + lines(TALK))
-    assert (bad.where, isinstance(good, Chat)) == ("line 1", True)
+    assert (bad.where, isinstance(good, FileChat)) == ("line 1", True)
 
 
 def test_a_broken_array_is_one_bad_line(tmp_path: Path) -> None:
