@@ -39,7 +39,7 @@ from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.outbox.lanes import Terms
 from shared.settings import Settings
 from shared.telemetry.logging import configure_logging
-from tests.support.house import House, drawn
+from tests.support.house import House
 from tests.support.relaying import Relay
 
 DAY = timedelta(days=1)
@@ -253,7 +253,7 @@ def _figures(house: House, seen: _Seen) -> dict[str, Any]:
     with house.database.read() as session:
         share = ledger.memory_share(session, START)
         spent = sum(ledger.spent_by_kind(session).values())
-        drawn = drawn(session)
+        drawn = ledger.drawn(session)
         calls = session.execute(select(Spending.at, Spending.micro, Spending.kind).order_by(Spending.entry)).all()
         settled = session.get_one(EnergyLevel, 1).micro >= FLOOR
     queued, longest_queue = _queue(calls, seen.refill)

@@ -17,7 +17,7 @@ from shared.energy.budget import to_micro
 from shared.energy.models import EnergyLevel
 from shared.outbox import lanes
 from shared.outbox.lanes import Hold
-from tests.support.house import House, drawn
+from tests.support.house import House
 from tests.support.minds import Thinking
 from tests.support.relaying import spend
 from tests.support.settings import default_settings
@@ -36,7 +36,7 @@ def level(house: House) -> float:
 
 def drawn(house: House) -> int:
     with house.database.read() as session:
-        return drawn(session)
+        return ledger.drawn(session)
 
 
 def test_an_hour_forward_fills_to_full_and_no_further(house: House) -> None:
