@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from shared.errors import Transient
-from shared.events.addresses import Address, Guard, IpAddress, parse
+from shared.events.addresses import Address, AddressGuard, IpAddress, parse
 
 MOST_ADDRESSES = 4
 _AGENT = "Afterthought"
@@ -43,7 +43,7 @@ class WebhookRequest:
 class WebhookClient:
     """Posts requests; the proxies of the environment are left alone, and redirects are not followed."""
 
-    guard: Guard
+    guard: AddressGuard
     seconds: float
     """The longest a delivery may take in all."""
 

@@ -199,6 +199,11 @@ def level_now(session: Session, per_second: float, now: datetime) -> int:
     return FULL if level is None else refilled(level.micro, level.at, now, per_second)
 
 
+def drawn(session: Session) -> int:
+    """Return everything ever drawn from the level, in micro-units."""
+    return session.scalar(select(EnergyLevel.drawn_micro)) or 0
+
+
 def unsettled(session: Session) -> int:
     """Return what has been spent since the last settlement, in micro-units."""
     return int(session.scalar(select(func.coalesce(func.sum(Spending.micro), 0)).where(_UNSETTLED)) or 0)

@@ -58,7 +58,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Guard:
+class AddressGuard:
     """Says where a webhook's address leads, if it may be called."""
 
     internal: tuple[IpNetwork, ...] = ()
@@ -86,10 +86,10 @@ class Guard:
         return any(ip in network for network in self.internal) or is_public(ip)
 
 
-def guard_of(internal_hosts: str, resolve_by: Resolve | None = None) -> Guard:
+def guard_of(internal_hosts: str, resolve_by: Resolve | None = None) -> AddressGuard:
     """Return the guard of the setting: addresses and networks by commas."""
     parts = [part.strip() for part in internal_hosts.split(",")]
-    return Guard(tuple(ip_network(part) for part in parts if part), resolve_by or resolve)
+    return AddressGuard(tuple(ip_network(part) for part in parts if part), resolve_by or resolve)
 
 
 def is_public(ip: IpAddress) -> bool:

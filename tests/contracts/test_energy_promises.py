@@ -11,7 +11,7 @@ from shared.energy.budget import FLOOR, FULL, MICRO, to_micro, to_units
 from shared.energy.models import Spending
 from shared.outbox import dispatch
 from shared.outbox.models import Deferral, JobState
-from tests.support.house import House, drawn
+from tests.support.house import House
 from tests.support.relaying import spend
 from tests.support.settings import default_settings
 
@@ -61,7 +61,7 @@ def test_the_ledgers_sum_equals_what_was_drawn_and_the_level_stays_above_its_flo
         spend(house, units)
         govern.settle()
     with house.database.read() as session:
-        assert drawn(session) == to_micro(70.000001 + 90.5 + 33.3)
+        assert ledger.drawn(session) == to_micro(70.000001 + 90.5 + 33.3)
     assert level(house, 0) == to_units(FLOOR)
 
 
@@ -142,7 +142,7 @@ def test_more_rows_than_a_statement_takes_values_are_settled_exactly(house: Hous
     while regulator(house, 0).settle():
         pass
     with house.database.read() as session:
-        assert drawn(session) == 7 * 66_000
+        assert ledger.drawn(session) == 7 * 66_000
 
 
 def test_a_level_of_a_million_small_draws_is_exact(house: House) -> None:

@@ -14,13 +14,12 @@ from loop.mandate import MandateKeeper, Standing
 from loop.regulator import Regulator
 from loop.steps.settlement import SettleEnergy
 from loop.ticker import Ticker
-from shared.energy import mandate
+from shared.energy import ledger, mandate
 from shared.energy.ledger import get_mandate
 from shared.errors import MandateLost, Transient
 from shared.process import has_died, is_gone, machine, my_name
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
-from tests.support.house import drawn as drawn_of
 from tests.support.relaying import spend
 from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
@@ -55,7 +54,7 @@ class Side:
 
 def drawn(house: House) -> int:
     with house.database.read() as session:
-        return drawn_of(session)
+        return ledger.drawn(session)
 
 
 def test_the_first_loop_regulates_and_the_second_stands_by(house: House) -> None:

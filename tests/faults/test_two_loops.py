@@ -20,7 +20,6 @@ from shared.energy.models import Spending
 from shared.errors import Transient
 from shared.outbox.models import OPEN
 from shared.outbox.queries import JobFilter, list_jobs
-from tests.support.house import drawn
 from tests.support.services import System, start_system
 from tests.support.waiting import wait_until
 
@@ -58,7 +57,7 @@ class Pair:
         """Whether every row was drawn from the level once and no more."""
         with self.database.read() as session:
             rows = session.scalar(select(func.coalesce(func.sum(Spending.micro), 0)))
-            return rows is not None and 0 < int(rows) == drawn(session)
+            return rows is not None and 0 < int(rows) == ledger.drawn(session)
 
     def freeze(self, system: System) -> None:
         """Stop a loop where it stands, outside a transaction: a frozen writer would stop SQLite as a whole."""

@@ -12,8 +12,6 @@ from datetime import datetime, timedelta
 
 import redis
 from prometheus_client import CollectorRegistry
-from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from loop.steps.due_jobs import AskForVectors
 from shared.apps.models import App
@@ -24,7 +22,6 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, en
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
-from shared.energy.models import EnergyLevel
 from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
 from shared.facts.models import Fact
@@ -69,11 +66,6 @@ PRICES = default_settings(
 )
 Says = str | BaseException | NothingToRemember
 Decides = Decision | BaseException | Callable[[Sequence[Candidate], Candidate], Decision]
-
-
-def drawn(session: Session) -> int:
-    """Return everything ever drawn from the level, in micro-units."""
-    return session.scalar(select(EnergyLevel.drawn_micro)) or 0
 
 
 @dataclass

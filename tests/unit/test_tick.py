@@ -18,13 +18,14 @@ from loop.ticker import LATE_SECONDS, Ticker, Unshared
 from shared.contracts.jobs import JobMessage, Queue
 from shared.conversations.lifecycle import NewConversation, snooze, start
 from shared.conversations.queries import ConversationState, get_conversation, lock_conversation, state_of
+from shared.energy import ledger
 from shared.energy.budget import FULL
 from shared.energy.models import EnergyLevel
 from shared.errors import MandateLost, Transient
 from shared.outbox.models import JobState
 from shared.process import is_gone
 from shared.telemetry.metrics import Metrics
-from tests.support.house import House, drawn
+from tests.support.house import House
 from tests.support.settings import default_settings
 from tests.support.waiting import wait_until
 from worker.lifecycle import Hearing, Watchdog
@@ -104,10 +105,10 @@ def test_without_energy_nothing_is_sent_and_the_jobs_say_why(house: House) -> No
 
 def test_an_idle_relay_writes_nothing(house: House) -> None:
     with house.database.read() as session:
-        before = drawn(session)
+        before = ledger.drawn(session)
     assert relay(house, Broker()).run() is False
     with house.database.read() as session:
-        assert drawn(session) == before
+        assert ledger.drawn(session) == before
 
 
 class Breaking:
