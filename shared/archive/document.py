@@ -16,7 +16,7 @@ from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import Role
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
-from shared.memories.models import MemoryChangeKind
+from shared.memories.models import ChangeKind
 from shared.profiles.models import Content
 
 _Archived = TypeVar("_Archived", bound=BaseModel)
@@ -138,7 +138,7 @@ class ArchivedChange(_Part):
     """One thing that happened to a memory."""
 
     memory_id: _OwnId
-    kind: MemoryChangeKind
+    kind: ChangeKind
     actor: _Label
     reason: Annotated[str, Field(max_length=2000)]
     before: str | None = None

@@ -30,7 +30,7 @@ from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import ConversationFilter, list_conversations, messages_of
 from shared.memories import queries
 from shared.memories.history import looks_in, sources_in
-from shared.memories.models import Change, Memory, MemoryChangeKind, Origin
+from shared.memories.models import Change, ChangeKind, Memory, Origin
 
 EVERYTHING = 2**31 - 1
 """A limit that limits nothing."""
@@ -123,7 +123,7 @@ def _out_memory(one: Memory, linked: Sequence[tuple[str, list[str]]]) -> Archive
 def _out_change(one: Change, ids: dict[int, str]) -> ArchivedChange:
     return ArchivedChange(
         memory_id=one.memory_id,
-        kind=MemoryChangeKind(one.kind),
+        kind=ChangeKind(one.kind),
         actor=one.actor,
         reason=one.reason,
         before=one.before,

@@ -34,7 +34,7 @@ from shared.conversations.queries import find_conversation
 from shared.errors import Conflict, Limit
 from shared.memories import queries
 from shared.memories.history import Sources, Texts, record, sources_in
-from shared.memories.models import Change, Memory, MemoryChangeKind, Origin
+from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.writing import give_place
 from shared.search.index import index_messages
 from shared.settings import Settings
@@ -255,7 +255,7 @@ class _Arrival:
         )
         origins = self._in_sources(archived.sources)
         cause = import_cause(IMPORT, self.archive.app.app_id, self.now)
-        record(self.session, memory, MemoryChangeKind.CREATED, Texts(after=archived.content), cause, origins)
+        record(self.session, memory, ChangeKind.CREATED, Texts(after=archived.content), cause, origins)
         give_place(self.session, memory, origins, cause, cap)
         self.done.memories += 1
 

@@ -16,11 +16,11 @@ from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
 from shared.memories.compaction import RULES
 from shared.memories.history import looks_in, sources_in, updated_in
-from shared.memories.models import Change, Memory, MemoryChangeKind, MemorySource, Origin
+from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.memories.writing import remove, rewrite
 from shared.subjects import NOBODY, Subject
 
-_CHOSEN = (MemoryChangeKind.REMOVED, MemoryChangeKind.ABSORBED, MemoryChangeKind.MERGED, MemoryChangeKind.GAVE_WAY)
+_CHOSEN = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.MERGED, ChangeKind.GAVE_WAY)
 """What an agent may have chosen, and given its reason for."""
 _WORDLESS = (*RULES, EXTRACTIVE, "admin")
 """Actors whose reasons are words of ours."""
@@ -55,7 +55,7 @@ def forget_conversation(session: Session, app_id: str, conversation_key: int, ca
 
 def forget_memory(session: Session, memory: Memory, cause: Cause) -> dict[str, int]:
     """Remove one memory of a locked app with the text of its history; return how much of what."""
-    remove(session, memory, cause, MemoryChangeKind.ERASED)
+    remove(session, memory, cause, ChangeKind.ERASED)
     history = queries.history_of(session, memory.memory_id)
     _empty(history)
     _forget_reasons(session, memory.app_id, history)
@@ -111,9 +111,9 @@ def _withdraw(session: Session, conversation_key: int, cause: Cause) -> int:
         # The newest change before which the memory held nothing of the conversation.
         former = clean[-1] if clean else None
         if former is None or former.before is None:
-            remove(session, memory, cause, MemoryChangeKind.ERASED)
+            remove(session, memory, cause, ChangeKind.ERASED)
         else:
-            rewrite(session, memory, former.before, sources_in(former.standing), cause, MemoryChangeKind.RESTORED)
+            rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
             # A merge joins tags too; those of then are the last that owe nothing to the conversation.
             looks = looks_in(former.standing)
             memory.importance, memory.tags = looks["importance"], looks["tags"]

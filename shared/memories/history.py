@@ -12,7 +12,7 @@ from shared.causes import Cause
 from shared.contracts.events import EventKind
 from shared.events.recording import record as record_event
 from shared.memories import queries
-from shared.memories.models import Change, Memory, MemoryChangeKind, Origin
+from shared.memories.models import Change, ChangeKind, Memory, Origin
 
 Sources = dict[int, list[str]]
 """Conversation key -> the message ids that were used."""
@@ -61,7 +61,7 @@ class Texts:
 def record(
     session: Session,
     memory: Memory,
-    kind: MemoryChangeKind,
+    kind: ChangeKind,
     texts: Texts,
     cause: Cause,
     origins: Sources,
@@ -89,11 +89,11 @@ def record(
     session.add(change)
     session.flush()
     # Nobody is told which conversation it was that is being erased.
-    origin = None if kind is MemoryChangeKind.ERASED else session.get(Origin, memory.memory_id)
-    is_back = kind is MemoryChangeKind.RESTORED and change.before is None
-    if kind is MemoryChangeKind.CREATED or is_back:
+    origin = None if kind is ChangeKind.ERASED else session.get(Origin, memory.memory_id)
+    is_back = kind is ChangeKind.RESTORED and change.before is None
+    if kind is ChangeKind.CREATED or is_back:
         event = EventKind.MEMORY_CREATED
-    elif kind in (MemoryChangeKind.EDITED, MemoryChangeKind.MERGED, MemoryChangeKind.RESTORED):
+    elif kind in (ChangeKind.EDITED, ChangeKind.MERGED, ChangeKind.RESTORED):
         event = EventKind.MEMORY_CHANGED
     else:
         event = EventKind.MEMORY_REMOVED

@@ -84,7 +84,7 @@ class MemorySource(Base):
     message_ids: Mapped[list[str]] = mapped_column(JSON, default=list)
 
 
-class MemoryChangeKind(StrEnum):
+class ChangeKind(StrEnum):
     """What happened to a memory."""
 
     CREATED = "created"

@@ -15,16 +15,16 @@ from shared.conversations.models import Conversation
 from shared.db.counting import count
 from shared.errors import NotFound
 from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, Candidate
-from shared.memories.models import Change, Memory, MemoryChangeKind, MemorySource, Origin
+from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
 from shared.telemetry.metrics import CompactionOutcome
 
 HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))
 """Whether a change still holds text."""
 _MADE_ROOM = or_(
-    Change.kind.in_((MemoryChangeKind.GAVE_WAY, MemoryChangeKind.ABSORBED)),
+    Change.kind.in_((ChangeKind.GAVE_WAY, ChangeKind.ABSORBED)),
     # What a person removed is related to no memory that took its place.
-    and_(Change.kind == MemoryChangeKind.REMOVED, Change.related_memory_id.is_not(None)),
+    and_(Change.kind == ChangeKind.REMOVED, Change.related_memory_id.is_not(None)),
 )
 NEWEST_FIRST = (Memory.updated_at.desc(), Memory.memory_id.desc())
 """Last updated first. Source: seed 003."""
@@ -112,7 +112,7 @@ def history_of(session: Session, memory_id: int) -> Sequence[Change]:
     return session.scalars(select(Change).where(Change.memory_id == memory_id).order_by(Change.change_id)).all()
 
 
-def latest_change(session: Session, memory_id: int, kinds: Sequence[MemoryChangeKind]) -> Change | None:
+def latest_change(session: Session, memory_id: int, kinds: Sequence[ChangeKind]) -> Change | None:
     """Return the newest change of one of the kinds."""
     query = select(Change).where(Change.memory_id == memory_id, Change.kind.in_(kinds))
     return session.scalar(query.order_by(Change.change_id.desc()).limit(1))
@@ -193,9 +193,9 @@ def compactions_since(
 
 
 def _outcome(kind: str, actor: str) -> CompactionOutcome:
-    if kind == MemoryChangeKind.GAVE_WAY:
+    if kind == ChangeKind.GAVE_WAY:
         return CompactionOutcome.NEW_GAVE_WAY
-    if kind == MemoryChangeKind.ABSORBED:
+    if kind == ChangeKind.ABSORBED:
         return CompactionOutcome.MERGED
     return {OLDEST_GOES: CompactionOutcome.OLDEST_WENT, LEAST_GOES: CompactionOutcome.LEAST_WENT}.get(
         actor, CompactionOutcome.DELETED
@@ -207,7 +207,7 @@ def holds_text(change: Change) -> bool:
     return change.before is not None or change.after is not None
 
 
-def changes_since(session: Session, app_id: str, since: int, kinds: Sequence[MemoryChangeKind]) -> Sequence[Change]:
+def changes_since(session: Session, app_id: str, since: int, kinds: Sequence[ChangeKind]) -> Sequence[Change]:
     """Return an app's changes of some kinds from change ``since`` on, oldest first."""
     query = select(Change).where(Change.app_id == app_id, Change.change_id >= since, Change.kind.in_(kinds))
     return session.scalars(query.order_by(Change.change_id)).all()

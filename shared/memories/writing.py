@@ -17,7 +17,7 @@ from shared.errors import Conflict, NotFound
 from shared.memories import queries
 from shared.memories.compaction import NEW, Candidate, Room, least_goes, oldest_goes
 from shared.memories.history import Sources, Texts, looks_in, record, sources, sources_in
-from shared.memories.models import SLOTS, Change, Memory, MemoryChangeKind, MemorySource, Origin
+from shared.memories.models import SLOTS, Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
 
 
@@ -62,8 +62,8 @@ class Edit:
     pinned: bool | None = None
 
 
-_REWRITES = (MemoryChangeKind.EDITED, MemoryChangeKind.MERGED, MemoryChangeKind.RESTORED)
-_REMOVALS = (MemoryChangeKind.REMOVED, MemoryChangeKind.ABSORBED, MemoryChangeKind.GAVE_WAY)
+_REWRITES = (ChangeKind.EDITED, ChangeKind.MERGED, ChangeKind.RESTORED)
+_REMOVALS = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.GAVE_WAY)
 Rule = Callable[[Sequence[Candidate], str], Room]
 """Chooses what goes, where no agent did; the second value says why anything has to."""
 
@@ -106,7 +106,7 @@ def place(
         created_at=born,
         updated_at=born,
     )
-    record(session, memory, MemoryChangeKind.CREATED, Texts(after=new.content), cause, new.sources)
+    record(session, memory, ChangeKind.CREATED, Texts(after=new.content), cause, new.sources)
     return give_place(session, memory, new.sources, cause, cap, room, rule)
 
 
@@ -144,7 +144,7 @@ def edit(session: Session, memory: Memory, wanted: Edit, cause: Cause) -> Memory
     """Change a memory by hand, keeping what it was."""
     origins = sources(session, memory.memory_id)
     after = memory.content if wanted.content is None else wanted.content
-    record(session, memory, MemoryChangeKind.EDITED, Texts(memory.content, after), cause, origins)
+    record(session, memory, ChangeKind.EDITED, Texts(memory.content, after), cause, origins)
     if after != memory.content:
         memory.content, memory.agent = after, cause.actor
     memory.importance = memory.importance if wanted.importance is None else wanted.importance
@@ -156,11 +156,7 @@ def edit(session: Session, memory: Memory, wanted: Edit, cause: Cause) -> Memory
 
 
 def remove(
-    session: Session,
-    memory: Memory,
-    cause: Cause,
-    kind: MemoryChangeKind = MemoryChangeKind.REMOVED,
-    related: int | None = None,
+    session: Session, memory: Memory, cause: Cause, kind: ChangeKind = ChangeKind.REMOVED, related: int | None = None
 ) -> None:
     """Take a memory from its place; its history can bring it back."""
     origins = sources(session, memory.memory_id)
@@ -169,14 +165,12 @@ def remove(
     session.flush()
 
 
-def rewrite(
-    session: Session, memory: Memory, content: str, origins: Sources, cause: Cause, kind: MemoryChangeKind
-) -> None:
+def rewrite(session: Session, memory: Memory, content: str, origins: Sources, cause: Cause, kind: ChangeKind) -> None:
     """Give a memory other words, drawn from ``origins``."""
     kept = sources(session, memory.memory_id)
     record(session, memory, kind, Texts(memory.content, content), cause, kept, joined=origins)
     memory.content, memory.agent = content, cause.actor
-    _touch(memory, memory.updated_at if kind is MemoryChangeKind.MERGED else cause.at)
+    _touch(memory, memory.updated_at if kind is ChangeKind.MERGED else cause.at)
     _set_sources(session, memory.memory_id, origins)
 
 
@@ -196,7 +190,7 @@ def restore(
     if change.before is None:
         raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
     if present is not None:
-        rewrite(session, present, change.before, sources_in(change.standing), cause, MemoryChangeKind.RESTORED)
+        rewrite(session, present, change.before, sources_in(change.standing), cause, ChangeKind.RESTORED)
         for name, value in looks_in(change.standing).items():
             setattr(present, name, value)
         session.flush()
@@ -206,7 +200,7 @@ def restore(
         created_at=origin.created_at, updated_at=cause.at, **looks_in(change.standing),
     )  # fmt: skip
     origins = sources_in(change.standing)
-    record(session, memory, MemoryChangeKind.RESTORED, Texts(after=change.before), cause, origins)
+    record(session, memory, ChangeKind.RESTORED, Texts(after=change.before), cause, origins)
     return give_place(session, memory, origins, cause, cap, rule=least_goes)
 
 
@@ -227,7 +221,7 @@ def _make_room(
     if room.rewritten_id is not None and room.content is not None:
         _merge(session, present, new, origins, room, cause)
     elif room.removed_id == NEW:
-        record(session, new, MemoryChangeKind.GAVE_WAY, Texts(before=new.content), cause, origins)
+        record(session, new, ChangeKind.GAVE_WAY, Texts(before=new.content), cause, origins)
     else:
         remove(session, present[room.removed_id], cause, related=new.memory_id)
 
@@ -239,12 +233,12 @@ def _merge(
     absorbed = present.get(room.removed_id, new)
     taken_in = origins if absorbed is new else sources(session, absorbed.memory_id)
     if absorbed is new:
-        record(session, new, MemoryChangeKind.ABSORBED, Texts(before=new.content), cause, origins, target.memory_id)
+        record(session, new, ChangeKind.ABSORBED, Texts(before=new.content), cause, origins, target.memory_id)
     else:
-        remove(session, absorbed, cause, MemoryChangeKind.ABSORBED, target.memory_id)
+        remove(session, absorbed, cause, ChangeKind.ABSORBED, target.memory_id)
     own = sources(session, target.memory_id)
     joined = {key: [*own.get(key, []), *taken_in.get(key, [])] for key in own | taken_in}
-    rewrite(session, target, room.content or target.content, joined, cause, MemoryChangeKind.MERGED)
+    rewrite(session, target, room.content or target.content, joined, cause, ChangeKind.MERGED)
     # What takes in something new counts as new, in the order of memories and for oldest-goes.
     target.updated_at = max(target.updated_at, absorbed.updated_at)
     target.importance = max(target.importance, absorbed.importance)
@@ -256,7 +250,7 @@ def _touch(memory: Memory, at: datetime) -> None:
     memory.updated_at = at
 
 
-def _change(session: Session, memory_id: int, change_id: int | None, kinds: tuple[MemoryChangeKind, ...]) -> Change:
+def _change(session: Session, memory_id: int, change_id: int | None, kinds: tuple[ChangeKind, ...]) -> Change:
     if change_id is None:
         change = queries.latest_change(session, memory_id, kinds)
         if change is None:

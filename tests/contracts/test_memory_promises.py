@@ -21,7 +21,7 @@ from shared.energy.ledger import unsettled
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.errors import LeaseLost, ModelOutput, Purged, Transient
 from shared.memories.compaction import NEW, Action, Decision
-from shared.memories.models import Memory, MemoryChangeKind, Origin
+from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of
 from shared.memories.writing import Edit, NewMemory, edit, place, restore
 from shared.outbox.models import JobState
@@ -111,7 +111,7 @@ def test_an_edit_decision_leaves_ten_and_the_target_takes_in_the_new_one(house: 
     assert "fact 1 and fact 11" in house.contents() and "fact 11" not in house.contents()
     with house.database.read() as session:
         kinds = [c.kind for c in history_of(session, target)]
-    assert kinds == [MemoryChangeKind.CREATED, MemoryChangeKind.MERGED]
+    assert kinds == [ChangeKind.CREATED, ChangeKind.MERGED]
 
 
 def test_merging_two_old_memories_gives_the_new_one_the_freed_place(house: House) -> None:
@@ -144,7 +144,7 @@ def test_a_bad_compaction_answer_falls_back_to_the_oldest(house: House, decision
     assert house.work_off() == [JobState.DONE]
     assert house.contents() == [f"fact {i}" for i in range(11, 1, -1)]
     with house.database.read() as session:
-        removed = next(c for c in changes_of_app(session, "notes", 5) if c.kind == MemoryChangeKind.REMOVED)
+        removed = next(c for c in changes_of_app(session, "notes", 5) if c.kind == ChangeKind.REMOVED)
     assert (removed.actor, removed.before) == ("rule:oldest_goes", "fact 1")
 
 
@@ -169,7 +169,7 @@ def test_pinned_memories_are_never_touched_and_the_new_one_gives_way_when_all_ar
     assert "fact 11" not in house.contents() and len(house.contents()) == 10
     with house.database.read() as session:
         last = changes_of_app(session, "notes", 1)[0]
-    assert last.kind == MemoryChangeKind.GAVE_WAY and "pinned" in last.reason
+    assert last.kind == ChangeKind.GAVE_WAY and "pinned" in last.reason
 
 
 @pytest.mark.parametrize("times", [2, 5])
@@ -304,7 +304,7 @@ def test_a_removed_memory_can_be_brought_back(house: House) -> None:
     house.work_off()
     gone = 1
     with house.database.write() as session:
-        gone = next(c.memory_id for c in changes_of_app(session, "notes", 9) if c.kind == MemoryChangeKind.REMOVED)
+        gone = next(c.memory_id for c in changes_of_app(session, "notes", 9) if c.kind == ChangeKind.REMOVED)
         placed = restore(session, "notes", gone, Cause("admin", "restored", house.clock.now()), 10)
     assert placed.stands and "fact 1" in house.contents() and len(house.contents()) == 10
 

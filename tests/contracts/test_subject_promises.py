@@ -18,7 +18,7 @@ from shared.errors import Conflict, LeaseLost
 from shared.facts.categories import Category
 from shared.facts.editing import FactDraft, write
 from shared.memories.compaction import Action, Decision, least_goes
-from shared.memories.models import Memory, MemoryChangeKind, Origin
+from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of, standing
 from shared.memories.writing import NewMemory, PlacedMemory, place, restore
 from shared.outbox.control import replay
@@ -153,7 +153,7 @@ def test_by_hand_the_least_important_goes_and_never_what_was_written_last(house:
     assert (room.outcome, "3 of 10" in room.reason) == ("least_went", True)
     assert "fact 4" not in remembered(house, ANN) and "of little weight" in remembered(house, ANN)
     with house.database.read() as session:
-        gone = next(one for one in changes_of_app(session, "notes", 10) if one.kind == MemoryChangeKind.REMOVED)
+        gone = next(one for one in changes_of_app(session, "notes", 10) if one.kind == ChangeKind.REMOVED)
     assert (gone.before, gone.actor) == ("fact 4", "rule:least_goes")
     [room] = write_by_hand(house, ANN, "newer").rooms
     assert "of little weight" not in remembered(house, ANN)
@@ -172,7 +172,7 @@ def test_what_is_restored_at_the_cap_makes_room_as_what_is_written_does(house: H
     assert remembered(house, ANN)[0] == "fact 6" and len(remembered(house, ANN)) == 10
     assert remembered(house, BOB) == ["bob's"]
     with house.database.read() as session:
-        assert history_of(session, gone)[-1].kind == MemoryChangeKind.RESTORED
+        assert history_of(session, gone)[-1].kind == ChangeKind.RESTORED
 
 
 def everything_of(house: House, user_id: str | None, text: str) -> None:

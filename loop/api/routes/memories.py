@@ -32,7 +32,7 @@ from shared.erasure.erasing import erase_memory, purge_memories
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
 from shared.memories.compaction import Room, least_goes
-from shared.memories.models import Memory, MemoryChangeKind
+from shared.memories.models import ChangeKind, Memory
 from shared.memories.writing import Edit, NewMemory, PlacedMemory, edit, place, remove, restore
 from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionOutcome, CompactionReason
@@ -146,7 +146,7 @@ class ChangeAnswer(ResponseModel):
 
     change_id: int
     memory_id: int
-    kind: MemoryChangeKind
+    kind: ChangeKind
     actor: str
     reason: str
     before: str | None
