@@ -253,8 +253,8 @@ def test_an_export_of_one_user_holds_nothing_of_another(house: House) -> None:
     assert CANARY not in archive and "bob" not in archive and archive.count("quillwort") >= 4
 
 
-def test_memories_from_before_go_to_the_user_of_their_conversation_or_to_nobody(empty_database_url: str) -> None:
-    migrate(empty_database_url, "0005")
+def test_erasing_a_user_takes_what_holds_words_of_several_users_and_belongs_to_nobody(empty_database_url: str) -> None:
+    migrate(empty_database_url)
     at = datetime(2026, 3, 1, 12)  # noqa: DTZ001 - as the tables hold it
     engine = sa.create_engine(empty_database_url)
     meta = sa.MetaData()
@@ -270,15 +270,15 @@ def test_memories_from_before_go_to_the_user_of_their_conversation_or_to_nobody(
             add("conversations", key=key, app_id="notes", conversation_id=f"c{key}", user_id=user, metadata={},
                 message_count=0, think_attempts=0, facts_seen=0, summarised=0, turns_since_summary=0, created_at=at,
                 updated_at=at)  # fmt: skip
-        for memory, keys in ((11, (1,)), (12, (2, 1)), (13, (3,)), (14, ())):
-            add("memory_origins", memory_id=memory, app_id="notes", conversation_key=keys[0] if keys else None, epoch=0,
-                agent="x", created_at=at)  # fmt: skip
-            add("app_memories", memory_id=memory, app_id="notes", slot=memory - 10, content=f"memory {memory}",
-                importance=5, tags=[], pinned=False, agent="x", version=1, created_at=at, updated_at=at)  # fmt: skip
+        for memory, user, keys in ((11, "ann", (1,)), (12, "", (2, 1)), (13, "", (3,)), (14, "", ())):
+            add("memory_origins", memory_id=memory, app_id="notes", user_id=user,
+                conversation_key=keys[0] if keys else None, epoch=0, agent="x", created_at=at)  # fmt: skip
+            add("app_memories", memory_id=memory, app_id="notes", user_id=user, slot=memory - 10,
+                content=f"memory {memory}", importance=5, tags=[], pinned=False, agent="x", version=1, created_at=at,
+                updated_at=at)  # fmt: skip
             for key in keys:
                 add("memory_sources", memory_id=memory, conversation_key=key, message_ids=[])
     engine.dispose()
-    migrate(empty_database_url)
     house = House(empty_database_url)
     assert (remembered(house, ANN), remembered(house, BOB)) == (["memory 11"], [])
     assert sorted(remembered(house, Subject("notes"))) == ["memory 12", "memory 13", "memory 14"]
