@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.archive.document import ArchivedFact, ArchivedFactChange, ArchivedFactSource
+from shared.archive.document import ArchivedFact, ArchivedFactChange, ArchivedFactSource, row_of
 from shared.causes import Cause
 from shared.errors import Conflict
 from shared.facts import queries
@@ -91,13 +90,27 @@ class ArrivingFacts:
             beneath = self._take(one, beneath, stands=one is top)
 
     def _take(self, archived: ArchivedFact, updates: int | None, stands: bool) -> int:
-        fact = _in_fact(self.app_id, archived, updates)
+        user_id = archived.user_id or NOBODY
+        fact = row_of(
+            Fact,
+            archived,
+            fact_id=None,
+            app_id=self.app_id,
+            user_id=user_id,
+            state=FactState.REPLACED,
+            said_key=said_key(user_id, archived.statement),
+            updates_fact_id=updates,
+            said_at=archived.said_at or archived.last_seen,
+        )
         if stands:
             fact.state, fact.slot = FactState.STANDING, free_slots(self.session, fact.subject)[0]
             fact.pin_slot = next(iter(free_pins(self.session, fact.subject)), None) if archived.pinned else None
         self.session.add(fact)
         self.session.flush()
-        self.session.add_all(_in_source(fact.fact_id, one, self._key(one)) for one in archived.sources)
+        for one in archived.sources:
+            said_at, key = one.said_at or one.last_seen, self._key(one)
+            source = row_of(FactSource, one, fact_id=fact.fact_id, conversation_key=key, said_at=said_at)
+            self.session.add(source)
         self.session.flush()
         self._arrived.append(fact)
         self._ids[archived.fact_id], self._users[fact.fact_id] = fact.fact_id, fact.user_id
@@ -119,63 +132,15 @@ class ArrivingFacts:
             if fact_id is None:
                 self.changes_skipped += 1
                 continue
-            self.session.add(self._in_change(one, fact_id))
+            change = row_of(
+                FactChange,
+                one,
+                fact_id=fact_id,
+                app_id=self.app_id,
+                user_id=self._users[fact_id],
+                source_keys=sorted(self.keys[name] for name in one.conversation_ids if name in self.keys),
+                related_fact_id=self._ids.get(one.related_fact_id or 0),
+            )
+            self.session.add(change)
             self.changes += 1
         self.session.flush()
-
-    def _in_change(self, one: ArchivedFactChange, fact_id: int) -> FactChange:
-        return FactChange(
-            fact_id=fact_id,
-            app_id=self.app_id,
-            user_id=self._users[fact_id],
-            kind=one.kind,
-            actor=one.actor,
-            reason=one.reason,
-            before=one.before,
-            after=one.after,
-            source_keys=sorted(self.keys[name] for name in one.conversation_ids if name in self.keys),
-            related_fact_id=self._ids.get(one.related_fact_id or 0),
-            at=one.at,
-        )
-
-
-def import_cause(actor: str, app_id: str, now: datetime) -> Cause:
-    """Return an archive of an app as the cause of a change."""
-    return Cause(actor, f"imported from an archive of app {app_id}", now)
-
-
-def _in_fact(app_id: str, archived: ArchivedFact, updates: int | None) -> Fact:
-    return Fact(
-        app_id=app_id,
-        user_id=archived.user_id or NOBODY,
-        state=FactState.REPLACED,
-        statement=archived.statement,
-        said_key=said_key(archived.user_id or NOBODY, archived.statement),
-        category=archived.category,
-        confidence=archived.confidence,
-        mention_count=archived.mention_count,
-        by_hand=archived.by_hand,
-        agent=archived.agent,
-        updates_fact_id=updates,
-        version=archived.version,
-        first_seen=archived.first_seen,
-        last_seen=archived.last_seen,
-        said_at=archived.said_at or archived.last_seen,
-        updated_at=archived.updated_at,
-    )
-
-
-def _in_source(fact_id: int, one: ArchivedFactSource, key: int | None) -> FactSource:
-    return FactSource(
-        fact_id=fact_id,
-        conversation_key=key,
-        conversation_id=one.conversation_id,
-        message_ids=one.message_ids,
-        statement=one.statement,
-        category=one.category,
-        agent=one.agent,
-        mentions=one.mentions,
-        first_seen=one.first_seen,
-        last_seen=one.last_seen,
-        said_at=one.said_at or one.last_seen,
-    )
