@@ -23,7 +23,6 @@ from shared.archive.document import (
     ArchivedMessage,
     ArchivedOrigin,
     ArchivedSource,
-    ArchivedStanding,
     row_of,
 )
 from shared.archive.export import EVERYTHING
@@ -76,12 +75,12 @@ class Bounds:
 
 def import_archive(session: Session, app: App, archive: Archive, bounds: Bounds, now: datetime) -> Imported:
     """Put an archive into an app that the caller has locked. Raises: Limit, Conflict; then nothing may be committed."""
-    refuse_oversized(archive, bounds)
+    _refuse_oversized(archive, bounds)
     cause = Cause(IMPORT, f"imported from an archive of app {archive.app.app_id}", now)
     return _Arrival(session, app, archive, now, cause).carry_out(bounds.cap)
 
 
-def refuse_oversized(archive: Archive, bounds: Bounds) -> None:
+def _refuse_oversized(archive: Archive, bounds: Bounds) -> None:
     """Raises: Limit, when a text is longer than this installation keeps."""
     for memory in archive.memories:
         if len(memory.content) > bounds.memory_chars:
@@ -117,18 +116,15 @@ class _Arrival:
         self._take_history()
         for memory in arriving:
             self._take_memory(memory, cap)
-        self._take_facts()
+        facts = ArrivingFacts(self.session, self.app.app_id, self.keys, self.cause)
+        facts.carry_out(self.archive.facts, self.archive.fact_history)
+        self.done.facts, self.done.facts_skipped = facts.facts, facts.skipped
+        self.done.fact_changes, self.done.fact_changes_skipped = facts.changes, facts.changes_skipped
         for profile in self.archive.profiles:
             if import_profile(self.session, self.app.app_id, AgreedProfile(**dict(profile)), IMPORT, self.now):
                 self.done.profiles += 1
         self.done.profiles_skipped = len(self.archive.profiles) - self.done.profiles
         return self.done
-
-    def _take_facts(self) -> None:
-        arriving = ArrivingFacts(self.session, self.app.app_id, self.keys, self.cause)
-        arriving.carry_out(self.archive.facts, self.archive.fact_history)
-        self.done.facts, self.done.facts_skipped = arriving.facts, arriving.skipped
-        self.done.fact_changes, self.done.fact_changes_skipped = arriving.changes, arriving.changes_skipped
 
     def _take_conversation(self, archived: ArchivedConversation) -> None:
         present = find_conversation(self.session, self.app.app_id, archived.conversation_id)
@@ -142,7 +138,17 @@ class _Arrival:
             self.keys[archived.conversation_id] = present.key
             self.done.conversations_skipped += 1
             return
-        conversation = _in_conversation(self.app.app_id, archived)
+        said = len(archived.messages)
+        conversation = row_of(
+            Conversation,
+            archived,
+            app_id=self.app.app_id,
+            details=archived.metadata,
+            message_count=said,
+            facts_seen=min(archived.facts_seen, said),
+            summarised=min(archived.summarised, said),
+            turns_since_summary=min(archived.turns_since_summary, said),
+        )
         self.session.add(conversation)
         self.session.flush()
         self.keys[archived.conversation_id] = conversation.key
@@ -157,7 +163,7 @@ class _Arrival:
             insert_summary(self.session, conversation, new, one.created_at)
         self.done.summaries += len(archived.summaries)
         self.done.conversations += 1
-        self.done.messages += len(archived.messages)
+        self.done.messages += said
 
     def _arriving_memories(self, cap: int) -> list[ArchivedMemory]:
         standing = queries.list_memories(self.session, self.app.app_id, None, EVERYTHING)
@@ -222,28 +228,24 @@ class _Arrival:
             if memory_id is None or _fingerprint(archived) in known:
                 self.done.changes_skipped += 1
                 continue
-            self.session.add(self._in_change(archived, memory_id))
+            standing: dict[str, Any] = {}
+            if archived.standing is not None:
+                standing = archived.standing.model_dump(include={"importance", "tags", "pinned", "agent"})
+                sources = self._in_sources(archived.standing.sources)
+                standing["sources"] = {str(key): ids for key, ids in sources.items()}
+            named = {self.keys[one] for one in archived.conversation_ids if one in self.keys}
+            change = row_of(
+                Change,
+                archived,
+                memory_id=memory_id,
+                app_id=self.app.app_id,
+                source_keys=sorted(named | sources_in(standing).keys()),
+                standing=standing,
+                related_memory_id=self.memory_ids.get(archived.related_memory_id or 0),
+            )
+            self.session.add(change)
             self.done.changes += 1
         self.session.flush()
-
-    def _in_change(self, archived: ArchivedChange, memory_id: int) -> Change:
-        standing = self._in_standing(archived.standing)
-        keys = {self.keys[one] for one in archived.conversation_ids if one in self.keys} | sources_in(standing).keys()
-        return row_of(
-            Change,
-            archived,
-            memory_id=memory_id,
-            app_id=self.app.app_id,
-            source_keys=sorted(keys),
-            standing=standing,
-            related_memory_id=self.memory_ids.get(archived.related_memory_id or 0),
-        )
-
-    def _in_standing(self, archived: ArchivedStanding | None) -> dict[str, Any]:
-        if archived is None:
-            return {}
-        looks = archived.model_dump(include={"importance", "tags", "pinned", "agent"})
-        return looks | {"sources": {str(key): ids for key, ids in self._in_sources(archived.sources).items()}}
 
     def _in_sources(self, archived: Sequence[ArchivedSource]) -> Sources:
         return {self.keys[one.conversation_id]: one.message_ids for one in archived if one.conversation_id in self.keys}
@@ -263,20 +265,6 @@ def _fingerprints(session: Session, app_id: str) -> set[tuple[object, ...]]:
 
 def _fingerprint(change: Change | ArchivedChange) -> tuple[object, ...]:
     return (change.kind, change.actor, change.at, change.before, change.after)
-
-
-def _in_conversation(app_id: str, archived: ArchivedConversation) -> Conversation:
-    said = len(archived.messages)
-    return row_of(
-        Conversation,
-        archived,
-        app_id=app_id,
-        details=archived.metadata,
-        message_count=said,
-        facts_seen=min(archived.facts_seen, said),
-        summarised=min(archived.summarised, said),
-        turns_since_summary=min(archived.turns_since_summary, said),
-    )
 
 
 def _in_messages(conversation: Conversation, archived: Sequence[ArchivedMessage]) -> list[Message]:
