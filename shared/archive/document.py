@@ -1,12 +1,12 @@
 """The form in which an app is taken out and put back: one JSON document, refused where a field is unknown.
 
-Writing one is in ``exporting``, putting one into an app in ``importing``.
+Writing one is in ``export``, putting one into an app in ``restore``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -14,12 +14,14 @@ from pydantic.alias_generators import to_camel
 from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags, UserId
 from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import Role
+from shared.db.base import Base
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
 from shared.memories.models import ChangeKind
 from shared.profiles.models import Content
 
 _Archived = TypeVar("_Archived", bound=BaseModel)
+_Row = TypeVar("_Row", bound=Base)
 _Owned = TypeVar("_Owned", "ArchivedMemory", "ArchivedFact", "ArchivedOrigin")
 
 _OwnId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]
@@ -243,6 +245,17 @@ class Archive(_Part):
         self.facts[:] = [_of_its_user(one, _conversations(one), users) for one in self.facts]
         self.origins[:] = [_of_its_user(one, [one.conversation_id], users) for one in self.origins]
         return self
+
+
+def copied(part: type[_Archived], row: object, **own: Any) -> _Archived:
+    """Return a part of the document with the fields of a row that have its names; ``own`` are set apart."""
+    return part(**own, **{name: getattr(row, name) for name in part.model_fields if name not in own})
+
+
+def row_of(model: type[_Row], part: BaseModel, **own: Any) -> _Row:
+    """Return a new row with the fields of a part of the document that its columns share; ``own`` are set apart."""
+    shared_names = type(part).model_fields.keys() & model.__mapper__.attrs.keys()
+    return model(**own, **{name: getattr(part, name) for name in shared_names - own.keys()})
 
 
 def _conversations(part: ArchivedMemory | ArchivedFact) -> list[str | None]:

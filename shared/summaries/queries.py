@@ -47,12 +47,6 @@ def count_of_app(session: Session, app_id: str, conversations: Select[int] | Non
     return count(session, query if conversations is None else query.where(Summary.conversation_key.in_(conversations)))
 
 
-def count_of_conversation(session: Session, conversation_key: int) -> int:
-    """Return how many summaries a conversation has."""
-    query = select(func.count()).select_from(Summary)
-    return count(session, query.where(Summary.conversation_key == conversation_key))
-
-
 @dataclass(frozen=True)
 class NewSummary:
     """What was made of a part of a conversation, from one position to another, both included."""
@@ -104,17 +98,6 @@ def forget_all(session: Session, app_id: str, conversations: Select[int] | None 
     return {"summaries": rows_changed(session, gone)}
 
 
-def forget_conversation(session: Session, conversation_key: int) -> dict[str, int]:
-    """Remove all summaries of a conversation of a locked app."""
-    mine = Summary.conversation_key == conversation_key
-    return {"summaries": rows_changed(session, delete(Summary).where(mine))}
-
-
 def left_of_app(session: Session, app_id: str, conversations: Select[int] | None = None) -> dict[str, int]:
     """Count what is left of the summaries of an app, or of some of its conversations."""
     return {"summaries": count_of_app(session, app_id, conversations)}
-
-
-def left_of_conversation(session: Session, conversation_key: int) -> dict[str, int]:
-    """Count what is left of a conversation's summaries."""
-    return {"summaries": count_of_conversation(session, conversation_key)}

@@ -10,8 +10,8 @@ import pytest
 
 from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive
-from shared.archive.exporting import export_app
-from shared.archive.importing import Imported, import_archive
+from shared.archive.export import export_app
+from shared.archive.restore import Imported, import_archive
 from shared.choices import FactState
 from shared.errors import Conflict
 from shared.facts import queries

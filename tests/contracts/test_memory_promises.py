@@ -10,8 +10,8 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from shared.apps.queries import get_app, lock_app
-from shared.archive.exporting import export_app
-from shared.archive.importing import import_archive
+from shared.archive.export import export_app
+from shared.archive.restore import import_archive
 from shared.causes import Cause
 from shared.context.rendering import RecalledMemory, memories_block
 from shared.contracts.jobs import JobMessage

@@ -13,8 +13,8 @@ import pytest
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, lock_app
 from shared.archive.document import Archive
-from shared.archive.exporting import export_app
-from shared.archive.importing import import_archive
+from shared.archive.export import export_app
+from shared.archive.restore import import_archive
 from shared.conversations import summarising
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.apps.queries import get_app
-from shared.archive.exporting import export_app
+from shared.archive.export import export_app
 from shared.context.budgets import RecallBudgets, TokenCounting
 from shared.context.fact_selection import KnownFact
 from shared.context.recall import RecallMaterial, recollect

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from shared.apps.queries import get_app, lock_app
-from shared.archive.exporting import export_app
+from shared.archive.export import export_app
 from shared.causes import Cause
 from shared.db.base import Base
 from shared.erasure.erasing import erase_user, purge_memories

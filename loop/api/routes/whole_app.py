@@ -20,8 +20,8 @@ from shared.apps.models import App, Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.apps.registry import install
 from shared.archive.document import Archive
-from shared.archive.exporting import export_app
-from shared.archive.importing import Imported, import_archive
+from shared.archive.export import export_app
+from shared.archive.restore import Imported, import_archive
 from shared.context.budgets import DEFAULT_RESERVE, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
 from shared.context.window import Utterance

@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.archive.derived import in_profiles, in_summaries
 from shared.archive.document import (
     Archive,
     ArchivedChange,
@@ -24,10 +23,11 @@ from shared.archive.document import (
     ArchivedMessage,
     ArchivedOrigin,
     ArchivedSource,
-    ArchivedStanding,
+    row_of,
 )
-from shared.archive.exporting import EVERYTHING
-from shared.archive.importing_facts import ArrivingFacts, import_cause
+from shared.archive.export import EVERYTHING
+from shared.archive.restore_facts import ArrivingFacts
+from shared.causes import Cause
 from shared.conversations.chat_message import chars_of, owners_of, role_of, size_of, text_of
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
@@ -36,9 +36,11 @@ from shared.memories import queries
 from shared.memories.history import Sources, Texts, record, sources_in
 from shared.memories.models import Change, ChangeKind, Memory, Origin
 from shared.memories.writing import give_place
+from shared.profiles.consent import AgreedProfile, import_profile
 from shared.search.index import index_messages
 from shared.settings import Settings
 from shared.subjects import NOBODY
+from shared.summaries.queries import NewSummary, insert_summary
 
 IMPORT = "import"
 
@@ -65,11 +67,12 @@ class Imported:
 
 def import_archive(session: Session, app: App, archive: Archive, settings: Settings, now: datetime) -> Imported:
     """Put an archive into an app that the caller has locked. Raises: Limit, Conflict; then nothing may be committed."""
-    refuse_oversized(archive, settings)
-    return _Arrival(session, app, archive, now).carry_out(settings.memory_cap)
+    _refuse_oversized(archive, settings)
+    cause = Cause(IMPORT, f"imported from an archive of app {archive.app.app_id}", now)
+    return _Arrival(session, app, archive, now, cause).carry_out(settings.memory_cap)
 
 
-def refuse_oversized(archive: Archive, settings: Settings) -> None:
+def _refuse_oversized(archive: Archive, settings: Settings) -> None:
     """Raises: Limit, when a text is longer than this installation keeps."""
     memory_chars, message_chars = settings.memory_max_chars, settings.max_message_chars
     for memory in archive.memories:
@@ -90,6 +93,7 @@ class _Arrival:
     app: App
     archive: Archive
     now: datetime
+    cause: Cause
     keys: dict[str, int] = field(default_factory=dict)
     arrived_ended: dict[str, int] = field(default_factory=dict)
     memory_ids: dict[int, int] = field(default_factory=dict)
@@ -104,20 +108,15 @@ class _Arrival:
         self._take_history()
         for memory in arriving:
             self._take_memory(memory, cap)
-        self._take_facts()
-        self._take_profiles()
+        facts = ArrivingFacts(self.session, self.app.app_id, self.keys, self.cause)
+        facts.carry_out(self.archive.facts, self.archive.fact_history)
+        self.done.facts, self.done.facts_skipped = facts.facts, facts.skipped
+        self.done.fact_changes, self.done.fact_changes_skipped = facts.changes, facts.changes_skipped
+        for profile in self.archive.profiles:
+            if import_profile(self.session, self.app.app_id, AgreedProfile(**dict(profile)), IMPORT, self.now):
+                self.done.profiles += 1
+        self.done.profiles_skipped = len(self.archive.profiles) - self.done.profiles
         return self.done
-
-    def _take_facts(self) -> None:
-        cause = import_cause(IMPORT, self.archive.app.app_id, self.now)
-        arriving = ArrivingFacts(self.session, self.app.app_id, self.keys, cause)
-        arriving.carry_out(self.archive.facts, self.archive.fact_history)
-        self.done.facts, self.done.facts_skipped = arriving.facts, arriving.skipped
-        self.done.fact_changes, self.done.fact_changes_skipped = arriving.changes, arriving.changes_skipped
-
-    def _take_profiles(self) -> None:
-        taken = in_profiles(self.session, self.app.app_id, self.archive.profiles, IMPORT, self.now)
-        self.done.profiles, self.done.profiles_skipped = taken
 
     def _take_conversation(self, archived: ArchivedConversation) -> None:
         present = find_conversation(self.session, self.app.app_id, archived.conversation_id)
@@ -131,7 +130,17 @@ class _Arrival:
             self.keys[archived.conversation_id] = present.key
             self.done.conversations_skipped += 1
             return
-        conversation = _in_conversation(self.app.app_id, archived)
+        said = len(archived.messages)
+        conversation = row_of(
+            Conversation,
+            archived,
+            app_id=self.app.app_id,
+            details=archived.metadata,
+            message_count=said,
+            facts_seen=min(archived.facts_seen, said),
+            summarised=min(archived.summarised, said),
+            turns_since_summary=min(archived.turns_since_summary, said),
+        )
         self.session.add(conversation)
         self.session.flush()
         self.keys[archived.conversation_id] = conversation.key
@@ -141,10 +150,12 @@ class _Arrival:
         self.session.add_all(messages)
         self.session.flush()
         index_messages(self.session, self.app.app_id, messages)
-        in_summaries(self.session, conversation, archived.summaries)
+        for one in archived.summaries:
+            new = NewSummary(one.content, one.agent, one.from_position, one.to_position)
+            insert_summary(self.session, conversation, new, one.created_at)
         self.done.summaries += len(archived.summaries)
         self.done.conversations += 1
-        self.done.messages += len(archived.messages)
+        self.done.messages += said
 
     def _arriving_memories(self, cap: int) -> list[ArchivedMemory]:
         standing = queries.list_memories(self.session, self.app.app_id, None, EVERYTHING)
@@ -173,7 +184,7 @@ class _Arrival:
     def _make_origins(self, arriving: Sequence[ArchivedMemory]) -> None:
         """Give ids to the memories that arrive, and to those of the past whose history does."""
         known = _fingerprints(self.session, self.app.app_id)
-        past = {change.memory_id for change in self.archive.history if _fingerprint_of(change) not in known}
+        past = {change.memory_id for change in self.archive.history if _fingerprint(change) not in known}
         wanted = past | {memory.memory_id for memory in arriving}
         for archived in self.archive.origins:
             if archived.memory_id in wanted and archived.memory_id not in self.memory_ids:
@@ -189,14 +200,14 @@ class _Arrival:
         # A conversation gives rise to one memory under one epoch; a second one keeps only the conversation's name.
         if key is not None and queries.origin_of_conversation(self.session, key, epoch) is not None:
             key = None
-        origin = Origin(
+        origin = row_of(
+            Origin,
+            archived,
+            memory_id=None,
             app_id=self.app.app_id,
             user_id=archived.user_id or NOBODY,
             conversation_key=key,
-            conversation_id=archived.conversation_id,
             epoch=epoch,
-            agent=archived.agent,
-            created_at=archived.created_at,
         )
         self.session.add(origin)
         self.session.flush()
@@ -206,107 +217,56 @@ class _Arrival:
         known = _fingerprints(self.session, self.app.app_id)
         for archived in self.archive.history:
             memory_id = self.memory_ids.get(archived.memory_id)
-            if memory_id is None or _fingerprint_of(archived) in known:
+            if memory_id is None or _fingerprint(archived) in known:
                 self.done.changes_skipped += 1
                 continue
-            self.session.add(self._in_change(archived, memory_id))
+            standing: dict[str, Any] = {}
+            if archived.standing is not None:
+                standing = archived.standing.model_dump(include={"importance", "tags", "pinned", "agent"})
+                sources = self._in_sources(archived.standing.sources)
+                standing["sources"] = {str(key): ids for key, ids in sources.items()}
+            named = {self.keys[one] for one in archived.conversation_ids if one in self.keys}
+            change = row_of(
+                Change,
+                archived,
+                memory_id=memory_id,
+                app_id=self.app.app_id,
+                source_keys=sorted(named | sources_in(standing).keys()),
+                standing=standing,
+                related_memory_id=self.memory_ids.get(archived.related_memory_id or 0),
+            )
+            self.session.add(change)
             self.done.changes += 1
         self.session.flush()
-
-    def _in_change(self, archived: ArchivedChange, memory_id: int) -> Change:
-        standing = self._in_standing(archived.standing)
-        keys = {self.keys[one] for one in archived.conversation_ids if one in self.keys} | sources_in(standing).keys()
-        return Change(
-            memory_id=memory_id,
-            app_id=self.app.app_id,
-            kind=archived.kind,
-            actor=archived.actor,
-            reason=archived.reason,
-            before=archived.before,
-            after=archived.after,
-            source_keys=sorted(keys),
-            standing=standing,
-            related_memory_id=self.memory_ids.get(archived.related_memory_id or 0),
-            at=archived.at,
-        )
-
-    def _in_standing(self, archived: ArchivedStanding | None) -> dict[str, Any]:
-        if archived is None:
-            return {}
-        looks = archived.model_dump(include={"importance", "tags", "pinned", "agent"})
-        return looks | {"sources": {str(key): ids for key, ids in self._in_sources(archived.sources).items()}}
 
     def _in_sources(self, archived: Sequence[ArchivedSource]) -> Sources:
         return {self.keys[one.conversation_id]: one.message_ids for one in archived if one.conversation_id in self.keys}
 
     def _take_memory(self, archived: ArchivedMemory, cap: int) -> None:
-        memory = Memory(
-            memory_id=self.memory_ids[archived.memory_id],
-            app_id=self.app.app_id,
-            user_id=archived.user_id or NOBODY,
-            content=archived.content,
-            importance=archived.importance,
-            tags=archived.tags,
-            pinned=archived.pinned,
-            agent=archived.agent,
-            version=archived.version,
-            created_at=archived.created_at,
-            updated_at=archived.updated_at,
-        )
+        memory_id, user_id = self.memory_ids[archived.memory_id], archived.user_id or NOBODY
+        memory = row_of(Memory, archived, memory_id=memory_id, app_id=self.app.app_id, user_id=user_id)
         origins = self._in_sources(archived.sources)
-        cause = import_cause(IMPORT, self.archive.app.app_id, self.now)
-        record(self.session, memory, ChangeKind.CREATED, Texts(after=archived.content), cause, origins)
-        give_place(self.session, memory, origins, cause, cap)
+        record(self.session, memory, ChangeKind.CREATED, Texts(after=archived.content), self.cause, origins)
+        give_place(self.session, memory, origins, self.cause, cap)
         self.done.memories += 1
 
 
 def _fingerprints(session: Session, app_id: str) -> set[tuple[object, ...]]:
-    changes = queries.changes_of_app(session, app_id, EVERYTHING)
-    return {(one.kind, one.actor, one.at, one.before, one.after) for one in changes}
+    return {_fingerprint(one) for one in queries.changes_of_app(session, app_id, EVERYTHING)}
 
 
-def _fingerprint_of(change: ArchivedChange) -> tuple[object, ...]:
+def _fingerprint(change: Change | ArchivedChange) -> tuple[object, ...]:
     return (change.kind, change.actor, change.at, change.before, change.after)
 
 
-def _in_conversation(app_id: str, archived: ArchivedConversation) -> Conversation:
-    return Conversation(
-        app_id=app_id,
-        conversation_id=archived.conversation_id,
-        user_id=archived.user_id,
-        energy_budget_micro=archived.energy_budget_micro,
-        details=archived.metadata,
-        message_count=len(archived.messages),
-        created_at=archived.created_at,
-        updated_at=archived.updated_at,
-        snoozed_until=archived.snoozed_until,
-        ended_at=archived.ended_at,
-        end_reason=archived.end_reason,
-        facts_seen=min(archived.facts_seen, len(archived.messages)),
-        summarised=min(archived.summarised, len(archived.messages)),
-        turns_since_summary=min(archived.turns_since_summary, len(archived.messages)),
-    )
-
-
 def _in_messages(conversation: Conversation, archived: Sequence[ArchivedMessage]) -> list[Message]:
-    messages = [_in_message(conversation, position, one) for position, one in enumerate(archived)]
+    messages = [
+        row_of(Message, one, conversation_key=conversation.key, app_id=conversation.app_id, position=position)
+        for position, one in enumerate(archived)
+    ]
+    for one in messages:
+        if one.payload is not None:
+            one.role, one.content, one.payload_chars = role_of(one.payload), text_of(one.payload), chars_of(one.payload)
     for one, owner in zip(messages, owners_of(messages), strict=True):
         one.call_position = None if messages[owner] is one else owner
     return messages
-
-
-def _in_message(conversation: Conversation, position: int, one: ArchivedMessage) -> Message:
-    payload = one.payload
-    return Message(
-        conversation_key=conversation.key,
-        app_id=conversation.app_id,
-        position=position,
-        message_id=one.message_id,
-        role=one.role if payload is None else role_of(payload),
-        name=one.name,
-        content=one.content if payload is None else text_of(payload),
-        payload=payload,
-        payload_chars=None if payload is None else chars_of(payload),
-        tokens=one.tokens,
-        created_at=one.created_at,
-    )
