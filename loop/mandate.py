@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -49,7 +50,7 @@ class Keeper(Protocol):
 
 
 class MandateKeeper(Keeper):
-    """This loop's side of the mandate."""
+    """Takes, holds and gives back the mandate for this loop."""
 
     def __init__(
         self,
@@ -171,25 +172,25 @@ class MandateKeeper(Keeper):
         return Takeover.SILENT if now - self._seen_at >= self._lock_seconds else None
 
 
+@dataclass(eq=False)
 class FencedTransactions(Transactions):
     """A database whose writing is refused once the mandate is elsewhere: nothing of such a transaction stays."""
 
-    def __init__(self, database: Database, fence: Callable[[], int | None], idle_seconds: float) -> None:
-        self._database = database
-        self._fence = fence
-        self._idle_seconds = idle_seconds
+    database: Database
+    fence: Callable[[], int | None]
+    idle_seconds: float
 
     def read(self) -> AbstractContextManager[Session]:
         """Open a transaction that only reads. Raises: Transient."""
-        return self._database.read()
+        return self.database.read()
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """Open a transaction that may write while the mandate is held. Raises: MandateLost, Transient."""
-        with self._database.write() as session:
-            mandate.check(session, self._fence(), self._idle_seconds)
+        with self.database.write() as session:
+            mandate.check(session, self.fence(), self.idle_seconds)
             yield session
 
     def scrub(self, patience_seconds: float = SCRUB_PATIENCE_SECONDS) -> None:
         """Make deleted text unreadable; harmless whoever does it. Raises: Transient."""
-        self._database.scrub(patience_seconds)
+        self.database.scrub(patience_seconds)

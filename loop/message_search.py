@@ -35,7 +35,7 @@ _BOOKING_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class SearchServices:
-    """What searches, and what writes that down."""
+    """Search over messages, recall for contexts, and the records of how searches went."""
 
     finder: MessageSearch
     reach: RecallSources
@@ -44,7 +44,7 @@ class SearchServices:
 
 
 def make_search_services(settings: Settings, database: Database, clock: Clock, metrics: Metrics) -> SearchServices:
-    """Build it for an installation."""
+    """Build the search services of an installation."""
     recorder = Recorder()
     matrices = VectorMatrices(settings.search_cache_mb * _MEGABYTE)
     longest = settings.search_embed_seconds + _BOOKING_SECONDS

@@ -46,7 +46,7 @@ _REFUSALS = {
 
 
 class WithoutMessages(logging.Filter):
-    """Passes what a consumer logs, but for lines that print a message, which may hold anything: logged anew without."""
+    """Stops lines of Celery's log that print a whole message, which may be private, and logs why it was refused."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether Celery's own line may be printed."""

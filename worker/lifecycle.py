@@ -23,7 +23,7 @@ def private_queue(node: str) -> str:
 
 @dataclass
 class Hearing:
-    """Whether what was sent to the queue comes back from it."""
+    """Keeps when a canary was sent, until any message comes."""
 
     silence_seconds: float
     sent_at: float | None = None
@@ -33,7 +33,7 @@ class Hearing:
         self.sent_at = None
 
     def is_deaf(self) -> bool:
-        """Whether a canary has been out for longer than a worker with ears would need."""
+        """Whether a canary has not come back for longer than the allowed silence."""
         return self.sent_at is not None and time.monotonic() - self.sent_at > self.silence_seconds
 
 

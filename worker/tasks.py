@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 20.0
 
 @dataclass
 class WorkerProcess:
-    """Filled after the fork."""
+    """What the tasks of a pool process call; built after the fork."""
 
     wired: Wired | None = None
 

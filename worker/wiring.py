@@ -108,7 +108,7 @@ def _embed_messages(
 
 @dataclass(frozen=True)
 class Agents:
-    """Who thinks: of memories, of facts, of summaries, of recorded sessions, and of what means the same."""
+    """The agents for memories, facts, summaries and recorded sessions, and the embedder."""
 
     memories: MemoryAgent
     facts: FactAgent

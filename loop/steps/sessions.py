@@ -55,7 +55,7 @@ class ScanSessions:
         self._scanner = FolderScanner(self.database, self.store, self.registrar)
 
     def run(self) -> bool:
-        """Begin to look through the folders that are due, unless that is being done."""
+        """Begin to scan the folders that are due, unless a scan is under way."""
         if self._looking is None or not self._looking.is_alive():
             with self.database.read() as session:
                 before = self.clock.now() - timedelta(seconds=self.seconds)
@@ -66,7 +66,7 @@ class ScanSessions:
         return False
 
     def drain(self, seconds: float) -> None:
-        """Wait for a look that goes on; what is cut off leaves nothing that the next does not mend."""
+        """Wait for a scan under way; the next one repairs what this leaves undone."""
         if self._looking is not None:
             self._looking.join(seconds)
 
@@ -112,7 +112,7 @@ class IndexSessions:
     every_seconds = 0.5
 
     def run(self) -> bool:
-        """Index what lacks it until the moment is over; True when there may be more."""
+        """Index for at most a second; True when there may be more."""
         until = time.monotonic() + _LONGEST_SECONDS
         while self._index_next():
             if time.monotonic() > until:
@@ -202,7 +202,7 @@ class TendSessions:
     _swept_at: datetime | None = field(default=None, init=False)
 
     def run(self) -> bool:
-        """Do what there is to do; nobody waits for it."""
+        """Fail abandoned compositions, write manifests, and sweep now and then."""
         now = self.clock.now()
         fail_abandoned(self.database, Cause("rule:job_ended", JOB_ENDED, now))
         with self.database.read() as session:

@@ -156,7 +156,7 @@ def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:
 
 
 def _recent(session: Session, focus: Focus, energy: Energy) -> tuple[Seen, ...]:
-    """Return conversations of one user, or of nobody: what one said is nothing to think of in another's."""
+    """Return recent conversations of one user, or of nobody; those of two users are never shown together."""
     found = queries.recent_conversations(session, focus.app_id, review_size(energy.percentage))
     whose = focus.subject or next((one.subject for one in found), None)
     return tuple(_see(session, one, MOST_MESSAGES_IN_REVIEW) for one in found if one.subject == whose)

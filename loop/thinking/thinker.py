@@ -189,7 +189,7 @@ class Thinker:
         return None if situation is None else replace(situation, recalled=self._recall(situation))
 
     def _recall(self, situation: Situation) -> str:
-        """Return what is recalled of the app and the user; without what cannot be had at the moment."""
+        """Return what is recalled of the app and the user; a source that fails is left out."""
         window = self._settings.model_context_tokens
         tokens = min(self._settings.context_token_budget, window // MEMORY_SHARE)
         parts = ContextParts(self._transactions, situation.focus.app_id, self._metrics)
@@ -338,7 +338,7 @@ class _UntilLetGo(Transactions):
         self._inner.scrub(patience_seconds)
 
     def let_go(self, patience_seconds: float) -> None:
-        """Refuse every later write, once the present one has ended or does not end."""
+        """Refuse every later write; wait so long for the present one."""
         taken = self._writing.acquire(timeout=patience_seconds)
         self._gone = True
         if taken:

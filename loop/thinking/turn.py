@@ -49,7 +49,7 @@ NEVER_THERE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class Deed:
-    """What became of a call, what the model is told of it, and what it brought the turn to, if anything."""
+    """The outcome of a tool call, the text the model is told, and the outcome of the turn, if the call decides it."""
 
     outcome: ToolOutcome
     said: str

@@ -6,6 +6,7 @@ import pytest
 
 from worker.agent import memory_rules, session_rules, summary_rules
 from worker.agent.clauses import PhraseTable
+from worker.agent.fact_rules import SINGLE_VALUES, slot_of
 
 PHRASES = [
     pytest.param(table, example, id=f"{module.__name__.rpartition('.')[2]}{name}: {example}")
@@ -20,6 +21,11 @@ PHRASES = [
 def test_a_phrase_finds_its_example(table: PhraseTable, example: str) -> None:
     assert table.compiled(table.phrases[example]).search(example)
     assert table.is_in(example)
+
+
+@pytest.mark.parametrize("example", SINGLE_VALUES)
+def test_what_one_has_once_is_known_by_its_example(example: str) -> None:
+    assert slot_of(example) == example
 
 
 def test_every_kind_of_phrase_has_its_table() -> None:

@@ -111,20 +111,21 @@ _OUTING = re.compile(
     r"|drink)\b(?!.*\b20\d\d\b)|\bgo (?:out|home|to bed|back)\b",
     re.IGNORECASE,
 )
-_SLOTS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\b(?:lives|living|is based|based|resides) (?:in|near|on|at|outside)\b",
-        r"\bworks as\b",
-        r"\bworks (?:at|for)\b",
-        r"\b(?:name is|is called|is named)\b",
-        r"\byears old\b",
-        r"\bbirthday is\b",
-        r"\bemail(?: address)? is\b",
-        r"\bphone number is\b",
-        r"\bis from\b",
-    )
-)
+SINGLE_VALUES = {
+    example: re.compile(pattern, re.IGNORECASE)
+    for example, pattern in {
+        "Lives in Oslo": r"\b(?:lives|living|is based|based|resides) (?:in|near|on|at|outside)\b",
+        "Works as a nurse": r"\bworks as\b",
+        "Works at Lego": r"\bworks (?:at|for)\b",
+        "Name is Sam": r"\b(?:name is|is called|is named)\b",
+        "Is 42 years old": r"\byears old\b",
+        "Birthday is 3 March": r"\bbirthday is\b",
+        "Email is sam@example.org": r"\bemail(?: address)? is\b",
+        "Phone number is 555 0101": r"\bphone number is\b",
+        "Is from Ghent": r"\bis from\b",
+    }.items()
+}
+"""What a person has one of at a time, each under an example by which it is named too."""
 _FAVOURITE = re.compile(r"\bfavou?rite (.+?) (?:is|are)\b", re.IGNORECASE)
 
 
@@ -172,7 +173,7 @@ def slot_of(statement: str) -> str | None:
     favourite = _FAVOURITE.search(statement)
     if favourite:
         return f"favourite {favourite[1].lower()}"
-    return next((slot.pattern for slot in _SLOTS if slot.search(statement)), None)
+    return next((example for example, slot in SINGLE_VALUES.items() if slot.search(statement)), None)
 
 
 def _same_slot(phrase: str, known: Sequence[PresentFact]) -> int | None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
-from pathlib import Path
 
 from sqlalchemy.orm import Session
 
@@ -61,7 +59,7 @@ _WAITED_PER_WAIT = 4
 
 
 class Missing(AfterthoughtError):
-    """Something the composition was to be made of is not to be had; the message says what to do."""
+    """A part of the composition is missing from the store; the message says what to do."""
 
     code = "source_missing"
 
@@ -88,7 +86,7 @@ class ComposeContext:
         return self._complete(claim, composed, digests)
 
     def _replan(self, claim: Claim) -> None:
-        """Choose anew where a failed composition is tried again, or a version that was only joined is there."""
+        """Plan again where a failed composition is retried, or a version that another request had begun is ready."""
         with self.database.read() as session:
             if not _wants_replanning(_composition(session, claim), _rows(session, claim)):
                 return
@@ -133,10 +131,20 @@ class ComposeContext:
 
     def _reader(self, row: ComponentRow, markers: Iterable[KeepitMarker]) -> ReadBlocks:
         names = (row.recorded.app_id, row.project.project_id, row.recorded.session_id)
-        if row.compression is None:
-            path = self.store.original(*names)
-            return partial(_original, path, row.recorded.size_bytes, _marks(markers))
-        return partial(_version, self.store.versions_folder(*names) / f"{row.compression.file}.jsonl")
+        path, size_bytes, marks = self.store.original(*names), row.recorded.size_bytes, _marks(markers)
+        is_original = row.compression is None
+        if row.compression is not None:
+            path = self.store.versions_folder(*names) / f"{row.compression.file}.jsonl"
+
+        # Read after the transaction, so it holds values only.
+        def read() -> Iterable[Block]:
+            if not path.is_file():
+                raise Missing(
+                    f"{path.name} is not in the store any more; make that version anew, or register the session again."
+                )
+            return paired_blocks(read_blocks(path, size_bytes), marks) if is_original else blocks_in(path)
+
+        return read
 
     def _write(
         self, claim: Claim, project: Project, composition: Composition, composed: ComposedContext
@@ -175,7 +183,7 @@ class ComposeContext:
         return JobState.DONE
 
     def _fail(self, claim: Claim, why: str) -> JobState:
-        """End the job as a dead letter, and leave nothing of the composition but that it failed."""
+        """End the job as a dead letter; of the composition only its row stays, with the reason."""
         with self.database.write() as session:
             cause = self._cause(claim)
             unpurged(lock_app(session, claim.app_id), claim)
@@ -220,20 +228,3 @@ def _marks(markers: Iterable[KeepitMarker]) -> MarksByUuid:
         uuid: BlockMarks(tuple(one.marker_id for one in those), any(one.weight_in_force >= PINNED for one in those))
         for uuid, those in found.items()
     }
-
-
-def _original(path: Path, size_bytes: int, marks: MarksByUuid) -> Iterable[Block]:
-    _refuse_missing(path)
-    return paired_blocks(read_blocks(path, size_bytes), marks)
-
-
-def _version(path: Path) -> Iterable[Block]:
-    _refuse_missing(path)
-    return blocks_in(path)
-
-
-def _refuse_missing(path: Path) -> None:
-    if not path.is_file():
-        raise Missing(
-            f"{path.name} is not in the store any more; make that version anew, or register the session again."
-        )

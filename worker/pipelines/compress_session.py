@@ -56,7 +56,7 @@ AgentOf = Callable[[str], CompressionAgent | None]
 
 @dataclass(frozen=True)
 class CompressionRows:
-    """What was read of the database."""
+    """The rows a compression needs, read in one transaction."""
 
     project: Project
     recorded: RecordedSession
@@ -69,7 +69,7 @@ class CompressionRows:
 
     @property
     def origin(self) -> CompressionOrigin:
-        """Where what is compressed lies."""
+        """The text to compress: the original, or an earlier version."""
         return CompressionOrigin(
             app_id=self.recorded.app_id,
             project_id=self.project.project_id,

@@ -35,12 +35,12 @@ NOTHING = "nothing to remember"
 
 
 class SnapshotChanged(Exception):
-    """The subject's memories are not those the agent thought about."""
+    """The subject's memories changed while the agent thought."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the agent thinks about."""
+    """The conversation and the present memories, as they were read for the agent."""
 
     subject: Subject
     transcript: Transcript
@@ -114,7 +114,7 @@ class CreateMemory:
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
     def _make_room(self, seen: Snapshot, draft: MemoryDraft, meter: Meter) -> MemoryProposal:
-        """Ask the agent how to come back to the cap; what it gets wrong falls back to oldest-goes."""
+        """Ask the agent what goes at the cap; where it cannot say, the oldest memory goes."""
         if not seen.at_cap:
             return MemoryProposal(draft)
         new = Candidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
@@ -135,7 +135,7 @@ class CreateMemory:
         return MemoryProposal(draft, compaction.carry_out(decision), CompactionReason.AGENT)
 
     def _write(self, claim: Claim, proposal: MemoryProposal, seen: Snapshot, has_to: bool = False) -> PlacedMemory:
-        """Write everything; ``has_to``: whatever changed meanwhile. Raises: SnapshotChanged."""
+        """Write memory, history and the end of the job; ``has_to`` writes whatever changed. Raises: SnapshotChanged."""
         with self.database.write() as session:
             now = self.clock.now()
             unpurged(lock_app(session, claim.app_id), claim)

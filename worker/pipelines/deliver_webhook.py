@@ -44,7 +44,7 @@ class SignedEvent:
 
 @dataclass(frozen=True)
 class Undeliverable:
-    """There is nothing to tell any more, or nobody to tell it to."""
+    """Why an event is not delivered any more: it, or its webhook, is gone."""
 
     why: str
 
@@ -130,7 +130,7 @@ class DeliverWebhook:
         return state
 
     def _note(self, payload: WebhookPayload, outcome: DeliveryOutcome, status: int | None = None) -> None:
-        """Keep how an attempt failed; the job's own row is written by whoever runs the attempt."""
+        """Record on the webhook how an attempt failed; the job's own row is written by ``attempt``."""
         with self.database.write() as session:
             webhook = session.get(Webhook, payload.webhook_id, with_for_update=True)
             if webhook is not None:

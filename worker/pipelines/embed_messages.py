@@ -70,7 +70,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one round is about: messages by place, and the texts of those that can be embedded."""
+    """Messages of one round by place, and the texts of those that can be embedded."""
 
     places: tuple[int, ...]
     texts: tuple[Text, ...]
@@ -78,7 +78,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class FillBatch:
-    """The messages a fill sees to next."""
+    """The next messages of a fill."""
 
     set_key: int
     filled_to: int

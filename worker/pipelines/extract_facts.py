@@ -59,7 +59,7 @@ class UnreadMessages:
 
 @dataclass(frozen=True)
 class EmbeddedExtraction:
-    """What is to be written."""
+    """The extraction with its vectors, ready to be written."""
 
     extraction: Extraction
     found: tuple[FoundStatement, ...]

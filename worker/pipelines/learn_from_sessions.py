@@ -111,7 +111,7 @@ class LearnFromSessions:
         read: int,
         learnt_bytes: int | None = None,
     ) -> None:
-        """Keep what was found, with how far was read, in one transaction."""
+        """Save what was found, and how far was read, in one transaction."""
         with self.database.write() as session:
             unpurged(lock_app(session, claim.app_id), claim)
             confirm(session, claim)

@@ -43,7 +43,7 @@ LIMIT = 50
 
 @dataclass(frozen=True)
 class MissingVectors:
-    """What has no vector by the embedder in use."""
+    """Summaries and profiles without a vector of the embedder in use."""
 
     summaries: dict[int, str]
     profiles: dict[ProfileVersion, str]
@@ -62,7 +62,7 @@ class SummaryInput:
 
 @dataclass(frozen=True)
 class SummaryProposal:
-    """What is to be written."""
+    """The summary with its vectors, ready to be written."""
 
     content: str
     turns_read: int
