@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -12,6 +13,7 @@ from shared.apps.queries import get_app, lock_app
 from shared.archive.export import export_app
 from shared.causes import Cause
 from shared.db.base import Base
+from shared.db.schema import migrate
 from shared.erasure.erasing import erase_user, purge_memories
 from shared.erasure.queries import list_users
 from shared.errors import Conflict, LeaseLost
@@ -248,3 +250,39 @@ def test_an_export_of_one_user_holds_nothing_of_another(house: House) -> None:
     with house.database.read() as session:
         archive = export_app(session, get_app(session, "notes"), house.clock.now(), "ann").model_dump_json()
     assert CANARY not in archive and "bob" not in archive and archive.count("quillwort") >= 4
+
+
+def test_erasing_a_user_takes_what_holds_words_of_several_users_and_belongs_to_nobody(empty_database_url: str) -> None:
+    migrate(empty_database_url)
+    at = datetime(2026, 3, 1, 12)  # noqa: DTZ001 - as the tables hold it
+    engine = sa.create_engine(empty_database_url)
+    meta = sa.MetaData()
+    meta.reflect(engine)
+    with engine.begin() as connection:
+
+        def add(table: str, **values: object) -> None:
+            connection.execute(meta.tables[table].insert().values(values))
+
+        add("apps", app_id="notes", name="Notes", config={}, purge_epoch=0, weight=1, answered_by="app",
+            approves_answers=False, created_at=at, updated_at=at)  # fmt: skip
+        for key, user in ((1, "ann"), (2, "bob"), (3, None)):
+            add("conversations", key=key, app_id="notes", conversation_id=f"c{key}", user_id=user, metadata={},
+                message_count=0, think_attempts=0, facts_seen=0, summarised=0, turns_since_summary=0, created_at=at,
+                updated_at=at)  # fmt: skip
+        for memory, user, keys in ((11, "ann", (1,)), (12, "", (2, 1)), (13, "", (3,)), (14, "", ())):
+            add("memory_origins", memory_id=memory, app_id="notes", user_id=user,
+                conversation_key=keys[0] if keys else None, epoch=0, agent="x", created_at=at)  # fmt: skip
+            add("app_memories", memory_id=memory, app_id="notes", user_id=user, slot=memory - 10,
+                content=f"memory {memory}", importance=5, tags=[], pinned=False, agent="x", version=1, created_at=at,
+                updated_at=at)  # fmt: skip
+            for key in keys:
+                add("memory_sources", memory_id=memory, conversation_key=key, message_ids=[])
+    engine.dispose()
+    house = House(empty_database_url)
+    assert (remembered(house, ANN), remembered(house, BOB)) == (["memory 11"], [])
+    assert sorted(remembered(house, Subject("notes"))) == ["memory 12", "memory 13", "memory 14"]
+    with house.database.write() as session:
+        receipt = erase_user(session, ANN, "admin", house.clock.now())
+    assert not any(receipt.left.values())
+    assert sorted(remembered(house, Subject("notes"))) == ["memory 13", "memory 14"], "what held her words too went"
+    house.database.dispose()
