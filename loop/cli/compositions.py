@@ -53,7 +53,7 @@ _FORESEEN_COLUMNS: Columns = {
     "as": lambda row: row["versionId"] or row["way"],
     "allocated": "allocation",
     "original": "originalTokens",
-    "ratio": lambda row: (row["settings"] or {}).get("compactionRatio"),
+    "ratio": "settings.compactionRatio",
     "stale": "stale",
     "why": "reason",
 }

@@ -19,7 +19,7 @@ from rich.text import Text
 Row = Mapping[str, Any]
 Cell = Callable[[Row], object]
 Columns = Mapping[str, str | Cell]
-"""Titles, and what stands under them: a field's name or a function of the row."""
+"""Titles, and what stands under them: a field's name, ``outer.inner`` of one within, or a function of the row."""
 _PIPE_WIDTH = 10_000
 
 
@@ -100,7 +100,12 @@ def _grid(*titles: str, show_header: bool = True) -> Table:
 
 
 def _value(row: Row, column: str | Cell) -> object:
-    return column(row) if callable(column) else row.get(column)
+    if callable(column):
+        return column(row)
+    value: Any = row
+    for field in column.split("."):
+        value = None if value is None else value.get(field)
+    return value
 
 
 def _text(value: object) -> str:

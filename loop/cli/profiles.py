@@ -28,7 +28,7 @@ _CONSENT_CARD: Columns = {
     "agrees": "consent",
     "since (UTC)": at("changedAt"),
     "said by": "changedBy",
-    "receipt": lambda row: row["receipt"] and row["receipt"]["receiptId"],
+    "receipt": "receipt.receiptId",
     "note": "note",
 }
 

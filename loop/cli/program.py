@@ -11,29 +11,23 @@ from typing import Annotated
 
 import typer
 
+import loop.cli.apps as apps
 import loop.cli.compositions
+import loop.cli.conversations as conversations
+import loop.cli.erasure as erasure
+import loop.cli.events as events
+import loop.cli.facts as facts
+import loop.cli.ingestion as ingestion
+import loop.cli.jobs as jobs
+import loop.cli.memories as memories
+import loop.cli.processes as processes
+import loop.cli.profiles as profiles
+import loop.cli.search as search
 import loop.cli.session_search
+import loop.cli.sessions as sessions
 import loop.cli.versions  # noqa: F401 - its commands are of the group of sessions
-from loop.cli.apps import export_app, import_app
-from loop.cli.apps import group as apps
-from loop.cli.conversations import answers, summaries
-from loop.cli.conversations import group as conversations
-from loop.cli.erasure import group as erase
-from loop.cli.erasure import purge, users
-from loop.cli.events import group as events
-from loop.cli.events import webhooks
-from loop.cli.facts import group as facts
-from loop.cli.ingestion import ingest
 from loop.cli.invocation import command
-from loop.cli.jobs import energy
-from loop.cli.jobs import group as jobs
-from loop.cli.memories import group as memories
 from loop.cli.output import complain
-from loop.cli.processes import doctor, migrate, run_loop, run_worker, up
-from loop.cli.profiles import group as profile
-from loop.cli.search import group as index
-from loop.cli.search import search, tuning
-from loop.cli.sessions import group as sessions
 from loop.release import release
 from shared.errors import AfterthoughtError, Configuration
 
@@ -48,21 +42,24 @@ program = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-program.command("up")(up)
-program.command("loop")(run_loop)
-program.command("worker", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run_worker)
-program.command("migrate")(migrate)
-command(program, "doctor")(doctor)
-command(program, "energy")(energy)
-command(program, "purge")(purge)
-command(program, "export")(export_app)
-command(program, "import")(import_app)
-command(program, "ingest")(ingest)
-command(program, "search")(search)
+program.command("up")(processes.up)
+program.command("loop")(processes.run_loop)
+program.command("worker", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
+    processes.run_worker
+)
+program.command("migrate")(processes.migrate)
+command(program, "doctor")(processes.doctor)
+command(program, "energy")(jobs.energy)
+command(program, "purge")(erasure.purge)
+command(program, "export")(apps.export_app)
+command(program, "import")(apps.import_app)
+command(program, "ingest")(ingestion.ingest)
+command(program, "search")(search.search)
 for name, group in {
-    "erase": erase, "apps": apps, "users": users, "conversations": conversations, "answers": answers,
-    "memories": memories, "facts": facts, "summaries": summaries, "profile": profile, "tuning": tuning, "jobs": jobs,
-    "events": events, "webhooks": webhooks, "index": index, "sessions": sessions,
+    "erase": erasure.group, "apps": apps.group, "users": erasure.users, "conversations": conversations.group,
+    "answers": conversations.answers, "memories": memories.group, "facts": facts.group,
+    "summaries": conversations.summaries, "profile": profiles.group, "tuning": search.tuning, "jobs": jobs.group,
+    "events": events.group, "webhooks": events.webhooks, "index": search.group, "sessions": sessions.group,
 }.items():  # fmt: skip
     program.add_typer(group, name=name)
 

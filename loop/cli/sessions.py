@@ -35,7 +35,7 @@ _PROJECT_COLUMNS: Columns = {
     "name": "displayName",
     "sessions": "sessions",
     "changed (UTC)": at("lastModified"),
-    "registers by itself": lambda row: row["settings"]["autoRegisterNewSessions"],
+    "registers by itself": "settings.autoRegisterNewSessions",
     "folder": "sourceFolder",
 }
 _COLUMNS: Columns = {
@@ -59,10 +59,10 @@ _CARD: Columns = {
     "bytes": "sizeBytes",
     "tokens": "originalTokens",
     "messages": "originalMessages",
-    "branch": lambda row: row["metadata"].get("gitBranch"),
-    "recorded by": lambda row: row["metadata"].get("claudeVersion"),
-    "models": lambda row: row["metadata"].get("models"),
-    "topics": lambda row: row["metadata"].get("primaryTopics"),
+    "branch": "metadata.gitBranch",
+    "recorded by": "metadata.claudeVersion",
+    "models": "metadata.models",
+    "topics": "metadata.primaryTopics",
     "counted": "counts",
     "marked": "markers",
     "versions": "versions",

@@ -40,12 +40,12 @@ _CARD: Columns = {
     "from": lambda row: row["sourceVersion"] or "original",
     "tokens": lambda row: f"{row['inputTokens']} before, {row['outputTokens']} after",
     "ratio": lambda row: f"{row['compressionRatio']:.1f} (asked: {row['statistics'].get('askedRatio', 0):.1f})",
-    "why not as asked": lambda row: row["statistics"].get("note"),
+    "why not as asked": "statistics.note",
     "messages": lambda row: f"{row['statistics'].get('messagesBefore')} before, {row['outputMessages']} after",
     "marked parts": lambda row: _marked(row["keepitStats"]),
     "names kept": lambda row: "{kept} of {found}".format(**_NO_NAMES | row["statistics"].get("identifiers", {})),
     "by": "agent",
-    "seconds": lambda row: row["statistics"].get("seconds"),
+    "seconds": "statistics.seconds",
     "file": "file",
 }
 _JOB_COLUMNS: Columns = {
