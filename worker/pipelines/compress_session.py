@@ -235,11 +235,6 @@ class CompressSession:
             finish_version(session, project, recorded, compression, written, markers_of(session, recorded.key), now)
             wake_waiting(session, compression, now)
             end(session, claim, JobState.DONE, now)
-        self._report(claim, written)
-        manifest.write(self.database, self.store, claim.app_id, rows.project.project_id)
-        return JobState.DONE
-
-    def _report(self, claim: Claim, written: WrittenVersion) -> None:
         version, metrics = written.version, self.metrics
         metrics.sessions_compressed.labels(agent_kind(written.agent)).inc()
         metrics.session_tokens.labels("input").inc(version.plan.input_tokens)
@@ -254,3 +249,5 @@ class CompressSession:
             input_tokens=version.plan.input_tokens,
             output_tokens=version.output_tokens,
         )
+        manifest.write(self.database, self.store, claim.app_id, rows.project.project_id)
+        return JobState.DONE
