@@ -22,16 +22,16 @@ from loop.wiring import Loop
 from shared.apps.queries import count_apps
 from shared.broker import BROKER_ERRORS
 from shared.choices import FactState
-from shared.contracts.jobs import JobKind, Queue, Track
+from shared.contracts.jobs import JobKind, Queue, WorkClass
 from shared.conversations.queries import count_conversations, count_unanswered, oldest_owed, spent_of_budgets
 from shared.energy.budget import FLOOR, BudgetStatus, budget_status, to_units
 from shared.errors import Transient
 from shared.events.queries import oldest_unplaced
 from shared.facts.categories import Category
 from shared.facts.queries import count_by_category
+from shared.jobs.models import Deferral, JobState
+from shared.jobs.queries import count_apps_waiting, count_by_state, count_held, deferred_by_cause, oldest_waiting
 from shared.memories.queries import count_all, count_remembering
-from shared.outbox.models import Deferral, JobState
-from shared.outbox.queries import count_apps_waiting, count_by_state, count_held, deferred_by_cause, oldest_waiting
 from shared.search.index_queries import count_all_unembedded
 from shared.search.word_index import is_present
 from shared.sessions.models import BuildState
@@ -65,7 +65,7 @@ OLDEST = Gauge(
     "oldest_waiting_job_seconds", "Age of the oldest job that waits for its turn, deferred ones left out; 0 for none.",
     ("kind",),
 )  # fmt: skip
-APPS_WAITING = Gauge("apps_waiting", "Apps with a job that waits, by what it competes for.", ("track",))
+APPS_WAITING = Gauge("apps_waiting", "Apps with a job that waits, by what it competes for.", ("work_class",))
 APPS_HELD = Gauge("apps_held", "Apps that have work and no budget left for it.")
 DEPTH = Gauge("queue_depth", "Messages in a Redis queue that no worker has taken.", ("queue",))
 WORKERS = Gauge("workers", "Workers heard of lately.")
@@ -154,7 +154,7 @@ class StateGauges(Collector):
     def _read(self) -> Iterator[tuple[Gauge, Values]]:
         yield BUILD, {(release(),): 1}
         yield STREAMS, _one(self._loop.hub.listening)
-        yield REGULATING, _one(self._loop.mandate.fence is not None)
+        yield REGULATING, _one(self._loop.leadership.fence is not None)
         yield SEARCH_CACHE, _one(self._loop.searching.matrices.bytes)
         yield TICK_AGE, _one(self._loop.ticker.age())
         yield THINKING, _one(self._loop.settings.model is not None and self._loop.settings.thinking)
@@ -210,7 +210,7 @@ def _jobs(session: Session, now: datetime) -> list[tuple[Gauge, Values]]:
         (OLDEST, ages),
         (DEFERRED, {(cause.value,): count for cause, (count, _) in found.items()}),
         (OLDEST_DEFERRED, {(cause.value,): _age(since, now) for cause, (_, since) in found.items()}),
-        (APPS_WAITING, {(track.value,): waiting.get(track, 0) for track in Track}),
+        (APPS_WAITING, {(work_class.value,): waiting.get(work_class, 0) for work_class in WorkClass}),
         (APPS_HELD, _one(count_held(session, now))),
     ]
 

@@ -17,7 +17,7 @@ import redis
 from pydantic import ValidationError
 
 from shared.broker import BROKER_ERRORS
-from shared.contracts.jobs import EndConversation, JobMessage, Queue
+from shared.contracts.jobs import EndConversationMessage, JobMessage, Queue
 
 PRIORITIES = range(10)
 QUEUED_TEXT = "queuedText"
@@ -95,5 +95,5 @@ def _may_hold_text(message: bytes | str, app_id: str) -> bool:
         JobMessage.model_validate(fields)
         return False
     with contextlib.suppress(ValidationError):
-        return bool(EndConversation.model_validate(fields).reason)
+        return bool(EndConversationMessage.model_validate(fields).reason)
     return True

@@ -1,7 +1,7 @@
 """The energy level, and how much work it allows to start.
 
 The regulator settles what was spent, and says how many jobs may be sent now and, when none may, why. The arithmetic is
-in ``shared.energy.budget``; fairness between apps is in ``shared.outbox.dispatch``.
+in ``shared.energy.budget``; fairness between apps is in ``shared.jobs.dispatch``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from shared.db.transactions import Transactions
 from shared.energy import budget, ledger
 from shared.energy.accounting import NEVER_WAIT
 from shared.energy.budget import FLOOR, Status
-from shared.outbox.lanes import Hold, Terms
-from shared.outbox.models import Deferral, Job, JobState
-from shared.outbox.queries import count_deferred, count_deferred_before, count_in_flight, held_until
+from shared.jobs.models import Deferral, Job, JobState
+from shared.jobs.queries import count_deferred, count_deferred_before, count_in_flight, held_until
+from shared.jobs.tenant_queues import Hold, Terms
 from shared.settings import Settings
 
 SHARE_WINDOW = timedelta(hours=24)

@@ -1,7 +1,7 @@
 """Serves HTTP until asked to stop, and stops in order.
 
 On the first signal readiness turns false while requests are still taken; what was begun is finished, live streams end,
-the mandate goes to another loop, and only then the listeners close. A second signal ends the process at once, and so
+leadership goes to another loop, and only then the listeners close. A second signal ends the process at once, and so
 does the clock when something hangs.
 """
 

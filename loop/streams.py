@@ -21,7 +21,7 @@ from shared.broker import BROKER_ERRORS, EVENTS_NEWS, NOTICES
 from shared.db.transactions import Transactions
 from shared.energy.budget import percentage_of, status_of, to_units
 from shared.errors import Limit
-from shared.outbox.queries import count_deferred
+from shared.jobs.queries import count_deferred
 from shared.telemetry.logging import get_logger
 
 MOST_LISTENERS = 500
@@ -88,7 +88,7 @@ class Hub:
             self._listeners.add(listener)
         return listener
 
-    def tell(self) -> None:
+    def announce(self) -> None:
         """Wake all listeners."""
         with self._changing:
             listeners = tuple(self._listeners)
@@ -99,7 +99,7 @@ class Hub:
     def close(self) -> None:
         """Send all listeners home, and whoever comes later."""
         self._closing.set()
-        self.tell()
+        self.announce()
 
     def _leave(self, listener: Listener) -> None:
         with self._changing:

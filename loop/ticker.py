@@ -1,4 +1,4 @@
-"""Runs the steps in order, again and again, while this loop holds the mandate.
+"""Runs the steps in order, again and again, while this loop holds leadership.
 
 A failing step is logged, counted and skipped. A slow one keeps its thread: a new shift goes on with the other steps,
 and the slow one is not begun again before it has ended. News (a conversation ended here, a job ended in a worker) wakes
@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from loop.mandate import Keeper
-from shared.errors import MandateLost
+from loop.leadership import Leader
+from shared.errors import LeadershipLost
 from shared.telemetry.logging import get_logger
-from shared.telemetry.metrics import KEEP_MANDATE, Metrics
+from shared.telemetry.metrics import HOLD_LEADERSHIP, Metrics
 
 LATE_SECONDS = 30.0
 """Without a finished tick for this long, a loop is not well."""
 _PATIENCE_SECONDS = 5.0
-_TOLD_EVERY = 100
+_LOGGED_EVERY = 100
 
 
 class Step(Protocol):
@@ -39,8 +39,8 @@ class Step(Protocol):
         """Do it once; True when there is more to do at once."""
 
 
-class Unshared(Keeper):
-    """The mandate of a loop that is known to be alone."""
+class Unshared(Leader):
+    """Leadership of a loop that is known to be alone."""
 
     def keep(self) -> int | None:
         """Return the one fence there is."""
@@ -72,7 +72,7 @@ class Ticker:
         steps: Sequence[Step],
         tick_seconds: float,
         metrics: Metrics,
-        keeper: Keeper | None = None,
+        keeper: Leader | None = None,
         patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
         """``patience_seconds``: how long the other steps wait for one."""
@@ -144,7 +144,7 @@ class Ticker:
     def tick(self) -> bool:
         """Run each step that is due once, if this loop regulates; True when a step has more to do at once."""
         shift, begun, more = self._shift, time.monotonic(), False
-        if self._keep_mandate():
+        if self._hold_leadership():
             for step in self._steps:
                 if self._over.is_set() or shift != self._shift or self._fence is None:
                     break
@@ -170,15 +170,15 @@ class Ticker:
             if not self.tick():
                 self._news.wait(self._tick_seconds)
 
-    def _keep_mandate(self) -> bool:
+    def _hold_leadership(self) -> bool:
         """Return whether this loop regulates; every step is due when it has just begun to."""
         try:
             fence = self._keeper.keep()
-        # As with the steps: a mandate that cannot be looked at must not end the ticker.
+        # As with the steps: a leadership that cannot be looked at must not end the ticker.
         except Exception as error:  # noqa: BLE001
-            self._note_failure(KEEP_MANDATE, error)
+            self._note_failure(HOLD_LEADERSHIP, error)
             return False
-        self._note_success(KEEP_MANDATE)
+        self._note_success(HOLD_LEADERSHIP)
         if fence != self._fence:
             self._fence = fence
             self._last_run.clear()
@@ -189,7 +189,7 @@ class Ticker:
         self._under_way = mine = (step.name, begun)
         try:
             more = step.run()
-        except MandateLost:
+        except LeadershipLost:
             self._keeper.lose()
             self._fence = None
             return False
@@ -212,7 +212,7 @@ class Ticker:
         trouble = self._trouble.setdefault(name, _Trouble())
         if trouble.is_news(error):
             self._log.exception("tick_step_failed", step=name)
-        elif trouble.failures % _TOLD_EVERY == 0:
+        elif trouble.failures % _LOGGED_EVERY == 0:
             kind = type(error).__name__
             self._log.error("tick_step_still_failing", step=name, failures=trouble.failures, error=kind)
 

@@ -12,7 +12,7 @@ import redis
 from celery import Celery
 from prometheus_client import CollectorRegistry
 
-from loop.mandate import MandateKeeper
+from loop.leadership import LeaderElection
 from loop.message_search import SearchServices, make_search_services
 from loop.regulator import Regulator
 from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, WakeSnoozed
@@ -48,7 +48,7 @@ Drain = Callable[[float], object]
 """Finishes or lets go of what was begun, within so many seconds."""
 _FIRST_GUESS = 12.0
 """Units a creation is taken to cost until one has: 10 to 15 by the default prices. Source: decisions, "Energy"."""
-_STANDING_DOWN_SECONDS = 2.0
+_STEPPING_DOWN_SECONDS = 2.0
 _NOTICES_SECONDS = 2.0
 _BOOKING_SECONDS = 10.0
 """Beside the longest model call; then what was set aside for it is free again."""
@@ -65,7 +65,7 @@ class Loop:
     redis: redis.Redis
     metrics: Metrics
     regulator: Regulator
-    mandate: MandateKeeper
+    leadership: LeaderElection
     ticker: Ticker
     notices: Notices
     hub: Hub
@@ -86,7 +86,7 @@ class Loop:
         self.notices.start()
         self.searching.records.start()
         self.ticker.start()
-        self.mandate.start(self.ticker.look)
+        self.leadership.start(self.ticker.look)
 
     def workers(self) -> list[str]:
         """Return the workers heard of lately. Raises: any of BROKER_ERRORS."""
@@ -103,7 +103,7 @@ class Loop:
         self.ticker.stop(seconds)
         for thread in others:
             thread.join(max(0.0, until - time.monotonic()))
-        self.mandate.stand_down(_STANDING_DOWN_SECONDS)
+        self.leadership.step_down(_STEPPING_DOWN_SECONDS)
 
     def stop(self) -> None:
         """Let go of everything, having drained."""
@@ -124,7 +124,7 @@ class _Base:
     celery: Celery
     redis: redis.Redis
     metrics: Metrics
-    mandate: MandateKeeper
+    leadership: LeaderElection
     fenced: Transactions
     """The database, for what only the regulating loop may write."""
     regulator: Regulator
@@ -139,7 +139,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
     searching = make_search_services(settings, base.database, base.clock, base.metrics)
     thinker = _thinker(base, searching.reach, lambda: ticker.wake())
     scan = _scan(base)
-    ticker = Ticker(_steps(base, thinker, scan), settings.tick_seconds, base.metrics, base.mandate)
+    ticker = Ticker(_steps(base, thinker, scan), settings.tick_seconds, base.metrics, base.leadership)
     drains: list[Drain] = [lambda _: base.hub.close(), searching.records.drain, scan.drain]
     return Loop(
         settings=settings,
@@ -149,7 +149,7 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
         redis=base.redis,
         metrics=base.metrics,
         regulator=base.regulator,
-        mandate=base.mandate,
+        leadership=base.leadership,
         ticker=ticker,
         notices=_notices(base, ticker),
         hub=base.hub,
@@ -165,8 +165,8 @@ def wire(settings: Settings, clock: Clock | None = None) -> Loop:
 def _base(settings: Settings, clock: Clock) -> _Base:
     database = Database(settings.database)
     metrics = Metrics(CollectorRegistry())
-    mandate = MandateKeeper(database, clock, my_name(), settings.lock_seconds, metrics)
-    fenced = mandate.transactions
+    leadership = LeaderElection(database, clock, my_name(), settings.lock_seconds, metrics)
+    fenced = leadership.transactions
     first_guess = to_micro(_FIRST_GUESS * (1 if settings.model else settings.extractive_fraction))
     return _Base(
         settings=settings,
@@ -175,7 +175,7 @@ def _base(settings: Settings, clock: Clock) -> _Base:
         celery=make_celery(settings),
         redis=connect_redis(settings),
         metrics=metrics,
-        mandate=mandate,
+        leadership=leadership,
         fenced=fenced,
         regulator=Regulator(fenced, clock, settings, first_guess),
         hub=Hub(),
@@ -211,12 +211,12 @@ def _scan(base: _Base) -> ScanSessions:
 
 
 def _publish(base: _Base) -> PublishEvents:
-    def tell(position: int) -> None:
-        base.hub.tell()
+    def announce(position: int) -> None:
+        base.hub.announce()
         notify(base.redis, f"{EVENTS_NEWS}{position}")
 
     keep, attempts = timedelta(hours=base.settings.event_hours), base.settings.webhook_max_attempts
-    return PublishEvents(base.fenced, base.clock, tell, keep, attempts, base.metrics)
+    return PublishEvents(base.fenced, base.clock, announce, keep, attempts, base.metrics)
 
 
 def _relay(base: _Base) -> RelayJobs:
@@ -245,7 +245,7 @@ def _notices(base: _Base, ticker: Ticker) -> Notices:
 
     def hear(news: str) -> None:
         if is_of_events(news):
-            base.hub.tell()
+            base.hub.announce()
         else:
             ticker.wake()
 

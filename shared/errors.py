@@ -39,7 +39,7 @@ class LeaseLost(Conflict):
     code = "lease_lost"
 
 
-class MandateLost(Conflict):
+class LeadershipLost(Conflict):
     """Another loop regulates now, or none does, so this loop's writing is refused."""
 
     code = "mandate_lost"

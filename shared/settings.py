@@ -260,7 +260,8 @@ class EnergySettings(SettingsGroup):
         0.02, description="Multiplies the price of embedding with a model of Ollama's."
     )
     lock_seconds: _Seconds = Field(
-        5.0, description="A loop stands by while another regulates, and takes over when that one is silent this long."
+        5.0,
+        description="A loop is on standby while another regulates, and takes over when that one is silent this long.",
     )
 
 

@@ -63,11 +63,11 @@ def test_arrows_point_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
         ("alembic", ("shared/db/",)),
     ],
 )
-def test_a_library_stays_in_its_rooms(library: str, rooms: tuple[str, ...]) -> None:
+def test_a_library_stays_in_its_rooms(library: str, evictions: tuple[str, ...]) -> None:
     strays = [
         place(path)
         for path in SOURCES
-        if not place(path).startswith(rooms) and any(name.split(".")[0] == library for name, _ in imports(path))
+        if not place(path).startswith(evictions) and any(name.split(".")[0] == library for name, _ in imports(path))
     ]
     assert strays == []
 

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from loop.gauges import CATALOGUE
 from ops.grafana.dashboard import ROWS
-from shared.outbox.models import Deferral
+from shared.jobs.models import Deferral
 from shared.settings import Settings, environment_name
 from shared.telemetry.metrics import Metrics
 

@@ -26,8 +26,8 @@ from shared.broker import (
 from shared.clock import SystemClock
 from shared.contracts.jobs import CANARY_TASK
 from shared.db.engine import Database
+from shared.jobs.ownership import release_node
 from shared.llm.calls import EXTRACTIVE
-from shared.outbox.ownership import release_node
 from shared.process import die_with_parent
 from shared.settings import read_settings
 from shared.telemetry.exposition import gathered, use_files, wipe

@@ -16,10 +16,10 @@ from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.events.addresses import guard_of
+from shared.jobs.ownership import Owner
 from shared.llm.calls import EXTRACTIVE
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_chat, make_embedder, make_embedder_by_name
-from shared.outbox.ownership import Owner
 from shared.process import is_gone
 from shared.search.tuning import tuning_of
 from shared.sessions.store import Store

@@ -10,7 +10,7 @@ from starlette.datastructures import State
 
 from loop.api.bodies import BodyGate
 from loop.api.errors import DOCUMENTED, install_handlers
-from loop.api.guard import OPEN_PATHS, Guard
+from loop.api.guard import OPEN_PATHS, AccessGuard
 from loop.api.observing import Observing
 from loop.api.routes import (
     ageing,
@@ -114,7 +114,7 @@ def attach(app: FastAPI, loop: Loop) -> None:
     app.middleware_stack = None
     # The last one added is the outermost.
     app.add_middleware(BodyGate, max_bytes=loop.settings.max_body_bytes)
-    app.add_middleware(Guard, loop=loop)
+    app.add_middleware(AccessGuard, loop=loop)
     app.add_middleware(Observing, metrics=loop.metrics)
 
 

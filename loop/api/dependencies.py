@@ -13,11 +13,11 @@ from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
 from loop.api.schema import APP_ID_PATTERN
-from loop.api.writes import Asked, Work, carry_out
+from loop.api.writes import IdempotentRequest, Work, carry_out
 from loop.wiring import Loop
 from shared.apps.models import Scope
 from shared.apps.tokens import Caller
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, UserId, Words
 from shared.errors import Denied, Invalid
 
@@ -25,12 +25,12 @@ KEY_PATTERN = r"^[\x21-\x7e]{1,200}$"
 
 
 @dataclass(frozen=True)
-class Desk:
+class RequestContext:
     """One request's view of the loop."""
 
     loop: Loop
     caller: Caller
-    asked: Asked
+    asked: IdempotentRequest
 
     def now(self) -> datetime:
         """Return the loop's time."""
@@ -78,26 +78,26 @@ def _query_of(route: APIRoute) -> frozenset[str]:
 
 
 # Dependencies are coroutines because FastAPI sends plain functions to a thread, one hop each.
-async def _desk(
+async def _write_context(
     request: Request,
     idempotency_key: Annotated[
         str | None,
         Header(pattern=KEY_PATTERN, description="A write under a key that was used before is answered as before."),
     ] = None,
-) -> Desk:
+) -> RequestContext:
     _refuse_unknown_query(request)
     key = idempotency_key if request.method != "GET" else None
-    asked = Asked(request.state.caller.name, key, _digest(request) if key else "")
-    return Desk(request.app.state.loop, request.state.caller, asked)
+    asked = IdempotentRequest(request.state.caller.name, key, _digest(request) if key else "")
+    return RequestContext(request.app.state.loop, request.state.caller, asked)
 
 
 def _digest(request: Request) -> str:
     return f"{request.method} {request.url.path}?{request.url.query} {getattr(request.state, 'body_digest', '')}"
 
 
-async def _reading_desk(request: Request) -> Desk:
+async def _read_context(request: Request) -> RequestContext:
     _refuse_unknown_query(request)
-    return Desk(request.app.state.loop, request.state.caller, Asked(request.state.caller.name))
+    return RequestContext(request.app.state.loop, request.state.caller, IdempotentRequest(request.state.caller.name))
 
 
 async def _loop(request: Request) -> Loop:
@@ -106,7 +106,7 @@ async def _loop(request: Request) -> Loop:
     return loop
 
 
-async def _app_asked(
+async def _sessions_app_id(
     request: Request,
     app_id: Annotated[
         str | None,
@@ -126,12 +126,12 @@ async def _app_asked(
     return wanted
 
 
-Reads = Annotated[Desk, Depends(_reading_desk)]
-Writes = Annotated[Desk, Depends(_desk)]
+Reads = Annotated[RequestContext, Depends(_read_context)]
+Writes = Annotated[RequestContext, Depends(_write_context)]
 LoopNow = Annotated[Loop, Depends(_loop)]
 AppInPath = Annotated[str, Path(alias="appId", pattern=APP_ID_PATTERN, examples=["chat"])]
 ConversationInPath = Annotated[str, Path(alias="conversationId", pattern=ID_PATTERN)]
-AppAsked = Annotated[str, Depends(_app_asked)]
+SessionsAppId = Annotated[str, Depends(_sessions_app_id)]
 ProjectInPath = Annotated[str, Path(alias="projectId", pattern=FILE_ID_PATTERN, examples=["-home-ada-kites"])]
 SessionInPath = Annotated[str, Path(alias="sessionId", pattern=ID_PATTERN)]
 MemoryInPath = Annotated[int, Path(alias="memoryId", ge=1, le=LARGEST_INTEGER)]

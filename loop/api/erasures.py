@@ -11,17 +11,17 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from loop.api.dependencies import Desk
+from loop.api.dependencies import RequestContext
 from loop.api.schema import ResponseModel, Success
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from loop.queue_contents import QUEUED_TEXT, count_text, forget_past
 from loop.wiring import Loop
 from shared.apps.models import DATABASE_LOG, Erasure
 from shared.db.engine import Database
 from shared.erasure.queries import still_remembered
 from shared.errors import Transient
-from shared.outbox.models import JobState
-from shared.outbox.queries import count_ended_at
+from shared.jobs.models import JobState
+from shared.jobs.queries import count_ended_at
 from shared.sessions.sweep import SESSION_FILES, clear_files
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval
@@ -98,14 +98,14 @@ _UNSCRUBBED = (
 _COUNTED = ("memories", "facts", "messages", "conversations", "profiles")
 
 
-def erased(desk: Desk, session: Session, erasure: Erasure) -> Done:
+def erased(ctx: RequestContext, session: Session, erasure: Erasure) -> WriteResult:
     """Answer an erasure, and complete its receipt once it is committed."""
     open_receipt(session, erasure)
     # Not remembered under the app's id: its keys are erased with it. The answer holds counts, times and ids only.
-    return Done(_answer(erasure), then=lambda: _answer(complete(desk, erasure)))
+    return WriteResult(_answer(erasure), then=lambda: _answer(complete(ctx, erasure)))
 
 
-def purged(desk: Desk, session: Session, erasure: Erasure, user_id: str | None) -> Done:
+def purged(ctx: RequestContext, session: Session, erasure: Erasure, user_id: str | None) -> WriteResult:
     """Answer a purge of memories as ``erased`` does, with what else still remembers."""
     open_receipt(session, erasure)
     counts = still_remembered(session, erasure.app_id, user_id)
@@ -121,7 +121,7 @@ def purged(desk: Desk, session: Session, erasure: Erasure, user_id: str | None) 
     def answer(receipt: Erasure) -> PurgedMemories:
         return PurgedMemories(**dict(_answer(receipt)), still_remembered=remembered)
 
-    return Done(answer(erasure), then=lambda: answer(complete(desk, erasure)))
+    return WriteResult(answer(erasure), then=lambda: answer(complete(ctx, erasure)))
 
 
 def open_receipt(session: Session, erasure: Erasure) -> None:
@@ -131,9 +131,9 @@ def open_receipt(session: Session, erasure: Erasure) -> None:
     session.flush()
 
 
-def complete(desk: Desk, erasure: Erasure) -> Erasure:
+def complete(ctx: RequestContext, erasure: Erasure) -> Erasure:
     """Scrub, look at the queues, and write both into the receipt."""
-    loop = desk.loop
+    loop = ctx.loop
     loop.metrics.erasures.labels(erasure.scope).inc()
     erasure.left = erasure.left | {
         DATABASE_LOG: 0 if _scrub(loop.database) else 1,
@@ -141,24 +141,24 @@ def complete(desk: Desk, erasure: Erasure) -> Erasure:
     }
     if SESSION_FILES in erasure.left:
         erasure.left = erasure.left | {SESSION_FILES: _clear_files(loop, erasure.app_id)}
-    _count_cancelled(desk, erasure)
+    _count_cancelled(ctx, erasure)
     removal = FactRemoval.CLEARED if erasure.scope == "facts" else FactRemoval.ERASED
     loop.metrics.facts_removed.labels(removal).inc(erasure.erased.get("facts", 0))
     forget_past(loop.redis)
     if any(erasure.left.values()):
         loop.metrics.erasures_incomplete.labels(erasure.scope).inc()
-    with desk.loop.database.write() as session:
+    with ctx.loop.database.write() as session:
         session.merge(erasure)
     get_logger().info("erased", app_id=erasure.app_id, scope=erasure.scope, receipt_id=erasure.erasure_id)
     return erasure
 
 
-def _count_cancelled(desk: Desk, erasure: Erasure) -> None:
+def _count_cancelled(ctx: RequestContext, erasure: Erasure) -> None:
     """Count the jobs the erasure cancelled: those that ended at its very moment."""
-    with desk.read() as session:
+    with ctx.read() as session:
         cancelled = count_ended_at(session, erasure.app_id, JobState.CANCELLED, erasure.at)
     for kind, count in cancelled.items():
-        desk.loop.metrics.jobs_finished.labels(kind, JobState.CANCELLED).inc(count)
+        ctx.loop.metrics.jobs_finished.labels(kind, JobState.CANCELLED).inc(count)
 
 
 def note_on(erasure: Erasure) -> str | None:

@@ -66,7 +66,7 @@ class EventSubscription:
     def newest(self) -> int:
         """Return the newest position."""
         with self.loop.database.read() as session:
-            return extent(session).placed
+            return extent(session).published
 
     def next_page(self, after: int, limit: int = PAGE) -> Page | None:
         """Return what comes after a position; None when the listener may not listen any more."""
@@ -76,11 +76,11 @@ class EventSubscription:
             there = extent(session)
             gap = Gap(after, there.forgotten) if after < there.forgotten else None
             # A position beyond the newest is another installation's, or was given out before a backup was put back.
-            gap = Gap(after, there.placed) if after > there.placed else gap
+            gap = Gap(after, there.published) if after > there.published else gap
             start = after if gap is None else gap.kept_after
-            found = events_after(session, self.wanted, start, there.placed, limit)
+            found = events_after(session, self.wanted, start, there.published, limit)
             is_full = len(found) == limit
-            cursor = found[-1].position if is_full else there.placed
+            cursor = found[-1].position if is_full else there.published
             return Page(payloads_of(session, found), cursor or 0, is_full, gap)
 
     def _may_listen(self, session: Session) -> bool:
@@ -105,7 +105,7 @@ class Pace:
     heartbeat_seconds: float
     with_energy: bool = False
     spoken_at: float = field(default_factory=time.monotonic)
-    energy_told: tuple[Any, ...] | None = None
+    energy_sent: tuple[Any, ...] | None = None
 
     @property
     def wait_seconds(self) -> float:
@@ -152,13 +152,13 @@ async def follow(
     subscription: EventSubscription, reading: Reading, hub: Hub, listener: Listener, after: int, pace: Pace
 ) -> AsyncIterator[bytes]:
     """Yield events after a position for as long as the listener stays and may listen."""
-    yield b": listening\n" + _place(after)
+    yield b": listening\n" + _position_frame(after)
     while not hub.is_closing:
         page = await reading.page(subscription, after)
         if page is None:
             return
         after = page.cursor
-        for part in _told(page):
+        for part in _frames_of(page):
             pace.spoken_at = time.monotonic()
             yield part
         if page.is_full:
@@ -169,20 +169,20 @@ async def follow(
         # News that is not for this listener must not keep it silent.
         if time.monotonic() - pace.spoken_at >= pace.heartbeat_seconds:
             pace.spoken_at = time.monotonic()
-            yield b": still listening\n" + _place(after)
+            yield b": still listening\n" + _position_frame(after)
 
 
 async def _energy(reading: Reading, pace: Pace) -> bytes | None:
     """Return the energy when its status, or a whole unit of it, has changed."""
     found = await reading.energy()
     known = (found["status"], int(found["level"] // 1), found["deferredJobs"])
-    if known == pace.energy_told:
+    if known == pace.energy_sent:
         return None
-    pace.energy_told = known
+    pace.energy_sent = known
     return _event("energy", found)
 
 
-def _told(page: Page) -> list[bytes]:
+def _frames_of(page: Page) -> list[bytes]:
     parts = [] if page.gap is None else [_event("gap", page.gap.as_fields())]
     return parts + [_event(one.kind, one.as_fields(), one.position) for one in page.events]
 
@@ -192,6 +192,6 @@ def _event(kind: str, fields: dict[str, Any], position: int | None = None) -> by
     return place + f"event: {kind}\n".encode() + b"data: " + orjson.dumps(fields) + b"\n\n"
 
 
-def _place(position: int) -> bytes:
+def _position_frame(position: int) -> bytes:
     """Return what moves a client's place on without an event."""
     return f"id: {position}\n\n".encode()

@@ -26,7 +26,7 @@ _NOUNS_OF_SESSIONS = frozenset({"projects", "sessions", "compositions", "decay",
 """What lies under these looks the app up itself: ``dependencies.AppAsked``."""
 
 
-class Guard:
+class AccessGuard:
     """ASGI middleware; leaves the caller in ``scope["state"]["caller"]``."""
 
     def __init__(self, app: ASGIApp, loop: Loop) -> None:

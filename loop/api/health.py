@@ -10,7 +10,7 @@ from pydantic import Field
 from sqlalchemy import text
 
 from loop.api.schema import ResponseModel
-from loop.mandate import Standing
+from loop.leadership import LeaderState
 from loop.release import release
 from loop.ticker import LATE_SECONDS
 from loop.wiring import Loop
@@ -101,10 +101,10 @@ def _ticker(loop: Loop) -> Dependency:
 
 
 def _regulator(loop: Loop) -> Dependency:
-    if loop.mandate.fence is not None:
+    if loop.leadership.fence is not None:
         detail = "This loop regulates."
-    elif loop.mandate.standing is Standing.STANDS_BY:
-        detail = f"Another loop ({loop.mandate.holder}) regulates; this one stands by."
+    elif loop.leadership.standing is LeaderState.STANDBY:
+        detail = f"Another loop ({loop.leadership.holder}) regulates; this one is on standby."
     else:
         detail = "No loop is known to regulate yet."
     return Dependency(ok=True, needed=False, detail=detail)

@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from loop.api.dependencies import Desk
+from loop.api.dependencies import RequestContext
 from shared.errors import Invalid, Limit, Transient
 from shared.sessions.registry.intake import TOO_LARGE, explained
 from shared.sessions.store import Store
@@ -42,7 +42,7 @@ async def receive(request: Request, store: Store, app_id: str, most_bytes: int, 
     path, digest = store.unfinished(app_id), None
     try:
         with explained(path):
-            await run_sync(_make_room, store, path, expected, cache_mb)
+            await run_sync(_free_disk, store, path, expected, cache_mb)
             digest = await _write(request, path, most_bytes)
     finally:
         if digest is None:
@@ -50,13 +50,13 @@ async def receive(request: Request, store: Store, app_id: str, most_bytes: int, 
     return Upload(path, digest)
 
 
-def keyed(desk: Desk, request: Request, upload: Upload) -> Desk:
+def keyed(ctx: RequestContext, request: Request, upload: Upload) -> RequestContext:
     """Return a desk whose idempotency key stands for this upload: its body was not read where keys are looked at."""
     named = f"{request.method} {request.url.path}?{request.url.query} {upload.sha256}"
-    return replace(desk, asked=replace(desk.asked, request=named))
+    return replace(ctx, asked=replace(ctx.asked, request=named))
 
 
-def _make_room(store: Store, path: Path, expected: int, cache_mb: int) -> None:
+def _free_disk(store: Store, path: Path, expected: int, cache_mb: int) -> None:
     if store.cached_bytes() + expected > cache_mb * _MB:
         raise Transient("Other uploads fill the cache of sessions (AFTERTHOUGHT_SESSIONS_CACHE_MB); try again.")
     store.make_folder(path.parent)

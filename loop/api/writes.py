@@ -28,7 +28,7 @@ REPLAYED = "Idempotency-Replayed"
 
 
 @dataclass(frozen=True)
-class Asked:
+class IdempotentRequest:
     """Who asks for a write, and under which key."""
 
     caller: str
@@ -43,7 +43,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Done:
+class WriteResult:
     """What a write did.
 
     ``about`` is the app whose text the answer may hold, so that an erasure of the app takes the remembered answer too.
@@ -58,10 +58,10 @@ class Done:
     then: Callable[[], BaseModel | None] | None = None
 
 
-Work = Callable[[Session], Done]
+Work = Callable[[Session], WriteResult]
 
 
-def carry_out(database: Database, asked: Asked, work: Work, now: datetime) -> Response:
+def carry_out(database: Database, asked: IdempotentRequest, work: Work, now: datetime) -> Response:
     """Write once per key and answer. Raises: Conflict for a key that was used for something else."""
     try:
         return _write(database, asked, work, now)
@@ -73,7 +73,7 @@ def carry_out(database: Database, asked: Asked, work: Work, now: datetime) -> Re
         raise Conflict("Another request changes the same thing at this moment; try again.") from error
 
 
-def _write(database: Database, asked: Asked, work: Work, now: datetime) -> Response:
+def _write(database: Database, asked: IdempotentRequest, work: Work, now: datetime) -> Response:
     with database.write() as session:
         claimed = None
         if asked.key is not None:
@@ -91,7 +91,7 @@ def _write(database: Database, asked: Asked, work: Work, now: datetime) -> Respo
     return answer(better or done.body, done.status)
 
 
-def _claim(session: Session, asked: Asked, key: str, now: datetime) -> IdempotencyKey:
+def _claim(session: Session, asked: IdempotentRequest, key: str, now: datetime) -> IdempotencyKey:
     """Take the key before the work is done: on PostgreSQL a second request then waits for the first."""
     row = IdempotencyKey(caller=asked.caller, key=key, request_digest=asked.digest, status=0, answer={}, at=now)
     session.add(row)
@@ -99,7 +99,7 @@ def _claim(session: Session, asked: Asked, key: str, now: datetime) -> Idempoten
     return row
 
 
-def _replay(known: IdempotencyKey, asked: Asked) -> Response:
+def _replay(known: IdempotencyKey, asked: IdempotentRequest) -> Response:
     if known.request_digest == NO_DIGEST:
         raise Conflict(
             "What was asked for under this Idempotency-Key has been erased since; use a new key to ask for it again.",

@@ -48,7 +48,7 @@ _ID = re.compile(ID_PATTERN)
 _DIGEST_CHARACTERS = 24
 
 
-class Unusable(Exception):
+class UnusableFile(Exception):
     """A line cannot be used; the text says why."""
 
 
@@ -61,7 +61,7 @@ class ChatShape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatLine:
     """One message; ``created_at`` is None where the file has no time."""
 
     role: Role
@@ -80,12 +80,12 @@ class FileChat:
     shape: ChatShape
     conversation_id: str | None
     user_id: str | None
-    said: tuple[Said, ...]
+    said: tuple[ChatLine, ...]
     read_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class BadLine:
+class BadChatLine:
     """A line that cannot be used, and why."""
 
     where: str
@@ -93,7 +93,7 @@ class BadLine:
     read_bytes: int = 0
 
 
-Entry = FileChat | BadLine
+Entry = FileChat | BadChatLine
 
 
 def read_chats(path: Path) -> Iterator[Entry]:
@@ -132,7 +132,7 @@ def _read_document(path: Path) -> Iterator[Entry]:
     try:
         value = orjson.loads(_bare(text))
     except orjson.JSONDecodeError as error:
-        yield BadLine(f"line {error.lineno}", f"the file is not valid JSON: {error.msg}", len(text))
+        yield BadChatLine(f"line {error.lineno}", f"the file is not valid JSON: {error.msg}", len(text))
         return
     elements = value if isinstance(value, list) else [value]
     if elements and all(_is_message(one) and _first(one, _CONVERSATION_IDS) is None for one in elements):
@@ -146,7 +146,7 @@ def _read_line(where: str, line: bytes, read_bytes: int) -> Entry:
     try:
         value = orjson.loads(_bare(line))
     except orjson.JSONDecodeError as error:
-        return BadLine(where, f"not valid JSON: {error.msg} (column {error.colno})", read_bytes)
+        return BadChatLine(where, f"not valid JSON: {error.msg} (column {error.colno})", read_bytes)
     return _entry(where, {"messages": value} if isinstance(value, list) else value, read_bytes)
 
 
@@ -169,49 +169,49 @@ def _entry(where: str, value: Any, read_bytes: int) -> Entry:
         said = tuple(one for message in messages if (one := _said(message, times)) is not None)
         ids = _CONVERSATION_IDS if shape is ChatShape.SINGLE else (*_CONVERSATION_IDS, "id")
         return FileChat(where, shape, _text(value, ids), _text(value, _USERS), said, read_bytes)
-    except Unusable as reason:
-        return BadLine(where, str(reason), read_bytes)
+    except UnusableFile as reason:
+        return BadChatLine(where, str(reason), read_bytes)
 
 
 def _messages(value: Any) -> tuple[ChatShape, Sequence[Any]]:
     if not isinstance(value, Mapping):
-        raise Unusable("neither a conversation nor a message, but " + type(value).__name__)
+        raise UnusableFile("neither a conversation nor a message, but " + type(value).__name__)
     for field in _LISTS:
         listed = value.get(field)
         if isinstance(listed, list):
             if not listed:
-                raise Unusable(f"`{field}` is empty")
+                raise UnusableFile(f"`{field}` is empty")
             is_sharegpt = isinstance(listed[0], Mapping) and "from" in listed[0]
             return (ChatShape.SHAREGPT if is_sharegpt else ChatShape.MESSAGES), listed
     if _is_message(value):
         return ChatShape.SINGLE, [value]
-    raise Unusable("has neither `messages`, nor `conversations`, nor `role` and `content`")
+    raise UnusableFile("has neither `messages`, nor `conversations`, nor `role` and `content`")
 
 
 def _is_message(value: Any) -> bool:
     return isinstance(value, Mapping) and ("role" in value or "from" in value) and not set(_LISTS) & value.keys()
 
 
-def _said(message: Any, time_of_all: Any) -> Said | None:
+def _said(message: Any, time_of_all: Any) -> ChatLine | None:
     """Return a message, or None for one that says nothing."""
     if not isinstance(message, Mapping):
-        raise Unusable("a message is not an object")
+        raise UnusableFile("a message is not an object")
     given = message.get("role", message.get("from"))
     role = _ROLE_OF.get(given.lower()) if isinstance(given, str) else None
     if role is None:
-        raise Unusable(f"{json.dumps(given)[:60]} is no role; known are {', '.join(_ROLE_OF)}")
+        raise UnusableFile(f"{json.dumps(given)[:60]} is no role; known are {', '.join(_ROLE_OF)}")
     try:
         read = ChatMessage.model_validate(_as_written(message, role))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][:1])
-        raise Unusable(": ".join(filter(None, [where, first["msg"].removeprefix("Value error, ")]))) from None
+        raise UnusableFile(": ".join(filter(None, [where, first["msg"].removeprefix("Value error, ")]))) from None
     sent, content = read.sent, text_of(read.sent)
     if not (content.strip() or sent.keys() - {"role", "content", "name"} or isinstance(sent["content"], list)):
         return None
     time = _first(message, _TIMES)
     at = moment(time_of_all if time is None else time)
-    return Said(Role(role_of(sent)), content, read.name or None, at, read.payload)
+    return ChatLine(Role(role_of(sent)), content, read.name or None, at, read.payload)
 
 
 def _as_written(message: Mapping[str, Any], role: Role) -> Sent:
@@ -261,7 +261,7 @@ def moment(given: Any) -> datetime | None:
             return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         pass
-    raise Unusable(f"{json.dumps(given)[:60]} is no time; write it as 2026-03-01T12:00:00Z")
+    raise UnusableFile(f"{json.dumps(given)[:60]} is no time; write it as 2026-03-01T12:00:00Z")
 
 
 def _first(value: Mapping[str, Any], fields: Iterable[str]) -> Any:
@@ -279,7 +279,7 @@ class Portion:
 
     conversation_id: str
     user_id: str | None
-    said: Sequence[Said]
+    said: Sequence[ChatLine]
     whole: bool
 
 
@@ -298,34 +298,34 @@ class Grouping:
     def portions(self, chat: FileChat) -> Iterator[Portion]:
         """Yield the conversations that a line adds to. Raises: Unusable."""
         if not chat.said:
-            raise Unusable("no message has any text")
+            raise UnusableFile("no message has any text")
         whole = chat.shape is not ChatShape.SINGLE
         if self.per is ChatGrouping.FILE:
             yield Portion(self._file_name, chat.user_id, chat.said, False)
         elif self.per is ChatGrouping.DAY:
             base = chat.conversation_id or (_content_name(chat) if whole else self._file_name)
-            days: dict[str, list[Said]] = defaultdict(list)
+            days: dict[str, list[ChatLine]] = defaultdict(list)
             for one in chat.said:
                 if one.created_at is None:
-                    raise Unusable("a message without a time cannot be put on a day")
+                    raise UnusableFile("a message without a time cannot be put on a day")
                 days[one.created_at.date().isoformat()].append(one)
             for day, said in days.items():
                 yield Portion(as_id(f"{base}-{day}"), chat.user_id, said, whole)
         elif chat.conversation_id is None and not whole:
-            raise Unusable("a message without a conversation id; --conversation-per file or day does without")
+            raise UnusableFile("a message without a conversation id; --conversation-per file or day does without")
         else:
             name = _content_name(chat) if chat.conversation_id is None else as_id(chat.conversation_id)
             yield Portion(name, chat.user_id, chat.said, whole)
 
 
-def read_portions(path: Path, grouping: Grouping) -> Iterator[tuple[Entry, Sequence[Portion] | BadLine]]:
+def read_portions(path: Path, grouping: Grouping) -> Iterator[tuple[Entry, Sequence[Portion] | BadChatLine]]:
     """Yield each line or element with the conversations it adds to, or why it is bad. Raises: Configuration."""
     for entry in read_chats(path):
-        found: Sequence[Portion] | BadLine
+        found: Sequence[Portion] | BadChatLine
         try:
-            found = entry if isinstance(entry, BadLine) else list(grouping.portions(entry))
-        except Unusable as reason:
-            found = BadLine(entry.where, str(reason))
+            found = entry if isinstance(entry, BadChatLine) else list(grouping.portions(entry))
+        except UnusableFile as reason:
+            found = BadChatLine(entry.where, str(reason))
         yield entry, found
 
 
@@ -336,7 +336,7 @@ class MessageNames:
         self._conversation_id = conversation_id
         self._seen: Counter[bytes] = Counter()
 
-    def name(self, said: Said) -> str:
+    def name(self, said: ChatLine) -> str:
         """Return the id of the next message."""
         digest = hashlib.sha256(orjson.dumps([self._conversation_id, *_plain(said)])).digest()[:12]
         self._seen[digest] += 1
@@ -352,7 +352,7 @@ def _content_name(chat: FileChat) -> str:
     return f"chat-{_hex(orjson.dumps([chat.user_id, *map(_plain, chat.said)]))}"
 
 
-def _plain(said: Said) -> list[Any]:
+def _plain(said: ChatLine) -> list[Any]:
     at = said.created_at.isoformat() if said.created_at is not None else None
     return [said.role.value, said.name, said.content, at] + ([] if said.payload is None else [said.payload])
 

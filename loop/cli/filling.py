@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from rich.progress import TaskProgressColumn
 
-from loop.cli.chats import BadLine, Grouping, MessageNames, Portion, read_portions
+from loop.cli.chats import BadChatLine, Grouping, MessageNames, Portion, read_portions
 from loop.cli.output import progress, remark
 from loop.cli.routes import route
 from loop.cli.service import Refused, Service
@@ -39,7 +39,7 @@ class Tally:
     messages_skipped: int = 0
     undated: int = 0
     """Messages that the file gives no time."""
-    bad: list[BadLine] = field(default_factory=list)
+    bad: list[BadChatLine] = field(default_factory=list)
     job_ids: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
@@ -86,10 +86,10 @@ class Filling:
         shape = None
         with progress("sending", file.stat().st_size or 1, TaskProgressColumn()) as update:
             for entry, portions in read_portions(file, grouping):
-                if shape is None and not isinstance(entry, BadLine):
+                if shape is None and not isinstance(entry, BadChatLine):
                     shape = str(entry.shape)
                     remark(f"{file}: {shape}")
-                if isinstance(portions, BadLine):
+                if isinstance(portions, BadChatLine):
                     self.tally.bad.append(portions)
                 else:
                     for portion in portions:
@@ -156,7 +156,7 @@ class Filling:
         if filled.refused is not None:
             why = f"conversation {filled.conversation_id} was refused and nothing of it kept: {filled.refused}"
             lines = dict.fromkeys([filled.first_where, *(where for where, _ in waiting)])
-            self.tally.bad += [BadLine(where, why) for where in lines if where not in filled.told]
+            self.tally.bad += [BadChatLine(where, why) for where in lines if where not in filled.told]
             filled.told.update(lines)
 
     def _store(self, filled: _Filled, waiting: Sequence[tuple[str, dict[str, Any]]]) -> None:
@@ -171,7 +171,7 @@ class Filling:
                 self.tally.messages_skipped += 1
             else:
                 why = f"conversation {filled.conversation_id} ended before without this message"
-                self.tally.bad.append(BadLine(where, why))
+                self.tally.bad.append(BadChatLine(where, why))
 
     def _open(self, filled: _Filled) -> None:
         """Open a conversation, or go on with one of an earlier run. Raises: Refused for one that no run opened."""

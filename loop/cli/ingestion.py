@@ -17,7 +17,7 @@ from loop.cli.routes import route
 from shared.choices import ChatGrouping
 
 if TYPE_CHECKING:
-    from loop.cli.chats import BadLine
+    from loop.cli.chats import BadChatLine
     from loop.cli.filling import Tally
     from loop.cli.service import Service
 
@@ -42,14 +42,14 @@ def ingest(
     Takes role/content and ShareGPT conversations, one per line or in a JSON array, and single messages with a
     conversation id. Running it twice adds nothing; a run that was cut off is taken up where it ended.
     """
-    from loop.cli.chats import BadLine, Grouping, read_portions  # what reads files is not needed for --help
+    from loop.cli.chats import BadChatLine, Grouping, read_portions  # what reads files is not needed for --help
     from loop.cli.filling import Filling, install_if_missing  # as above
 
     service = call.patient_service
     grouping = Grouping(conversation_per, file)
-    bad = [found for _, found in read_portions(file, grouping) if isinstance(found, BadLine)] if strict else []
+    bad = [found for _, found in read_portions(file, grouping) if isinstance(found, BadChatLine)] if strict else []
     if bad:
-        _tell_bad(bad)
+        _show_bad_lines(bad)
         complain(f"{len(bad)} bad lines; nothing was sent.")
         raise typer.Exit(1)
     install_if_missing(service, app)
@@ -59,7 +59,7 @@ def ingest(
     states = _wait(service, tally, timeout) if wait else None
     answer = {"appId": app, "format": shape, **tally.as_json()} | ({} if states is None else {"jobs": dict(states)})
     call.show(answer, lambda _: _summary(tally, states))
-    _tell_bad(tally.bad)
+    _show_bad_lines(tally.bad)
     if tally.undated and tally.messages:
         remark(f'{tally.undated} messages have no time in the file, so they count as said now: their "last year" too.')
     if shape is None and not tally.bad:
@@ -102,7 +102,7 @@ def _summary(tally: Tally, states: Counter[str] | None) -> RenderableType:
     return Group(*parts)
 
 
-def _tell_bad(bad: list[BadLine]) -> None:
+def _show_bad_lines(bad: list[BadChatLine]) -> None:
     for one in bad[:_SHOWN_BAD_LINES]:
         remark(f"{one.where}: {one.reason}")
     if len(bad) > _SHOWN_BAD_LINES:

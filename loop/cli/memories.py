@@ -66,7 +66,7 @@ def add_memory(
     """Write a memory by hand; at the cap the least important that is not pinned goes."""
     body = {"content": content, "importance": importance, "tags": tag or None, "pinned": pin or None, "userId": user}
     added = call.service.post(route("apps", app, "memories"), given(body))
-    call.show(added, lambda added: _with_room(added, added))
+    call.show(added, lambda added: _with_evictions(added, added))
 
 
 @command(group, "edit")
@@ -120,7 +120,7 @@ def restore_memory(
 ) -> None:
     """Take back a change to a memory."""
     answer = call.service.post(route("apps", app, "memories", memory, "restore"), given({"changeId": change}))
-    call.show(answer, lambda answer: _with_room(answer["memory"], answer))
+    call.show(answer, lambda answer: _with_evictions(answer["memory"], answer))
 
 
 @command(group, "compactions")
@@ -163,7 +163,7 @@ def show_changes(
     call.show_listing(path, "changes", columns, "Nothing has happened yet.", userId=whose)
 
 
-def _with_room(memory: dict[str, Any], answer: dict[str, Any]) -> RenderableType:
+def _with_evictions(memory: dict[str, Any], answer: dict[str, Any]) -> RenderableType:
     went = (
         plain(f"Memory {one['memoryId']} made room ({one['outcome']}): {one['reason']}")
         for one in answer.get("madeRoom") or []

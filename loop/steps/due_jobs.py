@@ -18,7 +18,7 @@ from shared.conversations.lifecycle import wake
 from shared.conversations.models import Conversation
 from shared.conversations.queries import facts_due, has_hidden_until, lock_some, summaries_due
 from shared.db.transactions import Transactions
-from shared.outbox.models import Job
+from shared.jobs.models import Job
 from shared.search.index import enqueue_embedding, may_enqueue_embedding
 from shared.search.index_queries import apps_unembedded, apps_with_sets_to_see_to
 from shared.search.tuning import Tuning, in_force

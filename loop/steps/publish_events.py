@@ -15,15 +15,15 @@ from datetime import timedelta
 from shared.clock import Clock
 from shared.contracts.jobs import JobKind
 from shared.db.transactions import Transactions
-from shared.events import placing, queries
-from shared.events.placing import PlacedEvent
-from shared.outbox.dispatch import NewJob, enqueue
+from shared.events import publication, queries
+from shared.events.publication import PublishedEvent
+from shared.jobs.dispatch import NewJob, enqueue
 from shared.telemetry.metrics import Metrics
 
 BATCH = 500
 FORGET_EVERY_SECONDS = 60.0
 POSITION, WEBHOOK = "position", "webhookId"
-Tell = Callable[[int], None]
+Notify = Callable[[int], None]
 """Tells the listeners of every loop that there are events up to a position."""
 
 
@@ -33,7 +33,7 @@ class PublishEvents:
 
     database: Transactions
     clock: Clock
-    tell: Tell
+    notify: Notify
     keep: timedelta
     """How long a listener may resume from an event."""
     max_attempts: int
@@ -46,12 +46,12 @@ class PublishEvents:
         """Place what waits, at most a batch; True when there may be more, or deliveries to relay."""
         with self.database.read() as session:
             waiting = queries.has_unplaced(session)
-        placed: list[PlacedEvent] = []
-        told = 0
+        published: list[PublishedEvent] = []
+        notified = 0
         if waiting:
             with self.database.write() as session:
-                placed = placing.place(session, BATCH)
-                listeners = placing.listeners(session, placed)
+                published = publication.publish(session, BATCH)
+                listeners = publication.listeners(session, published)
                 for event, webhook in listeners:
                     wanted = NewJob(
                         kind=JobKind.DELIVER_WEBHOOK,
@@ -61,13 +61,13 @@ class PublishEvents:
                         payload={WEBHOOK: webhook.webhook_id, POSITION: event.position},
                     )
                     enqueue(session, wanted, self.clock.now())
-            told = len(listeners)
-        if placed:
-            for kind, count in Counter(one.kind for one in placed).items():
+            notified = len(listeners)
+        if published:
+            for kind, count in Counter(one.kind for one in published).items():
                 self.metrics.events_placed.labels(kind).inc(count)
-            self.tell(placed[-1].position)
+            self.notify(published[-1].position)
         forgot_all = self._forget()
-        return len(placed) == BATCH or told > 0 or not forgot_all
+        return len(published) == BATCH or notified > 0 or not forgot_all
 
     def _forget(self) -> bool:
         """Delete old events now and then; False when more of them are left."""
@@ -78,7 +78,7 @@ class PublishEvents:
             old = queries.has_older(session, before)
         if old:
             with self.database.write() as session:
-                if placing.forget(session, before, BATCH) == BATCH:
+                if publication.forget(session, before, BATCH) == BATCH:
                     return False
         self._forgot_at = time.monotonic()
         return True

@@ -14,13 +14,13 @@ from sqlalchemy.orm import Session
 
 from loop.regulator import Allowance, Regulator
 from shared.clock import Clock
-from shared.contracts.jobs import JOB_TYPES, JobKind, JobMessage, Queue, Track, task_name
+from shared.contracts.jobs import JOB_TYPES, JobKind, JobMessage, Queue, WorkClass, task_name
 from shared.db.transactions import Transactions
 from shared.errors import Transient
-from shared.outbox import dispatch, queries
-from shared.outbox.dispatch import DEFER_LIMIT, Dispatch
-from shared.outbox.lanes import Terms
-from shared.outbox.models import Deferral
+from shared.jobs import dispatch, queries
+from shared.jobs.dispatch import DEFER_LIMIT, Dispatch
+from shared.jobs.models import Deferral
+from shared.jobs.tenant_queues import Terms
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
@@ -55,9 +55,9 @@ class RelayJobs:
             allowance = self.regulator.allowance(session)
             shed, deferred = 0, 0
             if allowance.why is not None:
-                shed = dispatch.call_back(session, allowance.why, now) if allowance.shed else 0
+                shed = dispatch.revoke(session, allowance.why, now) if allowance.shed else 0
                 deferred = dispatch.defer(session, Deferral.ENERGY, allowance.why, now)
-            room = max(0, self.most_deliveries - queries.count_in_flight(session, Track.DELIVERY))
+            room = max(0, self.most_deliveries - queries.count_in_flight(session, WorkClass.DELIVERY))
             held: list[str] = []
 
             def terms_of(session: Session, app_id: str, kind: str) -> Terms:
@@ -67,16 +67,16 @@ class RelayJobs:
                 return terms
 
             leased = dispatch.take_due(session, now, allowance.jobs, self.queued_seconds, terms_of)
-            deliveries = dispatch.take_due(session, now, room, self.queued_seconds, track=Track.DELIVERY)
+            deliveries = dispatch.take_due(session, now, room, self.queued_seconds, work_class=WorkClass.DELIVERY)
         self._report(allowance, shed, deferred, held)
         sent = self._send_all(leased + deliveries)
         return deferred == DEFER_LIMIT or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
 
     def _has_work(self, session: Session, now: datetime) -> bool:
         """Whether there is anything to send, to defer or to call back; a backlog without energy is looked at only."""
-        if queries.has_asleep_until(session, now) or queries.has_awake(session, Track.DELIVERY):
+        if queries.has_asleep_until(session, now) or queries.has_awake(session, WorkClass.DELIVERY):
             return True
-        waits, sent = queries.has_awake(session, Track.THOUGHT), queries.has_sent(session)
+        waits, sent = queries.has_awake(session, WorkClass.THOUGHT), queries.has_sent(session)
         if not waits and not sent:
             return False
         allowance = self.regulator.allowance(session)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from threading import Thread
 
 from shared.apps.queries import lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.clock import Clock
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError, NotFound, Transient

@@ -14,7 +14,7 @@ from loop.queue_contents import QUEUED_TEXT, count_text
 from loop.regulator import Regulator
 from shared.apps.models import DATABASE_LOG, Erasure
 from shared.apps.queries import lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.clock import Clock
 from shared.db.transactions import Transactions
 from shared.erasure.erasing import finish_fact_deletes, settle_clear

@@ -20,10 +20,10 @@ from shared.db.transactions import Transactions
 from shared.energy import ledger
 from shared.errors import Transient
 from shared.events.recording import record_end_of_job
-from shared.outbox import dispatch, lanes, ownership
-from shared.outbox.models import Job, JobState
-from shared.outbox.ownership import Swept
-from shared.outbox.queries import has_due_beyond, has_expired, lanes_astray
+from shared.jobs import dispatch, ownership, tenant_queues
+from shared.jobs.models import Job, JobState
+from shared.jobs.ownership import Swept
+from shared.jobs.queries import has_due_beyond, has_expired, tenant_queues_astray
 from shared.search.models import Retrieval
 from shared.search.search_queries import keys_before
 from shared.search.tuning import Tuning, in_force
@@ -80,14 +80,14 @@ class Upkeep:
     def _sweep(self) -> Swept:
         with self.database.write() as session:
             swept = ownership.sweep(session, self.clock.now(), self.settings, self.horizon, self._record_end)
-            hastened = dispatch.hasten(session, self.clock.now(), self.horizon)
+            made_due = dispatch.make_due(session, self.clock.now(), self.horizon)
         self.metrics.jobs_lost.inc(swept.total())
         for (kind, state), count in swept.items():
             if state is JobState.DEAD:
                 self.metrics.dead_letters.labels(kind).inc(count)
                 self.metrics.jobs_finished.labels(kind, state).inc(count)
         told = {f"{kind}_{state}": count for (kind, state), count in swept.items()}
-        get_logger().warning("jobs_taken_back", hastened=hastened, **told)
+        get_logger().warning("jobs_taken_back", made_due=made_due, **told)
         return swept
 
     def _record_end(self, session: Session, job: Job) -> None:
@@ -183,7 +183,7 @@ class ForgetRetrievals:
 
 @dataclass
 class MendLanes:
-    """Counts the lanes anew where their rows do not agree with the jobs."""
+    """Counts the tenant queues anew where their rows do not agree with the jobs."""
 
     database: Transactions
     clock: Clock
@@ -194,9 +194,9 @@ class MendLanes:
         """Mend what is astray; True when that lets a job be relayed."""
         now = self.clock.now()
         with self.database.read() as session:
-            if not lanes_astray(session):
+            if not tenant_queues_astray(session):
                 return False
         with self.database.write() as session:
-            mended = lanes.mend(session, now)
+            mended = tenant_queues.mend(session, now)
         get_logger().warning("lanes_mended", count=mended)
         return mended > 0

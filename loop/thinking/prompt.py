@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-from loop.thinking.situation import Energy, Said, Seen, Situation
+from loop.thinking.situation import ConversationView, Energy, Situation, ThreadMessage
 from loop.thinking.tools import TOOLS
 from shared.context.budgets import TokenSource
 from shared.context.window import CountedMessage, Utterance, length, squeezed, staying
@@ -31,7 +31,7 @@ ANSWER_TOKENS = 600
 _ANSWER_SHARE = 8
 _LATER_SHARE = 8
 """Fractions (an eighth) of the window: for one answer at most, and kept free for the later rounds of a turn."""
-_LEAST_ROOM = 150
+_LEAST_BUDGET = 150
 _CUT = " […]"
 _SECONDS_FORMAT = "%Y-%m-%d %H:%M"
 
@@ -65,13 +65,13 @@ def open_exchange(situation: Situation, window: Window, mark: str) -> Exchange:
         refill=f"{energy.refill_per_second:g}",
     )
     used = sum(map(most_tokens, (system, _user(situation, mark, "")))) + tools_tokens(TOOLS) + FRAME_TOKENS
-    room = window.context_tokens - used - window.answer_tokens - window.later_tokens
-    if room < _LEAST_ROOM:
+    budget = window.context_tokens - used - window.answer_tokens - window.later_tokens
+    if budget < _LEAST_BUDGET:
         raise Configuration(
             f"A window of {window.context_tokens} tokens leaves no room for a conversation to be thought about; "
             "raise AFTERTHOUGHT_MODEL_CONTEXT_TOKENS to 4096 or more, or set AFTERTHOUGHT_THINKING=false."
         )
-    user = _user(situation, mark, _material(situation, mark, room))
+    user = _user(situation, mark, _material(situation, mark, budget))
     lines = (ExchangeLine(Speaker.SYSTEM, system), ExchangeLine(Speaker.USER, user))
     # The first line holds the mark, so no server has cached anything behind it.
     return Exchange(WorkKind.THINK, lines, TOOLS, window.answer_tokens, fresh=user)
@@ -86,7 +86,7 @@ def _user(situation: Situation, mark: str, material: str) -> str:
     return _fill(name, mark=mark, material=material, state=state, conversation=focused.conversation_id)
 
 
-def _state(seen: Seen, energy: Energy) -> Iterator[str]:
+def _state(seen: ConversationView, energy: Energy) -> Iterator[str]:
     if seen.woken_at is not None:
         yield f"It was snoozed until {seen.woken_at.strftime(_SECONDS_FORMAT)}; nothing was said since."
     if seen.rejection is not None:
@@ -101,13 +101,13 @@ def _state(seen: Seen, energy: Energy) -> Iterator[str]:
     )
 
 
-def _material(situation: Situation, mark: str, room: int) -> str:
+def _material(situation: Situation, mark: str, budget: int) -> str:
     head = [f"{mark} app: {clean(situation.app_name)}"]
     if situation.recalled:
         head += [f"{mark} memories", situation.recalled]
-    left = room - sum(most_tokens(text) + 1 for text in head)
-    share = max(left // len(situation.conversations), _LEAST_ROOM // 2)
-    left = max(left, _LEAST_ROOM)
+    left = budget - sum(most_tokens(text) + 1 for text in head)
+    share = max(left // len(situation.conversations), _LEAST_BUDGET // 2)
+    left = max(left, _LEAST_BUDGET)
     for number, one in enumerate(situation.conversations):
         text = _conversation(one, mark, share)
         left -= most_tokens(text) + 1
@@ -118,30 +118,30 @@ def _material(situation: Situation, mark: str, room: int) -> str:
     return "\n".join(head)
 
 
-def _conversation(seen: Seen, mark: str, room: int) -> str:
+def _conversation(seen: ConversationView, mark: str, budget: int) -> str:
     standing = "open, waits for an answer" if seen.unanswered_since is not None else "open"
     standing = "ended" if seen.ended else standing
     lines = [f"{mark} conversation {seen.conversation_id}, {standing}, {seen.message_count} messages"]
     if seen.rejection:
-        lines.append(f"{mark} why your former answer was not approved\n{_within(seen.rejection, room // 4)}")
-    room -= sum(most_tokens(line) + 1 for line in lines)
-    return "\n".join([*lines, *_messages(seen, mark, room)])
+        lines.append(f"{mark} why your former answer was not approved\n{_within(seen.rejection, budget // 4)}")
+    budget -= sum(most_tokens(line) + 1 for line in lines)
+    return "\n".join([*lines, *_messages(seen, mark, budget)])
 
 
-def _messages(seen: Seen, mark: str, room: int) -> list[str]:
+def _messages(seen: ConversationView, mark: str, budget: int) -> list[str]:
     """Return the messages as texts, or those that stay so that they fit; the last one always, cut if need be."""
     texts = []
     for said in seen.messages:
         name = f" ({clean(said.name)})" if said.name else ""
         texts.append(f"{mark} {said.role}{name}, {said.at.strftime(_SECONDS_FORMAT)}\n{said.text}")
     counted = [_counted(said, text, place) for place, (said, text) in enumerate(zip(seen.messages, texts, strict=True))]
-    if seen.message_count <= len(counted) and length(counted) <= room:
+    if seen.message_count <= len(counted) and length(counted) <= budget:
         return texts
-    room = max(room - most_tokens(_left_out(mark, seen.message_count)) - 1, _LEAST_ROOM // 4)
+    budget = max(budget - most_tokens(_left_out(mark, seen.message_count)) - 1, _LEAST_BUDGET // 4)
     kept = [counted[place] for place in staying([one.said for one in counted], seen.message_count)]
-    shown = {int(one.said.name or 0): one for one in squeezed(kept, room, room)[0]}
+    shown = {int(one.said.name or 0): one for one in squeezed(kept, budget, budget)[0]}
     lines = {
-        place: texts[place] if one is counted[place] else _within(texts[place], max(one.tokens - 1, _LEAST_ROOM // 8))
+        place: texts[place] if one is counted[place] else _within(texts[place], max(one.tokens - 1, _LEAST_BUDGET // 8))
         for place, one in shown.items()
     }
     left_out = seen.message_count - len(lines)
@@ -154,20 +154,20 @@ def _left_out(mark: str, messages: int) -> str:
     return f"{mark} {messages} messages are left out"
 
 
-def _counted(said: Said, text: str, place: int) -> CountedMessage:
+def _counted(said: ThreadMessage, text: str, place: int) -> CountedMessage:
     tokens = most_tokens(text) + 1
     # What is cut is the text as it is shown, so of the message as it was sent only its calls and results matter.
     shown = Utterance(said.role, text, str(place), payload=said.payload)
     return CountedMessage(shown, tokens, TokenSource.ESTIMATED, Rate(len(text), tokens))
 
 
-def _within(text: str, room: int) -> str:
+def _within(text: str, budget: int) -> str:
     """Return text, cut so that it takes at most ``room`` tokens."""
-    if most_tokens(text) <= room:
+    if most_tokens(text) <= budget:
         return text
-    room -= most_tokens(_CUT)
-    while text and (needed := most_tokens(text)) > room:
-        text = text[: max(0, min(len(text) - 1, len(text) * room // needed))]
+    budget -= most_tokens(_CUT)
+    while text and (needed := most_tokens(text)) > budget:
+        text = text[: max(0, min(len(text) - 1, len(text) * budget // needed))]
     return text + _CUT
 
 

@@ -50,7 +50,7 @@ class Energy:
 
 
 @dataclass(frozen=True)
-class Said:
+class ThreadMessage:
     """One message."""
 
     role: str
@@ -67,13 +67,13 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ConversationView:
     """A conversation as it was when it was looked at. Amounts in micro-units."""
 
     key: int
     conversation_id: str
     message_count: int
-    messages: tuple[Said, ...]
+    messages: tuple[ThreadMessage, ...]
     """Its newest ones, after its first ones."""
     unanswered_since: datetime | None
     woken_at: datetime | None
@@ -106,7 +106,7 @@ class Situation:
     """Memories and facts as text; empty until they have been recalled."""
     energy: Energy
     now: datetime
-    conversations: tuple[Seen, ...]
+    conversations: tuple[ConversationView, ...]
     erasures: int = 0
     """How often something of the app had been erased."""
     recalled_for: tuple[str, ...] = (NOBODY,)
@@ -119,11 +119,11 @@ class Situation:
         return last.content if last is not None and last.role == Role.USER else None
 
     @property
-    def focused(self) -> Seen | None:
+    def focused(self) -> ConversationView | None:
         """The one conversation in focus; None in a review."""
         return None if self.focus.kind is FocusKind.REVIEW else self.conversations[0]
 
-    def seen(self, conversation_id: str) -> Seen | None:
+    def seen(self, conversation_id: str) -> ConversationView | None:
         """Return a conversation the model was shown."""
         return next((one for one in self.conversations if one.conversation_id == conversation_id), None)
 
@@ -146,7 +146,7 @@ def look(session: Session, focus: Focus, energy: Energy, now: datetime) -> Situa
     return Situation(focus, app.name, "", energy, now, seen, count_erasures(session, app.app_id), users)
 
 
-def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:
+def _one(session: Session, focus: Focus, now: datetime) -> tuple[ConversationView, ...]:
     found = queries.find_conversation(session, focus.app_id, focus.conversation_id or "")
     if found is None or found.ended_at is not None or (found.snoozed_until is not None and found.snoozed_until > now):
         return ()
@@ -155,24 +155,24 @@ def _one(session: Session, focus: Focus, now: datetime) -> tuple[Seen, ...]:
     return (_see(session, found, MOST_MESSAGES),)
 
 
-def _recent(session: Session, focus: Focus, energy: Energy) -> tuple[Seen, ...]:
+def _recent(session: Session, focus: Focus, energy: Energy) -> tuple[ConversationView, ...]:
     """Return recent conversations of one user, or of nobody; those of two users are never shown together."""
     found = queries.recent_conversations(session, focus.app_id, review_size(energy.percentage))
     whose = focus.subject or next((one.subject for one in found), None)
     return tuple(_see(session, one, MOST_MESSAGES_IN_REVIEW) for one in found if one.subject == whose)
 
 
-def _see(session: Session, found: Conversation, most: int) -> Seen:
+def _see(session: Session, found: Conversation, most: int) -> ConversationView:
     rejected = queries.last_rejection(session, found.key, found.message_count - 1)
     messages = queries.newest_messages(session, found.key, most)
     if found.message_count > len(messages):
         beginning = queries.messages_of(session, found.key, _BEGINNING)
         messages = [one for one in beginning if one.position < messages[0].position] + messages
-    return Seen(
+    return ConversationView(
         key=found.key,
         conversation_id=found.conversation_id,
         message_count=found.message_count,
-        messages=tuple(Said(one.role, one.name, one.content, one.created_at, one.payload) for one in messages),
+        messages=tuple(ThreadMessage(one.role, one.name, one.content, one.created_at, one.payload) for one in messages),
         unanswered_since=found.unanswered_since,
         woken_at=found.woken_at,
         ended=found.ended_at is not None,

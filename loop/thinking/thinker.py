@@ -18,9 +18,9 @@ from sqlalchemy.orm import Session
 
 from loop.thinking.focus import Chooser, Focus, model_for
 from loop.thinking.prompt import Window, open_exchange
-from loop.thinking.situation import Energy, Seen, Situation, look, subjects_to_review
+from loop.thinking.situation import ConversationView, Energy, Situation, look, subjects_to_review
 from loop.thinking.tools import BY_NAME, UNKNOWN
-from loop.thinking.turn import Deed, Hands, ThinkingTurn
+from loop.thinking.turn import ThinkingTurn, ToolExecutor, ToolResult
 from shared.apps.queries import get_app, lock_app
 from shared.clock import Clock
 from shared.context.budgets import RecallBudgets, UpperBoundCounting
@@ -30,13 +30,13 @@ from shared.context.rendering import join_blocks
 from shared.context.sources import CurrentTurn, RecallSources
 from shared.context.window import Utterance, staying
 from shared.conversations import queries
-from shared.conversations.focus import put_off, refresh_all
+from shared.conversations.focus import postpone, refresh_all
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import AnswerState
 from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import AfterthoughtError, MandateLost, NotFound, OverBudget
+from shared.errors import AfterthoughtError, LeadershipLost, NotFound, OverBudget
 from shared.llm.chat import ToolCall
 from shared.llm.tokens import most_tokens
 from shared.llm.tools import ToolChat
@@ -132,7 +132,7 @@ class Thinker:
 
     def _run(self, focus: Focus) -> None:
         try:
-            with suppress(LetGo, MandateLost):
+            with suppress(LetGo, LeadershipLost):
                 self.think(focus)
         # The top of a thread: an error nobody foresaw is logged whole, and the next turn may go well.
         except Exception:  # noqa: BLE001
@@ -159,7 +159,7 @@ class Thinker:
             outcome = turn.run(open_exchange(situation, window, secrets.token_hex(4)))
         except OverBudget as error:
             outcome, until = TurnOutcome.OVER_BUDGET, error.until
-        except (LetGo, MandateLost):
+        except (LetGo, LeadershipLost):
             raise
         except AfterthoughtError as error:
             self._log.warning("turn_failed", app_id=focus.app_id, code=error.code, error=error.message)
@@ -200,9 +200,9 @@ class Thinker:
         focused = situation.focused
         if self._reach is None or focused is None or window < LEAST_WINDOW_TO_REACH:
             return recalled
-        room = min(self._reach.budget(situation.focus.app_id), window // EARLIER_SHARE)
+        budget = min(self._reach.budget(situation.focus.app_id), window // EARLIER_SHARE)
         extra, findings, _ = self._reach.extra(_now(situation, focused, window), ACTOR)
-        added = extend(recalled, extra, room, UpperBoundCounting())
+        added = extend(recalled, extra, budget, UpperBoundCounting())
         if findings is not None:
             self._reach.record(situation.focus.app_id, findings, added)
         return join_blocks([recalled, added.text])
@@ -214,11 +214,11 @@ class Thinker:
         if model not in self._chats:
             self._chats[model] = self._make_chat(model)
         chat = self._chats[model]
-        hands = Hands(self._transactions, self._clock, situation, chat.name, settings)
+        tool_executor = ToolExecutor(self._transactions, self._clock, situation, chat.name, settings)
         focused = situation.focused
         account = Booking(situation.focus.app_id, None, None if focused is None else focused.key)
         return ThinkingTurn(
-            chat, hands, self._accountant.meter(account), settings, self._has_energy, self._told
+            chat, tool_executor, self._accountant.meter(account), settings, self._has_energy, self._on_result
         )
 
     def _has_energy(self) -> bool:
@@ -240,7 +240,7 @@ class Thinker:
             conversation = queries.lock_conversation(session, situation.focus.app_id, seen.conversation_id)
             # Who said something meanwhile waits for an answer to that.
             if conversation.ended_at is None and conversation.message_count == seen.message_count:
-                put_off(conversation, until, failed=True)
+                postpone(conversation, until, failed=True)
 
     def _reckon_anew(self, focus: Focus) -> None:
         """Put right since when a conversation waits, in case it was said while its app was being changed."""
@@ -257,14 +257,14 @@ class Thinker:
         with self._transactions.write() as session:
             get_app(session, focus.app_id).reviewed_at = self._clock.now()
 
-    def _told(self, call: ToolCall, deed: Deed) -> None:
-        self._metrics.tool_calls.labels(call.name if call.name in BY_NAME else UNKNOWN, deed.outcome).inc()
-        if deed.result is TurnOutcome.ANSWERED:
+    def _on_result(self, call: ToolCall, result: ToolResult) -> None:
+        self._metrics.tool_calls.labels(call.name if call.name in BY_NAME else UNKNOWN, result.outcome).inc()
+        if result.result is TurnOutcome.ANSWERED:
             self._metrics.answers.labels(AnswerState.SENT).inc()
-        elif deed.result is TurnOutcome.DRAFTED:
+        elif result.result is TurnOutcome.DRAFTED:
             self._metrics.answers.labels(AnswerState.PENDING).inc()
-        if deed.answered_after is not None:
-            self._metrics.answer_delay.observe(deed.answered_after.total_seconds())
+        if result.answered_after is not None:
+            self._metrics.answer_delay.observe(result.answered_after.total_seconds())
 
     def _report(self, situation: Situation, outcome: TurnOutcome, turn: ThinkingTurn | None, seconds: float) -> None:
         focus = situation.focus
@@ -280,7 +280,7 @@ class Thinker:
         )
 
 
-def _now(situation: Situation, focused: Seen, window: int) -> CurrentTurn:
+def _now(situation: Situation, focused: ConversationView, window: int) -> CurrentTurn:
     """Return what is said in the conversation in focus, and what of it is shown anyway."""
     is_whole = sum(most_tokens(one.content) for one in focused.messages) <= window // MEMORY_SHARE
     is_whole = is_whole and focused.message_count <= len(focused.messages)

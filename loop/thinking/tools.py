@@ -46,7 +46,7 @@ class Respond(Arguments):
     conversation_id: Target = None
 
 
-class EndConversation(Arguments):
+class EndConversationCall(Arguments):
     """End a conversation that is over. Nothing can be said in it afterwards, and it will be remembered."""
 
     model_config = ConfigDict(title="end_conversation")
@@ -61,7 +61,7 @@ class SelectConversation(Arguments):
     conversation_id: ConversationId
 
 
-class SnoozeConversation(Arguments):
+class SnoozeConversationCall(Arguments):
     """Hide a conversation for a while because nothing is to be done in it before."""
 
     model_config = ConfigDict(title="snooze_conversation")
@@ -84,7 +84,7 @@ class AwaitEnergy(Arguments):
 
 
 TOOLS: tuple[type[Arguments], ...] = (
-    Respond, EndConversation, SelectConversation, SnoozeConversation, Think, AwaitEnergy,
+    Respond, EndConversationCall, SelectConversation, SnoozeConversationCall, Think, AwaitEnergy,
 )  # fmt: skip
 BY_NAME = {tool_name(tool): tool for tool in TOOLS}
 UNKNOWN: Literal["unknown"] = "unknown"

@@ -12,16 +12,16 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from loop.thinking.situation import Seen, Situation
+from loop.thinking.situation import ConversationView, Situation
 from loop.thinking.tools import (
     BY_NAME,
     TOOLS,
     Arguments,
     AwaitEnergy,
-    EndConversation,
+    EndConversationCall,
     Respond,
     SelectConversation,
-    SnoozeConversation,
+    SnoozeConversationCall,
     Think,
     UnusableArguments,
     read_arguments,
@@ -31,7 +31,7 @@ from shared.apps.queries import count_erasures, lock_app
 from shared.clock import Clock
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.answers import AnswerDraft, Duplicate, Stale
-from shared.conversations.focus import put_off
+from shared.conversations.focus import postpone
 from shared.conversations.models import AnswerState, Conversation
 from shared.db.transactions import Transactions
 from shared.energy.budget import seconds_until_open
@@ -48,7 +48,7 @@ NEVER_THERE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
-class Deed:
+class ToolResult:
     """The outcome of a tool call, the text the model is told, and the outcome of the turn, if the call decides it."""
 
     outcome: ToolOutcome
@@ -69,11 +69,11 @@ class ThinkingTurn:
     """A turn under way; ``may_go_on`` is asked before each call of the model but the first."""
 
     chat: ToolChat
-    hands: Hands
+    tool_executor: ToolExecutor
     meter: Meter
     settings: Settings
     may_go_on: Callable[[], bool]
-    told: Callable[[ToolCall, Deed], None]
+    told: Callable[[ToolCall, ToolResult], None]
     """Is told of every tool call."""
     calls: int = 0
     result: TurnOutcome = TurnOutcome.NOTHING
@@ -103,27 +103,27 @@ class ThinkingTurn:
             lines, over = [ExchangeLine(Speaker.MODEL, reply.text, reply.calls)], False
             # What stands beside the call that ends the turn is carried out too: answering and ending go together.
             for call in reply.calls:
-                deed = self._record(call, self.hands.do(call))
-                over = over or deed.over
-                lines.append(ExchangeLine(Speaker.TOOL, deed.said, call_id=call.call_id))
+                result = self._record(call, self.tool_executor.do(call))
+                over = over or result.over
+                lines.append(ExchangeLine(Speaker.TOOL, result.said, call_id=call.call_id))
             return () if over else tuple(lines)
         written = call_in_prose(reply.text, TOOLS)
         if written is None:
             return self._ask_for_tools(reply.text, _USE_TOOLS)
-        deed = self.hands.do(written)
-        if deed.outcome is ToolOutcome.CARRIED_OUT:
-            deed = replace(deed, outcome=ToolOutcome.IN_PROSE)
-        self._record(written, deed)
-        return () if deed.over else (ExchangeLine(Speaker.MODEL, reply.text), ExchangeLine(Speaker.USER, deed.said))
+        result = self.tool_executor.do(written)
+        if result.outcome is ToolOutcome.CARRIED_OUT:
+            result = replace(result, outcome=ToolOutcome.IN_PROSE)
+        self._record(written, result)
+        return () if result.over else (ExchangeLine(Speaker.MODEL, reply.text), ExchangeLine(Speaker.USER, result.said))
 
-    def _record(self, call: ToolCall, deed: Deed) -> Deed:
-        self.told(call, deed)
-        if deed.selected is not None:
-            self.selected.append(deed.selected)
+    def _record(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        self.told(call, result)
+        if result.selected is not None:
+            self.selected.append(result.selected)
         # The first deed that counts says what the turn came to; one that was dropped says so only when none does.
-        if deed.result is not None and self.result in (TurnOutcome.NOTHING, TurnOutcome.STALE):
-            self.result = deed.result
-        return deed
+        if result.result is not None and self.result in (TurnOutcome.NOTHING, TurnOutcome.STALE):
+            self.result = result.result
+        return result
 
     def _ask_for_tools(self, written: str, complaint: str) -> tuple[ExchangeLine, ...]:
         """Ask for tools once in a turn; a model that has done something may end so."""
@@ -138,10 +138,10 @@ class _Refused(Exception):
 
     def __init__(self, outcome: ToolOutcome, said: str) -> None:
         super().__init__(said)
-        self.deed = Deed(outcome, f"Error: {said}")
+        self.result = ToolResult(outcome, f"Error: {said}")
 
 
-class Hands:
+class ToolExecutor:
     """Carries out the calls of one turn."""
 
     def __init__(
@@ -154,37 +154,39 @@ class Hands:
         self._settings = settings
         self._positions = {one.conversation_id: one.position for one in situation.conversations}
         self._answered: set[str] = set()
-        self._tools: dict[type[Arguments], Callable[..., Deed]] = {
+        self._tools: dict[type[Arguments], Callable[..., ToolResult]] = {
             Respond: self._respond,
-            EndConversation: self._end,
+            EndConversationCall: self._end,
             SelectConversation: self._select,
-            SnoozeConversation: self._snooze,
-            Think: lambda _: Deed(ToolOutcome.CARRIED_OUT, "Go on."),
+            SnoozeConversationCall: self._snooze,
+            Think: lambda _: ToolResult(ToolOutcome.CARRIED_OUT, "Go on."),
             AwaitEnergy: self._await,
         }
 
-    def do(self, call: ToolCall) -> Deed:
+    def do(self, call: ToolCall) -> ToolResult:
         """Carry out one call, or say why not. Raises: Transient, MandateLost."""
         tool = BY_NAME.get(call.name)
         if tool is None:
-            return Deed(ToolOutcome.UNKNOWN_TOOL, f"Error: there is no such tool; there are {', '.join(BY_NAME)}.")
+            return ToolResult(
+                ToolOutcome.UNKNOWN_TOOL, f"Error: there is no such tool; there are {', '.join(BY_NAME)}."
+            )
         try:
             return self._tools[tool](read_arguments(tool, call))
         except UnusableArguments as unusable:
-            return Deed(ToolOutcome.INVALID, f"Error: {unusable}. Use the tool again, correctly.")
+            return ToolResult(ToolOutcome.INVALID, f"Error: {unusable}. Use the tool again, correctly.")
         except _Refused as refused:
-            return refused.deed
+            return refused.result
         except Duplicate as error:
             return self._dropped(ToolOutcome.DUPLICATE, error.message)
         except Stale as error:
             return self._dropped(ToolOutcome.STALE, error.message)
 
-    def _dropped(self, outcome: ToolOutcome, said: str) -> Deed:
+    def _dropped(self, outcome: ToolOutcome, said: str) -> ToolResult:
         # In a review others may still be well; what is in focus has to be looked at anew.
         over = self._situation.focused is not None
-        return Deed(outcome, f"Error: {said}", TurnOutcome.STALE, over=over)
+        return ToolResult(outcome, f"Error: {said}", TurnOutcome.STALE, over=over)
 
-    def _respond(self, wanted: Respond) -> Deed:
+    def _respond(self, wanted: Respond) -> ToolResult:
         if len(wanted.text) > self._settings.max_message_chars:
             raise _Refused(ToolOutcome.INVALID, f"text may have at most {self._settings.max_message_chars} characters.")
         seen = self._shown(wanted.conversation_id)
@@ -200,12 +202,14 @@ class Hands:
         self._answered.add(seen.conversation_id)
         over = self._is_focused(seen)
         if answer.state == AnswerState.PENDING:
-            return Deed(ToolOutcome.CARRIED_OUT, "It waits for approval.", TurnOutcome.DRAFTED, over=over)
+            return ToolResult(ToolOutcome.CARRIED_OUT, "It waits for approval.", TurnOutcome.DRAFTED, over=over)
         self._positions[seen.conversation_id] += 1
         waiting = None if waited is None else max(timedelta(0), now - waited)
-        return Deed(ToolOutcome.CARRIED_OUT, "It is sent.", TurnOutcome.ANSWERED, answered_after=waiting, over=over)
+        return ToolResult(
+            ToolOutcome.CARRIED_OUT, "It is sent.", TurnOutcome.ANSWERED, answered_after=waiting, over=over
+        )
 
-    def _end(self, wanted: EndConversation) -> Deed:
+    def _end(self, wanted: EndConversationCall) -> ToolResult:
         seen = self._shown(wanted.conversation_id)
         now = self._clock.now()
         with self._transactions.write() as session:
@@ -214,18 +218,18 @@ class Hands:
             reason = wanted.reason or "the loop took it for over"
             settings = self._settings
             lifecycle.end(session, conversation, app.purge_epoch, reason, now, settings.job_max_attempts, settings)
-        return Deed(ToolOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
+        return ToolResult(ToolOutcome.CARRIED_OUT, "It is ended.", TurnOutcome.ENDED, over=self._is_focused(seen))
 
-    def _snooze(self, wanted: SnoozeConversation) -> Deed:
+    def _snooze(self, wanted: SnoozeConversationCall) -> ToolResult:
         seen = self._shown(wanted.conversation_id)
         now = self._clock.now()
         with self._transactions.write() as session:
             _, conversation = self._unchanged(session, seen, now)
             answers.check_unchanged(session, conversation, self._positions[seen.conversation_id])
             lifecycle.snooze(session, conversation, wanted.minutes, now)
-        return Deed(ToolOutcome.CARRIED_OUT, "It is snoozed.", TurnOutcome.SNOOZED, over=self._is_focused(seen))
+        return ToolResult(ToolOutcome.CARRIED_OUT, "It is snoozed.", TurnOutcome.SNOOZED, over=self._is_focused(seen))
 
-    def _select(self, wanted: SelectConversation) -> Deed:
+    def _select(self, wanted: SelectConversation) -> ToolResult:
         focused = self._situation.focused
         if focused is not None and focused.conversation_id == wanted.conversation_id:
             raise _Refused(ToolOutcome.INVALID, "this conversation is in focus already.")
@@ -235,9 +239,9 @@ class Hands:
             _refuse_unfit(found, now)
         over = focused is None
         selected = wanted.conversation_id
-        return Deed(ToolOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=over)
+        return ToolResult(ToolOutcome.CARRIED_OUT, "It comes next.", TurnOutcome.SELECTED, selected=selected, over=over)
 
-    def _await(self, wanted: AwaitEnergy) -> Deed:
+    def _await(self, wanted: AwaitEnergy) -> ToolResult:
         focused = self._situation.focused
         now = self._clock.now()
         if focused is not None:
@@ -247,10 +251,10 @@ class Hands:
                 energy = self._situation.energy
                 seconds = seconds_until_open(energy.micro, wanted.percentage, energy.refill_per_second)
                 until = now + (NEVER_THERE if seconds is None else timedelta(seconds=seconds))
-                put_off(conversation, until, failed=False)
-        return Deed(ToolOutcome.CARRIED_OUT, "Until then.", TurnOutcome.AWAITING, over=True)
+                postpone(conversation, until, failed=False)
+        return ToolResult(ToolOutcome.CARRIED_OUT, "Until then.", TurnOutcome.AWAITING, over=True)
 
-    def _shown(self, conversation_id: str | None) -> Seen:
+    def _shown(self, conversation_id: str | None) -> ConversationView:
         """Return the conversation a call is about, of those the model was shown."""
         focused = self._situation.focused
         if conversation_id is None:
@@ -267,7 +271,7 @@ class Hands:
             raise _Refused(ToolOutcome.ENDED, "it has ended; nothing can be done in it any more.")
         return seen
 
-    def _unchanged(self, session: Session, seen: Seen, now: datetime) -> tuple[App, Conversation]:
+    def _unchanged(self, session: Session, seen: ConversationView, now: datetime) -> tuple[App, Conversation]:
         """Return app and conversation, locked, as long as the loop still has a say. Raises: Stale."""
         app_id = self._situation.focus.app_id
         try:
@@ -282,7 +286,7 @@ class Hands:
             raise Stale("Something you had in mind was erased meanwhile; this is dropped.")
         return app, conversation
 
-    def _is_focused(self, seen: Seen) -> bool:
+    def _is_focused(self, seen: ConversationView) -> bool:
         return self._situation.focused is seen
 
 

@@ -21,7 +21,7 @@ _Said = tuple[str, str | None, str]
 _PACE = timedelta(seconds=30)
 
 
-class Message(NamedTuple):
+class CorpusTurn(NamedTuple):
     """One message as an app would append it."""
 
     role: str
@@ -31,16 +31,16 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Conversation:
+class CorpusConversation:
     """One conversation of a corpus; ``number`` counts from 1 in order of time."""
 
     number: int
     started_at: datetime
-    messages: list[Message]
+    messages: list[CorpusTurn]
 
 
 @dataclass(frozen=True)
-class Question:
+class CorpusQuestion:
     """A question a corpus asks about its conversations; ``sessions`` are the numbers that hold the answer."""
 
     text: str
@@ -50,12 +50,12 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Subject:
+class CorpusSubject:
     """One user or pair of speakers: what becomes one app."""
 
     name: str
-    conversations: list[Conversation]
-    questions: list[Question]
+    conversations: list[CorpusConversation]
+    questions: list[CorpusQuestion]
 
 
 def missing(data: Path) -> str | None:
@@ -66,42 +66,42 @@ def missing(data: Path) -> str | None:
     return f"{', '.join(absent)} not found in {data / 'chats'}; give the corpora's directory with --data"
 
 
-def memorybank(data: Path = DEFAULT_DATA) -> Iterator[Subject]:
+def memorybank(data: Path = DEFAULT_DATA) -> Iterator[CorpusSubject]:
     """Yield the users of MemoryBank, one conversation a day, user and assistant in turn."""
     people = json.loads((data / "chats" / "memorybank_en.json").read_text(encoding="utf-8"))
     for name, person in people.items():
         days = [day for day in sorted(person["history"].items()) if day[1]]
-        yield Subject(name.strip(), [_day(number, *day) for number, day in enumerate(days, 1)], [])
+        yield CorpusSubject(name.strip(), [_day(number, *day) for number, day in enumerate(days, 1)], [])
 
 
-def _day(number: int, date: str, exchanges: list[dict[str, str]]) -> Conversation:
+def _day(number: int, date: str, exchanges: list[dict[str, str]]) -> CorpusConversation:
     start = datetime.fromisoformat(date).replace(hour=9, tzinfo=UTC)
     sides = (("user", "query"), ("assistant", "response"))
     said: list[_Said] = [(role, None, one[key]) for one in exchanges for role, key in sides]
-    return Conversation(number, start, _timed(said, start))
+    return CorpusConversation(number, start, _timed(said, start))
 
 
-def locomo(data: Path = DEFAULT_DATA) -> Iterator[Subject]:
+def locomo(data: Path = DEFAULT_DATA) -> Iterator[CorpusSubject]:
     """Yield LoCoMo's dialogues, one conversation per session; both speakers are people, so both are named users."""
     for dialogue in json.loads((data / "chats" / "locomo_dev4.json").read_text(encoding="utf-8")):
         spoken: dict[str, Any] = dialogue["conversation"]
         numbers = sorted(int(key[8:]) for key in spoken if re.fullmatch(r"session_\d+", key) and spoken[key])
         questions = [_question(one) for one in dialogue["qa"] if "answer" in one and one["category"] != 5]
-        yield Subject(dialogue["sample_id"], [_session(number, spoken) for number in numbers], questions)
+        yield CorpusSubject(dialogue["sample_id"], [_session(number, spoken) for number in numbers], questions)
 
 
-def _session(number: int, spoken: dict[str, Any]) -> Conversation:
+def _session(number: int, spoken: dict[str, Any]) -> CorpusConversation:
     written = " ".join(spoken[f"session_{number}_date_time"].split())
     start = datetime.strptime(written, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
     said: list[_Said] = [("user", turn["speaker"], turn.get("text") or "") for turn in spoken[f"session_{number}"]]
-    return Conversation(number, start, _timed(said, start))
+    return CorpusConversation(number, start, _timed(said, start))
 
 
-def _question(one: dict[str, Any]) -> Question:
+def _question(one: dict[str, Any]) -> CorpusQuestion:
     sessions = frozenset(int(number) for place in one["evidence"] for number in re.findall(r"D(\d+):", place))
-    return Question(one["question"], str(one["answer"]), one["category"], sessions)
+    return CorpusQuestion(one["question"], str(one["answer"]), one["category"], sessions)
 
 
-def _timed(said: list[_Said], start: datetime) -> list[Message]:
+def _timed(said: list[_Said], start: datetime) -> list[CorpusTurn]:
     spoken = [one for one in said if one[2].strip()]
-    return [Message(role, name, text.strip(), start + _PACE * i) for i, (role, name, text) in enumerate(spoken)]
+    return [CorpusTurn(role, name, text.strip(), start + _PACE * i) for i, (role, name, text) in enumerate(spoken)]

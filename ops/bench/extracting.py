@@ -22,18 +22,18 @@ from typing import Any
 
 import numpy as np
 
-from ops.bench.corpora import DEFAULT_DATA, Conversation, Subject, locomo, memorybank, missing
+from ops.bench.corpora import DEFAULT_DATA, CorpusConversation, CorpusSubject, locomo, memorybank, missing
 from ops.bench.figures import say, show
 from ops.bench.keeping import answer_words, survives
 from shared.context.budgets import TokenCounting
-from shared.context.fact_selection import KnownFact, in_order
+from shared.context.fact_selection import SelectableFact, in_order
 from shared.context.rendering import facts_text, packed
 from shared.facts.merging import Contradiction, IncomingStatement, NewStatement, Repeat, StandingFact, judge
 from shared.llm.embedding import Embedder, from_bytes, to_bytes
 from shared.llm.providers import make_embedder
 from tests.support.meters import Calls
 from worker.agent.fact_rules import ExtractiveFactAgent
-from worker.agent.protocol import ExtractionRequest, Statement, Turn
+from worker.agent.protocol import ExtractionRequest, Statement, TranscriptTurn
 
 BUDGET = 500
 SEEDS = range(5)
@@ -49,29 +49,31 @@ class Heard:
     subject: str
     user: str
     statement: Statement
-    turn: Turn
+    turn: TranscriptTurn
 
 
 @dataclass(frozen=True)
-class Standing:
+class StandingStatement:
     """A fact that stands after merging."""
 
     known: StandingFact
     heard: Heard
 
 
-def segments(conversation: Conversation) -> Iterable[tuple[str, ExtractionRequest]]:
+def segments(conversation: CorpusConversation) -> Iterable[tuple[str, ExtractionRequest]]:
     """Yield a conversation once for each of its users, with the other speakers as assistants."""
     users = dict.fromkeys(one.name or "" for one in conversation.messages if one.role == "user")
     for user in users:
         turns = tuple(
-            Turn(f"m{i}", "user" if one.role == "user" and (one.name or "") == user else "assistant", *one[1:])
+            TranscriptTurn(
+                f"m{i}", "user" if one.role == "user" and (one.name or "") == user else "assistant", *one[1:]
+            )
             for i, one in enumerate(conversation.messages)
         )
         yield user, ExtractionRequest("bench", f"c{conversation.number}", turns)
 
 
-def heard_in(subject: Subject, agent: ExtractiveFactAgent) -> list[Heard]:
+def heard_in(subject: CorpusSubject, agent: ExtractiveFactAgent) -> list[Heard]:
     """Extract what the users of a subject state, conversation after conversation."""
     found: list[Heard] = []
     for conversation in subject.conversations:
@@ -85,9 +87,9 @@ def heard_in(subject: Subject, agent: ExtractiveFactAgent) -> list[Heard]:
 _NAMES = {NewStatement: "new", Repeat: "repeat", Contradiction: "replace"}
 
 
-def merged(heard: Sequence[Heard], embedder: Embedder) -> tuple[list[Standing], Counter[str]]:
+def merged(heard: Sequence[Heard], embedder: Embedder) -> tuple[list[StandingStatement], Counter[str]]:
     """Merge what one user stated as the service does; return what stands and what became of each statement."""
-    standing: list[Standing] = []
+    standing: list[StandingStatement] = []
     outcomes: Counter[str] = Counter()
     vectors = embedder.embed([one.statement.text for one in heard], Calls())
     for number, (one, vector) in enumerate(zip(heard, vectors, strict=True), 1):
@@ -96,11 +98,13 @@ def merged(heard: Sequence[Heard], embedder: Embedder) -> tuple[list[Standing], 
         new = StandingFact(number, stated.text, one.turn.created_at, stated.vector, stated.vector_model)
         judgement = judge(stated, known, embedder.same_meaning)
         outcomes[_NAMES[type(judgement)]] += 1
-        standing = _after(standing, judgement, Standing(new, one))
+        standing = _after(standing, judgement, StandingStatement(new, one))
     return standing, outcomes
 
 
-def _after(standing: list[Standing], judgement: NewStatement | Repeat | Contradiction, new: Standing) -> list[Standing]:
+def _after(
+    standing: list[StandingStatement], judgement: NewStatement | Repeat | Contradiction, new: StandingStatement
+) -> list[StandingStatement]:
     at = new.known.said_at
     if isinstance(judgement, Repeat):
         return [
@@ -111,7 +115,7 @@ def _after(standing: list[Standing], judgement: NewStatement | Repeat | Contradi
     return [*(old for old in standing if old.known.fact_id not in gone), new]
 
 
-def alike(standing: Sequence[Standing], same_meaning: float) -> list[tuple[str, str]]:
+def alike(standing: Sequence[StandingStatement], same_meaning: float) -> list[tuple[str, str]]:
     """Return the pairs of one user's facts whose vectors may mean the same."""
     if not standing:
         return []
@@ -120,7 +124,7 @@ def alike(standing: Sequence[Standing], same_meaning: float) -> list[tuple[str, 
     return [(standing[left].known.text, standing[right].known.text) for left, right in close]
 
 
-def answered(subject: Subject, standing: Sequence[Standing]) -> dict[str, list[bool]]:
+def answered(subject: CorpusSubject, standing: Sequence[StandingStatement]) -> dict[str, list[bool]]:
     """Ask a subject's questions of the block chosen for each, and of the other ways to fill it."""
     facts = [_shown(number, one) for number, one in enumerate(standing, 1)]
     last = answer_words(_last_words(subject))
@@ -147,15 +151,15 @@ def in_own_voice(question: str, users: Iterable[str]) -> str:
     return question
 
 
-def _shown(number: int, one: Standing) -> KnownFact:
-    return KnownFact(number, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.said_at)
+def _shown(number: int, one: StandingStatement) -> SelectableFact:
+    return SelectableFact(number, one.known.text, one.heard.statement.category, _CONFIDENCE, one.known.said_at)
 
 
-def _block(facts: Sequence[KnownFact]) -> str:
+def _block(facts: Sequence[SelectableFact]) -> str:
     return facts_text(packed(facts, BUDGET, TokenCounting()))
 
 
-def _last_words(subject: Subject) -> str:
+def _last_words(subject: CorpusSubject) -> str:
     said = " ".join(one.content for conversation in subject.conversations for one in conversation.messages)
     return said[-TokenCounting().holds(BUDGET) :]
 
@@ -178,7 +182,7 @@ def measure(data: Path, embedder: Embedder) -> dict[str, Any]:
     }
 
 
-def _corpus(subjects: Sequence[Subject], embedder: Embedder) -> dict[str, Any]:
+def _corpus(subjects: Sequence[CorpusSubject], embedder: Embedder) -> dict[str, Any]:
     agent = ExtractiveFactAgent()
     outcomes: Counter[str] = Counter()
     pairs: list[tuple[str, str]] = []
@@ -188,7 +192,7 @@ def _corpus(subjects: Sequence[Subject], embedder: Embedder) -> dict[str, Any]:
     for subject in subjects:
         say(f"{subject.name}: {len(subject.conversations)} conversations")
         own = heard_in(subject, agent)
-        standing: list[Standing] = []
+        standing: list[StandingStatement] = []
         for stated in users_of(own).values():
             left, became = merged(stated, embedder)
             outcomes += became
@@ -208,7 +212,7 @@ def _corpus(subjects: Sequence[Subject], embedder: Embedder) -> dict[str, Any]:
     }
 
 
-def _counted(subjects: Sequence[Subject], heard: Sequence[Heard]) -> dict[str, Any]:
+def _counted(subjects: Sequence[CorpusSubject], heard: Sequence[Heard]) -> dict[str, Any]:
     conversations = [one for subject in subjects for one in subject.conversations]
     turns = sum(message.role == "user" for one in conversations for message in one.messages)
     return {

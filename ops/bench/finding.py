@@ -18,7 +18,7 @@ from typing import Any
 
 from ops.bench.corpora import DEFAULT_DATA
 from ops.bench.figures import say, show
-from ops.bench.finding_corpora import Asked, Corpus, code_talk, locomo, madial
+from ops.bench.finding_corpora import Corpus, FindingQuestion, code_talk, locomo, madial
 from ops.bench.finding_service import by_service
 from ops.bench.finding_ways import Index, Way, by_fts, by_recipe, by_vectors, indexed
 from shared.context.rendering import assemble
@@ -40,7 +40,7 @@ WAYS: dict[str, Callable[[Index], Way]] = {
     "ours_without_word_vectors": lambda index: by_recipe(index, likeness=False),
     "ours_without_model": lambda index: by_recipe(index, vectors=False),
 }
-Result = tuple[Asked, dict[str, float]]
+Result = tuple[FindingQuestion, dict[str, float]]
 
 
 def main() -> None:
@@ -96,18 +96,18 @@ def measured(
 
 def _results(index: Index, way: Callable[[Index], Way]) -> list[Result]:
     find = way(index)
-    numbers = {one.place: nth for nth, one in enumerate(index.corpus.messages)}
+    numbers = {one.doc_id: nth for nth, one in enumerate(index.corpus.messages)}
     return [(asked, measures(find(asked), asked.relevant, numbers)) for asked in index.corpus.questions]
 
 
 def measures(ranked: Sequence[RankedCandidate], relevant: frozenset[int], numbers: dict[int, int]) -> dict[str, float]:
     """Return how well ``relevant`` was found; ``numbers`` of messages by place."""
-    found = [numbers[one.candidate.place] for one in ranked]
+    found = [numbers[one.candidate.doc_id] for one in ranked]
     at = [nth for nth, number in enumerate(found) if number in relevant]
     gain = sum(1 / math.log2(nth + 2) for nth in at if nth < _DISCOUNTED)
     most = sum(1 / math.log2(nth + 2) for nth in range(min(_DISCOUNTED, len(relevant))))
     packed = assemble(ranked, BUDGET, estimate_tokens)
-    held = {numbers[one.candidate.place] for one in packed.included}
+    held = {numbers[one.candidate.doc_id] for one in packed.included}
     recalls = {f"recall@{k}": sum(nth < k for nth in at) / len(relevant) for k in (5, 10, 20)}
     return {
         **recalls,

@@ -32,10 +32,10 @@ _SHORTEST = 6
 
 
 @dataclass(frozen=True)
-class Said:
+class CorpusMessage:
     """One message and where it stands."""
 
-    place: int
+    doc_id: int
     role: str
     name: str | None
     content: str
@@ -43,7 +43,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Asked:
+class FindingQuestion:
     """A question and the numbers of the messages that answer it."""
 
     text: str
@@ -56,8 +56,8 @@ class Corpus:
     """Messages in order of place, and what is asked about them."""
 
     name: str
-    messages: tuple[Said, ...]
-    questions: tuple[Asked, ...]
+    messages: tuple[CorpusMessage, ...]
+    questions: tuple[FindingQuestion, ...]
 
     @property
     def now(self) -> datetime:
@@ -82,10 +82,12 @@ def locomo(data: Path, *, captions: bool = False) -> Iterator[Corpus]:
         ids = {turn["dia_id"]: nth for nth, (_, _, turn) in enumerate(turns)}
         started = {number: _started(spoken[f"session_{number}_date_time"]) for number in sessions}
         messages = tuple(
-            Said(_place(number, at), "user", turn["speaker"], _said(turn, captions), started[number] + at * _PACE)
+            CorpusMessage(
+                _doc_id(number, at), "user", turn["speaker"], _said(turn, captions), started[number] + at * _PACE
+            )
             for number, at, turn in turns
         )
-        questions = (Asked(one["question"], one["category"], _evidence(one, ids)) for one in dialogue["qa"])
+        questions = (FindingQuestion(one["question"], one["category"], _evidence(one, ids)) for one in dialogue["qa"])
         yield Corpus(dialogue["sample_id"], messages, tuple(one for one in questions if one.relevant))
 
 
@@ -94,7 +96,7 @@ def _said(turn: dict[str, Any], captions: bool) -> str:
     return f"{turn['text']} [shares a picture of {caption}]" if caption else str(turn["text"])
 
 
-def _place(conversation: int, position: int) -> int:
+def _doc_id(conversation: int, position: int) -> int:
     return conversation << POSITION_BITS | position
 
 
@@ -104,7 +106,7 @@ def _started(written: str) -> datetime:
 
 def _evidence(one: dict[str, Any], ids: dict[str, int]) -> frozenset[int]:
     named = [
-        f"D{session}:{int(turn)}" for place in one["evidence"] for session, turn in re.findall(r"D(\d+):(\d+)", place)
+        f"D{session}:{int(turn)}" for doc_id in one["evidence"] for session, turn in re.findall(r"D(\d+):(\d+)", doc_id)
     ]
     return frozenset(ids[name] for name in named if name in ids)
 
@@ -119,13 +121,15 @@ def madial(data: Path) -> Corpus:
     memories.sort(key=lambda one: one[0])
     numbers = {key: nth for nth, (key, _) in enumerate(memories)}
     messages = tuple(
-        Said(_place(key, 0), "user", None, memory["event"], datetime.fromisoformat(memory["time"]).replace(tzinfo=UTC))
+        CorpusMessage(
+            _doc_id(key, 0), "user", None, memory["event"], datetime.fromisoformat(memory["time"]).replace(tzinfo=UTC)
+        )
         for key, memory in memories
     )
     return Corpus("madial", messages, tuple(_madial_questions(data, numbers)))
 
 
-def _madial_questions(data: Path, numbers: dict[int, int]) -> Iterator[Asked]:
+def _madial_questions(data: Path, numbers: dict[int, int]) -> Iterator[FindingQuestion]:
     for line in (data / "chats" / "madial_dialogue_en.json").read_text(encoding="utf-8").splitlines():
         one = json.loads(line)
         before = [
@@ -133,16 +137,16 @@ def _madial_questions(data: Path, numbers: dict[int, int]) -> Iterator[Asked]:
         ]
         relevant = frozenset(numbers[key] for key in one["relevant-id"] if key in numbers)
         if before and relevant:
-            yield Asked(before[-1].split(":", 1)[1].strip().strip('"'), 0, relevant)
+            yield FindingQuestion(before[-1].split(":", 1)[1].strip().strip('"'), 0, relevant)
 
 
 def code_talk(data: Path) -> Corpus:
     """Return what was said in recorded coding sessions; asked is about identifiers that stand in few messages."""
-    messages: list[Said] = []
+    messages: list[CorpusMessage] = []
     for number, path in enumerate(sorted((data / "sessions").glob("*.jsonl")), 1):
         for position, (role, text) in enumerate(_spoken(path)):
             moment = datetime(2025, 1, 1, tzinfo=UTC) + timedelta(days=number) + position * _PACE
-            messages.append(Said(_place(number, position), role, None, text, moment))
+            messages.append(CorpusMessage(_doc_id(number, position), role, None, text, moment))
     return Corpus("code", tuple(messages), tuple(_code_questions([one.content for one in messages])))
 
 
@@ -162,11 +166,11 @@ def _spoken(path: Path) -> Iterator[tuple[str, str]]:
             yield message["role"], text
 
 
-def _code_questions(texts: list[str]) -> Iterator[Asked]:
+def _code_questions(texts: list[str]) -> Iterator[FindingQuestion]:
     found = sorted({name for text in texts for name in identifiers_of(text) if len(name) >= _SHORTEST})
     lowered = [text.lower() for text in texts]
     for name in found:
         relevant = frozenset(nth for nth, text in enumerate(lowered) if name in text)
         if len(relevant) <= _MOST_RELEVANT:
             written = next(iter(re.findall(re.escape(name), texts[min(relevant)], re.IGNORECASE)))
-            yield Asked(_CODE_QUESTIONS[len(name) % len(_CODE_QUESTIONS)].format(written), 0, relevant)
+            yield FindingQuestion(_CODE_QUESTIONS[len(name) % len(_CODE_QUESTIONS)].format(written), 0, relevant)

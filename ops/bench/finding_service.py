@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from prometheus_client import CollectorRegistry
 from sqlalchemy.orm import Session
 
-from ops.bench.finding_corpora import Asked, Said
+from ops.bench.finding_corpora import CorpusMessage, FindingQuestion
 from ops.bench.finding_ways import Index, Way
 from shared.apps.registry import install
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
@@ -22,7 +22,7 @@ from shared.db.engine import Database
 from shared.db.schema import migrate
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
-from shared.search.models import MessageVector, SetState, VectorSet, conversation_of, place_of, position_of
+from shared.search.models import MessageVector, SetState, VectorSet, conversation_of, doc_id_of, position_of
 from shared.search.query import without_names
 from shared.search.ranking import RankedCandidate
 from shared.search.search import MessageSearch, SearchRequest
@@ -68,16 +68,16 @@ def by_service(index: Index, folder: Path) -> Way:
     migrate(url)
     database = Database(url)
     clock = At(index.corpus.now)
-    places = _fill(database, index)
+    doc_ids = _fill(database, index)
     metrics = Metrics(CollectorRegistry())
     finder = MessageSearch(
         database, clock, QueryEmbedders(lambda _: Known(_vectors(index))), VectorMatrices(10**8), Recorder(),
         lambda _: Calls(), Tuning(), metrics, index.likeness,
     )  # fmt: skip
 
-    def find(asked: Asked) -> list[RankedCandidate]:
+    def find(asked: FindingQuestion) -> list[RankedCandidate]:
         found = finder.find(_APP, SearchRequest(asked.text, LIMIT))
-        return [_there(hit.ranked, places) for hit in found.hits if not hit.ranked.candidate.part]
+        return [_there(hit.ranked, doc_ids) for hit in found.hits if not hit.ranked.candidate.part]
 
     return find
 
@@ -87,10 +87,10 @@ def _vectors(index: Index) -> dict[str, np.ndarray]:
     return index.plain | {without_names(text, names): vector for text, vector in index.nameless.items()}
 
 
-def _there(ranked: RankedCandidate, places: dict[int, int]) -> RankedCandidate:
+def _there(ranked: RankedCandidate, doc_ids: dict[int, int]) -> RankedCandidate:
     """Return a result with the place it has in the corpus."""
     candidate = ranked.candidate
-    return RankedCandidate(replace(candidate, place=places[candidate.place]), ranked.score, ranked.parts)
+    return RankedCandidate(replace(candidate, doc_id=doc_ids[candidate.doc_id]), ranked.score, ranked.parts)
 
 
 def _fill(database: Database, index: Index) -> dict[int, int]:
@@ -106,7 +106,7 @@ def _fill(database: Database, index: Index) -> dict[int, int]:
         session.add(vectors)
         session.flush()
         numbered = enumerate(index.corpus.messages)
-        for name, said in itertools.groupby(numbered, key=lambda one: conversation_of(one[1].place)):
+        for name, said in itertools.groupby(numbered, key=lambda one: conversation_of(one[1].doc_id)):
             conversation = start(session, _APP, NewConversation(f"c{name}"), began)
             at |= _say(session, conversation, list(said), index, vectors.key)
     return at
@@ -115,7 +115,7 @@ def _fill(database: Database, index: Index) -> dict[int, int]:
 def _say(
     session: Session,
     conversation: Conversation,
-    said: Sequence[tuple[int, Said]],
+    said: Sequence[tuple[int, CorpusMessage]],
     index: Index,
     set_key: int,
 ) -> dict[int, int]:
@@ -123,10 +123,10 @@ def _say(
         NewMessage(Role(one.role), one.content or " ", name=one.name, created_at=one.created_at) for _, one in said
     ]
     say(session, conversation, messages, said[0][1].created_at)
-    at = {place_of(conversation.key, position_of(one.place)) or 0: one.place for _, one in said}
+    at = {doc_id_of(conversation.key, position_of(one.doc_id)) or 0: one.doc_id for _, one in said}
     rows = [
-        {"set_key": set_key, "place": place, "part": 0, "vector": pack(index.vectors[nth])}
-        for place, (nth, _) in zip(at, said, strict=True)
+        {"set_key": set_key, "place": doc_id, "part": 0, "vector": pack(index.vectors[nth])}
+        for doc_id, (nth, _) in zip(at, said, strict=True)
     ]
     session.execute(sa.insert(MessageVector), rows)
     return at

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ops.bench.finding_corpora import Asked, Corpus
+from ops.bench.finding_corpora import Corpus, FindingQuestion
 from shared.llm.embedding import Embedder, Vectors
 from shared.search.lexical import REACH, Posting, WordLikeness, rarity, word_table
-from shared.search.query import Question, read_question, without_names
+from shared.search.query import SearchQuestion, read_question, without_names
 from shared.search.ranking import SIGNALS, Candidate, RankedCandidate, Recipe, WeightedRecipe, rank
 from shared.search.words import words_of
 from tests.support.meters import Calls
@@ -25,7 +25,7 @@ from tests.support.meters import Calls
 FIRST = 40
 """So many of the best by words, by the words around and by vectors are ranked."""
 _LISTED = 200
-Way = Callable[[Asked], list[RankedCandidate]]
+Way = Callable[[FindingQuestion], list[RankedCandidate]]
 
 
 def embedded(texts: Sequence[str], embedder: Embedder, cache: Path) -> Vectors:
@@ -55,9 +55,9 @@ class Index:
     likeness: WordLikeness | None
 
     @property
-    def places(self) -> np.ndarray:
+    def doc_ids(self) -> np.ndarray:
         """The places of the messages, ascending."""
-        return np.array([one.place for one in self.corpus.messages], np.int64)
+        return np.array([one.doc_id for one in self.corpus.messages], np.int64)
 
 
 def indexed(corpus: Corpus, embedder: Embedder, likeness: WordLikeness | None, cache: Path) -> Index:
@@ -65,13 +65,13 @@ def indexed(corpus: Corpus, embedder: Embedder, likeness: WordLikeness | None, c
     postings: dict[str, list[int]] = {}
     for one in corpus.messages:
         for word in words_of(one.content):
-            postings.setdefault(word, []).append(one.place)
+            postings.setdefault(word, []).append(one.doc_id)
     texts = [one.text for one in corpus.questions]
     names = {part for name in corpus.speakers for part in name.lower().split()}
     nameless = [without_names(text, names) for text in texts]
     return Index(
         corpus=corpus,
-        postings={word: np.array(places, np.int64) for word, places in postings.items()},
+        postings={word: np.array(doc_ids, np.int64) for word, doc_ids in postings.items()},
         vectors=embedded([one.content or " " for one in corpus.messages], embedder, cache),
         plain=dict(zip(texts, embedded(texts, embedder, cache), strict=True)),
         nameless=dict(zip(texts, embedded(nameless, embedder, cache), strict=True)),
@@ -86,7 +86,7 @@ def by_fts(index: Index) -> Way:
     bodies = [(nth, one.content) for nth, one in enumerate(index.corpus.messages)]
     database.executemany("INSERT INTO said (rowid, body) VALUES (?, ?)", bodies)
 
-    def find(asked: Asked) -> list[RankedCandidate]:
+    def find(asked: FindingQuestion) -> list[RankedCandidate]:
         words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", asked.text))
         found = database.execute(
             "SELECT rowid, bm25(said) FROM said WHERE said MATCH ? ORDER BY bm25(said) LIMIT ?", (words, _LISTED)
@@ -99,7 +99,7 @@ def by_fts(index: Index) -> Way:
 def by_vectors(index: Index) -> Way:
     """Rank by the cosine with the question as it is."""
 
-    def find(asked: Asked) -> list[RankedCandidate]:
+    def find(asked: FindingQuestion) -> list[RankedCandidate]:
         cosines = index.vectors @ index.plain[asked.text]
         best = np.argsort(-cosines, kind="stable")[:_LISTED].tolist()
         return [RankedCandidate(_candidate(index, nth), float(cosines[nth]), {}) for nth in best]
@@ -110,7 +110,7 @@ def by_vectors(index: Index) -> Way:
 def by_recipe(index: Index, recipe: Recipe = SIGNALS, *, vectors: bool = True, likeness: bool = True) -> Way:
     """Rank the best of words and vectors by a recipe, as a search does; the seed's is asked with names and all."""
 
-    def find(asked: Asked) -> list[RankedCandidate]:
+    def find(asked: FindingQuestion) -> list[RankedCandidate]:
         query = (index.plain if isinstance(recipe, WeightedRecipe) else index.nameless)[asked.text]
         question, candidates, worth = prepared(index, asked, query if vectors else None)
         return rank(question, candidates, recipe, worth, index.likeness if vectors and likeness else None)
@@ -119,8 +119,8 @@ def by_recipe(index: Index, recipe: Recipe = SIGNALS, *, vectors: bool = True, l
 
 
 def prepared(
-    index: Index, asked: Asked, query: np.ndarray | None
-) -> tuple[Question, list[Candidate], dict[str, float]]:
+    index: Index, asked: FindingQuestion, query: np.ndarray | None
+) -> tuple[SearchQuestion, list[Candidate], dict[str, float]]:
     """Return a question as it is read, the candidates for it, and what its words are worth; the same for any recipe."""
     question = read_question(asked.text, index.corpus.now)
     known = [Posting(word, index.postings[word]) for word in question.words if word in index.postings]
@@ -133,13 +133,13 @@ def _candidates(index: Index, known: Sequence[Posting], query: np.ndarray | None
     cosines = None if query is None else index.vectors @ query
     found = table.best(FIRST)
     if cosines is not None:
-        found = np.union1d(found, index.places[np.argsort(-cosines, kind="stable")[:FIRST]])
-    found = found[np.isin(found, index.places)]
+        found = np.union1d(found, index.doc_ids[np.argsort(-cosines, kind="stable")[:FIRST]])
+    found = found[np.isin(found, index.doc_ids)]
     scores = table.scores(found)
     return [
         _candidate(index, nth, cosines, turn, window)
         for nth, turn, window in zip(
-            np.searchsorted(index.places, found).tolist(), scores.turn.tolist(), scores.window.tolist(), strict=True
+            np.searchsorted(index.doc_ids, found).tolist(), scores.turn.tolist(), scores.window.tolist(), strict=True
         )
     ]
 
@@ -149,7 +149,7 @@ def _candidate(
 ) -> Candidate:
     one = index.corpus.messages[nth]
     return Candidate(
-        place=one.place,
+        doc_id=one.doc_id,
         part=0,
         role=one.role,
         name=one.name,
@@ -167,6 +167,6 @@ def _around(index: Index, nth: int, cosines: np.ndarray) -> float:
     within = [
         cosine
         for one, cosine in zip(index.corpus.messages[near], cosines[near].tolist(), strict=True)
-        if abs(one.place - index.corpus.messages[nth].place) <= REACH
+        if abs(one.doc_id - index.corpus.messages[nth].doc_id) <= REACH
     ]
     return sum(within) / len(within)

@@ -1,6 +1,6 @@
 """A day of a thousand apps, with and without the regulator: ``python -m ops.bench.governing``.
 
-The real relay, lanes, ledger and pipeline over a SQLite file, with time told and a scripted agent in place of a model.
+The real relay, tenant queues, ledger and pipeline over a SQLite file, with a set clock and a scripted agent as the model.
 Conversations arrive by a daily curve, a few apps bringing most of them; the loop is asked for answers in them, which
 draw on the same energy, and one app ends a great many conversations at once at noon. Prints JSON, both runs side by
 side: the level, the most drawn in a minute, what was deferred, how long apps waited for their memories, how long people
@@ -35,8 +35,8 @@ from shared.db.schema import migrate
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, seconds_until_open, to_micro, to_units
 from shared.energy.models import EnergyLevel, Spending
+from shared.jobs.tenant_queues import Terms
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.outbox.lanes import Terms
 from shared.settings import Settings
 from shared.telemetry.logging import configure_logging
 from tests.support.house import House

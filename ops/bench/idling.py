@@ -25,9 +25,9 @@ from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.energy.budget import FULL
 from shared.energy.models import EnergyLevel
-from shared.outbox.dispatch import NewJob, enqueue
-from shared.outbox.models import JobState
-from shared.outbox.queries import JobFilter, list_jobs
+from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.models import JobState
+from shared.jobs.queries import JobFilter, list_jobs
 from shared.settings import Settings
 from tests.support.services import System, start_redis, start_system
 from tests.support.waiting import wait_until

@@ -25,8 +25,8 @@ from ops.bench import corpora
 from ops.bench.figures import say, show
 from ops.bench.service import unfinished
 from shared.db.engine import Database
+from shared.jobs.models import Job
 from shared.memories.models import Change, Memory, Origin
-from shared.outbox.models import Job
 from tests.support.services import start_redis, start_system
 from tests.support.waiting import wait_until
 
@@ -67,7 +67,7 @@ def measure(folder: Path, data: Path) -> dict[str, Any]:
         redis.stop()
 
 
-def _ingest(client: httpx.Client, subject: corpora.Subject) -> None:
+def _ingest(client: httpx.Client, subject: corpora.CorpusSubject) -> None:
     app = subject.name.replace(" ", "-")
     client.post("/apps", json={"appId": app, "name": subject.name}).raise_for_status()
     for number, conversation in enumerate(subject.conversations):

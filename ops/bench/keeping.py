@@ -17,13 +17,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
 
-from ops.bench.corpora import DEFAULT_DATA, Conversation, Question, Subject, locomo, memorybank, missing
-from shared.memories.compaction import NEW, Candidate, Room, carry_out, oldest_goes, refusal
+from ops.bench.corpora import (
+    DEFAULT_DATA,
+    CorpusConversation,
+    CorpusQuestion,
+    CorpusSubject,
+    locomo,
+    memorybank,
+    missing,
+)
+from shared.memories.compaction import NEW, CompactionCandidate, Eviction, carry_out, oldest_goes, refusal
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
 from tests.support.meters import Calls
 from worker.agent.memory_rules import ExtractiveAgent
-from worker.agent.protocol import MemoryDraft, Transcript, Turn
+from worker.agent.protocol import MemoryDraft, Transcript, TranscriptTurn
 
 CAP = 10
 _WHEN = 2
@@ -32,9 +40,9 @@ SHARE = 0.75
 LIMITS = (200, 400, 800)
 SEEDS = range(5)
 
-Write = Callable[[Conversation, tuple[str, ...], int], MemoryDraft | None]
-Wanted = Callable[[Question], bool]
-MakeRoom = Callable[[Sequence[Candidate], Candidate, int], Room]
+Write = Callable[[CorpusConversation, tuple[str, ...], int], MemoryDraft | None]
+Wanted = Callable[[CorpusQuestion], bool]
+Evict = Callable[[Sequence[CompactionCandidate], CompactionCandidate, int], Eviction]
 
 _STOP = frozenset(
     re.findall(
@@ -68,10 +76,11 @@ def survives(answer: frozenset[str], kept: frozenset[str]) -> bool:
     return len(answer & kept) >= SHARE * len(answer)
 
 
-def transcript_of(conversation: Conversation, known: tuple[str, ...]) -> Transcript:
+def transcript_of(conversation: CorpusConversation, known: tuple[str, ...]) -> Transcript:
     """Give a corpus's conversation the form an agent reads."""
     turns = tuple(
-        Turn(f"m{i}", one.role, one.name, one.content, one.created_at) for i, one in enumerate(conversation.messages)
+        TranscriptTurn(f"m{i}", one.role, one.name, one.content, one.created_at)
+        for i, one in enumerate(conversation.messages)
     )
     return Transcript("bench", f"c{conversation.number}", turns, turns[-1].created_at, known=known)
 
@@ -79,14 +88,14 @@ def transcript_of(conversation: Conversation, known: tuple[str, ...]) -> Transcr
 def by_agent(agent: ExtractiveAgent) -> Write:
     """Write memories with the real agent."""
 
-    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
+    def write(conversation: CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
         draft = agent.create(transcript_of(conversation, known), limit, Calls())
         return draft if isinstance(draft, MemoryDraft) else None
 
     return write
 
 
-def first_sentences(conversation: Conversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
+def first_sentences(conversation: CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
     """Keep the beginning of the conversation."""
     return MemoryDraft(shorten(" ".join(one.content for one in conversation.messages), limit), 5)
 
@@ -94,7 +103,7 @@ def first_sentences(conversation: Conversation, known: tuple[str, ...], limit: i
 def random_sentences(seed: int) -> Write:
     """Keep sentences in random order until no more fit."""
 
-    def write(conversation: Conversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
+    def write(conversation: CorpusConversation, known: tuple[str, ...], limit: int) -> MemoryDraft | None:
         said = [sentence for one in conversation.messages for sentence in sentences(one.content)]
         random.Random(f"{seed} {conversation.started_at}").shuffle(said)
         kept = ""
@@ -106,31 +115,34 @@ def random_sentences(seed: int) -> Write:
     return write
 
 
-def oldest(existing: Sequence[Candidate], new: Candidate, limit: int) -> Room:
+def oldest(existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int) -> Eviction:
     """Make room as the service does without an agent."""
     return oldest_goes(existing, "bench")
 
 
-def by_merging(agent: ExtractiveAgent) -> MakeRoom:
+def by_merging(agent: ExtractiveAgent) -> Evict:
     """Make room with the real agent; a refused decision would fail the bench."""
 
-    def make_room(existing: Sequence[Candidate], new: Candidate, limit: int) -> Room:
+    def evict(existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int) -> Eviction:
         decision = agent.compact(existing, new, limit, Calls())
         why = refusal(decision, existing, limit)
         if why is not None:
             raise AssertionError(f"the agent's decision was refused: {why}")
         return carry_out(decision)
 
-    return make_room
+    return evict
 
 
-def apply(existing: list[Candidate], new: Candidate, room: Room) -> list[Candidate]:
+def apply(
+    existing: list[CompactionCandidate], new: CompactionCandidate, eviction: Eviction
+) -> list[CompactionCandidate]:
     """Return the memories after room was made."""
     edited = [
-        replace(one, content=room.content) if one.id == room.rewritten_id and room.content else one for one in existing
+        replace(one, content=eviction.content) if one.id == eviction.rewritten_id and eviction.content else one
+        for one in existing
     ]
-    left = [one for one in edited if one.id != room.removed_id]
-    return left if room.removed_id == NEW else [*left, new]
+    left = [one for one in edited if one.id != eviction.removed_id]
+    return left if eviction.removed_id == NEW else [*left, new]
 
 
 @dataclass(frozen=True)
@@ -142,24 +154,24 @@ class Kept:
     remaining: list[str]
 
 
-def remember(subject: Subject, write: Write, make_room: MakeRoom, limit: int) -> Kept:
+def remember(subject: CorpusSubject, write: Write, evict: Evict, limit: int) -> Kept:
     """Hold a subject's conversations in order and return what is kept."""
     own: dict[int, str] = {}
-    memories: list[Candidate] = []
+    memories: list[CompactionCandidate] = []
     for conversation in subject.conversations:
         draft = write(conversation, tuple(one.content for one in memories), limit)
         if draft is None:
             continue
         own[conversation.number] = draft.content
-        new = Candidate(NEW, draft.content, conversation.started_at, draft.importance, draft.tags)
-        room = make_room(memories, new, limit) if len(memories) == CAP else None
+        new = CompactionCandidate(NEW, draft.content, conversation.started_at, draft.importance, draft.tags)
+        eviction = evict(memories, new, limit) if len(memories) == CAP else None
         placed = replace(new, id=conversation.number)
-        memories = apply(memories, placed, room) if room else [*memories, placed]
+        memories = apply(memories, placed, eviction) if eviction else [*memories, placed]
     return Kept(own, [one.content for one in memories])
 
 
 @dataclass(frozen=True)
-class Tally:
+class KeepTally:
     """How many of the questions were kept, in the three ways of asking."""
 
     own: list[bool]
@@ -172,7 +184,7 @@ class Tally:
         return {name: round(100 * mean(hits), 2) if hits else 0.0 for name, hits in parts.items()}
 
 
-def tally(subject: Subject, kept: Kept, wanted: Wanted) -> Tally:
+def tally(subject: CorpusSubject, kept: Kept, wanted: Wanted) -> KeepTally:
     """Ask a subject's questions of what was kept."""
     own: list[bool] = []
     remaining: list[bool] = []
@@ -187,26 +199,26 @@ def tally(subject: Subject, kept: Kept, wanted: Wanted) -> Tally:
         remaining.append(survives(answer, everything))
         if max(question.sessions) <= boundary:
             older.append(remaining[-1])
-    return Tally(own, remaining, older)
+    return KeepTally(own, remaining, older)
 
 
-def together(tallies: Iterable[Tally]) -> Tally:
+def together(tallies: Iterable[KeepTally]) -> KeepTally:
     """Add tallies up."""
     every = list(tallies)
-    return Tally(
+    return KeepTally(
         [hit for one in every for hit in one.own],
         [hit for one in every for hit in one.remaining],
         [hit for one in every for hit in one.older],
     )
 
 
-def measure(subjects: Sequence[Subject], limit: int) -> dict[str, dict[str, float]]:
+def measure(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, dict[str, float]]:
     """Return what each way of remembering keeps at one limit, in per cent, and the ratios that are aimed for."""
     agent = ExtractiveAgent()
     write = by_agent(agent)
 
-    def shares(writer: Write, make_room: MakeRoom, wanted: Wanted = lambda _: True) -> dict[str, float]:
-        kept = [(subject, remember(subject, writer, make_room, limit)) for subject in subjects]
+    def shares(writer: Write, evict: Evict, wanted: Wanted = lambda _: True) -> dict[str, float]:
+        kept = [(subject, remember(subject, writer, evict, limit)) for subject in subjects]
         return together(tally(subject, one, wanted) for subject, one in kept).shares()
 
     drawn = [shares(random_sentences(seed), oldest) for seed in SEEDS]
@@ -221,7 +233,7 @@ def measure(subjects: Sequence[Subject], limit: int) -> dict[str, dict[str, floa
     return {**found, "ratios": _ratios(found)}
 
 
-def _no_date(question: Question) -> bool:
+def _no_date(question: CorpusQuestion) -> bool:
     return question.category != _WHEN
 
 
@@ -239,23 +251,23 @@ def _over(part: float, base: float) -> float:
     return round(part / base, 2) if base else float("inf")
 
 
-def timed(subjects: Sequence[Subject], limit: int) -> dict[str, float]:
+def timed(subjects: Sequence[CorpusSubject], limit: int) -> dict[str, float]:
     """Return the median and the longest creation and compaction, milliseconds."""
     seconds: dict[str, list[float]] = {"create": [], "compact": []}
     agent = ExtractiveAgent()
     for subject in subjects:
-        memories: list[Candidate] = []
+        memories: list[CompactionCandidate] = []
         for one in subject.conversations:
             calls = Calls()
             draft = agent.create(transcript_of(one, ()), limit, calls)
             seconds["create"].append(calls[-1].seconds)
             if not isinstance(draft, MemoryDraft):
                 continue
-            new = Candidate(one.number, draft.content, one.started_at, draft.importance)
+            new = CompactionCandidate(one.number, draft.content, one.started_at, draft.importance)
             if len(memories) == CAP:
-                room = carry_out(agent.compact(memories, replace(new, id=NEW), limit, calls))
+                eviction = carry_out(agent.compact(memories, replace(new, id=NEW), limit, calls))
                 seconds["compact"].append(calls[-1].seconds)
-                memories = apply(memories, new, room)
+                memories = apply(memories, new, eviction)
             else:
                 memories.append(new)
     return {

@@ -26,7 +26,7 @@ def populate(database: Database, apps: int, first: int = 0) -> None:
         numbers = range(start, min(apps, start + _BATCH))
         with database.write() as session:
             session.execute(insert(App), [_app(number) for number in numbers])
-            origins = [_origin(number, place) for number in numbers for place in range(FULL_APP)]
+            origins = [_origin(number, doc_id) for number in numbers for doc_id in range(FULL_APP)]
             ids = session.scalars(
                 insert(Origin).returning(Origin.memory_id, sort_by_parameter_order=True), origins
             ).all()
@@ -44,15 +44,15 @@ def _app(number: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _origin(number: int, place: int) -> dict[str, object]:
-    at = _BEGUN + timedelta(hours=place)
+def _origin(number: int, doc_id: int) -> dict[str, object]:
+    at = _BEGUN + timedelta(hours=doc_id)
     return {"app_id": app_id(number), "epoch": 0, "agent": "extractive", "created_at": at}
 
 
-def _memory(memory_id: int, origin: dict[str, object], place: int) -> dict[str, object]:
-    text = f"User: planted {place + 3} rows of beans in the north field and sold the tractor to cousin Marta {place}."
+def _memory(memory_id: int, origin: dict[str, object], doc_id: int) -> dict[str, object]:
+    text = f"User: planted {doc_id + 3} rows of beans in the north field and sold the tractor to cousin Marta {doc_id}."
     return {
-        "memory_id": memory_id, "app_id": origin["app_id"], "slot": place + 1, "content": text, "importance": 5,
+        "memory_id": memory_id, "app_id": origin["app_id"], "slot": doc_id + 1, "content": text, "importance": 5,
         "tags": ["beans"], "pinned": False, "agent": "extractive", "version": 1,
         "created_at": origin["created_at"], "updated_at": origin["created_at"],
     }  # fmt: skip

@@ -32,7 +32,7 @@ def _mem0(given: dict[str, Any], folder: Path) -> dict[str, Any]:
         "config": {"path": str(folder / "store"), "embedding_model_dims": 384, "on_disk": True},
     }
     memory = Memory.from_config({"vector_store": store, "history_db_path": str(folder / "history.db")})
-    memory.embedding_model = _Known(given["vectors"])
+    memory.embedding_model = _KnownRow(given["vectors"])
     begun = perf_counter()
     for text in given["texts"]:
         memory.add(text, user_id="app0", infer=False)
@@ -59,7 +59,7 @@ def _langgraph(given: dict[str, Any]) -> dict[str, Any]:
     return _figures(given, added, taken) | {"bytes_a_message": None}
 
 
-class _Known:
+class _KnownRow:
     """Hands out vectors that were made before."""
 
     def __init__(self, vectors: dict[str, list[float]]) -> None:

@@ -33,8 +33,8 @@ from shared.db.engine import Database
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, to_units
 from shared.energy.models import EnergyLevel, Spending
+from shared.jobs.models import Job
 from shared.memories.models import Memory
-from shared.outbox.models import Job
 from tests.support.services import System, start_redis, start_system
 from tests.support.waiting import wait_until
 
@@ -99,11 +99,11 @@ def measure(folder: Path, data: Path, wanted: Scarcity, database_url: str | None
         redis.stop()
 
 
-def _name(subject: corpora.Subject) -> str:
+def _name(subject: corpora.CorpusSubject) -> str:
     return subject.name.replace(" ", "-")
 
 
-def _open(client: httpx.Client, subject: corpora.Subject) -> None:
+def _open(client: httpx.Client, subject: corpora.CorpusSubject) -> None:
     client.post("/apps", json={"appId": _name(subject), "name": subject.name}).raise_for_status()
     base = f"/apps/{_name(subject)}/conversations"
     for number, conversation in enumerate(subject.conversations):
@@ -113,10 +113,10 @@ def _open(client: httpx.Client, subject: corpora.Subject) -> None:
             client.post(f"{base}/c{number}/messages", json={"messages": messages}).raise_for_status()
 
 
-def _end_all(system: System, subjects: Sequence[corpora.Subject]) -> list[float]:
+def _end_all(system: System, subjects: Sequence[corpora.CorpusSubject]) -> list[float]:
     """End everything, each user in order and all users at once; return how long each request took, in seconds."""
 
-    def end(subject: corpora.Subject) -> list[float]:
+    def end(subject: corpora.CorpusSubject) -> list[float]:
         taken = []
         with system.client() as client:
             for number in range(len(subject.conversations)):

@@ -39,7 +39,7 @@ from shared.db.schema import migrate
 from shared.llm.calls import Meter, ModelCall, Prospect
 from shared.llm.embedding import Vectors
 from shared.search import word_index
-from shared.search.models import MessageVector, SetState, VectorSet, place_of
+from shared.search.models import MessageVector, SetState, VectorSet, doc_id_of
 from shared.search.search import MessageSearch, SearchRequest
 from shared.search.statistics import Recorder
 from shared.search.tuning import Tuning
@@ -152,8 +152,8 @@ def _ours(folder: Path, chatter: Chatter, texts: Sequence[str], questions: Seque
         with database.write() as session:
             conversation = get_conversation(session, "app0", "c0")
             [message] = say_in(session, conversation, [NewMessage(Role.USER, text)], _NOW)
-            place = place_of(message.conversation_key, message.position)
-            row = {"set_key": 1, "place": place, "part": 0, "vector": pack(chatter.vector(text))}
+            doc_id = doc_id_of(message.conversation_key, message.position)
+            row = {"set_key": 1, "doc_id": doc_id, "part": 0, "vector": pack(chatter.vector(text))}
             session.execute(sa.insert(MessageVector), [row])
     added = perf_counter() - begun
     finder = _finder(database, chatter, VectorMatrices(100_000_000))
@@ -233,11 +233,11 @@ def _insert(
         for n, (key, position), text in zip(numbers, where, texts, strict=True)
     ]  # fmt: skip
     session.execute(sa.insert(Message), rows)
-    places = [place_of(*one) or 0 for one in where]
-    word_index.add(session, app_id, word_index.open_index(session, app_id), zip(places, texts, strict=True))
+    doc_ids = [doc_id_of(*one) or 0 for one in where]
+    word_index.add(session, app_id, word_index.open_index(session, app_id), zip(doc_ids, texts, strict=True))
     vectors = [
-        {"set_key": set_key, "place": place, "part": 0, "vector": pack(chatter.vector(text))}
-        for place, text in zip(places, texts, strict=True)
+        {"set_key": set_key, "doc_id": doc_id, "part": 0, "vector": pack(chatter.vector(text))}
+        for doc_id, text in zip(doc_ids, texts, strict=True)
     ]
     session.execute(sa.insert(MessageVector), vectors)
 

@@ -25,15 +25,15 @@ from loop.wiring import Loop, wire
 from ops.bench.figures import say, show, spread
 from ops.bench.population import app_id
 from shared.apps.models import App
-from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, Track
+from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, WorkClass
 from shared.conversations.models import Conversation
 from shared.db.schema import migrate
 from shared.energy.budget import FULL, to_micro
 from shared.energy.models import EnergyLevel, Spending
-from shared.outbox import lanes, ownership
-from shared.outbox.models import Deferral, Job, JobState
-from shared.outbox.ownership import Owner
-from shared.outbox.queries import JobFilter, list_jobs
+from shared.jobs import ownership, tenant_queues
+from shared.jobs.models import Deferral, Job, JobState
+from shared.jobs.ownership import Owner
+from shared.jobs.queries import JobFilter, list_jobs
 from shared.settings import read_settings
 from shared.telemetry.logging import configure_logging
 from tests.support.services import start_redis
@@ -89,12 +89,12 @@ def _installation(folder: Path, redis_url: str, conversations: int, jobs: int, t
     loop = wire(settings)
     try:
         _fill(loop, conversations, jobs)
-        loop.ticker.tick()  # Takes the mandate, and does what is done once.
+        loop.ticker.tick()  # Takes leadership, and does what is done once.
         return {
             "open_conversations": conversations,
             "deferred_jobs": jobs,
             "energy_closed": _phase(loop, ticks, lambda: _set_level(loop, 10)),
-            "energy_for_a_few": _phase(loop, ticks, lambda: _make_room(loop)),
+            "energy_for_a_few": _phase(loop, ticks, lambda: _cancel_all(loop)),
         }
     finally:
         loop.drain(1.0)
@@ -124,7 +124,7 @@ def _fill(loop: Loop, conversations: int, jobs: int) -> None:
         with loop.database.write() as session:
             session.execute(insert(Job), [_job(n, now) for n in range(start, min(jobs, start + _BATCH))])
     with loop.database.write() as session:
-        lanes.mend(session, now)
+        tenant_queues.mend(session, now)
 
 
 def _conversation(number: int, now: datetime) -> dict[str, object]:
@@ -140,7 +140,8 @@ def _conversation(number: int, now: datetime) -> dict[str, object]:
 def _job(number: int, now: datetime) -> dict[str, object]:
     return {
         "job_id": f"job_{number:08d}", "kind": JobKind.CREATE_MEMORY, "app_id": app_id(number % _APPS),
-        "dedupe": f"bench:{number}", "payload": {}, "priority": MEMORY_PRIORITY, "track": Track.THOUGHT, "epoch": 0,
+        "dedupe": f"bench:{number}", "payload": {}, "priority": MEMORY_PRIORITY, "epoch": 0,
+        "work_class": WorkClass.THOUGHT,
         "state": JobState.DEFERRED, "deferral": Deferral.ENERGY, "deferred_since": now, "reason": "energy",
         "attempts": 0, "max_attempts": 5, "fence": 0, "created_at": now, "due_at": now,
     }  # fmt: skip
@@ -169,7 +170,7 @@ def _set_level(loop: Loop, units: float) -> None:
         session.execute(update(EnergyLevel).values(micro=to_micro(units), at=now))
 
 
-def _make_room(loop: Loop) -> None:
+def _cancel_all(loop: Loop) -> None:
     """Finish what was sent, as a worker would, and leave energy for a few more."""
     now = loop.clock.now()
     with loop.database.write() as session:

@@ -17,7 +17,7 @@ from typing import Any
 from ops.bench.corpora import DEFAULT_DATA
 from ops.bench.figures import say, show
 from ops.bench.finding import measures, missing
-from ops.bench.finding_corpora import Asked, Corpus, Said, code_talk, locomo
+from ops.bench.finding_corpora import Corpus, CorpusMessage, FindingQuestion, code_talk, locomo
 from ops.bench.finding_ways import Index, indexed, prepared
 from shared.llm.embedding import Embedder
 from shared.llm.providers import make_embedder
@@ -60,10 +60,10 @@ def made_up() -> Corpus:
     """Return a few messages, each a conversation of its own, and what is asked about them."""
     begun = datetime(2026, 1, 1, tzinfo=UTC)
     said = [
-        Said((nth + 1) << POSITION_BITS, "user", None, text, begun + nth * timedelta(days=1))
+        CorpusMessage((nth + 1) << POSITION_BITS, "user", None, text, begun + nth * timedelta(days=1))
         for nth, text in enumerate(_TALK)
     ]
-    return Corpus("made_up", tuple(said), tuple(Asked(text, 0, frozenset(at)) for text, at in _QUESTIONS))
+    return Corpus("made_up", tuple(said), tuple(FindingQuestion(text, 0, frozenset(at)) for text, at in _QUESTIONS))
 
 
 def measured(corpora: Sequence[Corpus], embedder: Embedder, cache: Path, steps: int = STEPS) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def measured(corpora: Sequence[Corpus], embedder: Embedder, cache: Path, steps: 
 
 
 def _by_weights(index: Index, steps: int) -> dict[str, float]:
-    numbers = {one.place: nth for nth, one in enumerate(index.corpus.messages)}
+    numbers = {one.doc_id: nth for nth, one in enumerate(index.corpus.messages)}
     asked = [(one, *prepared(index, one, index.plain[one.text])) for one in index.corpus.questions]
     return {
         _named(weights): round(

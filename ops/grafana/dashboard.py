@@ -55,7 +55,7 @@ HEALTH = (
     _stat("Alerts firing", "Alerts of ours that fire now; the runbook has a section for each.",
           'count(ALERTS{alertname=~"Afterthought.*",alertstate="firing"}) or vector(0)', "short", ((1.0, _RED),)),
     _stat("Release", "Loops by the version they run.", "count by (version) (afterthought_build_info)", "short"),
-    _stat("Loops that regulate", "One; others that run stand by.", "sum(afterthought_regulating)", "short",
+    _stat("Loops that regulate", "One; others that run are on standby.", "sum(afterthought_regulating)", "short",
           ((float("-inf"), _RED), (1.0, _GREEN), (2.0, _RED))),
     _stat("Age of the last tick", "Of the loop that ticked longest ago; over 10 s is an alert.",
           "max(afterthought_tick_age_seconds)", "s", ((10.0, _RED),)),

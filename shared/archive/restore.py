@@ -27,7 +27,7 @@ from shared.archive.document import (
 )
 from shared.archive.export import EVERYTHING
 from shared.archive.restore_facts import ArrivingFacts
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.conversations.chat_message import chars_of, owners_of, role_of, size_of, text_of
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.orm import Session
 
 from shared.archive.document import ArchivedFact, ArchivedFactChange, row_of
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.choices import FactState
 from shared.errors import Conflict
 from shared.facts import queries

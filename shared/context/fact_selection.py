@@ -23,7 +23,7 @@ _ORDER = {category: place for place, category in enumerate(Category)}
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFact:
+class SelectableFact:
     """A fact as far as choosing and showing it needs it."""
 
     fact_id: int
@@ -35,7 +35,7 @@ class KnownFact:
     """Its place among the pinned ones."""
 
 
-def in_order(facts: Iterable[KnownFact], message: str | None) -> tuple[KnownFact, ...]:
+def in_order(facts: Iterable[SelectableFact], message: str | None) -> tuple[SelectableFact, ...]:
     """Return the facts a context with this message may show, the most needed first.
 
     Pinned ones in the order of their places; then project, preference, identity, each by the words it shares with the
@@ -49,7 +49,7 @@ def in_order(facts: Iterable[KnownFact], message: str | None) -> tuple[KnownFact
     return tuple(sorted(candidates, key=lambda fact: _rank(fact, words)))
 
 
-def reduced(shown: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
+def reduced(shown: Sequence[SelectableFact]) -> tuple[SelectableFact, ...]:
     """Return which of the facts shown stay in a full window.
 
     Pinned ones and projects do, identity does not, and of the preferences the sure ones, at most half.
@@ -62,7 +62,7 @@ def reduced(shown: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
     )
 
 
-def _rank(fact: KnownFact, words: frozenset[str]) -> tuple[float, ...]:
+def _rank(fact: SelectableFact, words: frozenset[str]) -> tuple[float, ...]:
     if fact.pin is not None:
         return (-1, fact.pin, fact.fact_id)
     shared = len(words.intersection(words_of(fact.statement))) if words else 0

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import BigInteger, BindParameter, Select, bindparam, cast, func, select, text
 from sqlalchemy.orm import Session
 
-from shared.context.fact_selection import KnownFact
+from shared.context.fact_selection import SelectableFact
 from shared.context.rendering import RecalledMemory
 from shared.context.window import TAIL, Utterance
 from shared.conversations.models import Message
@@ -61,10 +61,10 @@ def memories_to_recall(session: Session, app_id: str, users: Sequence[str]) -> t
     return tuple(RecalledMemory(*row) for row in session.execute(_MEMORIES, {"app_id": app_id, "users": users}))
 
 
-def facts_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[KnownFact, ...]:
+def facts_to_recall(session: Session, app_id: str, users: Sequence[str]) -> tuple[SelectableFact, ...]:
     """Return the facts that stand about users of an app."""
     return tuple(
-        KnownFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
+        SelectableFact(fact_id, statement, _CATEGORIES[category], confidence, last_seen, pin)
         for fact_id, statement, category, confidence, last_seen, pin in session.execute(
             _FACTS, {"app_id": app_id, "users": users}
         )

@@ -21,7 +21,7 @@ from shared.context.budgets import (
     is_full,
     weakest,
 )
-from shared.context.fact_selection import KnownFact, reduced
+from shared.context.fact_selection import SelectableFact, reduced
 from shared.context.rendering import (
     EARLIER,
     END,
@@ -165,7 +165,7 @@ class RecallMaterial:
 
     app_name: str
     memories: tuple[RecalledMemory, ...] = ()
-    facts: tuple[KnownFact, ...] = ()
+    facts: tuple[SelectableFact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def recollect_less(
 
 def _facts(
     material: RecallMaterial, memories: MemoryBlock, budgets: RecallBudgets, scale: TokenScale
-) -> tuple[KnownFact, ...]:
+) -> tuple[SelectableFact, ...]:
     """Return the facts that have a place: within their budget, and half of all at least where memories want more."""
     left = budgets.both - memories.tokens - (scale.tokens(_JOINT) if memories.text else 0)
     return packed(material.facts, min(budgets.facts, max(left, budgets.both // 2)), scale)
@@ -207,11 +207,11 @@ def _memories(material: RecallMaterial, budget: int, scale: TokenScale) -> Memor
     return memories_block(material.app_name, material.memories, budget, scale)
 
 
-def _tokens(facts: Sequence[KnownFact], scale: TokenScale) -> int:
+def _tokens(facts: Sequence[SelectableFact], scale: TokenScale) -> int:
     return scale.tokens(facts_text(facts)) + scale.tokens(_JOINT) if facts else 0
 
 
-def _recollection(memories: MemoryBlock, facts: Sequence[KnownFact], scale: TokenScale) -> Recollection:
+def _recollection(memories: MemoryBlock, facts: Sequence[SelectableFact], scale: TokenScale) -> Recollection:
     text = _JOINT.join(filter(None, (memories.text, facts_text(facts))))
     return Recollection(
         text=text,
@@ -293,13 +293,13 @@ def extend(recalled: str, extra: ExtraMaterial, budget: int, scale: TokenScale) 
     if found.text:
         blocks.append(found.text)
     tokens = needed()
-    by_candidate = {(hit.ranked.candidate.place, hit.ranked.candidate.part): hit for hit in extra.hits}
+    by_candidate = {(hit.ranked.candidate.doc_id, hit.ranked.candidate.part): hit for hit in extra.hits}
     return ContextExtension(
         text=join_blocks(blocks),
         tokens=tokens,
         profile=has_profile,
         summary_id=extra.summary_id if has_summary else None,
-        hits=tuple(by_candidate[one.candidate.place, one.candidate.part] for one in found.included),
+        hits=tuple(by_candidate[one.candidate.doc_id, one.candidate.part] for one in found.included),
         retrieved_tokens=tokens - before,
     )
 

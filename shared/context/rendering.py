@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import groupby
 
 from shared.context.budgets import TokenCounting, TokenScale
-from shared.context.fact_selection import KnownFact
+from shared.context.fact_selection import SelectableFact
 from shared.facts.categories import Category
 from shared.search.models import PassageKind
 from shared.search.ranking import RankedCandidate
@@ -117,14 +117,14 @@ _FACTS_WITHOUT_END = re.compile(
 )
 
 
-def packed(facts: Sequence[KnownFact], budget: int, scale: TokenScale) -> tuple[KnownFact, ...]:
+def packed(facts: Sequence[SelectableFact], budget: int, scale: TokenScale) -> tuple[SelectableFact, ...]:
     """Return the facts, in order, whose block fits so many tokens.
 
     One that does not fit is skipped, and nothing more is looked for within 50 tokens of the budget.
     """
     limit, enough = scale.holds(budget), scale.holds(budget - _FACTS_MARGIN)
     used = scale.weigh(_FACTS_OPENING) + scale.weigh(_FACTS_CLOSING)
-    taken: list[KnownFact] = []
+    taken: list[SelectableFact] = []
     opened: set[Category] = set()
     for fact in facts:
         needed = scale.weigh(_line(fact)) + (0 if fact.category in opened else scale.weigh(_title(fact.category)))
@@ -137,7 +137,7 @@ def packed(facts: Sequence[KnownFact], budget: int, scale: TokenScale) -> tuple[
     return tuple(taken)
 
 
-def facts_text(facts: Sequence[KnownFact]) -> str:
+def facts_text(facts: Sequence[SelectableFact]) -> str:
     """Return the block of the facts, in their order within each section; empty without any."""
     if not facts:
         return ""
@@ -160,7 +160,7 @@ def _title(category: Category) -> str:
     return f"\n{_FACTS_TITLES[category]}\n"
 
 
-def _line(fact: KnownFact) -> str:
+def _line(fact: SelectableFact) -> str:
     return f"- {one_line(fact.statement)}\n"
 
 
@@ -271,7 +271,7 @@ def assemble(
 
 def _assembled_text(included: Sequence[RankedCandidate], style: AssemblyStyle) -> str:
     lines = [style.opening] if style.opening else []
-    by_time = sorted((one.candidate for one in included), key=lambda one: (one.created_at, one.place, one.part))
+    by_time = sorted((one.candidate for one in included), key=lambda one: (one.created_at, one.doc_id, one.part))
     for day, said in groupby(by_time, key=lambda one: one.created_at.date()):
         lines.append(f"{day:%Y-%m-%d}")
         lines.extend(f"{style.mark}{one.name or one.role}: {one.content}" for one in said)

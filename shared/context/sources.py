@@ -202,7 +202,7 @@ class _Statement:
     def __init__(self, hit: SearchHit) -> None:
         one = hit.ranked.candidate
         self.hit = hit
-        self.place = one.place
+        self.doc_id = one.doc_id
         self.at = one.created_at
         self.alike = one.dense or 0.0  # its cosine with what is said now
         self.words = frozenset(query_words(one.content))
@@ -211,8 +211,8 @@ class _Statement:
 
     def objects_to(self, other: _Statement) -> bool:
         """Whether it says soon after another that this is not so."""
-        near = 0 < position_of(self.place) - position_of(other.place) <= _SOON
-        return self.objects and near and conversation_of(self.place) == conversation_of(other.place)
+        near = 0 < position_of(self.doc_id) - position_of(other.doc_id) <= _SOON
+        return self.objects and near and conversation_of(self.doc_id) == conversation_of(other.doc_id)
 
     def renews_what(self, other: _Statement) -> bool:
         """Whether it says that something is new of what another was about."""
@@ -225,28 +225,28 @@ class _Statement:
 
 def beside_corrections(hits: Sequence[SearchHit], least: float) -> list[SearchHit]:
     """Return the hits of at least so high a score in their order, each behind the newest that corrects it."""
-    users = {_place(hit): _Statement(hit) for hit in hits if hit.ranked.candidate.role == _USER}
+    users = {_doc_id(hit): _Statement(hit) for hit in hits if hit.ranked.candidate.role == _USER}
     ordered: dict[tuple[int, int], SearchHit] = {}
     for nth, hit in enumerate(hits):
         if hit.ranked.score < least:
             break
-        said = users.get(_place(hit))
+        said = users.get(_doc_id(hit))
         if said is not None:
-            later = [one for one in users.values() if (one.at, one.place) > (said.at, said.place)]
+            later = [one for one in users.values() if (one.at, one.doc_id) > (said.at, said.doc_id)]
             newest = _newest(one for one in later if one.objects_to(said))
             if nth < _BEST:
                 newest = newest or _newest(one for one in later if one.renews_what(said))
                 newest = newest or _newest(one for one in later if one.is_like(said))
             if newest is not None:
                 # Before it: where there is room for one of them, it is the one that holds.
-                ordered.setdefault(_place(newest.hit), newest.hit)
-        ordered.setdefault(_place(hit), hit)
+                ordered.setdefault(_doc_id(newest.hit), newest.hit)
+        ordered.setdefault(_doc_id(hit), hit)
     return list(ordered.values())
 
 
 def _newest(statements: Iterable[_Statement]) -> _Statement | None:
-    return max(statements, key=lambda one: (one.at, one.place), default=None)
+    return max(statements, key=lambda one: (one.at, one.doc_id), default=None)
 
 
-def _place(hit: SearchHit) -> tuple[int, int]:
-    return hit.ranked.candidate.place, hit.ranked.candidate.part
+def _doc_id(hit: SearchHit) -> tuple[int, int]:
+    return hit.ranked.candidate.doc_id, hit.ranked.candidate.part

@@ -42,8 +42,8 @@ class Queue(StrEnum):
     DELIVERY = "delivery"
 
 
-class Track(StrEnum):
-    """What work competes for: jobs of one app on one track are carried out one after the other."""
+class WorkClass(StrEnum):
+    """What work competes for: jobs of one app on one work class are carried out one after the other."""
 
     THOUGHT = "thought"
     """Work that costs energy."""
@@ -80,7 +80,7 @@ class JobType:
 
     queue: Queue = Queue.MEMORY
     priority: int = MEMORY_PRIORITY
-    track: Track = Track.THOUGHT
+    work_class: WorkClass = WorkClass.THOUGHT
     payload: type[BaseModel] = NoPayload
 
 
@@ -93,7 +93,7 @@ JOB_TYPES: Mapping[JobKind, JobType] = {
     JobKind.COMPRESS_SESSION: JobType(priority=SESSION_PRIORITY),
     JobKind.COMPOSE_CONTEXT: JobType(priority=SESSION_PRIORITY),
     JobKind.LEARN_FROM_SESSIONS: JobType(priority=SESSION_PRIORITY),
-    JobKind.DELIVER_WEBHOOK: JobType(Queue.DELIVERY, 5, Track.DELIVERY, WebhookPayload),
+    JobKind.DELIVER_WEBHOOK: JobType(Queue.DELIVERY, 5, WorkClass.DELIVERY, WebhookPayload),
 }
 """Every kind that is dispatched."""
 CANARY_TASK = "afterthought.canary"
@@ -113,7 +113,7 @@ class JobMessage(BaseModel):
     fence: int = Field(ge=1, le=LARGEST_INTEGER)
 
 
-class EndConversation(BaseModel):
+class EndConversationMessage(BaseModel):
     """An app that speaks Celery ends a conversation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)

@@ -83,7 +83,7 @@ def give(
     conversation.think_after, conversation.think_attempts = None, 0
     if approves:
         conversation.focus_since = None
-        _tell(session, EventKind.ANSWER_PENDING, answer, answer.answer_id, now)
+        _record_event(session, EventKind.ANSWER_PENDING, answer, answer.answer_id, now)
     else:
         _send(session, conversation, answer, now, fact_settings, tuning)
     session.flush()
@@ -118,7 +118,7 @@ def reject(session: Session, answer: Answer, reason: str | None, actor: str, now
     _refuse_decided(answer, "rejected")
     answer.state, answer.content, answer.reason = AnswerState.REJECTED, None, reason
     answer.decided_by, answer.decided_at = actor, now
-    _tell(session, EventKind.ANSWER_REJECTED, answer, answer.answer_id, now)
+    _record_event(session, EventKind.ANSWER_REJECTED, answer, answer.answer_id, now)
     session.flush()
     return answer
 
@@ -169,10 +169,10 @@ def _send(
     conversation.unanswered_since = conversation.focus_since = conversation.woken_at = None
     plan(conversation, fact_settings, now)
     summarising.count(session, conversation, 1, tuning, now)
-    _tell(session, EventKind.ANSWER_SENT, answer, answer.message_id, now)
+    _record_event(session, EventKind.ANSWER_SENT, answer, answer.message_id, now)
 
 
-def _tell(session: Session, kind: EventKind, answer: Answer, subject: str | None, now: datetime) -> None:
+def _record_event(session: Session, kind: EventKind, answer: Answer, subject: str | None, now: datetime) -> None:
     record(session, kind, answer.app_id, now, conversation_id=answer.conversation_id, subject=subject)
 
 

@@ -16,9 +16,9 @@ from shared.contracts.jobs import JobKind
 from shared.conversations import queries
 from shared.conversations.models import Conversation
 from shared.ids import new_id
-from shared.outbox.dispatch import NewJob, enqueue
-from shared.outbox.models import Job
-from shared.outbox.queries import conversations_with_open, get_open
+from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.models import Job
+from shared.jobs.queries import conversations_with_open, get_open
 from shared.settings import FactSettings, Settings
 
 LEAST_MESSAGES = 2
@@ -88,7 +88,7 @@ def move_on(
         plan(conversation, settings, now)
 
 
-def put_off(session: Session, app_id: str, now: datetime, user_id: str | None = None) -> None:
+def postpone(session: Session, app_id: str, now: datetime, user_id: str | None = None) -> None:
     """Have the open conversations of a locked app, or user, read again whose jobs are about to be cancelled."""
     waiting = conversations_with_open(session, app_id, JobKind.EXTRACT_FACTS)
     mine = (Conversation.key.in_(queries.keys_of(app_id, user_id)), Conversation.ended_at.is_(None))

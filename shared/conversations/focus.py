@@ -68,7 +68,7 @@ def look_again(session: Session, app_id: str) -> None:
     session.execute(anew, execution_options={"synchronize_session": False})
 
 
-def put_off(conversation: Conversation, until: datetime, failed: bool) -> None:
+def postpone(conversation: Conversation, until: datetime, failed: bool) -> None:
     """Have the loop leave a locked conversation alone until then; ``failed``: because a turn brought nothing."""
     conversation.think_after, conversation.focus_since = until, None
     if failed:

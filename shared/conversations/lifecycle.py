@@ -26,9 +26,9 @@ from shared.conversations.models import Conversation, Message
 from shared.errors import Conflict, Invalid
 from shared.events.recording import record
 from shared.ids import new_id
-from shared.outbox.dispatch import NewJob, enqueue
-from shared.outbox.models import Job
-from shared.outbox.queries import jobs_of_conversation
+from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.models import Job
+from shared.jobs.queries import jobs_of_conversation
 from shared.search.index import index_messages
 from shared.search.tuning import Tuning
 from shared.settings import FactSettings

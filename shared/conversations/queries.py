@@ -325,8 +325,8 @@ def oldest_owed(session: Session, since: datetime) -> datetime | None:
     focused = select(func.min(Conversation.focus_since)).where(Conversation.focus_since > since)
     # Put off after it came, so later than ``since`` as well. Where it says snoozed, SQLite takes the wrong index.
     waits = case((Conversation.snoozed_until.is_(None), Conversation.unanswered_since))
-    put_off = select(func.min(waits)).where(Conversation.think_after > since, Conversation.unanswered_since > since)
-    return min(filter(None, (session.scalar(focused), session.scalar(put_off))), default=None)
+    postpone = select(func.min(waits)).where(Conversation.think_after > since, Conversation.unanswered_since > since)
+    return min(filter(None, (session.scalar(focused), session.scalar(postpone))), default=None)
 
 
 def spent_of_budgets(session: Session) -> list[tuple[int, int]]:

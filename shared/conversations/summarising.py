@@ -15,9 +15,9 @@ from shared.contracts.jobs import JobKind
 from shared.conversations import queries
 from shared.conversations.models import Conversation
 from shared.ids import new_id
-from shared.outbox.dispatch import NewJob, enqueue
-from shared.outbox.models import Job
-from shared.outbox.queries import get_open
+from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.models import Job
+from shared.jobs.queries import get_open
 from shared.search.tuning import Tuning, in_force
 
 

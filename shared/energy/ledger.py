@@ -12,7 +12,7 @@ from shared.apps.models import Budgets
 from shared.clock import CLOCK_DOUBT
 from shared.db.inserting import insert_if_absent
 from shared.energy.budget import FULL, affordable_at, averaged, drained, price, refilled, to_units
-from shared.energy.models import EnergyLevel, Estimate, Mandate, Reservation, Spending, TokenRate
+from shared.energy.models import EnergyLevel, Estimate, Leadership, Reservation, Spending, TokenRate
 from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
 from shared.settings import Settings
 
@@ -257,9 +257,9 @@ _LEAST_IDLE_SECONDS = 1.0
 OLLAMA = "ollama:"
 
 
-def get_mandate(session: Session) -> Mandate | None:
+def get_leadership(session: Session) -> Leadership | None:
     """Return the one row; None before the first loop ever started."""
-    return session.get(Mandate, 1, populate_existing=True)
+    return session.get(Leadership, 1, populate_existing=True)
 
 
 def hold_fence(session: Session, idle_seconds: float) -> int | None:
@@ -268,7 +268,7 @@ def hold_fence(session: Session, idle_seconds: float) -> int | None:
     PostgreSQL lets a takeover wait for the shared lock, and ends the transaction by itself when nothing is said in it
     for ``idle_seconds``, so that a frozen process cannot keep the lock. On SQLite the writer is alone anyway.
     """
-    held = select(Mandate.fence).where(Mandate.only_row == 1, Mandate.holder.is_not(None))
+    held = select(Leadership.fence).where(Leadership.only_row == 1, Leadership.holder.is_not(None))
     query = held.with_for_update(read=True)
     if session.get_bind().dialect.name == "postgresql":
         limit = func.set_config(

@@ -83,10 +83,10 @@ class Estimate(Base):
     calls: Mapped[int] = mapped_column(BigInteger, default=0)
 
 
-class Mandate(Base):
+class Leadership(Base):
     """Which loop regulates. Every change of holder raises the fence; a former holder's writing is refused."""
 
-    __tablename__ = "mandate"
+    __tablename__ = "leadership"
     __table_args__ = (CheckConstraint("only_row = 1", name="one_row"),)
 
     only_row: Mapped[int] = mapped_column(primary_key=True, default=1)

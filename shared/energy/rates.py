@@ -27,7 +27,7 @@ _MOST_TOKENS_PER_CHAR = 2
 
 def learn(session: Session, call: ModelCall) -> None:
     """Note the length of a call's prompt, if its figures can be believed."""
-    if not is_telling(call):
+    if not is_measured(call):
         return
     insert_if_absent(session, TokenRate, model=call.model, chars=0, tokens=0, calls=0)
     known = session.get_one(TokenRate, call.model, with_for_update=True, populate_existing=True)
@@ -41,7 +41,7 @@ def rate_of(session: Session, model: str) -> Rate | None:
     return None if known is None or known.chars < BELIEVED_FROM_CHARS else Rate(known.chars, known.tokens)
 
 
-def is_telling(call: ModelCall) -> bool:
+def is_measured(call: ModelCall) -> bool:
     """Whether a call says how many tokens its model makes of a text.
 
     A prompt with tools does not: models write their descriptions into it each in a way of its own.

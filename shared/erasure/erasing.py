@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import AnsweredBy, App, Erasure
 from shared.apps.queries import get_app, lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.contracts.events import EventKind
 from shared.conversations.answers import supersede_all
 from shared.conversations.focus import show_all

@@ -11,14 +11,14 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import IdempotencyKey
 from shared.choices import FactState
-from shared.contracts.jobs import Track
+from shared.contracts.jobs import WorkClass
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import count_answers, keys_of
 from shared.db.counting import count
 from shared.facts.models import Fact
 from shared.facts.queries import FactFilter, count_wanted
+from shared.jobs.models import OPEN, Job
 from shared.memories.models import Memory
-from shared.outbox.models import OPEN, Job
 from shared.profiles.models import Consent, Profile
 from shared.subjects import NOBODY
 from shared.summaries.queries import count_of_app
@@ -31,11 +31,11 @@ def count_idempotency_keys(session: Session, app_id: str) -> int:
 
 
 def count_unfinished_jobs(
-    session: Session, app_id: str, tracks: Collection[Track], conversations: Select[int] | None = None
+    session: Session, app_id: str, work_classes: Collection[WorkClass], conversations: Select[int] | None = None
 ) -> int:
-    """Return how many jobs of an app on some tracks, or only those about some conversations, could still write."""
+    """Return how many jobs of an app in some work classes, or about some conversations only, could still write."""
     query = select(func.count()).select_from(Job)
-    query = query.where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks))
+    query = query.where(Job.app_id == app_id, Job.state.in_(OPEN), Job.work_class.in_(work_classes))
     return count(session, query if conversations is None else query.where(Job.conversation_key.in_(conversations)))
 
 

@@ -15,25 +15,25 @@ from sqlalchemy import ColumnElement, Select, delete, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import NO_DIGEST, App, IdempotencyKey
-from shared.causes import Cause
-from shared.contracts.jobs import Track
+from shared.audit import Cause
+from shared.contracts.jobs import WorkClass
 from shared.conversations import extraction
 from shared.conversations.models import Answer, Conversation, Message
 from shared.conversations.queries import keys_of
 from shared.db.counting import rows_changed
 from shared.erasure import queries
-from shared.events.placing import erase_of_app, erase_of_conversations
+from shared.events.publication import erase_of_app, erase_of_conversations
 from shared.events.queries import count_events, count_webhooks
 from shared.events.recording import record_end_of_job
 from shared.facts import clearing as fact_clearing
 from shared.facts import queries as fact_queries
+from shared.jobs.control import abandon_all, forbid_replays
+from shared.jobs.models import OPEN
+from shared.jobs.ownership import abandon
+from shared.jobs.queries import jobs_of_conversation
 from shared.memories import forgetting
 from shared.memories import queries as memory_queries
 from shared.memories.models import Origin
-from shared.outbox.control import abandon_all, forbid_replays
-from shared.outbox.models import OPEN
-from shared.outbox.ownership import abandon
-from shared.outbox.queries import jobs_of_conversation
 from shared.profiles import consent
 from shared.search import index
 from shared.search.tuning import forget_tuning
@@ -142,7 +142,7 @@ def _count_events(part: ErasedPart) -> Counts:
     return left if part.names is not None else left | {"webhooks": count_webhooks(part.session, part.app_id)}
 
 
-MEMORY_WORK = (Track.THOUGHT,)
+MEMORY_WORK = (WorkClass.THOUGHT,)
 """What a purge stops. Deliveries to webhooks go on: they carry what still stands when they are made."""
 
 
@@ -153,10 +153,10 @@ def _stop_jobs(part: ErasedPart) -> Counts:
         unfinished = [job for job in jobs_of_conversation(session, part.conversation.key) if job.state in OPEN]
         abandon(session, unfinished, "its conversation was erased", now)
         return {}
-    extraction.put_off(session, app.app_id, now, part.user_id)
-    tracks = tuple(Track) if part.scope is Scope.DATA else MEMORY_WORK
+    extraction.postpone(session, app.app_id, now, part.user_id)
+    work_classes = tuple(WorkClass) if part.scope is Scope.DATA else MEMORY_WORK
     reason = f"the {'app' if part.user_id is None else 'user'}'s memories were purged"
-    stopped = abandon_all(session, app.app_id, reason, now, tracks, part.conversations)
+    stopped = abandon_all(session, app.app_id, reason, now, work_classes, part.conversations)
     for job in stopped:
         record_end_of_job(session, app.app_id, job.job_id, job.kind, job.state, now, job.conversation_id)
     if part.conversations is None:
@@ -338,9 +338,9 @@ HOLDS_NO_WORDS = {
     "erasures": "the receipts themselves: counts, times and ids",
     "event_counts": "one counter",
     "retrievals": "how searches went: figures and closed words",
-    "lanes": _SCHEDULING,
-    "lane_rounds": _SCHEDULING,
-    "mandate": "which process leads",
+    "tenant_queues": _SCHEDULING,
+    "virtual_times": _SCHEDULING,
+    "leadership": "which process leads",
     "energy_ledger": _ACCOUNTS,
     "energy_estimates": _ACCOUNTS,
     "energy_reservations": _ACCOUNTS,

@@ -66,7 +66,7 @@ class EventCount(Base):
     __tablename__ = "event_counts"
 
     name: Mapped[str] = mapped_column(String(10), primary_key=True)
-    placed: Mapped[int] = mapped_column(BigInteger, default=0)
+    published: Mapped[int] = mapped_column(BigInteger, default=0)
     """The newest position."""
     forgotten: Mapped[int] = mapped_column(BigInteger, default=0)
     """Up to this one, events may have been deleted because they were old."""

@@ -28,13 +28,15 @@ class EventFilter:
 class Extent:
     """Which positions there are: those above ``forgotten``, up to ``placed``."""
 
-    placed: int = 0
+    published: int = 0
     forgotten: int = 0
 
 
 def extent(session: Session) -> Extent:
     """Return which positions are given out and kept."""
-    row = session.execute(select(EventCount.placed, EventCount.forgotten).where(EventCount.name == THE_COUNT)).first()
+    row = session.execute(
+        select(EventCount.published, EventCount.forgotten).where(EventCount.name == THE_COUNT)
+    ).first()
     return Extent() if row is None else Extent(row[0], row[1])
 
 

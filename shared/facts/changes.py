@@ -12,7 +12,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.causes import ERASED, Cause
+from shared.audit import ERASED, Cause
 from shared.choices import FactState
 from shared.errors import Conflict, Limit
 from shared.facts import queries

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from sqlalchemy import delete, func, update
 from sqlalchemy.orm import Session
 
-from shared.causes import ERASED, Cause
+from shared.audit import ERASED, Cause
 from shared.choices import FactState
 from shared.conversations.models import Conversation
 from shared.db.counting import rows_changed

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from sqlalchemy.orm import Session
 
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.choices import FactState
 from shared.errors import Conflict, NotFound
 from shared.facts import queries
@@ -32,7 +32,7 @@ from shared.facts.changes import (
 from shared.facts.clearing import refuse_while_clearing
 from shared.facts.models import SLOTS, Fact, FactChangeKind, said_key
 from shared.facts.retention import prune
-from shared.facts.writing import LearningResult, take_in
+from shared.facts.writing import FactLearning, take_in
 from shared.subjects import NOBODY, Subject
 
 MAX_CHARS = 500
@@ -58,7 +58,7 @@ class FactWriteResult:
     fact_id: int
     merged: bool
     """Whether a fact that stood already says it."""
-    learned: LearningResult
+    learned: FactLearning
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def write(session: Session, app_id: str, written: FactDraft, cause: Cause) -> Fa
     """Write a fact into a locked app; one that stands already is said again. Raises: Conflict."""
     subject = Subject(app_id, written.user_id)
     refuse_while_clearing(session, subject)
-    result = LearningResult()
+    result = FactLearning()
     category = written.category or category_of(written.statement)
     said = Mention(written.statement, category, cause.actor, cause.at, cause.at, written.user_id)
     fact = queries.get_standing(session, app_id, take_in(session, app_id, said, cause, _NO_VECTORS, result))

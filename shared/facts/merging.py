@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from sqlalchemy.orm import Session
 
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.choices import FactState
 from shared.facts import queries
 from shared.facts.categories import contradict, single_value

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.facts import queries
 from shared.facts.categories import LIFETIMES, WEIGHTS, Category
 from shared.facts.changes import FactTexts, free_slots, record, remove_rows

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.facts import queries
 from shared.facts.categories import Category, single_value
 from shared.facts.changes import Mention, hear_again, is_counted, replace, stand, subsume
@@ -64,7 +64,7 @@ class StatementOrigin:
 
 
 @dataclass
-class LearningResult:
+class FactLearning:
     """What became of the statements of one batch."""
 
     learned: tuple[int, ...] = ()
@@ -82,11 +82,11 @@ def learn(
     found: Sequence[FoundStatement],
     cause: Cause,
     same_meaning: float,
-) -> LearningResult:
+) -> FactLearning:
     """Write what was found into a locked app, and evict what is too much. Raises: Conflict while it is cleared."""
     subject = Subject(app_id, heard.user_id)
     refuse_while_clearing(session, subject)
-    result = LearningResult()
+    result = FactLearning()
     for one in found:
         said = _said(heard, one)
         if not _was_taken_back(session, app_id, said):
@@ -101,7 +101,7 @@ def take_in(
     said: Mention,
     cause: Cause,
     same_meaning: float,
-    result: LearningResult,
+    result: FactLearning,
     updates: int | None = None,
 ) -> int:
     """Judge one statement and write what follows from it; return the standing fact that has to do with it now."""
@@ -130,7 +130,7 @@ class _Batch:
     stated: IncomingStatement
     cause: Cause
     same_meaning: float
-    result: LearningResult
+    result: FactLearning
 
     def stand(self, said: Mention) -> Fact:
         self.result.evicted += prune_if_full(self.session, Subject(self.app_id, said.user_id), self.cause)

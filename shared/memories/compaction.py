@@ -32,7 +32,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CompactionCandidate:
     """A memory as compaction sees it."""
 
     id: int
@@ -60,7 +60,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Room:
+class Eviction:
     """How room is made: ``removed_id`` loses its place, ``rewritten_id`` (if any) gets ``content``."""
 
     outcome: CompactionOutcome
@@ -72,7 +72,7 @@ class Room:
     """The rule that chose it; None where an agent did."""
 
 
-def refusal(decision: Decision, existing: Sequence[Candidate], limit: int) -> str | None:
+def refusal(decision: Decision, existing: Sequence[CompactionCandidate], limit: int) -> str | None:
     """Say why a decision may not be carried out, or return None when it may."""
     places = {memory.id: memory for memory in existing}
     touched = (decision.target_id,) if decision.action is Action.DELETE else (decision.target_id, decision.absorbed_id)
@@ -95,28 +95,30 @@ def _refuse_edit(decision: Decision, limit: int) -> str | None:
     return None
 
 
-def carry_out(decision: Decision) -> Room:
+def carry_out(decision: Decision) -> Eviction:
     """Turn an accepted decision into the room it makes; a reason that goes on and on is cut."""
     reason = shorten(decision.reason, LONGEST_REASON)
     if decision.action is Action.EDIT:
-        return Room(CompactionOutcome.MERGED, decision.absorbed_id, reason, decision.target_id, decision.new_content)
+        return Eviction(
+            CompactionOutcome.MERGED, decision.absorbed_id, reason, decision.target_id, decision.new_content
+        )
     outcome = CompactionOutcome.NEW_GAVE_WAY if decision.target_id == NEW else CompactionOutcome.DELETED
-    return Room(outcome, decision.target_id, reason)
+    return Eviction(outcome, decision.target_id, reason)
 
 
-def oldest_goes(existing: Sequence[Candidate], why: str) -> Room:
+def oldest_goes(existing: Sequence[CompactionCandidate], why: str) -> Eviction:
     """Make room without a model: the oldest unpinned memory goes, or the new one when every place is pinned.
 
     Oldest is what took in nothing new for longest. Source: decisions, "What is handed back".
     """
     free = [memory for memory in existing if not memory.pinned]
     if not free:
-        return Room(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=OLDEST_GOES)
+        return Eviction(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=OLDEST_GOES)
     oldest = min(free, key=lambda memory: (memory.updated_at, memory.id))
-    return Room(CompactionOutcome.OLDEST_WENT, oldest.id, why, rule=OLDEST_GOES)
+    return Eviction(CompactionOutcome.OLDEST_WENT, oldest.id, why, rule=OLDEST_GOES)
 
 
-def least_goes(existing: Sequence[Candidate], why: str) -> Room:
+def least_goes(existing: Sequence[CompactionCandidate], why: str) -> Eviction:
     """Make room for what a person wrote: of the unpinned memories the least important goes, of equals the oldest.
 
     What a machine wrote goes before what a person did, and never the one that changed last, where there is another: it
@@ -124,8 +126,8 @@ def least_goes(existing: Sequence[Candidate], why: str) -> Room:
     """
     free = sorted((memory for memory in existing if not memory.pinned), key=lambda one: (one.updated_at, one.id))
     if not free:
-        return Room(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=LEAST_GOES)
+        return Eviction(CompactionOutcome.NEW_GAVE_WAY, NEW, f"every place is pinned; {why}", rule=LEAST_GOES)
     least = min(free[:-1] or free, key=lambda memory: (memory.by_hand, memory.importance))
-    return Room(
+    return Eviction(
         CompactionOutcome.LEAST_WENT, least.id, f"{why}; it mattered least ({least.importance} of 10)", rule=LEAST_GOES
     )

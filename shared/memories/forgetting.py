@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, delete, update
 from sqlalchemy.orm import Session
 
-from shared.causes import ERASED, Cause
+from shared.audit import ERASED, Cause
 from shared.db.counting import rows_changed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries

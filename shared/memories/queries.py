@@ -10,18 +10,18 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.causes import is_of_a_person
+from shared.audit import is_of_a_person
 from shared.conversations.models import Conversation
 from shared.db.counting import count
 from shared.errors import NotFound
-from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, Candidate
+from shared.memories.compaction import LEAST_GOES, OLDEST_GOES, CompactionCandidate
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
 from shared.telemetry.metrics import CompactionOutcome
 
 HAS_TEXT = or_(Change.before.is_not(None), Change.after.is_not(None))
 """Whether a change still holds text."""
-_MADE_ROOM = or_(
+_EVICTIONS = or_(
     Change.kind.in_((ChangeKind.GAVE_WAY, ChangeKind.ABSORBED)),
     # What a person removed is related to no memory that took its place.
     and_(Change.kind == ChangeKind.REMOVED, Change.related_memory_id.is_not(None)),
@@ -148,10 +148,12 @@ def count_remembering(session: Session) -> int:
     return session.scalar(query.where(App.uninstalled_at.is_(None))) or 0
 
 
-def candidates(memories: Sequence[Memory]) -> tuple[Candidate, ...]:
+def candidates(memories: Sequence[Memory]) -> tuple[CompactionCandidate, ...]:
     """Return memories as compaction sees them, oldest first."""
     return tuple(
-        Candidate(m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned, is_of_a_person(m.agent))
+        CompactionCandidate(
+            m.memory_id, m.content, m.updated_at, m.importance, tuple(m.tags), m.pinned, is_of_a_person(m.agent)
+        )
         for m in reversed(memories)
     )
 
@@ -186,7 +188,7 @@ def compactions_since(
     session: Session, app_id: str, since: datetime, user_id: str | None
 ) -> Counter[tuple[date, CompactionOutcome]]:
     """Return how room was made in an app since a time, or for one of its users, by day (UTC) and outcome."""
-    query = select(Change.at, Change.kind, Change.actor).where(Change.app_id == app_id, Change.at >= since, _MADE_ROOM)
+    query = select(Change.at, Change.kind, Change.actor).where(Change.app_id == app_id, Change.at >= since, _EVICTIONS)
     if user_id is not None:
         query = query.where(Change.memory_id.in_(made_of(app_id, user_id)))
     return Counter((at.date(), _outcome(kind, actor)) for at, kind, actor in session.execute(query))

@@ -12,10 +12,10 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from shared.causes import ERASED, Cause
+from shared.audit import ERASED, Cause
 from shared.errors import Conflict, NotFound
 from shared.memories import queries
-from shared.memories.compaction import NEW, Candidate, Room, least_goes, oldest_goes
+from shared.memories.compaction import NEW, CompactionCandidate, Eviction, least_goes, oldest_goes
 from shared.memories.history import Sources, Texts, looks_in, record, sources, sources_in
 from shared.memories.models import SLOTS, Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
@@ -44,12 +44,12 @@ class NewMemory:
 
 
 @dataclass(frozen=True)
-class PlacedMemory:
+class InsertedMemory:
     """What became of a new memory, and how room was made for it."""
 
     memory_id: int
     stands: bool
-    rooms: tuple[Room, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Edit:
 
 _REWRITES = (ChangeKind.EDITED, ChangeKind.MERGED, ChangeKind.RESTORED)
 _REMOVALS = (ChangeKind.REMOVED, ChangeKind.ABSORBED, ChangeKind.GAVE_WAY)
-Rule = Callable[[Sequence[Candidate], str], Room]
+Rule = Callable[[Sequence[CompactionCandidate], str], Eviction]
 """Chooses what goes, where no agent did; the second value says why anything has to."""
 
 
@@ -74,9 +74,9 @@ def place(
     new: NewMemory,
     cause: Cause,
     cap: int,
-    room: Room | None = None,
+    eviction: Eviction | None = None,
     rule: Rule = oldest_goes,
-) -> PlacedMemory:
+) -> InsertedMemory:
     """Make a memory of a subject and give it a place; the caller has locked the app.
 
     ``room`` is used when the subject is at its cap; without one the ``rule`` chooses.
@@ -107,7 +107,7 @@ def place(
         updated_at=born,
     )
     record(session, memory, ChangeKind.CREATED, Texts(after=new.content), cause, new.sources)
-    return give_place(session, memory, new.sources, cause, cap, room, rule)
+    return give_place(session, memory, new.sources, cause, cap, eviction, rule)
 
 
 def give_place(
@@ -116,28 +116,28 @@ def give_place(
     origins: Sources,
     cause: Cause,
     cap: int,
-    room: Room | None = None,
+    eviction: Eviction | None = None,
     rule: Rule = oldest_goes,
-) -> PlacedMemory:
+) -> InsertedMemory:
     """Give a place to a memory that has none, making as much room as the cap asks for."""
-    rooms: list[Room] = []
+    evictions: list[Eviction] = []
     # More than once only where the cap was lowered since.
     while len(present := queries.standing(session, memory.subject)) >= cap:
         chosen = (
-            room
-            if room is not None and not rooms
+            eviction
+            if eviction is not None and not evictions
             else rule(queries.candidates(present), f"all {cap} places were taken")
         )
-        rooms.append(chosen)
-        _make_room(session, {m.memory_id: m for m in present}, memory, origins, chosen, cause)
+        evictions.append(chosen)
+        _evict(session, {m.memory_id: m for m in present}, memory, origins, chosen, cause)
         if chosen.removed_id == NEW:
-            return PlacedMemory(memory.memory_id, False, tuple(rooms))
+            return InsertedMemory(memory.memory_id, False, tuple(evictions))
     taken = {one.slot for one in present}
     memory.slot = next(slot for slot in range(1, SLOTS + 1) if slot not in taken)
     session.add(memory)
     session.flush()
     _set_sources(session, memory.memory_id, origins)
-    return PlacedMemory(memory.memory_id, True, tuple(rooms))
+    return InsertedMemory(memory.memory_id, True, tuple(evictions))
 
 
 def edit(session: Session, memory: Memory, wanted: Edit, cause: Cause) -> Memory:
@@ -176,7 +176,7 @@ def rewrite(session: Session, memory: Memory, content: str, origins: Sources, ca
 
 def restore(
     session: Session, app_id: str, memory_id: int, cause: Cause, cap: int, change_id: int | None = None
-) -> PlacedMemory:
+) -> InsertedMemory:
     """Undo the latest change of a memory, or the one named, in an app that the caller has locked.
 
     A memory that no longer stands gets a place; at the cap the least valuable goes for it.
@@ -194,7 +194,7 @@ def restore(
         for name, value in looks_in(change.standing).items():
             setattr(present, name, value)
         session.flush()
-        return PlacedMemory(memory_id, True)
+        return InsertedMemory(memory_id, True)
     memory = Memory(
         memory_id=memory_id, app_id=app_id, user_id=origin.user_id, content=change.before, version=1, 
         created_at=origin.created_at, updated_at=cause.at, **looks_in(change.standing),
@@ -214,23 +214,23 @@ def _set_sources(session: Session, memory_id: int, origins: Sources) -> None:
     session.flush()
 
 
-def _make_room(
-    session: Session, present: dict[int, Memory], new: Memory, origins: Sources, room: Room, cause: Cause
+def _evict(
+    session: Session, present: dict[int, Memory], new: Memory, origins: Sources, eviction: Eviction, cause: Cause
 ) -> None:
-    cause = cause.by(room.rule or cause.actor, room.reason)
-    if room.rewritten_id is not None and room.content is not None:
-        _merge(session, present, new, origins, room, cause)
-    elif room.removed_id == NEW:
+    cause = cause.by(eviction.rule or cause.actor, eviction.reason)
+    if eviction.rewritten_id is not None and eviction.content is not None:
+        _merge(session, present, new, origins, eviction, cause)
+    elif eviction.removed_id == NEW:
         record(session, new, ChangeKind.GAVE_WAY, Texts(before=new.content), cause, origins)
     else:
-        remove(session, present[room.removed_id], cause, related=new.memory_id)
+        remove(session, present[eviction.removed_id], cause, related=new.memory_id)
 
 
 def _merge(
-    session: Session, present: dict[int, Memory], new: Memory, origins: Sources, room: Room, cause: Cause
+    session: Session, present: dict[int, Memory], new: Memory, origins: Sources, eviction: Eviction, cause: Cause
 ) -> None:
-    target = present[room.rewritten_id or NEW]
-    absorbed = present.get(room.removed_id, new)
+    target = present[eviction.rewritten_id or NEW]
+    absorbed = present.get(eviction.removed_id, new)
     taken_in = origins if absorbed is new else sources(session, absorbed.memory_id)
     if absorbed is new:
         record(session, new, ChangeKind.ABSORBED, Texts(before=new.content), cause, origins, target.memory_id)
@@ -238,7 +238,7 @@ def _merge(
         remove(session, absorbed, cause, ChangeKind.ABSORBED, target.memory_id)
     own = sources(session, target.memory_id)
     joined = {key: [*own.get(key, []), *taken_in.get(key, [])] for key in own | taken_in}
-    rewrite(session, target, room.content or target.content, joined, cause, ChangeKind.MERGED)
+    rewrite(session, target, eviction.content or target.content, joined, cause, ChangeKind.MERGED)
     # What takes in something new counts as new, in the order of memories and for oldest-goes.
     target.updated_at = max(target.updated_at, absorbed.updated_at)
     target.importance = max(target.importance, absorbed.importance)

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from shared.search import search_queries
 from shared.search.models import PassageKind, conversation_of
-from shared.search.query import Question
+from shared.search.query import SearchQuestion
 from shared.search.ranking import LEAST_LIKENESS, Candidate, RankedCandidate, Recipe, is_beside, is_found, rank
 from shared.search.search_queries import MessageRow, PassageRow
 from shared.search.view import IndexSources, ScopedView, SearchScope
@@ -101,7 +101,7 @@ class CandidateRequest:
     """What is wanted of the candidates."""
 
     app_id: str
-    question: Question
+    question: SearchQuestion
     recipe: Recipe
     filters: MessageFilters
     limit: int
@@ -140,8 +140,8 @@ class SearchHit:
 
 def what_followed(session: Session, app_id: str, hit: SearchHit, count: int) -> list[SearchHit]:
     """Return so many messages at most that users and assistants said right after a hit, in their order."""
-    place = hit.ranked.candidate.place
-    after = [one for one in range(place + 1, place + 1 + count) if conversation_of(one) == conversation_of(place)]
+    doc_id = hit.ranked.candidate.doc_id
+    after = [one for one in range(doc_id + 1, doc_id + 1 + count) if conversation_of(one) == conversation_of(doc_id)]
     rows = search_queries.messages_at(session, app_id, after)
     return [
         SearchHit(
@@ -171,13 +171,13 @@ def find_candidates(
     rows = _rows(session, view, request)
     if not rows:
         return []
-    messages = [_candidate(rows[place], view) for place in sorted(rows)]
+    messages = [_candidate(rows[doc_id], view) for doc_id in sorted(rows)]
     ranked = _ranked(request, messages, sources)
     passages = _passages(session, view, request, ranked, rows) if request.in_passages else {}
     if passages:
-        whole = [one for one in messages if one.place not in passages]
+        whole = [one for one in messages if one.doc_id not in passages]
         ranked = _ranked(request, whole + [one for parts in passages.values() for _, one in parts], sources)
-    languages = {(one.place, one.part): one.language for parts in passages.values() for one, _ in parts}
+    languages = {(one.doc_id, one.part): one.language for parts in passages.values() for one, _ in parts}
     return _hits(session, request, ranked, rows, languages, scope)
 
 
@@ -215,7 +215,7 @@ def _rows(session: Session, view: ScopedView, request: CandidateRequest) -> dict
         best = view.best(max(FIRST, request.limit) * _MORE**nth)
         if not request.filters.looks_at_messages:
             best = view.likeliest(best, max(_READ, 6 * request.limit) * _MORE**nth)
-        new = [place for place in best.tolist() if place not in seen]
+        new = [doc_id for doc_id in best.tolist() if doc_id not in seen]
         if not new:
             break
         seen.update(new)
@@ -231,29 +231,31 @@ def _passing(session: Session, request: CandidateRequest, rows: dict[int, Messag
     filters = request.filters
     conversations = {row.conversation_id for row in rows.values()} if filters.tags else set()
     tags = search_queries.tags_of(session, conversations, request.app_id) if conversations else {}
-    passing = {place: row for place, row in rows.items() if filters.passes(row, tags)}
+    passing = {doc_id: row for doc_id, row in rows.items() if filters.passes(row, tags)}
     if not filters.kinds or not passing:
         return passing
     # A message that is of no wanted kind passes where a passage of it is.
     passages = search_queries.passages_at(session, request.app_id, list(passing)) if request.in_passages else {}
-    kinds = {place: {HitKind(one.kind) for one in found} for place, found in passages.items()}
+    kinds = {doc_id: {HitKind(one.kind) for one in found} for doc_id, found in passages.items()}
     return {
-        place: row for place, row in passing.items() if any(map(filters.allows, kinds.get(place, (HitKind.MESSAGE,))))
+        doc_id: row
+        for doc_id, row in passing.items()
+        if any(map(filters.allows, kinds.get(doc_id, (HitKind.MESSAGE,))))
     }
 
 
 def _candidate(row: MessageRow, view: ScopedView) -> Candidate:
     return Candidate(
-        place=row.place,
+        doc_id=row.doc_id,
         part=0,
         role=row.role,
         name=row.name,
         content=row.content,
         created_at=row.created_at,
-        dense=view.best_cosine(row.place),
-        around=view.around(row.place),
-        turn=view.turn(row.place),
-        window=view.window(row.place),
+        dense=view.best_cosine(row.doc_id),
+        around=view.around(row.doc_id),
+        turn=view.turn(row.doc_id),
+        window=view.window(row.doc_id),
     )
 
 
@@ -268,7 +270,7 @@ def _passages(
     words = set(request.question.words)
 
     def candidate(passage: PassageRow, whole: Candidate) -> Candidate:
-        cosine = view.cosine(passage.place, passage.part)
+        cosine = view.cosine(passage.doc_id, passage.part)
         here = words.intersection(words_of(passage.content))
         return replace(
             whole,
@@ -279,15 +281,15 @@ def _passages(
             turn=None if whole.turn is None else sum(view.worth.get(word, 0.0) for word in here),
         )
 
-    places = [one.candidate.place for one in ranked[: max(_OPENED, 2 * request.limit)]]
+    doc_ids = [one.candidate.doc_id for one in ranked[: max(_OPENED, 2 * request.limit)]]
     opened = {}
-    for place, found in search_queries.passages_at(session, request.app_id, places).items():
-        whole = _candidate(rows[place], view)
+    for doc_id, found in search_queries.passages_at(session, request.app_id, doc_ids).items():
+        whole = _candidate(rows[doc_id], view)
         parts = [(one, candidate(one, whole)) for one in found]
         if len(parts) > _LIKELIEST:
             parts = [one for one in parts if request.filters.allows(_kind(one[1]))] or parts
             parts.sort(key=lambda one: (one[1].turn or 0.0, one[1].dense or 0.0), reverse=True)
-        opened[place] = parts[:_LIKELIEST]
+        opened[doc_id] = parts[:_LIKELIEST]
     return opened
 
 
@@ -300,13 +302,13 @@ def _hits(
     scope: SearchScope,
 ) -> list[SearchHit]:
     chosen = _chosen(ranked, request)
-    messages = [rows[same[0].candidate.place] for same in chosen if not same[0].candidate.part]
+    messages = [rows[same[0].candidate.doc_id] for same in chosen if not same[0].candidate.part]
     cut = [row.key for row in messages if row.chars > search_queries.MOST_CHARS]
     whole = search_queries.whole_contents(session, cut) if cut else {}
     hits = []
     for same in chosen:
         candidate = same[0].candidate
-        row = rows[candidate.place]
+        row = rows[candidate.doc_id]
         times, last_at = _times_said(session, request, same, scope)
         hits.append(
             SearchHit(
@@ -317,7 +319,7 @@ def _hits(
                 user_id=row.user_id,
                 content=candidate.content if candidate.part else whole.get(row.key, row.content),
                 kind=_kind(candidate),
-                language=languages.get((candidate.place, candidate.part)),
+                language=languages.get((candidate.doc_id, candidate.part)),
                 times=times,
                 last_at=last_at,
             )
@@ -330,13 +332,13 @@ def _chosen(ranked: Iterable[RankedCandidate], request: CandidateRequest) -> lis
     times: dict[int, int] = {}
     chosen: dict[Gist, list[RankedCandidate]] = {}
     for one in ranked:
-        place, key = one.candidate.place, _gist_of(one.candidate)
+        doc_id, key = one.candidate.doc_id, _gist_of(one.candidate)
         if key in chosen:
             chosen[key].append(one)
             continue
-        is_wanted = request.filters.allows(_kind(one.candidate)) and times.get(place, 0) < _PER_MESSAGE
+        is_wanted = request.filters.allows(_kind(one.candidate)) and times.get(doc_id, 0) < _PER_MESSAGE
         if is_wanted and len(chosen) < request.limit:
-            times[place] = times.get(place, 0) + 1
+            times[doc_id] = times.get(doc_id, 0) + 1
             chosen[key] = [one]
     return list(chosen.values())
 
@@ -351,24 +353,24 @@ def _times_said(
     first = same[0].candidate
     times, last_at = len(same), max(one.candidate.created_at for one in same)
     if times > 1 and not first.part:
-        places = _places_saying(session, request.app_id, first.content, scope)
-        rows = search_queries.messages_at(session, request.app_id, places[-_COUNTED:].tolist()).values()
+        doc_ids = _doc_ids_saying(session, request.app_id, first.content, scope)
+        rows = search_queries.messages_at(session, request.app_id, doc_ids[-_COUNTED:].tolist()).values()
         alike = [
             row
             for row in rows
             if request.filters.passes(row, {}) and (row.role, row.name, 0, gist(row.content)) == _gist_of(first)
         ]
-        times = max(times, len(alike), len(places) if len(places) > _COUNTED else 0)
+        times = max(times, len(alike), len(doc_ids) if len(doc_ids) > _COUNTED else 0)
         last_at = max([last_at, *(row.created_at for row in alike)])
     return times, last_at
 
 
-def _places_saying(session: Session, app_id: str, text: str, scope: SearchScope) -> NDArray[np.int64]:
+def _doc_ids_saying(session: Session, app_id: str, text: str, scope: SearchScope) -> NDArray[np.int64]:
     """Return where all words of a text stand in one message, within a scope; none where its words do not tell."""
     found = postings_in(open_index(session, app_id), words_of(text), _COMMON)
-    known = [places for places in found.values() if places is not None]
-    places = reduce(np.intersect1d, known) if known else np.zeros(0, np.int64)
-    return places[scope.holds(places)]
+    known = [doc_ids for doc_ids in found.values() if doc_ids is not None]
+    doc_ids = reduce(np.intersect1d, known) if known else np.zeros(0, np.int64)
+    return doc_ids[scope.holds(doc_ids)]
 
 
 def _gist_of(candidate: Candidate) -> Gist:

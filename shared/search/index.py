@@ -18,11 +18,20 @@ from sqlalchemy.orm import Session
 from shared.contracts.jobs import INDEX_PRIORITY, JobKind
 from shared.db.counting import rows_changed
 from shared.ids import new_id
-from shared.outbox.dispatch import NewJob, enqueue
-from shared.outbox.models import OPEN, Job, JobState
-from shared.outbox.queries import last_of_kind
+from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.models import OPEN, Job, JobState
+from shared.jobs.queries import last_of_kind
 from shared.search import index_queries, word_index
-from shared.search.models import AppIndex, MessageVector, Passage, SetState, Unembedded, VectorSet, place_of, places_of
+from shared.search.models import (
+    AppIndex,
+    MessageVector,
+    Passage,
+    SetState,
+    Unembedded,
+    VectorSet,
+    doc_id_of,
+    doc_ids_of,
+)
 from shared.search.passages import passages_of
 from shared.search.vectors import note_unembedded
 from shared.telemetry.logging import get_logger
@@ -60,12 +69,12 @@ class IndexableMessage(Protocol):
 
 def index_messages(session: Session, app_id: str, messages: Sequence[IndexableMessage]) -> int:
     """Bring new messages of an app into the indexes; return how many went without words, the index being missing."""
-    placed = list(with_places(messages))
+    placed = list(with_doc_ids(messages))
     if not placed:
         return 0
     lacking = add_words(session, app_id, placed)
     add_passages(session, app_id, placed)
-    session.connection().execute(_NOTE, [{"place": place, "app_id": app_id} for place, _ in placed])
+    session.connection().execute(_NOTE, [{"doc_id": doc_id, "app_id": app_id} for doc_id, _ in placed])
     return lacking
 
 
@@ -74,12 +83,12 @@ def without_words(session: Session) -> int:
     return int(session.info.get(_WITHOUT_WORDS, 0))
 
 
-def with_places(messages: Sequence[IndexableMessage]) -> Iterator[tuple[int, IndexableMessage]]:
-    """Return those messages that are indexed, each with its place: what people and assistants said in words."""
+def with_doc_ids(messages: Sequence[IndexableMessage]) -> Iterator[tuple[int, IndexableMessage]]:
+    """Return those messages that are indexed, each with its doc id: what people and assistants said in words."""
     for one in messages:
-        place = place_of(one.conversation_key, one.position) if one.role in INDEXED_ROLES else None
-        if place is not None and one.content.strip():
-            yield place, one
+        doc_id = doc_id_of(one.conversation_key, one.position) if one.role in INDEXED_ROLES else None
+        if doc_id is not None and one.content.strip():
+            yield doc_id, one
 
 
 def add_words(session: Session, app_id: str, placed: Sequence[tuple[int, IndexableMessage]]) -> int:
@@ -89,15 +98,15 @@ def add_words(session: Session, app_id: str, placed: Sequence[tuple[int, Indexab
         get_logger().warning("word_index_missing", app_id=app_id, messages=len(placed))
         session.info[_WITHOUT_WORDS] = without_words(session) + len(placed)
         return len(placed)
-    word_index.add(session, app_id, standing, [(place, one.content) for place, one in placed])
+    word_index.add(session, app_id, standing, [(doc_id, one.content) for doc_id, one in placed])
     return 0
 
 
 def add_passages(session: Session, app_id: str, placed: Sequence[tuple[int, IndexableMessage]]) -> None:
     """Add the passages of messages that have none."""
     rows = [
-        {"message_key": one.key, "part": part, "app_id": app_id, "place": place, **vars(span)}
-        for place, one in placed
+        {"message_key": one.key, "part": part, "app_id": app_id, "doc_id": doc_id, **vars(span)}
+        for doc_id, one in placed
         for part, span in enumerate(passages_of(one.content), 1)
     ]
     if rows:
@@ -193,16 +202,16 @@ def backfill_batch(session: Session, app_id: str, now: datetime, limit: int = FI
     if index is None or index.fill_until is None:
         return None
     batch = index_queries.messages_between(session, app_id, index.filled_to, index.fill_until, limit)
-    placed = list(with_places(batch))
+    placed = list(with_doc_ids(batch))
     words, lacking = 0, len(placed)
     if word_index.is_present(session):
-        present = word_index.places_present(session, [place for place, _ in placed])
-        absent = [(place, one) for place, one in placed if place not in present]
+        present = word_index.doc_ids_present(session, [doc_id for doc_id, _ in placed])
+        absent = [(doc_id, one) for doc_id, one in placed if doc_id not in present]
         if absent:
             add_words(session, app_id, absent)
         words, lacking = len(absent), 0
     cut = index_queries.has_passages(session, [one.key for _, one in placed])
-    add_passages(session, app_id, [(place, one) for place, one in placed if one.key not in cut])
+    add_passages(session, app_id, [(doc_id, one) for doc_id, one in placed if one.key not in cut])
     _note_lacking_vectors(session, app_id, placed)
     index.filled_to = batch[-1].key if batch else index.filled_to
     index.fill_done += len(batch)
@@ -215,10 +224,10 @@ def backfill_batch(session: Session, app_id: str, now: datetime, limit: int = FI
 
 def _note_lacking_vectors(session: Session, app_id: str, placed: Sequence[tuple[int, IndexableMessage]]) -> None:
     serving = index_queries.serving_set(session, app_id)
-    kept = index_queries.parts_kept(session, serving.key, [place for place, _ in placed]) if serving else {}
+    kept = index_queries.parts_kept(session, serving.key, [doc_id for doc_id, _ in placed]) if serving else {}
     passages = index_queries.passages_of_messages(session, [one.key for _, one in placed])
-    parts = {place: {0, *(part.part for part in passages.get(one.key, ()))} for place, one in placed}
-    note_unembedded(session, app_id, [place for place, wanted in parts.items() if wanted - kept.get(place, set())])
+    parts = {doc_id: {0, *(part.part for part in passages.get(one.key, ()))} for doc_id, one in placed}
+    note_unembedded(session, app_id, [doc_id for doc_id, wanted in parts.items() if wanted - kept.get(doc_id, set())])
 
 
 def index_status(session: Session, app_id: str) -> IndexStatus:
@@ -291,15 +300,15 @@ _READ_AT_ONCE = 500
 
 def remove_conversation_from_index(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Take a conversation of a locked app out of the indexes; return what went, by index."""
-    first, last = places_of(conversation_key)
+    first, last = doc_ids_of(conversation_key)
     sets = [one.key for one in index_queries.sets_of(session, app_id)]
-    mine = (MessageVector.set_key.in_(sets), MessageVector.place.between(first, last))
+    mine = (MessageVector.set_key.in_(sets), MessageVector.doc_id.between(first, last))
     erased = {
         "words": _forget_words(session, app_id, conversation_key),
-        "passages": rows_changed(session, delete(Passage).where(Passage.place.between(first, last))),
+        "passages": rows_changed(session, delete(Passage).where(Passage.doc_id.between(first, last))),
         "vectors": rows_changed(session, delete(MessageVector).where(*mine)) if sets else 0,
     }
-    session.execute(delete(Unembedded).where(Unembedded.place.between(first, last)))
+    session.execute(delete(Unembedded).where(Unembedded.doc_id.between(first, last)))
     session.execute(
         update(VectorSet).where(VectorSet.app_id == app_id).values(erasures=VectorSet.erasures + 1),
         execution_options={"synchronize_session": "fetch"},
@@ -313,7 +322,7 @@ def _forget_words(session: Session, app_id: str, conversation_key: int) -> int:
         return 0
     removed, after = 0, -1
     while batch := index_queries.messages_of_conversation(session, conversation_key, after, _READ_AT_ONCE):
-        texts = [(place, one.content) for place, one in with_places(batch)]
+        texts = [(doc_id, one.content) for doc_id, one in with_doc_ids(batch)]
         removed += word_index.remove(session, standing.key, texts)
         after = batch[-1].position
     return removed
@@ -338,7 +347,7 @@ def remove_app_from_index(session: Session, app_id: str) -> dict[str, int]:
 
 def left_in_index_of_conversation(session: Session, app_id: str, conversation_key: int) -> dict[str, int]:
     """Count, index by index, what is left of a conversation."""
-    first, last = places_of(conversation_key)
+    first, last = doc_ids_of(conversation_key)
     return {
         "words": word_index.count_between(session, first, last),
         "passages": index_queries.count_passages(session, app_id, first, last),

@@ -16,7 +16,7 @@ from shared.contracts.jobs import JobKind
 from shared.contracts.values import LARGEST_INTEGER
 from shared.conversations.models import Message
 from shared.db.counting import count
-from shared.outbox.queries import is_open_in_lane
+from shared.jobs.queries import is_open_in_tenant_queue
 from shared.search.models import (
     LAST_CONVERSATION,
     LAST_POSITION,
@@ -39,7 +39,7 @@ _AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
-class StoredMessage:
+class IndexedMessage:
     """A message as the indexes see it."""
 
     key: int
@@ -50,7 +50,7 @@ class StoredMessage:
 
 
 StoredVector = tuple[int, int, int, bytes]
-"""Key, place, part and vector of a row: they are read by the ten thousand."""
+"""Key, doc id, part and vector of a row: they are read by the ten thousand."""
 
 
 def app_index(session: Session, app_id: str) -> AppIndex | None:
@@ -73,7 +73,7 @@ def serving_set(session: Session, app_id: str) -> VectorSet | None:
 def vectors_after(session: Session, set_key: int, after: int, limit: int) -> Sequence[StoredVector]:
     """Return the vectors of a set by key, those after ``after``."""
     one = MessageVector
-    query = select(one.key, one.place, one.part, one.vector).where(one.set_key == set_key, one.key > after)
+    query = select(one.key, one.doc_id, one.part, one.vector).where(one.set_key == set_key, one.key > after)
     return session.connection().execute(query.order_by(one.key).limit(limit)).all()
 
 
@@ -110,16 +110,16 @@ def count_messages(session: Session, app_id: str, after: int, until: int) -> int
     return count(session, query.where(_SAID.c.app_id == app_id, _SAID.c.key > after, _SAID.c.key <= until))
 
 
-def messages_between(session: Session, app_id: str, after: int, until: int, limit: int) -> list[StoredMessage]:
+def messages_between(session: Session, app_id: str, after: int, until: int, limit: int) -> list[IndexedMessage]:
     """Return an app's messages by key, whoever said them."""
     query = _said().where(_SAID.c.app_id == app_id, _SAID.c.key > after, _SAID.c.key <= until)
-    return [StoredMessage(*row) for row in session.execute(query.order_by(_SAID.c.key).limit(limit))]
+    return [IndexedMessage(*row) for row in session.execute(query.order_by(_SAID.c.key).limit(limit))]
 
 
-def messages_of_conversation(session: Session, key: int, after: int, limit: int) -> list[StoredMessage]:
+def messages_of_conversation(session: Session, key: int, after: int, limit: int) -> list[IndexedMessage]:
     """Return a conversation's messages by position, those after position ``after``."""
     query = _said().where(_SAID.c.conversation_key == key, _SAID.c.position > after)
-    return [StoredMessage(*row) for row in session.execute(query.order_by(_SAID.c.position).limit(limit))]
+    return [IndexedMessage(*row) for row in session.execute(query.order_by(_SAID.c.position).limit(limit))]
 
 
 def _said() -> Select[int, int, int, str, str]:
@@ -131,29 +131,29 @@ def standing_messages(session: Session, keys: Collection[int]) -> set[int]:
     return set(session.scalars(select(_SAID.c.key).where(_SAID.c.key.in_(keys))))
 
 
-def unembedded(session: Session, app_id: str, limit: int) -> dict[int, StoredMessage | None]:
+def unembedded(session: Session, app_id: str, limit: int) -> dict[int, IndexedMessage | None]:
     """Return places of an app whose vectors are to be made, with what was said there; the newest conversations first.
 
     None for one whose message is gone.
     """
     of_place = and_(
-        _SAID.c.conversation_key == Unembedded.place // _POSITIONS,
-        _SAID.c.position == Unembedded.place % _POSITIONS,
+        _SAID.c.conversation_key == Unembedded.doc_id // _POSITIONS,
+        _SAID.c.position == Unembedded.doc_id % _POSITIONS,
     )
-    first = select(Unembedded.place).where(Unembedded.app_id == app_id).order_by(Unembedded.place.desc()).limit(limit)
-    query = _said().add_columns(Unembedded.place).select_from(Unembedded).outerjoin(_SAID, of_place)
-    rows = session.execute(query.where(Unembedded.place.in_(first)).order_by(Unembedded.place.desc()))
-    return {place: None if said[0] is None else StoredMessage(*said) for *said, place in rows}
+    first = select(Unembedded.doc_id).where(Unembedded.app_id == app_id).order_by(Unembedded.doc_id.desc()).limit(limit)
+    query = _said().add_columns(Unembedded.doc_id).select_from(Unembedded).outerjoin(_SAID, of_place)
+    rows = session.execute(query.where(Unembedded.doc_id.in_(first)).order_by(Unembedded.doc_id.desc()))
+    return {doc_id: None if said[0] is None else IndexedMessage(*said) for *said, doc_id in rows}
 
 
-def still_unembedded(session: Session, places: Collection[int]) -> set[int]:
+def still_unembedded(session: Session, doc_ids: Collection[int]) -> set[int]:
     """Return which of some places still wait for their vectors."""
-    return set(session.scalars(select(Unembedded.place).where(Unembedded.place.in_(places))))
+    return set(session.scalars(select(Unembedded.doc_id).where(Unembedded.doc_id.in_(doc_ids))))
 
 
 def has_unembedded(session: Session, app_id: str) -> bool:
     """Whether any message of an app waits for its vectors."""
-    return session.scalar(select(Unembedded.place).where(Unembedded.app_id == app_id).limit(1)) is not None
+    return session.scalar(select(Unembedded.doc_id).where(Unembedded.app_id == app_id).limit(1)) is not None
 
 
 def count_all_unembedded(session: Session) -> int:
@@ -175,24 +175,24 @@ def passages_of_messages(session: Session, keys: Collection[int]) -> dict[int, l
     return found
 
 
-def parts_kept(session: Session, set_key: int, places: Collection[int]) -> dict[int, set[int]]:
+def parts_kept(session: Session, set_key: int, doc_ids: Collection[int]) -> dict[int, set[int]]:
     """Return which parts of some places have a vector in a set."""
     found: dict[int, set[int]] = {}
     one = MessageVector
-    for place, part in session.execute(
-        select(one.place, one.part).where(one.set_key == set_key, one.place.in_(places))
+    for doc_id, part in session.execute(
+        select(one.doc_id, one.part).where(one.set_key == set_key, one.doc_id.in_(doc_ids))
     ):
-        found.setdefault(place, set()).add(part)
+        found.setdefault(doc_id, set()).add(part)
     return found
 
 
-def places_without_vectors(session: Session, kept: VectorSet, after: int) -> Sequence[int]:
+def doc_ids_without_vectors(session: Session, kept: VectorSet, after: int) -> Sequence[int]:
     """Return the places of an app's messages above a key that have no vector in a set."""
-    place = _SAID.c.conversation_key * _POSITIONS + _SAID.c.position
+    doc_id = _SAID.c.conversation_key * _POSITIONS + _SAID.c.position
     one = MessageVector
-    has = select(one.key).where(one.set_key == kept.key, one.place == place, one.part == 0).exists()
+    has = select(one.key).where(one.set_key == kept.key, one.doc_id == doc_id, one.part == 0).exists()
     said = (_SAID.c.app_id == kept.app_id, _SAID.c.key > after, _SAID.c.role.in_(_SPOKEN), _is_placed())
-    return session.scalars(select(place).where(*said, ~has)).all()
+    return session.scalars(select(doc_id).where(*said, ~has)).all()
 
 
 def _is_placed() -> ColumnElement[bool]:
@@ -220,14 +220,14 @@ def count_spoken(session: Session, app_id: str) -> int:
 
 def count_passages(session: Session, app_id: str, first: int = 0, last: int = LARGEST_INTEGER) -> int:
     """Return how many passages an app has, between two places."""
-    mine = (Passage.app_id == app_id, Passage.place.between(first, last))
+    mine = (Passage.app_id == app_id, Passage.doc_id.between(first, last))
     return count(session, select(func.count()).select_from(Passage).where(*mine))
 
 
 def count_vectors_between(session: Session, app_id: str, first: int, last: int) -> int:
     """Return how many vectors an app has between two places, in all of its sets."""
     sets = [one.key for one in sets_of(session, app_id)]
-    mine = (MessageVector.set_key.in_(sets), MessageVector.place.between(first, last))
+    mine = (MessageVector.set_key.in_(sets), MessageVector.doc_id.between(first, last))
     return count(session, select(func.count()).select_from(MessageVector).where(*mine))
 
 
@@ -237,7 +237,7 @@ def apps_with_sets_to_see_to(session: Session, model: str, after: str, limit: in
     Looks at every set there is.
     """
     unsettled = or_(VectorSet.state != SetState.SERVING, VectorSet.model != model)
-    idle = ~is_open_in_lane(VectorSet.app_id, JobKind.EMBED_MESSAGES)
+    idle = ~is_open_in_tenant_queue(VectorSet.app_id, JobKind.EMBED_MESSAGES)
     found = select(VectorSet.app_id).where(unsettled, idle, VectorSet.app_id > after).distinct()
     return session.scalars(found.order_by(VectorSet.app_id).limit(limit)).all()
 
@@ -251,6 +251,6 @@ def apps_unembedded(session: Session, after: str, limit: int) -> Sequence[str]:
     first = least.where(Unembedded.app_id > after).cte("waiting", recursive=True)
     following = least.where(Unembedded.app_id > first.c.app_id).scalar_subquery()
     waiting = first.union_all(select(following).where(first.c.app_id.is_not(None)))
-    idle = ~is_open_in_lane(waiting.c.app_id, JobKind.EMBED_MESSAGES)
+    idle = ~is_open_in_tenant_queue(waiting.c.app_id, JobKind.EMBED_MESSAGES)
     found = select(waiting.c.app_id).where(waiting.c.app_id.is_not(None), idle)
     return session.scalars(found.limit(limit)).all()

@@ -1,4 +1,4 @@
-"""What the words of a question say for each place, and how much of the question each candidate covers.
+"""What the words of a question say for each doc id, and how much of the question each candidate covers.
 
 A word counts by how rare it is in the app. What is said in answer seldom repeats the question's words, but stands
 beside what does: hence the window of turns. Arrays in, arrays out; what each score is worth is left to the ranking.
@@ -39,49 +39,49 @@ class Posting:
     """Where a word stands: ``places`` ascend; None where it stands in too many messages to look."""
 
     word: str
-    places: Places | None
+    doc_ids: Places | None
 
 
 @dataclass(frozen=True)
 class WordScores:
     """Scores of places, side by side; ``places`` ascend."""
 
-    places: Places
+    doc_ids: Places
     turn: Scores
     window: Scores
 
 
 @dataclass(frozen=True)
 class WordTable:
-    """Which of the looked-for words stand where: ``stands`` has a row for each word, a column for each place."""
+    """Which of the looked-for words stand where: ``stands`` has a row for each word, a column for each doc id."""
 
-    places: Places
+    doc_ids: Places
     stands: Marks
     worth: Scores
 
     @cached_property
     def turn(self) -> Scores:
-        """The score of each place by its own words."""
-        total = np.zeros(len(self.places), np.float32)
+        """The score of each doc id by its own words."""
+        total = np.zeros(len(self.doc_ids), np.float32)
         for worth, here in zip(self.worth, self.stands, strict=True):
             total += worth * here
         return total
 
     @cached_property
     def window(self) -> Scores:
-        """The score of each place by the words within reach of it."""
-        total = np.zeros(len(self.places), np.float32)
-        near = [(step, _distances(self.places, step)) for step in range(1, len(_TENTHS) - _BEFORE)]
+        """The score of each doc id by the words within reach of it."""
+        total = np.zeros(len(self.doc_ids), np.float32)
+        near = [(step, _distances(self.doc_ids, step)) for step in range(1, len(_TENTHS) - _BEFORE)]
         for worth, here in zip(self.worth, self.stands, strict=True):
             total += (worth * _SATURATED)[_around(here, near)]
         return total
 
     def best(self, count: int) -> Places:
         """Return the places that score best by their own words, those whose window does, and what lies within reach."""
-        if not len(self.places):
-            return self.places
+        if not len(self.doc_ids):
+            return self.doc_ids
         chosen = np.concatenate([_top(self.turn, count), _top(self.window, count)])
-        best = self.places[chosen]
+        best = self.doc_ids[chosen]
         # What lies within reach comes along; beyond the end of a conversation nothing is there, which does no harm.
         moved = [best + step for step in range(-REACH, REACH + 1)]
         return _unique(np.concatenate([one[one >> POSITION_BITS == best >> POSITION_BITS] for one in moved]))
@@ -95,24 +95,24 @@ class WordTable:
         return WordScores(wanted, turn, window)
 
     def _columns(self, wanted: Places, step: int) -> Marks:
-        """Return which words stand ``step`` turns on from each place; shape ``(words, len(wanted))``."""
-        if not len(self.places):
+        """Return which words stand ``step`` turns on from each doc id; shape ``(words, len(wanted))``."""
+        if not len(self.doc_ids):
             return np.zeros((len(self.worth), len(wanted)), np.uint8)
         aim = wanted + step
-        index = np.searchsorted(self.places, aim).clip(max=len(self.places) - 1)
-        known = (self.places[index] == aim) & (aim >> POSITION_BITS == wanted >> POSITION_BITS)
+        index = np.searchsorted(self.doc_ids, aim).clip(max=len(self.doc_ids) - 1)
+        known = (self.doc_ids[index] == aim) & (aim >> POSITION_BITS == wanted >> POSITION_BITS)
         found: Marks = self.stands[:, index] * known
         return found
 
 
 def word_table(postings: Sequence[Posting], messages: int) -> WordTable:
     """Lay out where the looked-for words stand in an app of so many messages; words that say nothing are left out."""
-    known = [one.places for one in postings if one.places is not None and len(one.places)]
-    places = _unique(np.concatenate(known)) if known else np.zeros(0, np.int64)
-    stands = np.zeros((len(known), len(places)), np.uint8)
+    known = [one.doc_ids for one in postings if one.doc_ids is not None and len(one.doc_ids)]
+    doc_ids = _unique(np.concatenate(known)) if known else np.zeros(0, np.int64)
+    stands = np.zeros((len(known), len(doc_ids)), np.uint8)
     for row, word in zip(stands, known, strict=True):
-        row[np.searchsorted(places, word)] = 1
-    return WordTable(places, stands, np.array([rarity(len(one), messages) for one in known], np.float32))
+        row[np.searchsorted(doc_ids, word)] = 1
+    return WordTable(doc_ids, stands, np.array([rarity(len(one), messages) for one in known], np.float32))
 
 
 def rarity(standing_in: int, messages: int) -> float:
@@ -121,8 +121,8 @@ def rarity(standing_in: int, messages: int) -> float:
     return float(np.log1p((messages - standing_in + 0.5) / (standing_in + 0.5)))
 
 
-def _unique(places: Places) -> Places:
-    ordered = np.sort(places)
+def _unique(doc_ids: Places) -> Places:
+    ordered = np.sort(doc_ids)
     unique: Places = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     return unique
 
@@ -132,9 +132,9 @@ def _top(scores: Scores, count: int) -> NDArray[np.intp]:
     return np.argpartition(scores, -count)[-count:] if count < len(scores) else np.arange(len(scores))
 
 
-def _distances(places: Places, step: int) -> tuple[Marks, Marks]:
-    """Return what the place so many columns on, and so many back, counts for in each place's window, in tenths."""
-    one, other = places[:-step], places[step:]
+def _distances(doc_ids: Places, step: int) -> tuple[Marks, Marks]:
+    """Return what the doc id so many columns on, and so many back, counts for in each doc id's window, in tenths."""
+    one, other = doc_ids[:-step], doc_ids[step:]
     far = np.where(one >> POSITION_BITS == other >> POSITION_BITS, other - one, len(_TENTHS)).clip(max=len(_TENTHS))
     before, after = (np.zeros(len(_TENTHS) + 1, np.uint8) for _ in range(2))
     before[: _BEFORE + 1], after[: len(_TENTHS) - _BEFORE] = _TENTHS[_BEFORE::-1], _TENTHS[_BEFORE:]
@@ -142,7 +142,7 @@ def _distances(places: Places, step: int) -> tuple[Marks, Marks]:
 
 
 def _around(here: Marks, near: Sequence[tuple[int, tuple[Marks, Marks]]]) -> Marks:
-    """Return how often each place's window has the word, in tenths."""
+    """Return how often each doc id's window has the word, in tenths."""
     times = here * np.uint8(_TENTHS[_BEFORE])
     for step, (after, before) in near:
         times[:-step] += here[step:] * after

@@ -1,7 +1,7 @@
 """Rows of the search: the index beside the messages, how searches went, and values that were changed.
 
 The words themselves lie in ``message_words``, a table of each database's own kind that only ``word_index`` touches.
-Vectors belong to a set: those of one app by one model. A place has no foreign key, because checking one would take an
+Vectors belong to a set: those of one app by one model. A doc id has no foreign key, because checking one would take an
 index as large as the vectors' own; who writes a vector holds the app's lock and looks whether its message still stands.
 """
 
@@ -62,7 +62,7 @@ class Passage(Base):
     )
     part: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), index=True)
-    place: Mapped[int] = mapped_column(BigInteger, index=True)
+    doc_id: Mapped[int] = mapped_column(BigInteger, index=True)
     kind: Mapped[str] = mapped_column(String(5))
     language: Mapped[str | None] = mapped_column(String(40))
     start: Mapped[int]
@@ -116,13 +116,13 @@ class MessageVector(Base):
 
     __tablename__ = "message_vectors"
     __table_args__ = (
-        UniqueConstraint("set_key", "place", "part"),
+        UniqueConstraint("set_key", "doc_id", "part"),
         Index("ix_message_vectors_set_key_key", "set_key", "key"),
     )
 
     key: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=True)
     set_key: Mapped[int] = mapped_column(ForeignKey("vector_sets.key"))
-    place: Mapped[int] = mapped_column(BigInteger)
+    doc_id: Mapped[int] = mapped_column(BigInteger)
     part: Mapped[int]
     vector: Mapped[bytes] = mapped_column(LargeBinary)
 
@@ -131,9 +131,9 @@ class Unembedded(Base):
     """A message whose vectors are still to be made."""
 
     __tablename__ = "unembedded"
-    __table_args__ = (Index("ix_unembedded_app_id_place", "app_id", "place"),)
+    __table_args__ = (Index("ix_unembedded_app_id_doc_id", "app_id", "doc_id"),)
 
-    place: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=False)
+    doc_id: Mapped[int] = mapped_column(BigKey, primary_key=True, autoincrement=False)
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"))
 
 
@@ -143,25 +143,25 @@ LAST_POSITION = (1 << POSITION_BITS) - 1
 LAST_CONVERSATION = (1 << (63 - POSITION_BITS)) - 1
 
 
-def place_of(conversation_key: int, position: int) -> int | None:
-    """Return a message's place; None for one that lies too far in to be indexed."""
+def doc_id_of(conversation_key: int, position: int) -> int | None:
+    """Return a message's doc id; None for one that lies too far in to be indexed."""
     if position > LAST_POSITION or conversation_key > LAST_CONVERSATION:
         return None
     return conversation_key << POSITION_BITS | position
 
 
-def conversation_of(place: int) -> int:
-    """Return the key of the conversation a place lies in."""
-    return place >> POSITION_BITS
+def conversation_of(doc_id: int) -> int:
+    """Return the key of the conversation a doc id lies in."""
+    return doc_id >> POSITION_BITS
 
 
-def position_of(place: int) -> int:
-    """Return where in its conversation a place lies, from 0."""
-    return place & LAST_POSITION
+def position_of(doc_id: int) -> int:
+    """Return where in its conversation a doc id lies, from 0."""
+    return doc_id & LAST_POSITION
 
 
-def places_of(conversation_key: int) -> tuple[int, int]:
-    """Return the first and the last place of a conversation."""
+def doc_ids_of(conversation_key: int) -> tuple[int, int]:
+    """Return the first and the last doc id of a conversation."""
     first = conversation_key << POSITION_BITS
     return first, first | LAST_POSITION
 

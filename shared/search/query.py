@@ -26,7 +26,7 @@ _SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True)
-class Question:
+class SearchQuestion:
     """A question as it was read."""
 
     text: str
@@ -41,10 +41,10 @@ class Question:
     """Capitalised words, lower case: those of them that are people's are known by who speaks in the app."""
 
 
-def read_question(text: str, now: datetime) -> Question:
+def read_question(text: str, now: datetime) -> SearchQuestion:
     """Read a question asked ``now``."""
     identifiers = identifiers_of(text)
-    return Question(
+    return SearchQuestion(
         text=text,
         words=query_words(text),
         identifiers=identifiers,

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from shared.search.lexical import REACH, Coverage, WordLikeness, bm25, coverage_of, worth_of_words
 from shared.search.models import LAST_POSITION, PassageKind, conversation_of, position_of
-from shared.search.query import Question, fit_to_time_spans, identifiers_of, without_names
+from shared.search.query import SearchQuestion, fit_to_time_spans, identifiers_of, without_names
 from shared.search.words import words_of
 
 
@@ -20,7 +20,7 @@ from shared.search.words import words_of
 class Candidate:
     """A message, or with ``part`` from 1 a passage of it, that may be what is asked for."""
 
-    place: int
+    doc_id: int
     part: int
     role: str
     name: str | None
@@ -96,7 +96,7 @@ Recipe = WeightedRecipe | SignalRecipe
 
 
 def rank(
-    question: Question,
+    question: SearchQuestion,
     candidates: Sequence[Candidate],
     recipe: Recipe = SIGNALS,
     worth: Mapping[str, float] | None = None,
@@ -114,10 +114,10 @@ def rank(
         measured = signals(question, candidates, worth or {}, likeness)
         parts = [{name: weights[name] * strength for name, strength in one.items()} for one in measured]
     ranked = [RankedCandidate(one, sum(part.values()), part) for one, part in zip(candidates, parts, strict=True)]
-    return sorted(ranked, key=lambda one: (one.score, one.candidate.created_at, one.candidate.place), reverse=True)
+    return sorted(ranked, key=lambda one: (one.score, one.candidate.created_at, one.candidate.doc_id), reverse=True)
 
 
-def is_found(question: Question, candidate: Candidate) -> bool:
+def is_found(question: SearchQuestion, candidate: Candidate) -> bool:
     """Whether a candidate is a result at all: it has a word or an identifier of the question, or is like it."""
     if (candidate.turn or 0) > 0 or (candidate.dense or 0) >= LEAST_LIKENESS:
         return True
@@ -130,7 +130,7 @@ def is_beside(candidate: Candidate) -> bool:
 
 
 def _weighted(
-    question: Question, candidates: Sequence[Candidate], recipe: WeightedRecipe, worth: Mapping[str, float]
+    question: SearchQuestion, candidates: Sequence[Candidate], recipe: WeightedRecipe, worth: Mapping[str, float]
 ) -> list[dict[str, float]]:
     likeness = scaled([one.dense for one in candidates])
     words = scaled(keywords(question, candidates, worth))
@@ -156,7 +156,7 @@ _OF_OTHERS = 0.5
 
 
 def signals(
-    question: Question, candidates: Sequence[Candidate], worth: Mapping[str, float], likeness: WordLikeness | None
+    question: SearchQuestion, candidates: Sequence[Candidate], worth: Mapping[str, float], likeness: WordLikeness | None
 ) -> list[dict[str, float]]:
     """Measure all signals of all candidates."""
     dense = scaled([one.dense for one in candidates])
@@ -166,8 +166,8 @@ def signals(
     covering = _coverage(question, candidates, worth, likeness)
     coverage, nearby = covering.shares(), covering.shares_nearby(_nearby(candidates))
     is_question = [one.content.rstrip().endswith("?") for one in candidates]
-    # How much of the question each place asks itself: what comes next is then its answer.
-    asked = {one.place: share for one, share, asks in zip(candidates, coverage, is_question, strict=True) if asks}
+    # How much of the question each doc id asks itself: what comes next is then its answer.
+    asked = {one.doc_id: share for one, share, asks in zip(candidates, coverage, is_question, strict=True) if asks}
     named = {one.name for one in candidates if any(word in question.names for word in _name_of(one))}
     return [
         {
@@ -177,7 +177,7 @@ def signals(
             "window": (one.window or 0.0) / most if most > 0 else 0.0,
             "coverage": coverage[at],
             "nearby": nearby[at],
-            "answers": asked.get(one.place - 1, 0.0) if position_of(one.place) else 0.0,
+            "answers": asked.get(one.doc_id - 1, 0.0) if position_of(one.doc_id) else 0.0,
             "author": (1.0 if _FIRST_PERSON.search(one.content) else _OF_OTHERS) if one.name in named else 0.0,
             "date": fit_to_time_spans(one.created_at, question.time_spans) if question.time_spans else 0.0,
             "when": float(question.asks_when and _TIME_WORDS.search(one.content) is not None),
@@ -188,7 +188,9 @@ def signals(
     ]
 
 
-def keywords(question: Question, candidates: Sequence[Candidate], worth: Mapping[str, float]) -> list[float | None]:
+def keywords(
+    question: SearchQuestion, candidates: Sequence[Candidate], worth: Mapping[str, float]
+) -> list[float | None]:
     """Return BM25 of the candidates' texts; None where words were not searched."""
     texts = [words_of(one.content) for one in candidates]
     scores = bm25(question.words, texts, worth_of_words(question.words, texts, worth))
@@ -211,12 +213,12 @@ def _best_of_conversation(candidates: Sequence[Candidate]) -> list[float | None]
     best: dict[int, float] = {}
     for one in candidates:
         if one.dense is not None:
-            best[conversation_of(one.place)] = max(one.dense, best.get(conversation_of(one.place), -1.0))
-    return [best.get(conversation_of(one.place)) for one in candidates]
+            best[conversation_of(one.doc_id)] = max(one.dense, best.get(conversation_of(one.doc_id), -1.0))
+    return [best.get(conversation_of(one.doc_id)) for one in candidates]
 
 
 def _coverage(
-    question: Question, candidates: Sequence[Candidate], worth: Mapping[str, float], likeness: WordLikeness | None
+    question: SearchQuestion, candidates: Sequence[Candidate], worth: Mapping[str, float], likeness: WordLikeness | None
 ) -> Coverage:
     text = without_names(question.text, {word for one in candidates for word in _name_of(one)})
     texts = [words_of(one.content) for one in candidates] if any(word not in worth for word in question.words) else []
@@ -229,13 +231,13 @@ def _nearby(candidates: Sequence[Candidate]) -> list[list[int]]:
     """Return for each candidate those within reach of it, and itself."""
     standing: dict[int, list[int]] = {}
     for at, one in enumerate(candidates):
-        standing.setdefault(one.place, []).append(at)
+        standing.setdefault(one.doc_id, []).append(at)
 
-    def within_reach(place: int) -> range:
-        position = position_of(place)
-        return range(place - min(REACH, position), place + min(REACH, LAST_POSITION - position) + 1)
+    def within_reach(doc_id: int) -> range:
+        position = position_of(doc_id)
+        return range(doc_id - min(REACH, position), doc_id + min(REACH, LAST_POSITION - position) + 1)
 
-    return [[at for place in within_reach(one.place) for at in standing.get(place, ())] for one in candidates]
+    return [[at for doc_id in within_reach(one.doc_id) for at in standing.get(doc_id, ())] for one in candidates]
 
 
 def _name_of(candidate: Candidate) -> list[str]:

@@ -30,7 +30,7 @@ from shared.search.candidates import CandidateRequest, MessageFilters, SearchHit
 from shared.search.index_queries import serving_set
 from shared.search.lexical import Posting, WordLikeness, rarity
 from shared.search.models import Asker, conversation_of
-from shared.search.query import Question, read_question, without_names
+from shared.search.query import SearchQuestion, read_question, without_names
 from shared.search.ranking import SIGNALS, Recipe, WeightedRecipe
 from shared.search.statistics import TOP, QueryMeter, Recorder, RetrievalRecord
 from shared.search.tuning import Tuning, in_force
@@ -73,7 +73,7 @@ class Findings:
     """What was found, best first, and how that went; durations in milliseconds."""
 
     hits: tuple[SearchHit, ...]
-    question: Question
+    question: SearchQuestion
     degraded: tuple[str, ...]
     widened: bool
     tuning: Tuning
@@ -203,7 +203,7 @@ class MessageSearch:
             )
         )
 
-    def _prepare(self, session: Session, app_id: str, request: SearchRequest, question: Question) -> _Prepared:
+    def _prepare(self, session: Session, app_id: str, request: SearchRequest, question: SearchQuestion) -> _Prepared:
         app = get_app(session, app_id)
         tuning = in_force(session, self.defaults, app_id)
         conversation_key, user_id = None, request.user_id
@@ -227,7 +227,7 @@ class MessageSearch:
         )
 
     def _embed(
-        self, app_id: str, question: Question, prepared: _Prepared
+        self, app_id: str, question: SearchQuestion, prepared: _Prepared
     ) -> tuple[QueryVector | None, tuple[str, ...]]:
         """Return the query's vector; None, and what is missing, where it cannot be had."""
         if prepared.model is None:
@@ -252,7 +252,7 @@ class MessageSearch:
         session: Session,
         app_id: str,
         request: SearchRequest,
-        question: Question,
+        question: SearchQuestion,
         prepared: _Prepared,
         matrix: VectorMatrix | None,
         query: QueryVector | None,
@@ -317,15 +317,15 @@ class StageTimer:
         return self._taken | {"total": 1000 * (perf_counter() - self._begun)}
 
 
-def _word_matches(session: Session, app_id: str, question: Question) -> _WordMatches:
+def _word_matches(session: Session, app_id: str, question: SearchQuestion) -> _WordMatches:
     index = open_index(session, app_id)
     if not index.is_present:
         return _WordMatches(degraded=("words",))
     found = postings_in(index, question.words, COMMON)
     # One that is not among them stands nowhere in the app, and one without places nearly everywhere.
-    places_of = ((word, found.get(word, _NOWHERE)) for word in question.words)
-    counts = {word: COMMON + 1 if places is None else len(places) for word, places in places_of}
-    known = [Posting(word, places) for word, places in found.items() if places is not None and len(places)]
+    doc_ids_of = ((word, found.get(word, _NOWHERE)) for word in question.words)
+    counts = {word: COMMON + 1 if doc_ids is None else len(doc_ids) for word, doc_ids in doc_ids_of}
+    known = [Posting(word, doc_ids) for word, doc_ids in found.items() if doc_ids is not None and len(doc_ids)]
     known.sort(key=lambda one: counts[one.word])
     return _WordMatches(tuple(known[:MOST_WORDS]), counts)
 
@@ -335,14 +335,14 @@ def _speakers(session: Session, app_id: str, found: Sequence[Posting], within: S
 
     Of each word a few places are enough: those who speak there are those a question names.
     """
-    places: set[int] = set()
+    doc_ids: set[int] = set()
     for one in found:
-        if one.places is not None:
-            held = one.places[within.holds(one.places)]
+        if one.doc_ids is not None:
+            held = one.doc_ids[within.holds(one.doc_ids)]
             if len(held) > _SAMPLED:
                 held = np.concatenate([held[: _SAMPLED // 2], held[-_SAMPLED // 2 :]])
-            places.update(held.tolist())
-    names = search_queries.names_at(session, app_id, sorted({place + step for place in places for step in (0, 1)}))
+            doc_ids.update(held.tolist())
+    names = search_queries.names_at(session, app_id, sorted({doc_id + step for doc_id in doc_ids for step in (0, 1)}))
     return frozenset(word for name in names for word in name.lower().split())
 
 
@@ -359,7 +359,7 @@ def _conversations(session: Session, app: App, request: SearchRequest, user_id: 
 
 def _sources(hits: Sequence[SearchHit], conversation_key: int | None) -> dict[str, int]:
     """Return how many results each way of finding brought."""
-    dense = [conversation_of(hit.ranked.candidate.place) == conversation_key for hit in hits if hit.by_vector]
+    dense = [conversation_of(hit.ranked.candidate.doc_id) == conversation_key for hit in hits if hit.by_vector]
     return {
         "conversationDense": sum(dense),
         "appDense": len(dense) - sum(dense),

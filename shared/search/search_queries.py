@@ -37,7 +37,7 @@ from shared.contracts.jobs import JobKind
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import SPOKEN
 from shared.db.counting import count
-from shared.outbox.models import Job, JobState
+from shared.jobs.models import Job, JobState
 from shared.search import word_index
 from shared.search.models import LAST_POSITION, MessageVector, Passage, Retrieval, VectorSet
 from shared.search.statistics import RetrievalRecord
@@ -56,9 +56,9 @@ _OF_POSTGRES = func.unnest(cast(_PLACES, ARRAY(BigInteger))).table_valued("value
 
 
 def _stands_at(found: TableValuedAlias) -> ColumnElement[bool]:
-    place = cast(found.c.value, BigInteger)
-    # PostgreSQL shifts by narrower numbers only; a place is never negative, so dividing is the same.
-    return and_(Message.conversation_key == place // _POSITIONS, Message.position == place % _POSITIONS)
+    doc_id = cast(found.c.value, BigInteger)
+    # PostgreSQL shifts by narrower numbers only; a doc id is never negative, so dividing is the same.
+    return and_(Message.conversation_key == doc_id // _POSITIONS, Message.position == doc_id % _POSITIONS)
 
 
 def _messages_at(found: TableValuedAlias) -> Select[Any]:
@@ -90,11 +90,11 @@ def _names_at(found: TableValuedAlias) -> Select[Any]:
 def _passages_at(found: TableValuedAlias) -> Select[Any]:
     content = func.substr(Message.content, Passage.start + 1, Passage.length)
     return (
-        select(Passage.place, Passage.part, Passage.kind, Passage.language, content)
+        select(Passage.doc_id, Passage.part, Passage.kind, Passage.language, content)
         .select_from(found)
-        .join(Passage, and_(Passage.place == found.c.value, Passage.app_id == _APP))
+        .join(Passage, and_(Passage.doc_id == found.c.value, Passage.app_id == _APP))
         .join(Message, and_(Message.key == Passage.message_key, Message.role.in_(SPOKEN)))
-        .order_by(Passage.place, Passage.part)
+        .order_by(Passage.doc_id, Passage.part)
     )
 
 
@@ -116,7 +116,7 @@ _TOTAL = select(func.count()).select_from(Message).where(Message.app_id == _APP)
 class MessageRow:
     """A message that was found; ``content`` is cut at ``MOST_CHARS``."""
 
-    place: int
+    doc_id: int
     key: int
     message_id: str
     role: str
@@ -133,31 +133,31 @@ class MessageRow:
 class PassageRow:
     """A passage of a message that was found."""
 
-    place: int
+    doc_id: int
     part: int
     kind: str
     language: str | None
     content: str
 
 
-def messages_at(session: Session, app_id: str, places: Sequence[int]) -> dict[int, MessageRow]:
+def messages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, MessageRow]:
     """Return what users and assistants of an app said at these places; nothing else that stands there, or stood."""
-    rows = session.execute(_MESSAGES_AT[_dialect(session)], _values(session, app_id, places))
+    rows = session.execute(_MESSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids))
     # A message that only calls a tool says nothing.
-    return {row.place: row for row in (MessageRow(*each) for each in rows) if row.content.strip()}
+    return {row.doc_id: row for row in (MessageRow(*each) for each in rows) if row.content.strip()}
 
 
-def passages_at(session: Session, app_id: str, places: Sequence[int]) -> dict[int, list[PassageRow]]:
+def passages_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[int, list[PassageRow]]:
     """Return the passages of those messages of an app at these places that have any, in order."""
     found: dict[int, list[PassageRow]] = {}
-    for row in session.execute(_PASSAGES_AT[_dialect(session)], _values(session, app_id, places)):
+    for row in session.execute(_PASSAGES_AT[_dialect(session)], _values(session, app_id, doc_ids)):
         found.setdefault(row[0], []).append(PassageRow(*row))
     return found
 
 
-def names_at(session: Session, app_id: str, places: Sequence[int]) -> set[str]:
+def names_at(session: Session, app_id: str, doc_ids: Sequence[int]) -> set[str]:
     """Return the names of who speaks at these places of an app."""
-    return set(session.scalars(_NAMES_AT[_dialect(session)], _values(session, app_id, places)))
+    return set(session.scalars(_NAMES_AT[_dialect(session)], _values(session, app_id, doc_ids)))
 
 
 def whole_contents(session: Session, keys: Sequence[int]) -> dict[int, str]:
@@ -208,8 +208,8 @@ def _dialect(session: Session) -> str:
     return session.get_bind().dialect.name
 
 
-def _values(session: Session, app_id: str, places: Sequence[int]) -> dict[str, object]:
-    listed: object = list(places)
+def _values(session: Session, app_id: str, doc_ids: Sequence[int]) -> dict[str, object]:
+    listed: object = list(doc_ids)
     if _dialect(session) == "sqlite":
         listed = orjson.dumps(listed).decode()
     return {"app_id": app_id, "places": listed}

@@ -92,7 +92,7 @@ CLEARED_AT_ONCE = 2000
 """Vectors of a retired set removed in one transaction."""
 _LIVE = (SetState.SERVING, SetState.FILLING)
 PartVectors = Mapping[tuple[int, int], Floats]
-"""A vector for each place and part."""
+"""A vector for each doc id and part."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def arrange_sets(session: Session, app_id: str, model: str, now: datetime) -> No
         given_up = sets[name]
         if in_force is not None and in_force.state == SetState.SERVING:
             # The one in force may lack what was said since, if its model was away.
-            lacking = index_queries.places_without_vectors(session, in_force, given_up.fill_until or 0)
+            lacking = index_queries.doc_ids_without_vectors(session, in_force, given_up.fill_until or 0)
             note_unembedded(session, app_id, lacking)
         given_up.state, given_up.fill_until = SetState.RETIRED, None
     if change.serve or change.fill:
@@ -148,9 +148,9 @@ def arrange_sets(session: Session, app_id: str, model: str, now: datetime) -> No
     session.flush()
 
 
-def note_unembedded(session: Session, app_id: str, places: Collection[int]) -> None:
+def note_unembedded(session: Session, app_id: str, doc_ids: Collection[int]) -> None:
     """Note places whose vectors are still to be made, each once."""
-    insert_all_if_absent(session, Unembedded, [{"place": place, "app_id": app_id} for place in places])
+    insert_all_if_absent(session, Unembedded, [{"doc_id": doc_id, "app_id": app_id} for doc_id in doc_ids])
 
 
 def live_sets(session: Session, app_id: str) -> Sequence[VectorSet]:
@@ -168,8 +168,8 @@ def insert_vectors(session: Session, into: VectorSet, vectors: PartVectors) -> N
                 "give it another name (ollama cp) and set AFTERTHOUGHT_EMBEDDING to that."
             )
     rows = [
-        {"set_key": into.key, "place": place, "part": part, "vector": pack(row)}
-        for (place, part), row in vectors.items()
+        {"set_key": into.key, "doc_id": doc_id, "part": part, "vector": pack(row)}
+        for (doc_id, part), row in vectors.items()
     ]
     insert_all_if_absent(session, MessageVector, rows)
 
@@ -212,14 +212,14 @@ GONE = np.float32(-1.0)
 
 @dataclass(frozen=True)
 class VectorMatrix:
-    """The vectors of one app's serving set, sorted by place. Its arrays must not be written to."""
+    """The vectors of one app's serving set, sorted by doc id. Its arrays must not be written to."""
 
     set_key: int
     model: str
     dimensions: int
     erasures: int
     last_key: int
-    places: NDArray[np.int64]
+    doc_ids: NDArray[np.int64]
     parts: NDArray[np.int32]
     keys: NDArray[np.int64]
     bits: NDArray[np.uint64]
@@ -228,14 +228,14 @@ class VectorMatrix:
     @property
     def bytes(self) -> int:
         """What it takes in memory."""
-        return self.places.nbytes + self.parts.nbytes + self.keys.nbytes + self.bits.nbytes
+        return self.doc_ids.nbytes + self.parts.nbytes + self.keys.nbytes + self.bits.nbytes
 
     def likeness(self, query: Floats) -> Floats:
         """Estimate the cosine of each row and a query by how many signs differ. Shape: ``(n,)``."""
         wanted = as_words(signs(query[None, : self.dimensions]))[:, 0]
         table = np.cos(np.pi * np.arange(self.dimensions + 1) / self.dimensions).astype(np.float32)
-        estimated = np.empty(len(self.places), np.float32)
-        for at in range(0, len(self.places), _BLOCK):
+        estimated = np.empty(len(self.doc_ids), np.float32)
+        for at in range(0, len(self.doc_ids), _BLOCK):
             block = self.bits[:, at : at + _BLOCK] ^ wanted[:, None]
             np.take(table, np.bitwise_count(block).sum(axis=0, dtype=np.int64), out=estimated[at : at + _BLOCK])
         return estimated
@@ -245,14 +245,14 @@ class VectorMatrix:
         keys = np.array([row[0] for row in rows], np.int64)
         new_places, new_parts = (np.array([row[nth] for row in rows], np.int64) for nth in (1, 2))
         order = np.lexsort((new_parts, new_places))
-        at = np.searchsorted(self.places, new_places[order], side="right")
+        at = np.searchsorted(self.doc_ids, new_places[order], side="right")
         return VectorMatrix(
             set_key=self.set_key,
             model=self.model,
             dimensions=self.dimensions,
             erasures=self.erasures,
             last_key=int(keys[-1]),
-            places=np.insert(self.places, at, new_places[order]),
+            doc_ids=np.insert(self.doc_ids, at, new_places[order]),
             parts=np.insert(self.parts, at, new_parts[order]),
             keys=np.insert(self.keys, at, keys[order]),
             bits=np.insert(self.bits, at, signs_of_stored([row[3] for row in rows])[:, order], axis=1),
@@ -324,7 +324,7 @@ def _up_to_date(session: Session, serving: VectorSet, known: VectorMatrix | None
             dimensions=serving.dimensions,
             erasures=serving.erasures,
             last_key=0,
-            places=np.zeros(0, np.int64),
+            doc_ids=np.zeros(0, np.int64),
             parts=np.zeros(0, np.int32),
             keys=np.zeros(0, np.int64),
             bits=np.zeros((-(-serving.dimensions // 64), 0), np.uint64),

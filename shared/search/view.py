@@ -35,12 +35,12 @@ class SearchScope:
         """Whether nothing of the app is left out."""
         return self.within is None and self.beyond is None and self.conversations is None
 
-    def holds(self, places: Places) -> NDArray[np.bool_]:
-        """Return for each place whether it lies within."""
-        inside = np.ones(len(places), np.bool_)
+    def holds(self, doc_ids: Places) -> NDArray[np.bool_]:
+        """Return for each doc id whether it lies within."""
+        inside = np.ones(len(doc_ids), np.bool_)
         if self.is_everything:
             return inside
-        conversations = places >> POSITION_BITS
+        conversations = doc_ids >> POSITION_BITS
         if self.within is not None:
             inside &= conversations == self.within
         if self.beyond is not None:
@@ -101,7 +101,7 @@ class ScopedView:
     def table(self) -> WordTable:
         """Which words stand where."""
         within = [
-            Posting(one.word, None if one.places is None else one.places[self._scope.holds(one.places)])
+            Posting(one.word, None if one.doc_ids is None else one.doc_ids[self._scope.holds(one.doc_ids)])
             for one in self._sources.postings
         ]
         return word_table(within, self._sources.messages)
@@ -114,7 +114,7 @@ class ScopedView:
             return None
         estimated = matrix.likeness(vector)
         if not self._scope.is_everything:
-            estimated[~self._scope.holds(matrix.places)] = BEYOND
+            estimated[~self._scope.holds(matrix.doc_ids)] = BEYOND
         return estimated
 
     def best(self, count: int) -> Places:
@@ -122,80 +122,80 @@ class ScopedView:
         found = [self.table.best(count)]
         if self.likeness is not None and self._sources.matrix is not None and len(self.likeness):
             rows = np.argpartition(self.likeness, -min(count, len(self.likeness)))[-count:]
-            found.append(self._sources.matrix.places[rows[self.likeness[rows] > BEYOND]])
-        places = np.unique(np.concatenate(found))
-        return places[self._scope.holds(places)]
+            found.append(self._sources.matrix.doc_ids[rows[self.likeness[rows] > BEYOND]])
+        doc_ids = np.unique(np.concatenate(found))
+        return doc_ids[self._scope.holds(doc_ids)]
 
-    def likeliest(self, places: Places, count: int) -> Places:
+    def likeliest(self, doc_ids: Places, count: int) -> Places:
         """Return so many of the places, by what costs next to nothing to reckon; they ascend as before."""
-        if len(places) <= count:
-            return places
-        scores = self.table.scores(places)
-        worth = _share(scores.window) + _share(scores.turn) / 2 + _share(self._estimated(places))
-        return places[np.sort(np.argpartition(-worth, count)[:count])]
+        if len(doc_ids) <= count:
+            return doc_ids
+        scores = self.table.scores(doc_ids)
+        worth = _share(scores.window) + _share(scores.turn) / 2 + _share(self._estimated(doc_ids))
+        return doc_ids[np.sort(np.argpartition(-worth, count)[:count])]
 
-    def _estimated(self, places: Places) -> Vector:
-        """Return the estimated cosine of each place, 0 for one without a vector."""
+    def _estimated(self, doc_ids: Places) -> Vector:
+        """Return the estimated cosine of each doc id, 0 for one without a vector."""
         matrix, estimated = self._sources.matrix, self.likeness
         if matrix is None or estimated is None or not len(estimated):
-            return np.zeros(len(places), np.float32)
-        row = np.searchsorted(matrix.places, places).clip(max=len(matrix.places) - 1)
-        known: Vector = np.where(matrix.places[row] == places, estimated[row], 0).astype(np.float32)
+            return np.zeros(len(doc_ids), np.float32)
+        row = np.searchsorted(matrix.doc_ids, doc_ids).clip(max=len(matrix.doc_ids) - 1)
+        known: Vector = np.where(matrix.doc_ids[row] == doc_ids, estimated[row], 0).astype(np.float32)
         return known
 
-    def look(self, places: Places) -> None:
+    def look(self, doc_ids: Places) -> None:
         """Reckon what is to be known of places, which ascend; they are then asked for one by one."""
-        scores = self.table.scores(places)
-        self._turn = dict(zip(places.tolist(), scores.turn.tolist(), strict=True))
-        self._window = dict(zip(places.tolist(), scores.window.tolist(), strict=True))
-        self._around = self._likeness_around(places)
-        self._cosines = self._exact(places)
+        scores = self.table.scores(doc_ids)
+        self._turn = dict(zip(doc_ids.tolist(), scores.turn.tolist(), strict=True))
+        self._window = dict(zip(doc_ids.tolist(), scores.window.tolist(), strict=True))
+        self._around = self._likeness_around(doc_ids)
+        self._cosines = self._exact(doc_ids)
 
-    def turn(self, place: int) -> float | None:
+    def turn(self, doc_id: int) -> float | None:
         """Return the score of a message's words; None where words are not searched."""
-        return self._turn[place] if self._sources.postings else None
+        return self._turn[doc_id] if self._sources.postings else None
 
-    def window(self, place: int) -> float | None:
+    def window(self, doc_id: int) -> float | None:
         """Return the score of the words within reach of a message."""
-        return self._window[place] if self._sources.postings else None
+        return self._window[doc_id] if self._sources.postings else None
 
-    def around(self, place: int) -> float | None:
+    def around(self, doc_id: int) -> float | None:
         """Return the mean likeness of the messages within reach."""
-        return self._around.get(place)
+        return self._around.get(doc_id)
 
-    def cosine(self, place: int, part: int) -> float | None:
+    def cosine(self, doc_id: int, part: int) -> float | None:
         """Return the cosine of a message or a passage with the question."""
-        return self._cosines.get((place, part))
+        return self._cosines.get((doc_id, part))
 
-    def best_cosine(self, place: int) -> float | None:
+    def best_cosine(self, doc_id: int) -> float | None:
         """Return the cosine of a message, or of that passage of it which is most like the question."""
-        return self._best.get(place)
+        return self._best.get(doc_id)
 
-    def _exact(self, places: Places) -> dict[tuple[int, int], float]:
+    def _exact(self, doc_ids: Places) -> dict[tuple[int, int], float]:
         matrix, vector = self._sources.matrix, self._sources.vector
-        if matrix is None or vector is None or not len(matrix.places):
+        if matrix is None or vector is None or not len(matrix.doc_ids):
             return {}
-        first, last = (np.searchsorted(matrix.places, places, side=side) for side in ("left", "right"))
+        first, last = (np.searchsorted(matrix.doc_ids, doc_ids, side=side) for side in ("left", "right"))
         rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)] or [np.zeros(0)]).astype(int)
         cosines = exact(self._session, matrix, rows, vector).tolist() if len(rows) else []
-        found = zip(matrix.places[rows].tolist(), matrix.parts[rows].tolist(), cosines, strict=True)
-        known = {(place, part): cosine for place, part, cosine in found}
-        for (place, _), cosine in known.items():
-            self._best[place] = max(cosine, self._best.get(place, -1.0))
+        found = zip(matrix.doc_ids[rows].tolist(), matrix.parts[rows].tolist(), cosines, strict=True)
+        known = {(doc_id, part): cosine for doc_id, part, cosine in found}
+        for (doc_id, _), cosine in known.items():
+            self._best[doc_id] = max(cosine, self._best.get(doc_id, -1.0))
         return known
 
-    def _likeness_around(self, places: Places) -> dict[int, float]:
+    def _likeness_around(self, doc_ids: Places) -> dict[int, float]:
         matrix, estimated = self._sources.matrix, self.likeness
         if matrix is None or estimated is None or not len(estimated):
             return {}
-        total, times = np.zeros(len(places)), np.zeros(len(places))
+        total, times = np.zeros(len(doc_ids)), np.zeros(len(doc_ids))
         for step in range(-REACH, REACH + 1):
-            row = np.searchsorted(matrix.places, places + step).clip(max=len(matrix.places) - 1)
-            stands = (matrix.places[row] == places + step) & (estimated[row] > BEYOND)
+            row = np.searchsorted(matrix.doc_ids, doc_ids + step).clip(max=len(matrix.doc_ids) - 1)
+            stands = (matrix.doc_ids[row] == doc_ids + step) & (estimated[row] > BEYOND)
             total += np.where(stands, estimated[row], 0)
             times += stands
         known = times > 0
-        return dict(zip(places[known].tolist(), (total[known] / times[known]).tolist(), strict=True))
+        return dict(zip(doc_ids[known].tolist(), (total[known] / times[known]).tolist(), strict=True))
 
 
 def _share(values: Vector) -> Vector:

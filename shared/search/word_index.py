@@ -85,17 +85,17 @@ def ensure_key(session: Session, app_id: str) -> WordKey:
 
 
 def add(session: Session, app_id: str, standing: OpenIndex, texts: Iterable[tuple[int, str]]) -> None:
-    """Put texts into an app's index, each at a place that has none."""
+    """Put texts into an app's index, each at a doc id that has none."""
     key = standing.key or ensure_key(session, app_id)
-    rows = [(place, tokens) for place, text in texts if (tokens := key.row_of(text))]
+    rows = [(doc_id, tokens) for doc_id, text in texts if (tokens := key.row_of(text))]
     if rows:
         standing.table.add(rows)
 
 
 def remove(session: Session, key: WordKey, texts: Sequence[tuple[int, str]]) -> int:
     """Take texts out of the index; return how many were in it."""
-    present = places_present(session, [place for place, _ in texts])
-    rows = [(place, key.row_of(text)) for place, text in texts if place in present]
+    present = doc_ids_present(session, [doc_id for doc_id, _ in texts])
+    rows = [(doc_id, key.row_of(text)) for doc_id, text in texts if doc_id in present]
     if rows:
         _table(session).remove(rows)
     return len(rows)
@@ -104,7 +104,7 @@ def remove(session: Session, key: WordKey, texts: Sequence[tuple[int, str]]) -> 
 def postings(session: Session, app_id: str, words: Sequence[str], at_most: int) -> dict[str, Places | None]:
     """Return for each word the places of an app's messages it stands in; None for one in more than ``at_most``.
 
-    Nothing where the app has no index, or the index is missing. A place may be that of a message erased meanwhile.
+    Nothing where the app has no index, or the index is missing. A doc id may be that of a message erased meanwhile.
     """
     return postings_in(open_index(session, app_id), words, at_most)
 
@@ -113,7 +113,7 @@ def postings_in(standing: OpenIndex, words: Sequence[str], at_most: int) -> dict
     """Return the postings of words in an app's index that was looked at before in the same transaction."""
     if standing.key is None or not standing.is_present or not words:
         return {}
-    found = standing.table.places_with(standing.key.tokens_of(words), at_most)
+    found = standing.table.doc_ids_with(standing.key.tokens_of(words), at_most)
     return dict(zip(words, found, strict=True))
 
 
@@ -127,9 +127,11 @@ def size_bytes(session: Session) -> int:
     return _table(session).size_bytes() if is_present(session) else 0
 
 
-def places_present(session: Session, places: Sequence[int]) -> set[int]:
+def doc_ids_present(session: Session, doc_ids: Sequence[int]) -> set[int]:
     """Return which places are in the index."""
-    return set(chain.from_iterable(_table(session).present(places[at : at + 500]) for at in range(0, len(places), 500)))
+    return set(
+        chain.from_iterable(_table(session).present(doc_ids[at : at + 500]) for at in range(0, len(doc_ids), 500))
+    )
 
 
 def count_between(session: Session, first: int, last: int) -> int:
@@ -182,7 +184,7 @@ _SQLITE_OF_APP = (
 
 @dataclass(eq=False)
 class SqliteWords:
-    """The table in one transaction. ``message_words_docsize`` has a row for each of its rows, by place."""
+    """The table in one transaction. ``message_words_docsize`` has a row for each of its rows, by doc id."""
 
     connection: Connection
 
@@ -198,33 +200,33 @@ class SqliteWords:
     def add(self, rows: Sequence[tuple[int, list[str]]]) -> None:
         """Insert rows at places that have none."""
         statement = "INSERT INTO message_words (rowid, words) VALUES (?, ?)"
-        self.connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
+        self.connection.exec_driver_sql(statement, [(doc_id, " ".join(tokens)) for doc_id, tokens in rows])
 
     def remove(self, rows: Sequence[tuple[int, list[str]]]) -> None:
         """Delete rows that are there, with the tokens they were inserted with."""
         statement = "INSERT INTO message_words (message_words, rowid, words) VALUES ('delete', ?, ?)"
-        self.connection.exec_driver_sql(statement, [(place, " ".join(tokens)) for place, tokens in rows])
+        self.connection.exec_driver_sql(statement, [(doc_id, " ".join(tokens)) for doc_id, tokens in rows])
 
-    def places_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
+    def doc_ids_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
         """Return for each token its places, sorted; None where there are more than ``at_most``."""
-        return [None if self._has_more(token, at_most) else self._places_with(token) for token in tokens]
+        return [None if self._has_more(token, at_most) else self._doc_ids_with(token) for token in tokens]
 
     def _has_more(self, token: str, than: int) -> bool:
         # Stepping over places costs a tenth of reading them.
         statement = "SELECT 1 FROM message_words WHERE message_words MATCH ? LIMIT 1 OFFSET ?"
         return self.connection.exec_driver_sql(statement, (f'"{token}"', than)).first() is not None
 
-    def _places_with(self, token: str) -> NDArray[np.int64]:
+    def _doc_ids_with(self, token: str) -> NDArray[np.int64]:
         # As one text: thousands of rows of one number each cost three times as much.
         statement = "SELECT group_concat(rowid) FROM message_words WHERE message_words MATCH ?"
         joined = self.connection.exec_driver_sql(statement, (f'"{token}"',)).scalar_one() or ""
         return np.sort(np.fromstring(joined, np.int64, sep=",")) if joined else np.zeros(0, np.int64)
 
-    def present(self, places: Sequence[int]) -> list[int]:
+    def present(self, doc_ids: Sequence[int]) -> list[int]:
         """Return which places have a row."""
-        marks = ", ".join("?" * len(places))
+        marks = ", ".join("?" * len(doc_ids))
         statement = f"SELECT id FROM message_words_docsize WHERE id IN ({marks})"  # noqa: S608
-        return list(self.connection.exec_driver_sql(statement, tuple(places)).scalars())
+        return list(self.connection.exec_driver_sql(statement, tuple(doc_ids)).scalars())
 
     def count_between(self, first: int, last: int) -> int:
         """Return how many rows a range of places has."""
@@ -248,25 +250,25 @@ class SqliteWords:
         self.connection.exec_driver_sql(_SQLITE_CREATE)
 
 
-_POSTGRES_CREATE = "CREATE TABLE message_words (place BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)"
+_POSTGRES_CREATE = "CREATE TABLE message_words (doc_id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)"
 _POSTGRES_IS_PRESENT = "to_regclass('message_words') IS NOT NULL"
 _POSTGRES_LOOK = (
     f"SELECT mine.key, mine.salt, {_POSTGRES_IS_PRESENT} FROM (SELECT 1) one"  # noqa: S608
     " LEFT JOIN app_indexes mine ON mine.app_id = %s"
 )
 _POSTGRES_PLACES = (
-    "SELECT (SELECT string_agg(int8send(found.place), ''::bytea ORDER BY found.place) FROM"
-    " (SELECT place FROM message_words WHERE words @@ wanted.token::tsquery LIMIT %s) found)"
+    "SELECT (SELECT string_agg(int8send(found.doc_id), ''::bytea ORDER BY found.doc_id) FROM"
+    " (SELECT doc_id FROM message_words WHERE words @@ wanted.token::tsquery LIMIT %s) found)"
     " FROM unnest(%s::text[]) WITH ORDINALITY wanted (token, nth) ORDER BY wanted.nth"
 )
 _POSTGRES_OF_APP = (
     "SELECT count(*) FROM messages said JOIN message_words kept"  # noqa: S608 - the numbers are ours
-    f" ON kept.place = (said.conversation_key << {POSITION_BITS} | said.position)"
+    f" ON kept.doc_id = (said.conversation_key << {POSITION_BITS} | said.position)"
     f" WHERE said.app_id = %s AND said.position <= {LAST_POSITION}"
 )
 _POSTGRES_REMOVE_CONVERSATIONS = (
     "DELETE FROM message_words kept USING conversations gone WHERE gone.app_id = %s"  # noqa: S608
-    f" AND kept.place BETWEEN gone.key << {POSITION_BITS} AND (gone.key << {POSITION_BITS} | {LAST_POSITION})"
+    f" AND kept.doc_id BETWEEN gone.key << {POSITION_BITS} AND (gone.key << {POSITION_BITS} | {LAST_POSITION})"
 )
 
 
@@ -287,31 +289,33 @@ class PostgresWords:
 
     def add(self, rows: Sequence[tuple[int, list[str]]]) -> None:
         """Insert rows; one that is there stays."""
-        statement = "INSERT INTO message_words (place, words) VALUES (%s, array_to_tsvector(%s)) ON CONFLICT DO NOTHING"
+        statement = (
+            "INSERT INTO message_words (doc_id, words) VALUES (%s, array_to_tsvector(%s)) ON CONFLICT DO NOTHING"
+        )
         self.connection.exec_driver_sql(statement, list(rows))
 
     def remove(self, rows: Sequence[tuple[int, list[str]]]) -> None:
         """Delete rows."""
-        places = [place for place, _ in rows]
-        self.connection.exec_driver_sql("DELETE FROM message_words WHERE place = ANY(%s)", (places,))
+        doc_ids = [doc_id for doc_id, _ in rows]
+        self.connection.exec_driver_sql("DELETE FROM message_words WHERE doc_id = ANY(%s)", (doc_ids,))
 
-    def places_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
+    def doc_ids_with(self, tokens: Sequence[str], at_most: int) -> list[NDArray[np.int64] | None]:
         """Return for each token its places, sorted; None where there are more than ``at_most``."""
         # Reading the whole table in the hope of an early end is what the planner likes, and what must not happen.
         self.connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
         found = self.connection.exec_driver_sql(_POSTGRES_PLACES, (at_most + 1, list(tokens))).scalars().all()
         self.connection.exec_driver_sql("SET LOCAL enable_seqscan TO DEFAULT")
-        places = [np.frombuffer(one or b"", ">i8").astype(np.int64) for one in found]
-        return [None if len(one) > at_most else one for one in places]
+        doc_ids = [np.frombuffer(one or b"", ">i8").astype(np.int64) for one in found]
+        return [None if len(one) > at_most else one for one in doc_ids]
 
-    def present(self, places: Sequence[int]) -> list[int]:
+    def present(self, doc_ids: Sequence[int]) -> list[int]:
         """Return which places have a row."""
-        statement = "SELECT place FROM message_words WHERE place = ANY(%s)"
-        return list(self.connection.exec_driver_sql(statement, (list(places),)).scalars())
+        statement = "SELECT doc_id FROM message_words WHERE doc_id = ANY(%s)"
+        return list(self.connection.exec_driver_sql(statement, (list(doc_ids),)).scalars())
 
     def count_between(self, first: int, last: int) -> int:
         """Return how many rows a range of places has."""
-        statement = "SELECT count(*) FROM message_words WHERE place BETWEEN %s AND %s"
+        statement = "SELECT count(*) FROM message_words WHERE doc_id BETWEEN %s AND %s"
         return int(self.connection.exec_driver_sql(statement, (first, last)).scalar_one())
 
     def count_of_app(self, app_id: str) -> int:

@@ -53,7 +53,7 @@ class BlockKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class RecordedToolCall:
     """A call of a tool and what came back."""
 
     tool_use_id: str
@@ -77,7 +77,7 @@ class Block:
     sources: tuple[str, ...] = ()
     """UUIDs of the records it stands for, in order."""
     marker_ids: tuple[str, ...] = ()
-    call: ToolCall | None = None
+    call: RecordedToolCall | None = None
     is_pinned: bool = False
     """Whether it may never be cut or left out: a surviving marker, and what the session was asked last."""
     tier: int = 0
@@ -198,7 +198,7 @@ def _label(block: Block) -> str:
     return _LABELS.get(block.kind, "{who}").format(who=who)
 
 
-def _tool_markdown(call: ToolCall) -> str:
+def _tool_markdown(call: RecordedToolCall) -> str:
     asked = writable(_compact(call.input))
     result = writable(NO_RESULT if call.result is None else call.result)
     fence = _fence_around(result)
@@ -251,7 +251,7 @@ class _RecordChain:
         self.count, self.parent = self.count + 1, uuid
         return record
 
-    def tool_use_id(self, call: ToolCall) -> str:
+    def tool_use_id(self, call: RecordedToolCall) -> str:
         return call.tool_use_id or f"toolu_{self.count}"
 
 
@@ -261,7 +261,7 @@ def _message(block: Block) -> dict[str, Any]:
     return {"role": block.role, "content": content}
 
 
-def _call_records(chain: _RecordChain, block: Block, call: ToolCall) -> Iterator[dict[str, Any]]:
+def _call_records(chain: _RecordChain, block: Block, call: RecordedToolCall) -> Iterator[dict[str, Any]]:
     name = chain.tool_use_id(call)
     use = {"type": "tool_use", "id": name, "name": writable(call.name), "input": _clean(call.input)}
     own = _own_fields(block) | {"isCall": True, "toolUseId": call.tool_use_id, "text": writable(block.text)}
@@ -301,7 +301,7 @@ def _block_of(record: Mapping[str, Any], own: Mapping[str, Any], result: Mapping
     )
 
 
-def _tool_call_of(use: Mapping[str, Any], own: Mapping[str, Any], result: Mapping[str, Any]) -> ToolCall:
+def _tool_call_of(use: Mapping[str, Any], own: Mapping[str, Any], result: Mapping[str, Any]) -> RecordedToolCall:
     answer = result["message"]["content"][0]
     said = answer["content"] if result[OWN_FIELD]["hasResult"] else None
-    return ToolCall(own["toolUseId"], use["name"], use["input"], said, answer["is_error"])
+    return RecordedToolCall(own["toolUseId"], use["name"], use["input"], said, answer["is_error"])

@@ -229,17 +229,17 @@ def _by_session(versions: Iterable[SessionVersion]) -> defaultdict[int, list[Ses
 
 def marker_entries(session: Session, session_key: int, markers: Iterable[KeepitMarker]) -> dict[str, dict[str, Any]]:
     """Return marked parts of one session as manifests show them, by their ids."""
-    fates = _fates(session, ready_versions(session, [session_key]))
-    return {one.marker_id: marker_entry(one, fates[one.key, True], fates[one.key, False]) for one in markers}
+    outcomes = _fates(session, ready_versions(session, [session_key]))
+    return {one.marker_id: marker_entry(one, outcomes[one.key, True], outcomes[one.key, False]) for one in markers}
 
 
 def _markers(
     session: Session, keys: list[int], versions: list[SessionVersion]
 ) -> defaultdict[int, list[dict[str, Any]]]:
-    fates = _fates(session, versions)
+    outcomes = _fates(session, versions)
     grouped: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     for marker in markers_of_all(session, keys):
-        entry = marker_entry(marker, fates[marker.key, True], fates[marker.key, False])
+        entry = marker_entry(marker, outcomes[marker.key, True], outcomes[marker.key, False])
         grouped[marker.session_key].append(entry)
     return grouped
 
@@ -247,10 +247,10 @@ def _markers(
 def _fates(session: Session, versions: Sequence[SessionVersion]) -> defaultdict[tuple[int, bool], list[str]]:
     """Return the versions in which marked parts survived, and in which they did not, in their order."""
     names = {version.key: version.version_id for version in versions}
-    fates: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
-    for fate in sorted(outcomes_of(session, names), key=lambda one: names[one.compression_key]):
-        fates[fate.marker_key, fate.survived].append(names[fate.compression_key])
-    return fates
+    outcomes: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
+    for outcome in sorted(outcomes_of(session, names), key=lambda one: names[one.compression_key]):
+        outcomes[outcome.marker_key, outcome.survived].append(names[outcome.compression_key])
+    return outcomes
 
 
 def _compositions(session: Session, project: Project) -> dict[str, Any]:

@@ -158,11 +158,11 @@ def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProble
     tags = list(_TAG.finditer(text))
     if not tags:
         return (), ()
-    room = _Limits(text, tags)
+    budget = _Limits(text, tags)
     found: list[FoundMarker] = []
     problems: list[MarkerProblem] = []
     for tag in tags:
-        marker = _found_marker(text, tag, room.limit(tag)) if tag["weight"] else None
+        marker = _found_marker(text, tag, budget.limit(tag)) if tag["weight"] else None
         found += [marker] if marker is not None else []
         problems += _problems(tag, marker)
     return tuple(found), tuple(problems)

@@ -14,7 +14,7 @@ from shared.choices import AgeingSchedule, SemanticVerdict
 from shared.contracts.jobs import JobKind
 from shared.db.counting import count
 from shared.errors import NotFound
-from shared.outbox.models import FINISHED, OPEN, Job
+from shared.jobs.models import FINISHED, OPEN, Job
 from shared.sessions.models import (
     BuildState,
     Composition,

@@ -16,14 +16,14 @@ from hashlib import sha256
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.choices import SemanticVerdict
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind
 from shared.db.inserting import insert_if_absent
 from shared.errors import Conflict, Invalid
 from shared.ids import new_id
-from shared.outbox.dispatch import NewJob, enqueue
-from shared.outbox.models import Job
+from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.models import Job
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import Project, RecordedSession, SemanticKind, SemanticMemory, SemanticSource
 from shared.sessions.queries import (
@@ -36,7 +36,7 @@ from shared.sessions.queries import (
     open_learning,
     without_sources,
 )
-from shared.sessions.registry.projects import ChangeKind, record_change, touch
+from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 from shared.text.lines import clean, shorten
 
 MAX_MEMORY_CHARS = 300
@@ -168,7 +168,9 @@ def remove_unsupported(session: Session, project: Project, cause: Cause) -> int:
     session.flush()
     gone = without_sources(session, project.key)
     for memory in gone:
-        record_change(session, project, memory.memory_id, ChangeKind.REMOVED, cause, before={"kind": memory.kind})
+        record_change(
+            session, project, memory.memory_id, SessionChangeKind.REMOVED, cause, before={"kind": memory.kind}
+        )
         session.delete(memory)
     session.flush()
     return len(gone)
@@ -193,7 +195,12 @@ def _new_memory(
     session.flush()
     after = {"kind": proposal.kind, "agent": agent}
     record_change(
-        session, project, memory.memory_id, ChangeKind.CREATED, Cause(agent, "found in sessions", now), after=after
+        session,
+        project,
+        memory.memory_id,
+        SessionChangeKind.CREATED,
+        Cause(agent, "found in sessions", now),
+        after=after,
     )
     return memory
 
@@ -226,7 +233,7 @@ def judge_memory(
         memory.decided_by, memory.decided_at = cause.actor, cause.at
     touch(project, cause.at)
     after = {"verdict": memory.verdict, "reworded": content is not None}
-    record_change(session, project, memory_id, ChangeKind.JUDGED, cause, before, after)
+    record_change(session, project, memory_id, SessionChangeKind.JUDGED, cause, before, after)
     session.flush()
     return memory
 
@@ -236,7 +243,7 @@ def remove_memory(session: Session, app_id: str, memory_id: str, cause: Cause) -
     memory = get_semantic_memory(session, app_id, memory_id)
     project = lock_project_by_key(session, memory.project_key)
     before = {"kind": memory.kind, "verdict": memory.verdict}
-    record_change(session, project, memory_id, ChangeKind.REMOVED, cause, before=before)
+    record_change(session, project, memory_id, SessionChangeKind.REMOVED, cause, before=before)
     touch(project, cause.at)
     session.delete(memory)
     session.flush()

@@ -170,8 +170,8 @@ def text_pieces(text: str) -> Iterator[tuple[str, int, str | None]]:
             found.append(piece)
         else:
             found[-1] = (f"{said}{' ' if line == piece[1] else chr(10)}{piece[0]}", line, fence)
-    telling = [one for one in found if _SAYS.search(one[0])]
-    yield from telling or found
+    informative = [one for one in found if _SAYS.search(one[0])]
+    yield from informative or found
 
 
 def _split_text(text: str) -> Iterator[tuple[str, int, str | None]]:

@@ -25,7 +25,7 @@ def configure_logging(level: str, form: str, process: str) -> None:
         name_process,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        tell_frames,
+        frames_only,
     ]
     renderer: Any = (
         structlog.processors.JSONRenderer()
@@ -43,7 +43,7 @@ def configure_logging(level: str, form: str, process: str) -> None:
     )
 
 
-def tell_frames(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def frames_only(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Replace ``exc_info`` by the types and frames of the exception and of those that led to it."""
     given = event.pop("exc_info", None)
     error = given if isinstance(given, BaseException) else sys.exception() if given else None

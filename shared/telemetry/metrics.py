@@ -143,7 +143,7 @@ class Takeover(StrEnum):
     """Why a loop began to regulate."""
 
     VACANT = "vacant"
-    """Nobody held the mandate: the first start, or another loop stood down."""
+    """Nobody held leadership: the first start, or another loop stood down."""
     DIED = "died"
     """Its holder was a process of this machine that runs no more."""
     SILENT = "silent"
@@ -155,10 +155,10 @@ TOOLS = (
 ANSWER_STATES = ("pending", "sent", "rejected")
 FINAL_STATES = ("done", "nothing", "dead", "cancelled")
 ERASURE_SCOPES = ("memories", "data", "conversation", "memory", "facts", "fact", "profile")
-KEEP_MANDATE = "keep_mandate"
+HOLD_LEADERSHIP = "hold_leadership"
 TICK_STEPS = (
     "publish_events",
-    KEEP_MANDATE,
+    HOLD_LEADERSHIP,
     "settle_energy",
     "relay_jobs",
     "wake_snoozed",
@@ -286,7 +286,7 @@ class Metrics:
         )
         self.markers_decided = self._counter(
             "markers_decided", "Marked parts in new versions, by what became of them.",
-            {"fate": ("preserved", "summarised")},
+            {"outcome": ("preserved", "summarised")},
         )  # fmt: skip
         self.contexts_composed = self._counter("contexts_composed", "Compositions made of recorded sessions.", {})
         self.versions_removed = self._counter(

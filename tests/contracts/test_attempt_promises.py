@@ -12,9 +12,9 @@ from celery.exceptions import SoftTimeLimitExceeded
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
 from shared.errors import Configuration, ModelOutput, Transient
-from shared.outbox import dispatch
-from shared.outbox.models import Job, JobState
-from shared.outbox.ownership import Claim, Owner
+from shared.jobs import dispatch
+from shared.jobs.models import Job, JobState
+from shared.jobs.ownership import Claim, Owner
 from tests.support.house import House
 from tests.support.settings import default_settings
 from worker.pipelines.attempt import Attempts, JobFailed

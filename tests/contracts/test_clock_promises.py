@@ -10,13 +10,13 @@ from loop.regulator import Regulator
 from loop.steps.due_jobs import WakeSnoozed
 from loop.steps.upkeep import Upkeep
 from shared.apps.models import Budgets
-from shared.contracts.jobs import Track
-from shared.conversations.focus import put_off
+from shared.contracts.jobs import WorkClass
+from shared.conversations.focus import postpone
 from shared.energy import ledger
 from shared.energy.budget import to_micro
 from shared.energy.models import EnergyLevel
-from shared.outbox import lanes
-from shared.outbox.lanes import Hold
+from shared.jobs import tenant_queues
+from shared.jobs.tenant_queues import Hold
 from tests.support.house import House
 from tests.support.minds import Thinking
 from tests.support.relaying import spend
@@ -105,7 +105,7 @@ def test_a_conversation_put_off_before_the_clock_was_set_back_by_days_does_not_w
     thinking = Thinking(house, review_minutes=0)
     thinking.said("c", "hello")
     until = house.clock.now() + timedelta(minutes=10)
-    thinking.change("c", lambda _, found: put_off(found, until, failed=True))
+    thinking.change("c", lambda _, found: postpone(found, until, failed=True))
     house.clock.advance(-back)
     WakeSnoozed(house.database, house.clock).run()
     assert (thinking.conversation("c").focus_since is None) == waits
@@ -115,12 +115,12 @@ def test_an_app_held_before_the_clock_was_set_back_by_days_is_not_held_until_it_
     house.converse("notes", "c", "text")
     with house.database.write() as session:
         until = house.clock.now() + timedelta(hours=1)
-        lanes.hold_app(session, "notes", Track.THOUGHT, Hold(until, "budget: used up"), house.clock.now())
+        tenant_queues.hold_app(session, "notes", WorkClass.THOUGHT, Hold(until, "budget: used up"), house.clock.now())
     house.clock.advance(-30 * 24 * HOUR)
     Upkeep(house.database, house.clock, house.settings, house.metrics).run()
     assert [claim.conversation_id for claim in house.claims()] == ["c"]
     with house.database.read() as session:
-        assert lanes.held(session, "notes", Track.THOUGHT) is None
+        assert tenant_queues.held(session, "notes", WorkClass.THOUGHT) is None
 
 
 def refusal(house: House, budgets: Budgets, units: float) -> ledger.Refusal | None:

@@ -14,10 +14,10 @@ from shared.apps.queries import lock_app
 from shared.choices import OutputFormat
 from shared.contracts.jobs import JobKind
 from shared.errors import AfterthoughtError, Conflict, Invalid, NotFound, NotYet
+from shared.jobs.control import replay
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim, finish, wait
 from shared.llm.tokens import estimate_tokens
-from shared.outbox.control import replay
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim, finish, wait
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.compose.compositions import remove_composition
 from shared.sessions.compose.queries import rows_of

@@ -12,8 +12,8 @@ from shared.apps.queries import lock_app
 from shared.choices import KeepitMode
 from shared.erasure.erasing import purge_memories
 from shared.errors import Conflict, ModelOutput
+from shared.jobs.control import cancel, replay
 from shared.llm.tokens import estimate_tokens
-from shared.outbox.control import cancel, replay
 from shared.sessions.blocks import blocks_in
 from shared.sessions.compress.queries import get_version, parts_of
 from shared.sessions.compress.settings import CompressionSettings
@@ -175,14 +175,14 @@ def test_a_version_made_from_a_version_says_so_and_keeps_what_is_pinned(house: H
     second = press.make("s1", uniform(5), source="v001")
     third = press.make("s1", uniform(20), source="v002")
     assert (second.source_number, second.source_sha256) == (1, first.digests["jsonl"])
-    assert [press.fates(one) for one in (first, second, third)] == [
+    assert [press.outcomes(one) for one in (first, second, third)] == [
         {0: True, 1: True}, {0: True, 1: True}, {0: True, 1: False},
     ]  # fmt: skip
     for one in (first, second, third):
         assert pinned.rstrip() in press.text(one, "s1")
     assert third.keepit_stats == {"preserved": 1, "summarized": 1, "weights": {"1.00": 1, "0.40": 1}}
     fourth = press.make("s1", uniform(2), source="v003")
-    assert press.fates(fourth) == {0: True, 1: False}, "what was summarised once does not come back"
+    assert press.outcomes(fourth) == {0: True, 1: False}, "what was summarised once does not come back"
 
 
 def test_a_changed_weight_counts_for_new_versions_only(house: House, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_changed_weight_counts_for_new_versions_only(house: House, tmp_path: P
         marker = markers_of(session, press.recorded("s1").key)[0]
         marker.override_weight = 100
     after = press.make("s1", uniform(20))
-    assert (press.fates(before), press.fates(after)) == ({0: False}, {0: True})
+    assert (press.outcomes(before), press.outcomes(after)) == ({0: False}, {0: True})
     assert press.version("s1", "v001").keepit_stats["preserved"] == 0
 
 
@@ -207,7 +207,7 @@ def test_the_mode_decides_on_marked_parts(house: House, tmp_path: Path, mode: Ke
     said = "##keepit1.00## one-is-first\n\n##keepit0.30## two-is-second\n\n##keepit0.10## three-is-third"
     press.shelf.add(long_talk(press.shelf.transcript("s1").human(said)))
     made = press.make("s1", uniform(20, keepit_mode=mode))
-    assert {ordinal for ordinal, survived in press.fates(made).items() if survived} == survivors
+    assert {ordinal for ordinal, survived in press.outcomes(made).items() if survived} == survivors
     texts = ("one-is-first", "two-is-second", "three-is-third")
     kept = [one.text for one in blocks_in(press.folder("s1") / f"{made.file}.jsonl") if one.kind == "keepit"]
     assert kept == [text for ordinal, text in enumerate(texts) if ordinal in survivors]

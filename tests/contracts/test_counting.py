@@ -10,9 +10,9 @@ import redis
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
 from shared.errors import ModelOutput, Transient
+from shared.jobs import dispatch
+from shared.jobs.ownership import Owner
 from shared.memories.compaction import NEW, Action, Decision
-from shared.outbox import dispatch
-from shared.outbox.ownership import Owner
 from tests.support.house import PRICES, House
 from worker.agent.protocol import NothingToRemember
 from worker.pipelines.attempt import Attempts, JobFailed

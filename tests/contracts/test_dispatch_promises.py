@@ -10,9 +10,9 @@ from shared.apps.queries import get_app
 from shared.energy import ledger
 from shared.energy.budget import to_micro
 from shared.energy.ledger import Booking
+from shared.jobs import dispatch, ownership
+from shared.jobs.models import Deferral, JobState
 from shared.llm.calls import Prospect, WorkKind
-from shared.outbox import dispatch, ownership
-from shared.outbox.models import Deferral, JobState
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
 from tests.support.settings import default_settings

@@ -9,8 +9,8 @@ from loop.regulator import Regulator
 from shared.energy import ledger
 from shared.energy.budget import FLOOR, FULL, MICRO, to_micro, to_units
 from shared.energy.models import Spending
-from shared.outbox import dispatch
-from shared.outbox.models import Deferral, JobState
+from shared.jobs import dispatch
+from shared.jobs.models import Deferral, JobState
 from tests.support.house import House
 from tests.support.relaying import spend
 from tests.support.settings import default_settings

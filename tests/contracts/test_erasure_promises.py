@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.db.base import Base
 from shared.erasure.erasing import erase_conversation, erase_memory
-from shared.memories.compaction import NEW, Action, Decision, Room
+from shared.memories.compaction import NEW, Action, Decision, Eviction
 from shared.memories.queries import changes_of_app
 from shared.memories.writing import NewMemory, place
 from shared.subjects import Subject
@@ -31,12 +31,12 @@ def merge_with_tags(house: House, conversation_id: str) -> int:
     """Merge a tagged memory of a conversation into the oldest one; return the oldest one's id."""
     [job] = house.converse("notes", conversation_id, CANARY)
     target = house.memories()[-1].memory_id
-    room = Room(CompactionOutcome.MERGED, NEW, f"both are about {CANARY}", target, f"fact 1, {CANARY}")
+    eviction = Eviction(CompactionOutcome.MERGED, NEW, f"both are about {CANARY}", target, f"fact 1, {CANARY}")
     new = NewMemory(
         CANARY, "ollama:m", 0, 9, (CANARY,), conversation_key=job.conversation_key, conversation_id=conversation_id
     )
     with house.database.write() as session:
-        place(session, Subject("notes"), new, Cause("ollama:m", "it ended", house.clock.now()), 10, room)
+        place(session, Subject("notes"), new, Cause("ollama:m", "it ended", house.clock.now()), 10, eviction)
     return target
 
 

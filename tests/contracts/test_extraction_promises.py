@@ -11,7 +11,7 @@ import pytest
 
 from loop.steps.due_jobs import AskForFacts
 from shared.apps.queries import get_app, lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, say, start
 from shared.conversations.models import Conversation
@@ -21,11 +21,11 @@ from shared.errors import ModelOutput, Transient
 from shared.facts.categories import Category
 from shared.facts.clearing import undo_clear
 from shared.facts.models import FactSource
+from shared.jobs.dispatch import take_due
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
-from shared.outbox.dispatch import take_due
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim
 from shared.telemetry.metrics import RefusedFact
 from tests.support.house import House
 from worker.agent.protocol import Extraction, Statement

@@ -18,12 +18,12 @@ from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import Booking
 from shared.energy.models import Reservation
 from shared.errors import OverBudget
+from shared.jobs import dispatch, ownership, tenant_queues
+from shared.jobs.control import abandon_all
+from shared.jobs.models import Deferral, JobState
+from shared.jobs.ownership import Claim
 from shared.llm.calls import CallOutcome, ModelCall, Prospect, WorkKind
 from shared.memories.compaction import Action, Decision
-from shared.outbox import dispatch, lanes, ownership
-from shared.outbox.control import abandon_all
-from shared.outbox.models import Deferral, JobState
-from shared.outbox.ownership import Claim
 from tests.support.house import House
 from tests.support.relaying import Relay, spend
 from tests.support.settings import default_settings
@@ -39,7 +39,7 @@ def set_app(house: House, app_id: str = "notes", **values: Any) -> None:
         for name, value in values.items():
             setattr(app, name, value)
         session.flush()
-        lanes.release(session, app_id, house.clock.now())
+        tenant_queues.release(session, app_id, house.clock.now())
 
 
 def serve(house: House, turns: int) -> list[str]:
@@ -86,7 +86,7 @@ def test_a_higher_priority_goes_first_and_starves_nobody(house: House) -> None:
                 found = session.merge(job)
                 found.priority = 5
                 session.flush()
-                lanes.refresh(session, "urgent", found.track, house.clock.now())
+                tenant_queues.refresh(session, "urgent", found.work_class, house.clock.now())
     served = serve(house, 12)
     assert served[0] == "urgent"
     assert 1 <= Counter(served)["notes"] < Counter(served)["urgent"]
@@ -279,18 +279,18 @@ def test_an_app_purged_while_held_has_nothing_waiting(house: House) -> None:
     with house.database.write() as session:
         assert len(abandon_all(session, "notes", "purged", house.clock.now())) == 1
     with house.database.read() as session:
-        lane = session.get(lanes.Lane, ("notes", job.track))
-        assert lane is not None and (lane.head_seq, lane.awake) == (None, False)
+        tenant_queue = session.get(tenant_queues.TenantQueue, ("notes", job.work_class))
+        assert tenant_queue is not None and (tenant_queue.head_seq, tenant_queue.awake) == (None, False)
 
 
 def test_lanes_are_made_anew_from_jobs_another_release_wrote(house: House) -> None:
     house.converse("notes", "c", "fact")
     with house.database.write() as session:
-        session.query(lanes.Lane).delete()
+        session.query(tenant_queues.TenantQueue).delete()
     assert list(house.claims()) == []
     with house.database.write() as session:
-        assert lanes.mend(session, house.clock.now()) == 1
-        assert lanes.mend(session, house.clock.now()) == 0
+        assert tenant_queues.mend(session, house.clock.now()) == 1
+        assert tenant_queues.mend(session, house.clock.now()) == 0
     assert len(list(house.claims())) == 1
 
 
@@ -300,7 +300,7 @@ def test_a_put_off_job_keeps_its_place_and_its_attempts(house: House) -> None:
     [claim] = house.claims()
     until = house.clock.now() + timedelta(minutes=30)
     with house.database.write() as session:
-        ownership.put_off(session, claim, "budget: spent", until, house.clock.now())
+        ownership.postpone(session, claim, "budget: spent", until, house.clock.now())
     assert list(house.claims()) == []
     house.clock.advance(29 * 60)
     assert list(house.claims()) == []

@@ -23,8 +23,8 @@ from shared.apps.models import Budgets
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
 from shared.facts.queries import count_by_category
-from shared.outbox import dispatch
-from shared.outbox.models import Deferral, JobState
+from shared.jobs import dispatch
+from shared.jobs.models import Deferral, JobState
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.store import Store
 from tests.support.house import House
@@ -32,7 +32,7 @@ from tests.support.relaying import Relay, spend
 from tests.support.settings import default_settings
 
 BIG = (
-    *("jobs", "lanes", "energy_ledger", "conversations", "events", "facts", "fact_history", "unembedded"),
+    *("jobs", "tenant_queues", "energy_ledger", "conversations", "events", "facts", "fact_history", "unembedded"),
     *("projects", "recorded_sessions", "compressions", "compositions", "session_changes"),
 )
 """What grows with the backlog, with time or with the number of apps."""
@@ -147,7 +147,7 @@ def test_the_relay_goes_through_no_backlog(busy: House, units: float) -> None:
     spend(busy, units, "a")
     govern(busy).settle()
     relay = Relay(busy, govern(busy))
-    # Waking reads by app, so that lanes are locked in one order; it is bounded, and seldom.
+    # Waking reads by app, so that tenant queues are locked in one order; it is bounded, and seldom.
     walks = [step for step in Looks(busy).during(relay.step.run) if "sqlite_autoindex_lanes" not in step]
     assert walks == []
 

@@ -20,7 +20,7 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, sa
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
-from shared.outbox.models import Job, JobState
+from shared.jobs.models import Job, JobState
 from shared.search import word_index
 from shared.search.index import (
     BackfillStep,
@@ -31,7 +31,7 @@ from shared.search.index import (
     recreate_word_index,
     request_backfill,
 )
-from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, place_of, places_of
+from shared.search.models import LAST_POSITION, AppIndex, MessageVector, Passage, Unembedded, doc_id_of, doc_ids_of
 from shared.search.passages import passages_of
 from shared.search.word_index import MOST_WORDS
 from shared.search.words import words_of
@@ -66,7 +66,7 @@ def messages(house: House, app_id: str) -> list[Message]:
 def found(house: House, app_id: str, text: str, at_most: int = COMMON) -> dict[str, list[int] | None]:
     with house.database.read() as session:
         kept = word_index.postings(session, app_id, words_of(text), at_most)
-    return {word: None if places is None else places.tolist() for word, places in kept.items()}
+    return {word: None if doc_ids is None else doc_ids.tolist() for word, doc_ids in kept.items()}
 
 
 def status(house: House, app_id: str = "notes") -> IndexStatus:
@@ -88,31 +88,31 @@ def fill(house: House, app_id: str = "notes") -> Job:
 def check_whole(house: House, app_id: str) -> None:
     """Assert that words, passages and what waits for vectors are those of the messages that stand, no more, no less."""
     said = [one for one in messages(house, app_id) if one.role in ("user", "assistant") and one.content.strip()]
-    placed = {place_of(one.conversation_key, one.position) or 0: one for one in said}
+    placed = {doc_id_of(one.conversation_key, one.position) or 0: one for one in said}
     expected: dict[str, set[int]] = {}
-    for place, one in placed.items():
+    for doc_id, one in placed.items():
         for word in words_of(one.content):
-            expected.setdefault(word, set()).add(place)
+            expected.setdefault(word, set()).add(doc_id)
     with house.database.read() as session:
         kept = word_index.postings(session, app_id, list(expected), COMMON)
         assert {word: set(kept[word].tolist()) for word in expected} == expected  # type: ignore[union-attr]
         assert word_index.count_of_app(session, app_id) == len(said)
         parts = session.execute(
-            select(Passage.place, Passage.part, Passage.start, Passage.length).where(Passage.app_id == app_id)
+            select(Passage.doc_id, Passage.part, Passage.start, Passage.length).where(Passage.app_id == app_id)
         )
         wanted = {
             (p, n, s.start, s.length) for p, one in placed.items() for n, s in enumerate(passages_of(one.content), 1)
         }
         assert {tuple(row) for row in parts} == wanted
-        waiting = set(session.scalars(select(Unembedded.place).where(Unembedded.app_id == app_id)))
-        vectors = set(session.scalars(select(MessageVector.place).where(MessageVector.place.in_(placed))))
+        waiting = set(session.scalars(select(Unembedded.doc_id).where(Unembedded.app_id == app_id)))
+        vectors = set(session.scalars(select(MessageVector.doc_id).where(MessageVector.doc_id.in_(placed))))
     assert waiting | vectors == set(placed)
 
 
 def test_words_are_found_from_the_moment_they_are_said(house: House) -> None:
     tell(house, "notes", "c1", "Anna plays the oboe", "The oboe is hers")
     tell(house, "notes", "c1", "She practises her scales", role=Role.ASSISTANT)
-    first, _ = places_of(messages(house, "notes")[0].conversation_key)
+    first, _ = doc_ids_of(messages(house, "notes")[0].conversation_key)
     oboe, scales, tuba = words_of("oboe scales tuba")
     assert found(house, "notes", "oboe scales tuba") == {oboe: [first, first + 1], scales: [first + 2], tuba: []}
     check_whole(house, "notes")
@@ -123,8 +123,8 @@ def test_of_a_text_of_countless_words_the_first_are_found_and_all_of_them_erased
     tell(house, "notes", "c1", text)
     words = words_of(text)
     first, last, beyond = words[0], words[MOST_WORDS - 1], words[MOST_WORDS]
-    places = found(house, "notes", " ".join((first, last, beyond)))
-    assert [len(places[word]) for word in (first, last, beyond)] == [1, 1, 0]
+    doc_ids = found(house, "notes", " ".join((first, last, beyond)))
+    assert [len(doc_ids[word]) for word in (first, last, beyond)] == [1, 1, 0]
     with house.database.write() as session:
         erase_conversation(session, "notes", "c1", "token:1", house.clock.now())
     assert found(house, "notes", " ".join((first, last))) == {first: [], last: []}
@@ -137,7 +137,7 @@ def test_what_lies_too_far_into_a_conversation_is_kept_without_an_index_and_not_
     tell(house, "notes", "c1", "a swan", "an oboe", "a tuba")
     with house.database.read() as session:
         assert (len(messages(house, "notes")), index_status(session, "notes").words) == (4, 2)
-    assert [len(places) for places in found(house, "notes", "swan oboe").values()] == [1, 0]
+    assert [len(doc_ids) for doc_ids in found(house, "notes", "swan oboe").values()] == [1, 0]
 
 
 def test_an_answer_of_the_loop_is_indexed_as_what_is_said(house: House) -> None:
@@ -145,9 +145,9 @@ def test_an_answer_of_the_loop_is_indexed_as_what_is_said(house: House) -> None:
     with house.database.write() as session:
         conversation = lock_conversation(session, "notes", "c1")
         give(session, conversation, AnswerDraft("She plays the tuba.", 0, "ollama:x"), False, house.clock.now())
-    (places,) = found(house, "notes", "tuba").values()
-    assert places is not None
-    assert len(places) == 1
+    (doc_ids,) = found(house, "notes", "tuba").values()
+    assert doc_ids is not None
+    assert len(doc_ids) == 1
     check_whole(house, "notes")
 
 
@@ -204,9 +204,9 @@ def test_no_words_of_one_app_lead_into_another(house: House, mine: list[str], th
         house.install(app_id)
         tell(house, app_id, "c1", *said)
     for app_id, said in apps.items():
-        own = {place_of(one.conversation_key, one.position): one.content for one in messages(house, app_id)}
-        for word, places in found(house, app_id, asked).items():
-            assert places == [place for place, text in own.items() if word in words_of(text)]
+        own = {doc_id_of(one.conversation_key, one.position): one.content for one in messages(house, app_id)}
+        for word, doc_ids in found(house, app_id, asked).items():
+            assert doc_ids == [doc_id for doc_id, text in own.items() if word in words_of(text)]
         assert set(own.values()) == set(said)
 
 
@@ -279,8 +279,8 @@ def test_erasing_a_conversation_takes_its_part_of_every_index_and_no_more(house:
     assert {name: receipt.erased[name] for name in expected} == expected
     assert {name: receipt.left[name] for name in expected} == dict.fromkeys(expected, 0)
     check_whole(house, "notes")
-    (places,) = found(house, "notes", "heron").values()
-    assert len(places or ()) == 1
+    (doc_ids,) = found(house, "notes", "heron").values()
+    assert len(doc_ids or ()) == 1
 
 
 def test_a_conversation_of_many_messages_is_taken_out_whole(house: House) -> None:

@@ -10,10 +10,10 @@ import pytest
 from shared.contracts.jobs import JobMessage
 from shared.erasure.erasing import purge_memories
 from shared.errors import Conflict, LeaseLost, NotFound
-from shared.outbox import control, dispatch, ownership
-from shared.outbox.models import Deferral, JobState
-from shared.outbox.ownership import Owner
-from shared.outbox.queries import get_job
+from shared.jobs import control, dispatch, ownership
+from shared.jobs.models import Deferral, JobState
+from shared.jobs.ownership import Owner
+from shared.jobs.queries import get_job
 from shared.settings import JobSettings
 from tests.support.house import House
 

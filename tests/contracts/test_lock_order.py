@@ -17,8 +17,8 @@ from shared.conversations.focus import hide_all, show_all
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, snooze, start
 from shared.conversations.queries import lock_conversation, messages_of
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
-from shared.outbox import dispatch
-from shared.outbox.queries import lock_job
+from shared.jobs import dispatch
+from shared.jobs.queries import lock_job
 from shared.search import word_index
 from shared.search.index import recreate_word_index
 from tests.support.house import House
@@ -137,8 +137,11 @@ def test_a_rebuild_waits_for_an_app_that_is_being_erased(house: House) -> None:
     now = house.clock.now()
     meet(
         house,
-        # As erasing does: the app, its jobs and their lane, and the word index only then.
-        lambda session: (lock_app(session, "notes"), session.execute(sa.text("SELECT 1 FROM lanes FOR UPDATE"))),
+        # As erasing does: the app, its jobs and their tenant queue, and the word index only then.
+        lambda session: (
+            lock_app(session, "notes"),
+            session.execute(sa.text("SELECT 1 FROM tenant_queues FOR UPDATE")),
+        ),
         lambda session: recreate_word_index(session, now),
         lambda session: erase_app(session, "notes", "admin", now),
     )

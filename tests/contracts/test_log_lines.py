@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from shared.context.context import ContextRequest, open_context
 from shared.contracts.jobs import JobMessage
 from shared.errors import ModelOutput
-from shared.outbox.dispatch import take_due
+from shared.jobs.dispatch import take_due
 from tests.support.house import House
 
 Line = MutableMapping[str, Any]

@@ -37,8 +37,8 @@ def check_matrix(house: House, matrix: VectorMatrix | None, app_id: str = "notes
         ).one()
         rows = session.scalars(select(MessageVector).where(MessageVector.set_key == serving.key)).all()
     assert matrix is not None
-    kept = sorted((row.place, row.part, row.key) for row in rows)
-    read = list(zip(matrix.places.tolist(), matrix.parts.tolist(), matrix.keys.tolist(), strict=True))
+    kept = sorted((row.doc_id, row.part, row.key) for row in rows)
+    read = list(zip(matrix.doc_ids.tolist(), matrix.parts.tolist(), matrix.keys.tolist(), strict=True))
     assert read == kept
     by_key = {row.key: unpack(row.vector) for row in rows}
     query = next(iter(by_key.values()))

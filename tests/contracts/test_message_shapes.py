@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loop.api.routes.conversations import SaidMessage
+from loop.api.routes.conversations import AddMessage
 from shared.apps.queries import get_app
 from shared.conversations.lifecycle import NewConversation, end, say, start
 from shared.conversations.queries import lock_conversation, messages_of
@@ -39,7 +39,7 @@ def hold(house: House) -> None:
     with house.database.write() as session:
         start(session, "notes", NewConversation("c1"), now)
         conversation = lock_conversation(session, "notes", "c1")
-        say(session, conversation, [SaidMessage.model_validate(one).as_new() for one in SAID], now)
+        say(session, conversation, [AddMessage.model_validate(one).as_new() for one in SAID], now)
 
 
 def test_agents_are_shown_what_people_and_assistants_said_and_nothing_else(house: House) -> None:

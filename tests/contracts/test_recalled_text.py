@@ -13,7 +13,7 @@ import pytest
 from shared.apps.queries import get_app
 from shared.archive.export import export_app
 from shared.context.budgets import RecallBudgets, TokenCounting
-from shared.context.fact_selection import KnownFact
+from shared.context.fact_selection import SelectableFact
 from shared.context.recall import RecallMaterial, recollect
 from shared.context.rendering import (
     EARLIER,
@@ -36,9 +36,9 @@ from tests.support.house import House
 SECRET = "keeps bees"
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 FACTS = (
-    KnownFact(1, "Works on a house that keeps bees", Category.PROJECT, 0.9, DAY),
-    KnownFact(2, 'Prefers "plain" answers', Category.PREFERENCE, 0.9, DAY),
-    KnownFact(3, "Lives in Oslo", Category.IDENTITY, 0.9, DAY),
+    SelectableFact(1, "Works on a house that keeps bees", Category.PROJECT, 0.9, DAY),
+    SelectableFact(2, 'Prefers "plain" answers', Category.PREFERENCE, 0.9, DAY),
+    SelectableFact(3, "Lives in Oslo", Category.IDENTITY, 0.9, DAY),
 )
 
 

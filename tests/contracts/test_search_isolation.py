@@ -9,7 +9,7 @@ from shared.conversations.lifecycle import NewMessage, Role
 from shared.conversations.queries import get_conversation
 from shared.errors import Conflict, NotFound
 from shared.search.candidates import HitKind, MessageFilters
-from shared.search.models import place_of
+from shared.search.models import doc_id_of
 from shared.search.search import SearchRequest
 from shared.search.search_queries import keys_of, messages_at, names_at, passages_at
 from tests.support.house import House
@@ -76,11 +76,13 @@ def test_whatever_places_an_index_names_only_messages_of_the_app_are_read(house:
     library.tell("c0", said, app_id="email")
     with house.database.read() as session:
         key = get_conversation(session, "email", "c0").key
-        place = place_of(key, 0)
-        assert place is not None
-        assert list(messages_at(session, "email", [place])) == list(passages_at(session, "email", [place])) == [place]
-        assert names_at(session, "email", [place]) == {"Ann"}
-        assert messages_at(session, "notes", [place]) == passages_at(session, "notes", [place]) == {}
-        assert names_at(session, "notes", [place]) == set()
+        doc_id = doc_id_of(key, 0)
+        assert doc_id is not None
+        assert (
+            list(messages_at(session, "email", [doc_id])) == list(passages_at(session, "email", [doc_id])) == [doc_id]
+        )
+        assert names_at(session, "email", [doc_id]) == {"Ann"}
+        assert messages_at(session, "notes", [doc_id]) == passages_at(session, "notes", [doc_id]) == {}
+        assert names_at(session, "notes", [doc_id]) == set()
         assert list(keys_of(session, "email", ["c0"])) == [key]
         assert list(keys_of(session, "notes", ["c0"])) == []

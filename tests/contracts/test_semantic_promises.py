@@ -11,9 +11,9 @@ from shared.apps.queries import lock_app
 from shared.choices import SemanticVerdict
 from shared.erasure.erasing import purge_memories
 from shared.errors import Conflict, LeaseLost, NotFound, NotYet, Transient
+from shared.jobs.models import JobState
+from shared.jobs.ownership import fail, wait
 from shared.llm.calls import Meter
-from shared.outbox.models import JobState
-from shared.outbox.ownership import fail, wait
 from shared.sessions.models import SemanticKind, SemanticMemory
 from shared.sessions.queries import (
     SemanticFilter,

@@ -18,7 +18,7 @@ from shared.contracts.jobs import JobKind
 from shared.erasure.erasing import erase_app, purge_memories
 from shared.errors import Conflict, Invalid, Limit, NotFound, Purged
 from shared.ids import new_id
-from shared.outbox.models import Job, JobState
+from shared.jobs.models import Job, JobState
 from shared.sessions import manifest
 from shared.sessions.models import (
     BuildState,

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from shared.apps.queries import get_app, lock_app
 from shared.archive.export import export_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.db.base import Base
 from shared.db.schema import migrate
 from shared.erasure.erasing import erase_user, purge_memories
@@ -19,12 +19,12 @@ from shared.erasure.queries import list_users
 from shared.errors import Conflict, LeaseLost
 from shared.facts.categories import Category
 from shared.facts.editing import FactDraft, write
+from shared.jobs.control import replay
+from shared.jobs.models import Job, JobState
 from shared.memories.compaction import Action, Decision, least_goes
 from shared.memories.models import ChangeKind, Memory, Origin
 from shared.memories.queries import changes_of_app, history_of, standing
-from shared.memories.writing import NewMemory, PlacedMemory, place, restore
-from shared.outbox.control import replay
-from shared.outbox.models import Job, JobState
+from shared.memories.writing import InsertedMemory, NewMemory, place, restore
 from shared.profiles.consent import grant
 from shared.subjects import NOBODY, Subject
 from tests.support.house import House
@@ -38,7 +38,7 @@ def remembered(house: House, subject: Subject) -> list[str]:
         return [memory.content for memory in standing(session, subject)]
 
 
-def write_by_hand(house: House, subject: Subject, content: str, importance: int = 5) -> PlacedMemory:
+def write_by_hand(house: House, subject: Subject, content: str, importance: int = 5) -> InsertedMemory:
     now = house.clock.advance(1)
     with house.database.write() as session:
         lock_app(session, subject.app_id)
@@ -151,26 +151,26 @@ def test_by_hand_the_least_important_goes_and_never_what_was_written_last(house:
     for i in range(1, 10):
         write_by_hand(house, ANN, f"fact {i}", importance=3 if i == 4 else 6)
     write_by_hand(house, ANN, "of little weight", importance=0)
-    [room] = write_by_hand(house, ANN, "new").rooms
-    assert (room.outcome, "3 of 10" in room.reason) == ("least_went", True)
+    [eviction] = write_by_hand(house, ANN, "new").evictions
+    assert (eviction.outcome, "3 of 10" in eviction.reason) == ("least_went", True)
     assert "fact 4" not in remembered(house, ANN) and "of little weight" in remembered(house, ANN)
     with house.database.read() as session:
         gone = next(one for one in changes_of_app(session, "notes", 10) if one.kind == ChangeKind.REMOVED)
     assert (gone.before, gone.actor) == ("fact 4", "rule:least_goes")
-    [room] = write_by_hand(house, ANN, "newer").rooms
+    [eviction] = write_by_hand(house, ANN, "newer").evictions
     assert "of little weight" not in remembered(house, ANN)
 
 
 def test_what_is_restored_at_the_cap_makes_room_as_what_is_written_does(house: House) -> None:
     for i in range(1, 11):
         write_by_hand(house, ANN, f"fact {i}", importance=2 if i == 6 else 5)
-    gone = write_by_hand(house, ANN, "fact 11").rooms[0].removed_id
+    gone = write_by_hand(house, ANN, "fact 11").evictions[0].removed_id
     write_by_hand(house, BOB, "bob's")
     now = house.clock.advance(1)
     with house.database.write() as session:
         lock_app(session, "notes")
         placed = restore(session, "notes", gone, Cause("admin", "restored by hand", now), 10)
-    assert [room.outcome for room in placed.rooms] == ["least_went"]
+    assert [eviction.outcome for eviction in placed.evictions] == ["least_went"]
     assert remembered(house, ANN)[0] == "fact 6" and len(remembered(house, ANN)) == 10
     assert remembered(house, BOB) == ["bob's"]
     with house.database.read() as session:

@@ -16,10 +16,10 @@ from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.errors import ModelOutput, Transient
+from shared.jobs.dispatch import take_due
+from shared.jobs.models import Job
 from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
-from shared.outbox.dispatch import take_due
-from shared.outbox.models import Job
 from shared.search.models import EVERYWHERE
 from shared.search.tuning import change_tuning
 from shared.summaries.models import Summary

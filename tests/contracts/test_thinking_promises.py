@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from loop.mandate import MandateKeeper
+from loop.leadership import LeaderElection
 from shared.apps.queries import lock_app
 from shared.apps.registry import uninstall
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.conversations import answers, lifecycle, queries
 from shared.conversations.focus import refresh
 from shared.conversations.lifecycle import Role
 from shared.conversations.models import Answer
 from shared.db.base import Base
 from shared.erasure.erasing import erase_conversation, erase_memory, purge_memories
-from shared.errors import Configuration, Conflict, MandateLost, OverBudget, Transient
+from shared.errors import Configuration, Conflict, LeadershipLost, OverBudget, Transient
 from shared.llm.chat import Reply
 from shared.memories.queries import standing
 from shared.memories.writing import NewMemory, place
@@ -403,9 +403,9 @@ def test_a_model_that_fails_is_waited_for_longer_each_time_while_others_go_on(th
     for _ in range(3):
         thinking.will(*([error] * (2 if isinstance(error, Reply) else 1)))
         assert thinking.think() in (TurnOutcome.FAILED, TurnOutcome.NOTHING)
-        put_off = thinking.conversation("c").think_after
-        assert put_off is not None
-        waits.append((put_off - thinking.house.clock.now()).total_seconds())
+        postpone = thinking.conversation("c").think_after
+        assert postpone is not None
+        waits.append((postpone - thinking.house.clock.now()).total_seconds())
         if len(waits) == 1:
             thinking.will(respond("Hi."))
             assert thinking.think() is TurnOutcome.ANSWERED
@@ -424,8 +424,8 @@ def test_a_turn_never_waits_longer_than_ten_minutes_for_the_next(thinking: Think
     thinking.change("c", lambda session, found: setattr(found, "think_attempts", 500))
     thinking.will(Transient("it is away"))
     thinking.think()
-    put_off = thinking.conversation("c").think_after
-    assert put_off == thinking.house.clock.now() + timedelta(minutes=10)
+    postpone = thinking.conversation("c").think_after
+    assert postpone == thinking.house.clock.now() + timedelta(minutes=10)
 
 
 def test_an_app_without_budget_left_waits_until_there_is_some(thinking: Thinking) -> None:
@@ -739,13 +739,13 @@ def test_a_turn_ends_when_its_rounds_are_used_up(house: House) -> None:
 
 
 def test_a_loop_that_does_not_regulate_answers_nothing_even_when_it_still_thinks(house: House) -> None:
-    standing_by = MandateKeeper(house.database, house.clock, "host/1/a", 5.0, house.metrics)
+    standing_by = LeaderElection(house.database, house.clock, "host/1/a", 5.0, house.metrics)
     thinking = Thinking(house, transactions=standing_by.transactions, review_minutes=0)
     thinking.said("c", "hello")
     focus = thinking.choose()
     assert focus is not None
     thinking.will(respond("Hi."))
-    with pytest.raises(MandateLost):
+    with pytest.raises(LeadershipLost):
         thinking.thinker.think(focus)
     assert (thinking.answers("c"), len(thinking.chat.exchanges)) == ([], 1)
     assert standing_by.keep() is not None

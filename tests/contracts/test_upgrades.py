@@ -12,8 +12,8 @@ from shared.conversations.lifecycle import NewMessage, Role, say
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.db.engine import Database
 from shared.db.schema import current_revision, migrate, newest_revision
-from shared.outbox.lanes import mend
-from shared.outbox.models import JobState
+from shared.jobs.models import JobState
+from shared.jobs.tenant_queues import mend
 from shared.search import word_index
 from shared.search.index import request_backfill
 from shared.search.models import position_of
@@ -149,7 +149,7 @@ def test_the_release_before_goes_on_writing_beside_this_one(empty_database_url: 
     old.app("notes")
     old.conversation("notes", 1)
     old.conversation("notes", 2, ended_at=AT)
-    old.job("notes", 2, track="thought")
+    old.job("notes", 2, work_class="thought")
     house = serve(empty_database_url, old)
     assert house.work_off() == [JobState.DONE]
     with house.database.read() as session:

@@ -12,10 +12,10 @@ from shared.energy import ledger
 from shared.energy.ledger import Booking
 from shared.energy.models import Reservation
 from shared.events.models import Event
+from shared.jobs import ownership
+from shared.jobs.models import JobState, TenantQueue
+from shared.jobs.queries import get_job
 from shared.llm.calls import Prospect, WorkKind
-from shared.outbox import ownership
-from shared.outbox.models import JobState, Lane
-from shared.outbox.queries import get_job
 from tests.support.house import House
 
 KIND = "create_memory"
@@ -121,7 +121,7 @@ def test_what_was_reserved_before_the_clock_was_set_back_is_let_go_of(house: Hou
 def test_a_lane_that_does_not_know_of_its_job_is_mended_so_that_the_job_is_sent(house: House) -> None:
     house.converse("notes", "c1", "fact 1")
     with house.database.write() as session:
-        session.execute(delete(Lane))
+        session.execute(delete(TenantQueue))
     assert list(house.claims()) == []
     step = MendLanes(house.database, house.clock)
     assert step.run() is True

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from shared.erasure.erasing import erase_app, erase_conversation, purge_memories
 from shared.errors import Configuration, LeaseLost, Transient
+from shared.jobs.control import abandon_all, replay
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim
+from shared.jobs.queries import get_job
 from shared.llm.embedding import normalised
-from shared.outbox.control import abandon_all, replay
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim
-from shared.outbox.queries import get_job
 from shared.search.index import FillProgress, VectorSetStatus, index_status
 from shared.search.models import MessageVector, SetState, Unembedded, conversation_of
 from shared.search.passages import passages_of
@@ -45,15 +45,15 @@ def check_vectors(house: House, *models: str, app_id: str = "notes") -> None:
     said = messages(house, app_id)
     wanted: dict[tuple[int, int], str] = {}
     for one in said:
-        place = one.conversation_key << 20 | one.position
+        doc_id = one.conversation_key << 20 | one.position
         texts = [one.content, *[span.of(one.content) for span in passages_of(one.content)]]
-        wanted |= {(place, part): text for part, text in enumerate(texts)}
+        wanted |= {(doc_id, part): text for part, text in enumerate(texts)}
     with house.database.read() as session:
-        assert session.scalars(select(Unembedded.place).where(Unembedded.app_id == app_id)).all() == []
+        assert session.scalars(select(Unembedded.doc_id).where(Unembedded.app_id == app_id)).all() == []
         assert {one.model for one in live_sets(session, app_id)} == set(models)
         for one in live_sets(session, app_id):
             rows = session.scalars(select(MessageVector).where(MessageVector.set_key == one.key)).all()
-            kept = {(row.place, row.part): row.vector for row in rows}
+            kept = {(row.doc_id, row.part): row.vector for row in rows}
             assert len(kept) == len(rows)
             assert kept.keys() == wanted.keys()
             teller = ScriptedEmbedder(house, one.model, dimensions=one.dimensions)
@@ -64,8 +64,8 @@ def check_vectors(house: House, *models: str, app_id: str = "notes") -> None:
 
 def no_vectors_of(house: House, conversation_key: int) -> bool:
     with house.database.read() as session:
-        places = [*session.scalars(select(MessageVector.place)), *session.scalars(select(Unembedded.place))]
-    return all(conversation_of(place) != conversation_key for place in places)
+        doc_ids = [*session.scalars(select(MessageVector.doc_id)), *session.scalars(select(Unembedded.doc_id))]
+    return all(conversation_of(doc_id) != conversation_key for doc_id in doc_ids)
 
 
 def test_what_is_said_comes_to_have_vectors_as_a_whole_and_in_passages(
@@ -152,7 +152,7 @@ def test_a_model_that_is_missing_fails_in_sight_and_is_tried_again_without_haste
     with house.database.write() as session:
         dead = get_job(session, job.job_id)
         dead.state, dead.attempts, dead.finished_at = JobState.DEAD, 5, house.clock.now()
-        session.execute(sa.text("DELETE FROM lanes"))
+        session.execute(sa.text("DELETE FROM tenant_queues"))
     assert not house.ask_for_vectors()
     house.clock.advance(299)
     assert not house.ask_for_vectors()
@@ -268,7 +268,7 @@ def check_serving(house: House, model: str, messages_at_least: int) -> None:
         matrix = VectorMatrices(10**7).of(session, "notes")
     assert matrix is not None
     assert matrix.model == model
-    assert len(set(matrix.places.tolist())) >= messages_at_least
+    assert len(set(matrix.doc_ids.tolist())) >= messages_at_least
 
 
 def test_what_is_said_during_a_change_is_embedded_by_both_models(house: House, embedder: ScriptedEmbedder) -> None:
@@ -411,7 +411,7 @@ def test_a_back_fill_asks_for_the_vectors_that_are_lacking_and_no_others(
     tell(house, "notes", "c1", "a heron", "a swan", CODE)
     house.embed()
     with house.database.write() as session:
-        first = session.scalars(select(MessageVector.key).order_by(MessageVector.place).limit(1)).one()
+        first = session.scalars(select(MessageVector.key).order_by(MessageVector.doc_id).limit(1)).one()
         session.execute(sa.delete(MessageVector).where(MessageVector.key == first))
         session.execute(sa.delete(MessageVector).where(MessageVector.part == 1))
     embedder.seen.clear()

@@ -13,9 +13,9 @@ import pytest
 
 from loop.steps.publish_events import PublishEvents
 from shared.apps.registry import uninstall
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.contracts.events import EventKind
-from shared.contracts.jobs import JobMessage, Track
+from shared.contracts.jobs import JobMessage, WorkClass
 from shared.energy import ledger
 from shared.erasure.erasing import erase_app, purge_memories
 from shared.errors import AfterthoughtError, Invalid, Transient
@@ -23,10 +23,10 @@ from shared.events import webhooks
 from shared.events.addresses import guard_of, parse
 from shared.events.models import Webhook
 from shared.events.queries import get_webhook
+from shared.jobs import control, dispatch, ownership
+from shared.jobs.models import Job, JobState
+from shared.jobs.ownership import Claim
 from shared.memories.writing import NewMemory, place
-from shared.outbox import control, dispatch, ownership
-from shared.outbox.models import Job, JobState
-from shared.outbox.ownership import Claim
 from shared.subjects import Subject
 from tests.support.house import House
 from tests.support.receiver import Receiver, receiving
@@ -72,7 +72,7 @@ class Post:
 
     def due(self) -> list[Claim]:
         with self.house.database.write() as session:
-            sent = dispatch.take_due(session, self.house.clock.now(), 100, 60, track=Track.DELIVERY)
+            sent = dispatch.take_due(session, self.house.clock.now(), 100, 60, work_class=WorkClass.DELIVERY)
         claims = [self.house.claim(JobMessage(job_id=one.job_id, fence=one.fence)) for one in sent]
         return [claim for claim in claims if claim is not None]
 
@@ -354,7 +354,7 @@ def test_a_delivery_costs_no_energy_and_no_job_row_holds_a_secret(post: Post, re
     post.remember("zyzzogeton")
     post.attempt(post.claims()[0])
     [job] = post.deliveries()
-    assert job.track == Track.DELIVERY and job.payload == {"webhookId": webhook.webhook_id, "position": 1}
+    assert job.work_class == WorkClass.DELIVERY and job.payload == {"webhookId": webhook.webhook_id, "position": 1}
     with post.house.database.read() as session:
         assert ledger.unsettled(session) == 0
 

@@ -15,9 +15,9 @@ import httpx
 
 from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
+from shared.jobs.models import OPEN
+from shared.jobs.queries import JobFilter, list_jobs
 from shared.memories.queries import list_memories
-from shared.outbox.models import OPEN
-from shared.outbox.queries import JobFilter, list_jobs
 from tests.support.canaries import places_of
 from tests.support.faultpoints import VARIABLE, Faultpoints
 from tests.support.services import EmbeddedRedis, System, start_redis, start_system

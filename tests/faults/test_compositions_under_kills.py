@@ -14,7 +14,7 @@ from shared.sessions.store import UNFINISHED, Store
 from shared.sessions.sweep import sweep
 from tests.faults.fleet import Fleet
 from tests.support.composing import PROJECT, transcript
-from tests.support.faultpoints import Deed, Point
+from tests.support.faultpoints import Point, ToolResult
 from tests.support.waiting import wait_until
 
 POINTS = [
@@ -56,7 +56,7 @@ def store_of(fleet: Fleet) -> Store:
 def test_a_worker_killed_around_a_composition_makes_it_whole_in_the_end(fleet: Fleet, point: Point) -> None:
     app_id = fleet.new_app()
     register(fleet, app_id, "a", "b")
-    fleet.points.arm(point, Deed.KILL_WITH_PARENT)
+    fleet.points.arm(point, ToolResult.KILL_WITH_PARENT)
     path = compose(fleet, app_id, "a", "b")
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     if point is not Point.COMPOSED:
@@ -88,7 +88,7 @@ def record(store: Store, app_id: str) -> Path:
 def test_one_that_was_removed_while_it_was_made_leaves_nothing(fleet: Fleet) -> None:
     app_id, point = fleet.new_app(), Point.DOCUMENTS_WRITTEN
     register(fleet, app_id, "a")
-    fleet.points.arm(point, Deed.HOLD)
+    fleet.points.arm(point, ToolResult.HOLD)
     path = compose(fleet, app_id, "a")
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     fleet.ask("DELETE", path)

@@ -12,7 +12,7 @@ from shared.sessions.store import Store
 from shared.sessions.sweep import sweep
 from tests.faults.fleet import Fleet
 from tests.support.compressing import long_talk
-from tests.support.faultpoints import Deed, Point
+from tests.support.faultpoints import Point, ToolResult
 from tests.support.recordings import PROJECT, Transcript
 from tests.support.waiting import wait_until
 
@@ -54,7 +54,7 @@ def files(fleet: Fleet, app_id: str) -> list[Path]:
 def test_a_worker_killed_around_a_compression_makes_the_same_version_in_the_end(fleet: Fleet, point: Point) -> None:
     app_id = fleet.new_app()
     path = register(fleet, app_id)
-    fleet.points.arm(point, Deed.KILL_WITH_PARENT)
+    fleet.points.arm(point, ToolResult.KILL_WITH_PARENT)
     fleet.ask("POST", path, json={"tierPreset": "gentle"})
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     if point is not Point.COMPRESSED:
@@ -75,7 +75,7 @@ def test_a_worker_killed_around_a_compression_makes_the_same_version_in_the_end(
 def test_one_whose_session_was_purged_while_it_was_made_leaves_nothing(fleet: Fleet) -> None:
     app_id, point = fleet.new_app(), Point.VERSION_WRITTEN
     path = register(fleet, app_id)
-    fleet.points.arm(point, Deed.HOLD)
+    fleet.points.arm(point, ToolResult.HOLD)
     fleet.ask("POST", path)
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     fleet.ask("DELETE", f"/apps/{app_id}/memories")

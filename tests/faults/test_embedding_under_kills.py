@@ -10,25 +10,25 @@ from sqlalchemy import select
 from shared.conversations.models import Message
 from shared.llm.embedding import NgramEmbedder
 from shared.llm.minilm import MiniLmEmbedder, is_installed
-from shared.search.models import MessageVector, Unembedded, VectorSet, conversation_of, place_of
+from shared.search.models import MessageVector, Unembedded, VectorSet, conversation_of, doc_id_of
 from tests.faults.fleet import Fleet
-from tests.support.faultpoints import Deed, Point
+from tests.support.faultpoints import Point, ToolResult
 from tests.support.waiting import wait_until
 
 SAID = ("I saw a heron.", "It stood by the gate.", "My sister plays the oboe.", "We fly kites.", "Rex barks.")
 KILLS = [
-    (Point.BEFORE_EMBEDDING, Deed.KILL),
-    (Point.AFTER_EMBEDDING, Deed.KILL_WITH_PARENT),
-    (Point.BETWEEN_BATCHES, Deed.KILL),
-    (Point.AFTER_VECTORS, Deed.KILL),
+    (Point.BEFORE_EMBEDDING, ToolResult.KILL),
+    (Point.AFTER_EMBEDDING, ToolResult.KILL_WITH_PARENT),
+    (Point.BETWEEN_BATCHES, ToolResult.KILL),
+    (Point.AFTER_VECTORS, ToolResult.KILL),
 ]
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240), pytest.mark.usefixtures("whole")]
 
 
-def places(fleet: Fleet, app_id: str) -> list[int | None]:
+def doc_ids(fleet: Fleet, app_id: str) -> list[int | None]:
     with fleet.database.read() as session:
         said = session.execute(select(Message.conversation_key, Message.position).where(Message.app_id == app_id))
-        return sorted(place_of(key, position) for key, position in said)
+        return sorted(doc_id_of(key, position) for key, position in said)
 
 
 def vectors(fleet: Fleet, app_id: str) -> dict[str, list[int]]:
@@ -36,7 +36,7 @@ def vectors(fleet: Fleet, app_id: str) -> dict[str, list[int]]:
     with fleet.database.read() as session:
         sets = session.scalars(select(VectorSet).where(VectorSet.app_id == app_id)).all()
         rows = {
-            f"{one.state} {one.model}": select(MessageVector.place).where(MessageVector.set_key == one.key)
+            f"{one.state} {one.model}": select(MessageVector.doc_id).where(MessageVector.set_key == one.key)
             for one in sets
         }
         return {name: sorted(session.scalars(query)) for name, query in rows.items()}
@@ -46,23 +46,23 @@ def is_whole(fleet: Fleet, app_id: str, model: str | None = None) -> bool:
     """Whether each message has one vector in the one set there is, and none waits for any."""
     fleet.revive()
     with fleet.database.read() as session:
-        waits = session.scalars(select(Unembedded.place).where(Unembedded.app_id == app_id)).first()
+        waits = session.scalars(select(Unembedded.doc_id).where(Unembedded.app_id == app_id)).first()
     kept = vectors(fleet, app_id)
     wanted = f"serving {model}" if model else next(iter(kept), "")
-    return waits is None and kept == {wanted: places(fleet, app_id)}
+    return waits is None and kept == {wanted: doc_ids(fleet, app_id)}
 
 
 @pytest.mark.parametrize(("point", "deed"), KILLS, ids=[point for point, _ in KILLS])
 def test_a_worker_killed_while_it_makes_vectors_leaves_none_out_and_makes_none_twice(
-    fleet: Fleet, point: Point, deed: Deed
+    fleet: Fleet, point: Point, result: ToolResult
 ) -> None:
     app_id = fleet.new_app()
-    fleet.points.arm(point, deed)
+    fleet.points.arm(point, result)
     fleet.converse(app_id, *SAID)
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     wait_until(lambda: is_whole(fleet, app_id), 90, "every message to have its vectors")
     fleet.settle(app_id)
-    assert len(places(fleet, app_id)) == len(SAID)
+    assert len(doc_ids(fleet, app_id)) == len(SAID)
     assert is_whole(fleet, app_id), vectors(fleet, app_id)
 
 
@@ -72,10 +72,10 @@ def test_a_worker_killed_while_it_makes_vectors_leaves_none_out_and_makes_none_t
 )
 def test_erasing_beats_the_making_of_vectors_at_any_step(fleet: Fleet, point: Point, whole_app: bool) -> None:
     app_id = fleet.new_app()
-    fleet.points.arm(point, Deed.HOLD)
+    fleet.points.arm(point, ToolResult.HOLD)
     gone = fleet.converse(app_id, *SAID)
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
-    erased = {conversation_of(place or 0) for place in places(fleet, app_id)}
+    erased = {conversation_of(doc_id or 0) for doc_id in doc_ids(fleet, app_id)}
     path = "data" if whole_app else f"conversations/{gone}"
     receipt = fleet.ask("DELETE", f"/apps/{app_id}/{path}")["receipt"]
     assert {receipt["left"][name] for name in ("words", "passages", "vectors")} == {0}, receipt
@@ -84,9 +84,9 @@ def test_erasing_beats_the_making_of_vectors_at_any_step(fleet: Fleet, point: Po
     wait_until(lambda: is_whole(fleet, app_id), 90, "what was said after to have its vectors")
     fleet.settle(app_id)
     with fleet.database.read() as session:
-        kept = [*session.scalars(select(MessageVector.place)), *session.scalars(select(Unembedded.place))]
-    assert not erased & {conversation_of(place) for place in kept}
-    assert len(places(fleet, app_id)) == 2
+        kept = [*session.scalars(select(MessageVector.doc_id)), *session.scalars(select(Unembedded.doc_id))]
+    assert not erased & {conversation_of(doc_id) for doc_id in kept}
+    assert len(doc_ids(fleet, app_id)) == 2
 
 
 @pytest.fixture
@@ -115,14 +115,14 @@ def test_a_worker_killed_in_a_change_of_model_finishes_it_without_a_gap(
     fleet.converse(app_id, *SAID)
     wait_until(lambda: is_whole(fleet, app_id, MiniLmEmbedder.name), 90, "the vectors of the first model")
     for point in (Point.AFTER_EMBEDDING, Point.BETWEEN_BATCHES, Point.AFTER_VECTORS):
-        fleet.points.arm(point, Deed.KILL)
+        fleet.points.arm(point, ToolResult.KILL)
     request.getfixturevalue("other_model")
-    said = places(fleet, app_id)
+    said = doc_ids(fleet, app_id)
     served: list[bool] = []
 
     def has_changed() -> bool:
         kept = vectors(fleet, app_id)
-        served.append(any(state.startswith("serving") and places == said for state, places in kept.items()))
+        served.append(any(state.startswith("serving") and doc_ids == said for state, doc_ids in kept.items()))
         return is_whole(fleet, app_id, NgramEmbedder.name)
 
     wait_until(has_changed, 90, "the other model to have taken over")

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from shared.conversations.models import Conversation
 from shared.facts.models import Fact, FactChange, FactSource
 from tests.faults.fleet import Fleet
-from tests.support.faultpoints import Deed, Point
+from tests.support.faultpoints import Point, ToolResult
 from tests.support.waiting import wait_until
 
 POINTS = [Point.BEFORE_EXTRACTION, Point.AFTER_EXTRACTION, Point.AFTER_FACTS]
@@ -38,14 +38,16 @@ def sources(fleet: Fleet, app_id: str) -> list[tuple[str | None, int]]:
     "deed",
     [
         # Its parent's death is the harder case, and takes it along.
-        pytest.param(Deed.KILL, id="pool child", marks=pytest.mark.long),
-        pytest.param(Deed.KILL_WITH_PARENT, id="whole worker"),
+        pytest.param(ToolResult.KILL, id="pool child", marks=pytest.mark.long),
+        pytest.param(ToolResult.KILL_WITH_PARENT, id="whole worker"),
     ],
 )
 @pytest.mark.parametrize("point", POINTS)
-def test_a_worker_killed_around_an_extraction_learns_each_fact_once(fleet: Fleet, point: Point, deed: Deed) -> None:
+def test_a_worker_killed_around_an_extraction_learns_each_fact_once(
+    fleet: Fleet, point: Point, result: ToolResult
+) -> None:
     app_id = fleet.new_app()
-    fleet.points.arm(point, deed)
+    fleet.points.arm(point, result)
     first = fleet.converse(app_id, "I live in Lisbon.", "I am allergic to peanuts.")
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     second = fleet.converse(app_id, "I am allergic to peanuts.", "I am learning Welsh.")
@@ -66,7 +68,7 @@ def test_erasing_everything_beats_an_extraction_at_any_step(fleet: Fleet, point:
     canary = f"Quokkaville{app_id}"
     fleet.converse(app_id, f"I live in {canary}.", "I am learning Welsh.")
     fleet.settle(app_id)
-    fleet.points.arm(point, Deed.HOLD)
+    fleet.points.arm(point, ToolResult.HOLD)
     fleet.converse(app_id, f"My sister lives in {canary}.", "I am allergic to peanuts.")
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     receipt = fleet.ask("DELETE", f"/apps/{app_id}/data")["receipt"]

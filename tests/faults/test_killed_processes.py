@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fleet import Fleet
-from tests.support.faultpoints import Deed, Point
+from tests.support.faultpoints import Point, ToolResult
 from tests.support.waiting import wait_until
 
 WORKER_POINTS = [Point.BEFORE_CALL, Point.AFTER_CALL, Point.AFTER_COMMIT, Point.BEFORE_ACK]
@@ -29,14 +29,14 @@ def has_exactly(fleet: Fleet, app_id: str, *words: str) -> None:
 @pytest.mark.parametrize(
     "deed",
     [
-        pytest.param(Deed.KILL, id="pool child", marks=pytest.mark.long),
-        pytest.param(Deed.KILL_WITH_PARENT, id="whole worker"),
+        pytest.param(ToolResult.KILL, id="pool child", marks=pytest.mark.long),
+        pytest.param(ToolResult.KILL_WITH_PARENT, id="whole worker"),
     ],
 )
 @pytest.mark.parametrize("point", WORKER_POINTS)
-def test_a_worker_killed_at_any_step_leaves_exactly_one_memory(fleet: Fleet, point: Point, deed: Deed) -> None:
+def test_a_worker_killed_at_any_step_leaves_exactly_one_memory(fleet: Fleet, point: Point, result: ToolResult) -> None:
     app_id = fleet.new_app()
-    fleet.points.arm(point, deed)
+    fleet.points.arm(point, result)
     fleet.converse(app_id, "I adopted a greyhound named Pixel.")
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     fleet.converse(app_id, "My sister Ines lives in Lisbon.")
@@ -46,7 +46,7 @@ def test_a_worker_killed_at_any_step_leaves_exactly_one_memory(fleet: Fleet, poi
 @pytest.mark.parametrize("point", LOOP_POINTS)
 def test_a_loop_killed_around_sending_loses_and_doubles_nothing(fleet: Fleet, point: Point) -> None:
     app_id = fleet.new_app()
-    fleet.points.arm(point, Deed.KILL)
+    fleet.points.arm(point, ToolResult.KILL)
     fleet.converse(app_id, "I adopted a greyhound named Pixel.")
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     has_exactly(fleet, app_id, "Pixel")
@@ -54,7 +54,7 @@ def test_a_loop_killed_around_sending_loses_and_doubles_nothing(fleet: Fleet, po
 
 def test_redis_killed_and_restarted_empty_in_mid_flight_needs_no_human(fleet: Fleet) -> None:
     app_id = fleet.new_app()
-    fleet.points.arm(Point.BEFORE_CALL, Deed.HOLD)
+    fleet.points.arm(Point.BEFORE_CALL, ToolResult.HOLD)
     fleet.converse(app_id, "I adopted a greyhound named Pixel.")
     wait_until(lambda: fleet.points.was_reached(Point.BEFORE_CALL), 60, "a job in mid-flight")
     others = [fleet.new_app() for _ in range(4)]
@@ -80,7 +80,7 @@ def test_a_database_locked_for_five_seconds_costs_only_time(fleet: Fleet) -> Non
         connection.execute("ROLLBACK")
         connection.close()
 
-    fleet.points.arm(Point.AFTER_CALL, Deed.HOLD)
+    fleet.points.arm(Point.AFTER_CALL, ToolResult.HOLD)
     fleet.converse(app_id, "I adopted a greyhound named Pixel.")
     wait_until(lambda: fleet.points.was_reached(Point.AFTER_CALL), 60, "a job about to write")
     locking = threading.Thread(target=lock)
@@ -113,7 +113,7 @@ def test_a_purge_at_any_step_beats_work_already_in_flight(
     fleet.converse(app_id, f"I have lived in {canary} since 1999.")
     fleet.settle(app_id)
     assert fleet.places_of(canary)
-    fleet.points.arm(point, Deed.HOLD)
+    fleet.points.arm(point, ToolResult.HOLD)
     fleet.converse(app_id, f"My shop in {canary} sells 12 kinds of tea.")
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     forget(fleet, app_id)
@@ -133,7 +133,7 @@ def has_only_the_new(fleet: Fleet, app_id: str) -> None:
 
 def test_the_points_are_the_real_processes(fleet: Fleet, tmp_path: Path) -> None:
     before = fleet.system.workers[0].pid
-    fleet.points.arm(Point.BEFORE_CALL, Deed.KILL_WITH_PARENT)
+    fleet.points.arm(Point.BEFORE_CALL, ToolResult.KILL_WITH_PARENT)
     fleet.converse(fleet.new_app(), "I adopted a greyhound named Pixel.")
     wait_until(lambda: not fleet.system.workers[0].alive, 60, "the worker to be dead")
     fleet.settle()

@@ -19,8 +19,8 @@ from sqlalchemy import func, select
 
 from shared.conversations.models import Conversation
 from shared.facts.models import Fact, FactSource
+from shared.jobs.models import Job
 from shared.memories.models import Change, Memory, MemorySource, Origin
-from shared.outbox.models import Job
 from tests.faults.fleet import Fleet, launch
 from tests.support.services import pool_children
 from tests.support.waiting import wait_until

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from shared.conversations.models import Conversation
 from shared.summaries.models import Summary
 from tests.faults.fleet import Fleet
-from tests.support.faultpoints import Deed, Point
+from tests.support.faultpoints import Point, ToolResult
 from tests.support.waiting import wait_until
 
 POINTS = [Point.BEFORE_SUMMARY, Point.AFTER_SUMMARY, Point.SUMMARY_KEPT]
@@ -43,14 +43,14 @@ def covered(fleet: Fleet, app_id: str) -> list[int]:
     "deed",
     [
         # Its parent's death is the harder case, and takes it along.
-        pytest.param(Deed.KILL, id="pool child", marks=pytest.mark.long),
-        pytest.param(Deed.KILL_WITH_PARENT, id="whole worker"),
+        pytest.param(ToolResult.KILL, id="pool child", marks=pytest.mark.long),
+        pytest.param(ToolResult.KILL_WITH_PARENT, id="whole worker"),
     ],
 )
 @pytest.mark.parametrize("point", POINTS)
-def test_a_worker_killed_around_a_summary_makes_it_once(fleet: Fleet, point: Point, deed: Deed) -> None:
+def test_a_worker_killed_around_a_summary_makes_it_once(fleet: Fleet, point: Point, result: ToolResult) -> None:
     app_id = fleet.new_app()
-    fleet.points.arm(point, deed)
+    fleet.points.arm(point, result)
     talk(fleet, app_id, "We decided to use SQLite.", "Backups are still open.")
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     fleet.settle(app_id)
@@ -59,7 +59,7 @@ def test_a_worker_killed_around_a_summary_makes_it_once(fleet: Fleet, point: Poi
 
 def test_a_purge_beats_a_summary_that_is_thought_out(fleet: Fleet) -> None:
     app_id, point = fleet.new_app(), Point.AFTER_SUMMARY
-    fleet.points.arm(point, Deed.HOLD)
+    fleet.points.arm(point, ToolResult.HOLD)
     path = talk(fleet, app_id, "We decided to move to Quokkaville.")
     wait_until(lambda: fleet.points.was_reached(point), 60, f"{point} to be reached")
     receipt = fleet.ask("DELETE", f"/apps/{app_id}/memories")["receipt"]

@@ -18,8 +18,8 @@ from shared.db.engine import Database
 from shared.energy import ledger
 from shared.energy.models import Spending
 from shared.errors import Transient
-from shared.outbox.models import OPEN
-from shared.outbox.queries import JobFilter, list_jobs
+from shared.jobs.models import OPEN
+from shared.jobs.queries import JobFilter, list_jobs
 from tests.support.services import System, start_system
 from tests.support.waiting import wait_until
 
@@ -94,7 +94,7 @@ def two_loops(folder: Path, database_url: str, redis_url: str, lock_seconds: flo
         first = stack.enter_context(start_system(folder / "one", database_url, redis_url, env=env))
         wait_until(lambda: regulates(first), 30, "the first loop to regulate")
         second = stack.enter_context(start_system(folder / "two", database_url, redis_url, 0, env))
-        wait_until(lambda: "stands by" in regulator_of(second), 30, "the second loop to stand by")
+        wait_until(lambda: "is on standby" in regulator_of(second), 30, "the second loop to are on standby")
         database = Database(database_url)
         stack.callback(database.dispose)
         yield Pair(first, second, database)
@@ -134,7 +134,7 @@ def test_a_frozen_loop_is_followed_after_the_lock_and_stands_by_when_it_thaws(
         pair.converse(pair.second, "notes", "d", "e")
         pair.wait_until_worked_off()
         os.kill(pair.first.loop.pid, signal.SIGCONT)
-        wait_until(lambda: "stands by" in regulator_of(pair.first), 30, "the first loop to stand by")
+        wait_until(lambda: "is on standby" in regulator_of(pair.first), 30, "the first loop to are on standby")
         assert '"mandate_lost"' in pair.first.loop.log
         pair.converse(pair.first, "notes", "f")
         pair.wait_until_worked_off()
@@ -146,6 +146,6 @@ def test_a_loop_that_is_stopped_hands_over_at_once(tmp_path: Path, sqlite_url: s
         pair.converse(pair.first, "notes", "a")
         assert pair.first.loop.stop() == 0
         wait_until(lambda: regulates(pair.second), 60, "the second loop to take over")
-        assert took_over(pair.second, "vacant"), "it gave the mandate back, so nobody had to find that it was gone"
+        assert took_over(pair.second, "vacant"), "it gave leadership back, so nobody had to find that it was gone"
         pair.wait_until_worked_off()
         assert pair.is_settled_exactly()

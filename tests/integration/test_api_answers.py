@@ -13,7 +13,7 @@ import pytest
 from shared.apps.queries import get_app
 from shared.conversations import answers, queries
 from shared.conversations.answers import AnswerDraft
-from shared.conversations.focus import put_off
+from shared.conversations.focus import postpone
 from tests.support.api import Api, metric_of, open_api
 
 
@@ -97,7 +97,7 @@ def test_a_changed_budget_brings_back_at_once_what_was_put_off_for_it(api: Api, 
     api.converse(path, "c1", "Hello?")
     with api.loop.database.write() as session:
         conversation = queries.lock_conversation(session, "chat", "c1")
-        put_off(conversation, api.clock.now() + timedelta(days=1), failed=True)
+        postpone(conversation, api.clock.now() + timedelta(days=1), failed=True)
     api.ask("PATCH", path, json={"answeredBy": answered_by})
     assert not waits_for_loop(api)
     api.ask("PATCH", path, json={"dailyBudget": 500})

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from shared.contracts.jobs import JobKind
-from shared.outbox.dispatch import take_due
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Owner, claim
-from shared.outbox.queries import JobFilter, list_jobs
+from shared.jobs.dispatch import take_due
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Owner, claim
+from shared.jobs.queries import JobFilter, list_jobs
 from tests.support.api import Api
 from tests.support.composing import DAY, PROJECT, Shop
 from tests.support.house import House

@@ -78,7 +78,7 @@ class Town:
         self.url = url
         loop = api.loop
         self.publish: PublishEvents = next(s for s in loop.ticker._steps if isinstance(s, PublishEvents))
-        loop.mandate.keep()
+        loop.leadership.keep()
         self.listeners = ThreadPoolExecutor(32)
 
     def happen(self, count: int = 1, app_id: str = "chat", **more: Any) -> None:
@@ -191,8 +191,8 @@ def test_resuming_loses_and_repeats_nothing_while_events_are_written(town: Town)
             patiently(town.publish.run)
 
     heard: list[int] = []
-    placing = threading.Thread(target=place)
-    placing.start()
+    publication = threading.Thread(target=place)
+    publication.start()
     with ThreadPoolExecutor(writers) as pool:
         writing = [pool.submit(write, one) for one in range(writers)]
         after = 0
@@ -207,7 +207,7 @@ def test_resuming_loses_and_repeats_nothing_while_events_are_written(town: Town)
         for one in writing:
             one.result()
     over.set()
-    placing.join()
+    publication.join()
     assert heard == list(range(1, writers * each + 1))
 
 

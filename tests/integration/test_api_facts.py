@@ -9,10 +9,10 @@ import pytest
 from loop.steps.settlement import SettleFacts
 from loop.steps.upkeep import FinishErasures
 from shared.apps.queries import lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.conversations.queries import get_conversation
 from shared.facts.categories import Category
-from shared.facts.writing import FoundStatement, LearningResult, StatementOrigin, learn
+from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn
 from shared.telemetry.metrics import AgentKind, FactRemoval
 from tests.support.api import Api, metric_of
 
@@ -25,7 +25,7 @@ def listed(api: Api, path: str, **query: object) -> list[str]:
     return [fact["fact"] for fact in api.ask("GET", f"{path}/facts", params=query)["facts"]]
 
 
-def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: str = "m0") -> LearningResult:
+def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: str = "m0") -> FactLearning:
     """Learn a fact of a conversation as a worker would."""
     app_id = path.rpartition("/")[2]
     api.converse(path, conversation_id, statement)

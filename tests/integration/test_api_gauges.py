@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from shared.conversations.focus import put_off
+from shared.conversations.focus import postpone
 from shared.conversations.queries import lock_conversation
 from shared.energy import ledger
 from shared.energy.budget import to_micro
 from shared.energy.ledger import Booking
+from shared.jobs import dispatch
+from shared.jobs.models import Deferral
+from shared.jobs.tenant_queues import Hold, hold_app
 from shared.llm.calls import Prospect, WorkKind
-from shared.outbox import dispatch
-from shared.outbox.lanes import Hold, hold_app
-from shared.outbox.models import Deferral
 from tests.support.api import Api, metric_of, open_api
 
 OLDEST = "afterthought_oldest_unanswered_seconds"
@@ -69,8 +69,8 @@ def test_apps_that_wait_and_apps_held_by_their_budget_are_counted(api: Api) -> N
     api.install("idle")
     hold(api, "one", seconds=60)
     hold(api, "idle", seconds=60)
-    assert metric_of(api, "afterthought_apps_waiting", track="thought") == 2
-    assert metric_of(api, "afterthought_apps_waiting", track="delivery") == 0
+    assert metric_of(api, "afterthought_apps_waiting", work_class="thought") == 2
+    assert metric_of(api, "afterthought_apps_waiting", work_class="delivery") == 0
     assert metric_of(api, "afterthought_apps_held") == 1
     api.clock.advance(61)
     assert metric_of(api, "afterthought_apps_held") == 0
@@ -90,7 +90,7 @@ def test_a_message_that_was_put_off_is_still_owed_an_answer(api: Api) -> None:
     api.converse(api.install(), "c1", "Hello?")
     api.clock.advance(30)
     with api.loop.database.write() as session:
-        put_off(lock_conversation(session, "chat", "c1"), api.clock.now() + timedelta(minutes=10), failed=True)
+        postpone(lock_conversation(session, "chat", "c1"), api.clock.now() + timedelta(minutes=10), failed=True)
     api.clock.advance(60)
     assert metric_of(api, OLDEST) == 90
 
@@ -102,7 +102,7 @@ def test_a_message_the_loop_is_not_to_answer_has_no_age(api: Api, how: str, is_p
     conversation = api.converse(path, "c1", "Hello?")
     if is_put_off:
         with api.loop.database.write() as session:
-            put_off(lock_conversation(session, "chat", "c1"), api.clock.now() + timedelta(hours=1), failed=True)
+            postpone(lock_conversation(session, "chat", "c1"), api.clock.now() + timedelta(hours=1), failed=True)
     api.clock.advance(5)
     assert metric_of(api, OLDEST) == 5
     if how == "snoozed":

@@ -11,8 +11,8 @@ from loop.embedded_redis import EmbeddedRedis
 from loop.gauges import CATALOGUE
 from shared.broker import announce_worker, send
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, JobMessage, Queue, task_name
-from shared.outbox import dispatch
-from shared.outbox.models import Deferral, JobState
+from shared.jobs import dispatch
+from shared.jobs.models import Deferral, JobState
 from tests.support.api import Api, open_api
 
 
@@ -23,7 +23,7 @@ def test_the_energy_is_shown_as_it_stands(api: Api) -> None:
     }  # fmt: skip
     api.install()
     api.spend("chat", 85)
-    api.loop.mandate.keep()
+    api.loop.leadership.keep()
     api.loop.regulator.settle()
     drawn = api.ask("GET", "/energy")
     assert (drawn["level"], drawn["status"], drawn["secondsUntilOpen"], drawn["memoryShare"]) == (15, "low", 5, 1)

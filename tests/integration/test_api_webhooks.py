@@ -111,7 +111,7 @@ def test_no_address_is_looked_up_for_an_app_that_is_not_there(api: Api) -> None:
 
 
 def test_listeners_from_the_command_line(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    api.loop.mandate.keep()
+    api.loop.leadership.keep()
     publish = next(s for s in api.loop.ticker._steps if isinstance(s, PublishEvents))
     with served(build_api(api.loop)) as url:
         there = ("--url", url, "--token", ADMIN)

@@ -177,7 +177,7 @@ def test_the_searching_bench_searches_what_it_filled_in_and_says_what_that_takes
 def test_what_is_asked_of_a_dialogue_is_found_more_often_than_by_its_words_alone(tmp_path: Path) -> None:
     corpus = next(finding_corpora.locomo(corpora.DEFAULT_DATA))
     index = finding_ways.indexed(corpus, NgramEmbedder(), None, tmp_path)
-    numbers = {one.place: nth for nth, one in enumerate(corpus.messages)}
+    numbers = {one.doc_id: nth for nth, one in enumerate(corpus.messages)}
 
     def recall(find: finding_ways.Way) -> float:
         return sum(finding.measures(find(one), one.relevant, numbers)["recall@10"] for one in corpus.questions[:40])

@@ -19,10 +19,10 @@ from typer import Exit
 from loop.cli.erasure import leave_if_incomplete
 from loop.embedded_redis import free_port
 from loop.release import release
-from shared.contracts.jobs import JobKind, Track
-from shared.outbox.dispatch import bury, defer
-from shared.outbox.lanes import Hold, hold_app
-from shared.outbox.models import Deferral
+from shared.contracts.jobs import JobKind, WorkClass
+from shared.jobs.dispatch import dead_letter, defer
+from shared.jobs.models import Deferral
+from shared.jobs.tenant_queues import Hold, hold_app
 from shared.settings import Settings, environment_name
 from tests.support.api import ADMIN, Api
 from tests.support.command_line import Busy, Terminal, run, served
@@ -114,7 +114,7 @@ def test_the_doctor_tells_of_dead_jobs(terminal: Terminal) -> None:
 
     assert told() == []
     with terminal.api.loop.database.write() as session:
-        bury(session, JobKind.END_CONVERSATION, "malformed intake message", terminal.api.clock.now())
+        dead_letter(session, JobKind.END_CONVERSATION, "malformed intake message", terminal.api.clock.now())
     assert told() == ["the latest dead one: malformed intake message"]
 
 
@@ -135,7 +135,7 @@ def test_an_app_at_its_budget_is_told_until_when_it_waits(terminal: Terminal) ->
     job = api.ask("POST", api.converse(api.install(), "c1", "Hello.") + "/end")["jobs"][0]["jobId"]
     now = api.clock.now()
     with api.loop.database.write() as session:
-        hold_app(session, "chat", Track.THOUGHT, Hold(now + timedelta(hours=1), "budget"), now)
+        hold_app(session, "chat", WorkClass.THOUGHT, Hold(now + timedelta(hours=1), "budget"), now)
         defer(session, Deferral.BUDGET, "budget", now, app_id="chat")
     for command in (("jobs", "show", job), ("energy", "--app", "chat")):
         assert "2026-03-01 13:00:00" in terminal.run(*command).out

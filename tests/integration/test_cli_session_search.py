@@ -9,9 +9,9 @@ import pytest
 
 from loop.steps.sessions import IndexSessions
 from shared.energy.accounting import Accountant
-from shared.outbox.dispatch import take_due
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Owner, claim
+from shared.jobs.dispatch import take_due
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Owner, claim
 from tests.support.command_line import Terminal
 from tests.support.recordings import PROJECT, Shelf
 from worker.agent.session_rules import ExtractiveLearningAgent

@@ -18,7 +18,7 @@ from loop.embedded_redis import EmbeddedRedis
 from loop.serving import ECHO_SECONDS, STOPPING_SECONDS
 from shared.apps.queries import get_app
 from shared.db.engine import Database
-from shared.energy import mandate
+from shared.energy import leadership
 from tests.support.api import Api
 from tests.support.services import System, start_system
 from tests.support.waiting import wait_until
@@ -117,7 +117,7 @@ def test_readiness_turns_false_while_a_slow_request_is_finished(
     assert "201" in slow.answer()
     assert ends_with(system, within=15) == 0
     with database.read() as session:
-        assert mandate.look(session).holder is None, "another loop need not wait"
+        assert leadership.look(session).holder is None, "another loop need not wait"
         assert get_app(session, "notes").name == "Notes"
 
 
@@ -157,7 +157,7 @@ def test_an_idle_loop_stops_without_delay_and_leaves_the_mandate_free(system: Sy
     assert system.loop.stop() == 0
     assert time.monotonic() - begun < 4
     with database.read() as session:
-        assert mandate.look(session).holder is None
+        assert leadership.look(session).holder is None
 
 
 def test_what_else_drains_is_told_how_long_it_has_and_cannot_hold_up_the_stop(sqlite_api: Api) -> None:

@@ -14,11 +14,11 @@ from shared.energy import ledger
 from shared.energy.budget import to_micro, to_units
 from shared.energy.ledger import Booking
 from shared.errors import AfterthoughtError, OverBudget
+from shared.jobs.models import JobState
 from shared.llm.calls import WorkKind
 from shared.llm.ollama_chat import OllamaToolChat
 from shared.llm.providers import make_chat, make_tool_chat
 from shared.llm.tools import Exchange, ExchangeLine, Speaker
-from shared.outbox.models import JobState
 from tests.support.house import House
 from tests.support.minds import WINDOW
 from tests.support.ollama_server import Act, OllamaServer

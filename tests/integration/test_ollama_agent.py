@@ -13,11 +13,11 @@ from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome
 from shared.llm.chat import PromptCut
 from shared.llm.providers import make_chat
-from shared.memories.compaction import NEW, Action, Candidate, refusal
+from shared.memories.compaction import NEW, Action, CompactionCandidate, refusal
 from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer
 from worker.agent.memory_model import ModelAgent
-from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript, Turn
+from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript, TranscriptTurn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
 LIMIT = 200
@@ -29,13 +29,13 @@ TRANSCRIPT = Transcript(
     "garden",
     "con_1",
     (
-        Turn("msg_0", "user", "Jo", "I keep bees. They are angry today!", NOON),
-        Turn("msg_1", "assistant", None, "Leave them be until it is warmer.", NOON),
+        TranscriptTurn("msg_0", "user", "Jo", "I keep bees. They are angry today!", NOON),
+        TranscriptTurn("msg_1", "assistant", None, "Leave them be until it is warmer.", NOON),
     ),
     NOON,
 )
-PRESENT = tuple(Candidate(i, f"Memory {i}.", NOON - timedelta(days=i), pinned=i == 10) for i in range(1, 11))
-ARRIVED = Candidate(NEW, "A new one.", NOON)
+PRESENT = tuple(CompactionCandidate(i, f"Memory {i}.", NOON - timedelta(days=i), pinned=i == 10) for i in range(1, 11))
+ARRIVED = CompactionCandidate(NEW, "A new one.", NOON)
 
 
 @pytest.fixture
@@ -62,7 +62,9 @@ def test_a_server_left_to_itself_makes_room_by_the_oldest_free_place(agent: Mode
 
 
 def test_a_server_left_to_itself_reads_long_conversations_too(server: OllamaServer, agent: ModelAgent) -> None:
-    turns = tuple(Turn(f"msg_{i}", "user", None, f"Item {i} is here. " + "And so on. " * 400, NOON) for i in range(9))
+    turns = tuple(
+        TranscriptTurn(f"msg_{i}", "user", None, f"Item {i} is here. " + "And so on. " * 400, NOON) for i in range(9)
+    )
     calls = Calls()
     draft = agent.create(Transcript("garden", "con_1", turns, NOON), LIMIT, calls)
     assert isinstance(draft, MemoryDraft) and draft.content == "Item 0 is here."

@@ -11,9 +11,9 @@ import pytest
 
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations.queries import get_conversation
+from shared.jobs.dispatch import take_due
 from shared.llm.chat import Chat
 from shared.llm.providers import make_chat
-from shared.outbox.dispatch import take_due
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer
 from worker.agent.fact_model import ModelFactAgent

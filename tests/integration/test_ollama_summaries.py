@@ -13,8 +13,8 @@ from shared.contracts.jobs import JobKind, JobMessage
 from shared.conversations import summarising
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import get_conversation, lock_conversation
+from shared.jobs.dispatch import take_due
 from shared.llm.providers import make_chat
-from shared.outbox.dispatch import take_due
 from shared.summaries.queries import of_conversation
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer

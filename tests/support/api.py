@@ -16,11 +16,11 @@ from sqlalchemy.orm import Session
 
 from loop.api.app import attach, build_api
 from loop.wiring import Loop, wire
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.conversations.queries import get_conversation
 from shared.energy.ledger import Booking, book
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
-from shared.memories.writing import NewMemory, PlacedMemory, place
+from shared.memories.writing import InsertedMemory, NewMemory, place
 from shared.settings import Settings
 from shared.subjects import Subject
 from tests.support.clock import FrozenClock
@@ -83,7 +83,7 @@ class Api:
             self.clock.advance(1)
         return ids
 
-    def remember_conversation(self, app_id: str, conversation_id: str, content: str) -> PlacedMemory:
+    def remember_conversation(self, app_id: str, conversation_id: str, content: str) -> InsertedMemory:
         """Place a memory as a worker would, drawn from the first message of a conversation."""
         with self.loop.database.write() as session:
             key = conversation_key(session, app_id, conversation_id)

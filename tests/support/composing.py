@@ -16,9 +16,9 @@ from uuid import NAMESPACE_URL, uuid5
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.contracts.jobs import JobKind, JobMessage
-from shared.outbox.dispatch import take_due
+from shared.jobs.dispatch import take_due
 from shared.sessions.blocks import Block, BlockKind, Heading, line_of, markdown_lines, records_of
 from shared.sessions.compose.compositions import wake_waiting
 from shared.sessions.compose.requests import (

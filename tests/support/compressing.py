@@ -9,9 +9,9 @@ from time import perf_counter
 
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind, JobMessage
+from shared.jobs.dispatch import take_due
+from shared.jobs.models import Job
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
-from shared.outbox.dispatch import take_due
-from shared.outbox.models import Job
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
 from shared.sessions.compress.queries import find_version, get_version, versions_of
 from shared.sessions.compress.settings import CompressionSettings
@@ -153,12 +153,12 @@ class Press:
     def text(self, version: SessionVersion, session_id: str, ending: str = "md") -> str:
         return (self.folder(session_id) / f"{version.file}.{ending}").read_bytes().decode()
 
-    def fates(self, version: SessionVersion) -> dict[int, bool]:
+    def outcomes(self, version: SessionVersion) -> dict[int, bool]:
         """Return whether each marker survived, by its ordinal."""
         with self.house.database.read() as session:
             markers = {one.key: one.ordinal for one in markers_of(session, version.session_key)}
-            fates: Sequence[MarkerOutcome] = outcomes_of(session, [version.key])
-            return {markers[fate.marker_key]: fate.survived for fate in fates}
+            outcomes: Sequence[MarkerOutcome] = outcomes_of(session, [version.key])
+            return {markers[outcome.marker_key]: outcome.survived for outcome in outcomes}
 
     def jobs(self) -> list[Job]:
         return self.house.jobs(kind=JobKind.COMPRESS_SESSION)

@@ -54,7 +54,7 @@ class Point(StrEnum):
     AFTER_SEND = "after_send"
 
 
-class Deed(StrEnum):
+class ToolResult(StrEnum):
     """What."""
 
     KILL = "kill"
@@ -69,10 +69,10 @@ class Faultpoints:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
 
-    def arm(self, point: Point, deed: Deed) -> None:
+    def arm(self, point: Point, result: ToolResult) -> None:
         """Have the next process that reaches ``point`` do ``deed``."""
         draft = self.directory / f".{point}"
-        draft.write_text(deed)
+        draft.write_text(result)
         draft.rename(self.directory / point)
 
     def was_reached(self, point: Point) -> bool:
@@ -97,12 +97,12 @@ def reach(point: Point) -> None:
         (directory / point).rename(taken)
     except FileNotFoundError:
         return
-    deed = Deed(taken.read_text())
+    result = ToolResult(taken.read_text())
     taken.unlink()
-    if deed is Deed.HOLD:
+    if result is ToolResult.HOLD:
         _hold(directory / f"{point}.go")
         return
-    if deed is Deed.KILL_WITH_PARENT:
+    if result is ToolResult.KILL_WITH_PARENT:
         os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -12,11 +12,11 @@ from celery import signals
 
 import worker.wiring
 from shared.contracts.jobs import JobKind, JobMessage
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, Vectors
-from shared.memories.compaction import Candidate, Decision
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim
+from shared.memories.compaction import CompactionCandidate, Decision
 from shared.sessions.compose.documents import MARKDOWN_FILE
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.compress.versions import WrittenVersion
@@ -57,7 +57,9 @@ class FaultyAgent:
         reach(Point.AFTER_CALL)
         return draft
 
-    def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
+    def compact(
+        self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
+    ) -> Decision:
         return self._agent.compact(existing, new, limit, meter)
 
 

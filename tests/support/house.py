@@ -25,15 +25,15 @@ from shared.energy.accounting import Accountant
 from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
 from shared.facts.models import Fact
+from shared.jobs import dispatch, ownership
+from shared.jobs.models import Job, JobState
+from shared.jobs.ownership import Claim, Owner
+from shared.jobs.queries import JobFilter, get_job, list_jobs
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.embedding import Embedder, NgramEmbedder
-from shared.memories.compaction import Action, Candidate, Decision
+from shared.memories.compaction import Action, CompactionCandidate, Decision
 from shared.memories.models import Memory
 from shared.memories.queries import list_memories
-from shared.outbox import dispatch, ownership
-from shared.outbox.models import Job, JobState
-from shared.outbox.ownership import Claim, Owner
-from shared.outbox.queries import JobFilter, get_job, list_jobs
 from shared.search.tuning import Tuning
 from shared.telemetry.metrics import Metrics
 from tests.support.clock import FrozenClock
@@ -48,7 +48,7 @@ from worker.agent.protocol import (
     Statement,
     SummaryRequest,
     Transcript,
-    Turn,
+    TranscriptTurn,
 )
 from worker.pipelines.attempt import Attempts, JobFailed, Pipeline
 from worker.pipelines.create_memory import CreateMemory
@@ -65,7 +65,7 @@ PRICES = default_settings(
     embedding_price_factor=1.0,
 )
 Says = str | BaseException | NothingToRemember
-Decides = Decision | BaseException | Callable[[Sequence[Candidate], Candidate], Decision]
+Decides = Decision | BaseException | Callable[[Sequence[CompactionCandidate], CompactionCandidate], Decision]
 
 
 @dataclass
@@ -88,7 +88,9 @@ class ScriptedAgent:
         ids = tuple(turn.message_id for turn in transcript.turns)
         return said if isinstance(said, NothingToRemember) else MemoryDraft(said[:limit], 5, ("tag",), ids)
 
-    def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
+    def compact(
+        self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
+    ) -> Decision:
         self._think(WorkKind.COMPACT, meter)
         decided = self.decides.pop(0) if self.decides else Decision(Action.DELETE, existing[0].id, "it is the oldest")
         if isinstance(decided, BaseException):
@@ -130,7 +132,7 @@ class ScriptedFactAgent:
         return said or Extraction(tuple(_as_statement(turn) for turn in read if turn.role == "user"), len(read))
 
 
-def _as_statement(turn: Turn) -> Statement:
+def _as_statement(turn: TranscriptTurn) -> Statement:
     name, colon, text = turn.content.partition(": ")
     named = bool(colon) and name in set(Category)
     category = Category(name) if named else Category.PROJECT

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import Erasure
 from shared.apps.queries import lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.choices import FactState
 from shared.conversations.lifecycle import NewConversation, NewMessage, Role, say, start
 from shared.conversations.queries import lock_conversation
@@ -18,7 +18,7 @@ from shared.facts import clearing, editing, queries
 from shared.facts.categories import Category
 from shared.facts.editing import FactDraft, FactWriteResult
 from shared.facts.models import Fact, FactChange
-from shared.facts.writing import FoundStatement, LearningResult, StatementOrigin, learn
+from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn
 from tests.support.house import House
 
 AGENT = "ollama:scripted"
@@ -40,7 +40,7 @@ class Notebook:
                 self._keys[conversation_id] = start(session, self.app_id, new, self.house.clock.now()).key
         return self._keys[conversation_id]
 
-    def learn(self, conversation_id: str, *found: FoundStatement, user_id: str | None = None) -> LearningResult:
+    def learn(self, conversation_id: str, *found: FoundStatement, user_id: str | None = None) -> FactLearning:
         key = self.key(conversation_id, user_id)
         heard = StatementOrigin(key, conversation_id, user_id or "", self.house.clock.now(), AGENT)
         with self.house.database.write() as session:

@@ -11,7 +11,7 @@ from loop.steps.relay_jobs import RelayJobs
 from shared.contracts.jobs import JobMessage, Queue
 from shared.energy.budget import to_micro
 from shared.energy.models import Spending
-from shared.outbox.ownership import Claim
+from shared.jobs.ownership import Claim
 from tests.support.house import House
 
 

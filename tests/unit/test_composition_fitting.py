@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shared.errors import Invalid
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.blocks import Block, BlockKind, ToolCall, markdown_of
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_of
 from shared.sessions.compose.documents import (
     PATIENCE,
     VALUES,
@@ -32,7 +32,7 @@ DAY = datetime(2026, 1, 15, tzinfo=UTC)
 CHAIN = "0d9c1f9e-7a8b-5c3d-9e2f-1a2b3c4d5e6f"
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=300)
 CALLS = st.builds(
-    ToolCall,
+    RecordedToolCall,
     st.sampled_from(["", "toolu_1", "toolu_2", "toolu_1_2"]),
     st.sampled_from(["Bash", "Read"]),
     st.dictionaries(st.sampled_from(["command", "path"]), TEXTS, max_size=2),
@@ -195,7 +195,7 @@ def test_an_original_is_not_cut_below_what_it_was_asked_last() -> None:
 
 def turn(kind: BlockKind, text: str = "", tool: str | None = None, is_error: bool = False) -> Block:
     is_call = kind in (BlockKind.TOOL_USE, BlockKind.TOOL_RESULT)
-    call = ToolCall(tool or "", "Bash", {}, None, is_error) if is_call else None
+    call = RecordedToolCall(tool or "", "Bash", {}, None, is_error) if is_call else None
     return Block(kind, "user", text, sources=(text or str(tool),), call=call)
 
 

@@ -10,14 +10,14 @@ from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import WorkKind
 from shared.llm.tokens import most_tokens
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, condensed_of, summary_line
-from shared.sessions.compress.plan import Piece, Rank
+from shared.sessions.compress.plan import BlockPiece, Rank
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.session_model import ModelCompressionAgent
 
 
-def piece(text: str, speaker: str, source: str, worth: float, number: int | None = None) -> Piece:
-    return Piece(0, text, Rank.WORDS, worth, 0, speaker=speaker, source=source, number=number)
+def piece(text: str, speaker: str, source: str, worth: float, number: int | None = None) -> BlockPiece:
+    return BlockPiece(0, text, Rank.WORDS, worth, 0, speaker=speaker, source=source, number=number)
 
 
 SAID = (
@@ -27,8 +27,8 @@ SAID = (
 )
 
 
-def chunk(*pieces: Piece, room: int = 400, must_keep: tuple[str, ...] = ("src/wind.py",)) -> Chunk:
-    return Chunk(0, pieces or SAID, room, must_keep)
+def chunk(*pieces: BlockPiece, budget: int = 400, must_keep: tuple[str, ...] = ("src/wind.py",)) -> Chunk:
+    return Chunk(0, pieces or SAID, budget, must_keep)
 
 
 def line(text: str, *numbers: Any) -> dict[str, Any]:
@@ -131,11 +131,11 @@ def test_a_line_that_names_no_piece_is_asked_for_again_and_then_stands_for_the_f
 def test_the_largest_chunk_it_asks_for_fits_its_window_whole_and_what_was_only_done_gives_way() -> None:
     chat = ScriptedChat([lines()], context_tokens=2560)
     agent = ModelCompressionAgent(chat, chat.name, 2560, 30.0)
-    pieces, room, number = [], agent.chunk_tokens, 0
+    pieces, budget, number = [], agent.chunk_tokens, 0
     while True:
         said = piece("π " * 40 + f"{number}", "Assistant thought", "u", 1.0, number)
-        room -= most_tokens(said.text) + 16
-        if room < 0:
+        budget -= most_tokens(said.text) + 16
+        if budget < 0:
             break
         pieces += [said, piece("read " + "x/" * 100, "Assistant did", "u", 0.5)]
         number += 1

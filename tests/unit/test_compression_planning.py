@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.choices import Aggressiveness, TierPreset
-from shared.sessions.blocks import Block, BlockKind, ToolCall, markdown_lines
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_lines
 from shared.sessions.compress.draft import run_text
 from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression
 from shared.sessions.compress.run import Version
@@ -115,10 +115,12 @@ def test_a_last_request_that_is_too_long_keeps_its_beginning_and_its_end(make: M
 
 def test_calls_of_a_run_are_told_in_one_line() -> None:
     calls = [
-        ToolCall("1", "Read", {"file_path": "a.py"}, ""), ToolCall("2", "Read", {"file_path": "b.py"}, ""),
-        ToolCall("3", "Edit", {"file_path": "c.py", "old_string": "x", "new_string": "y"}, ""),
-        ToolCall("4", "Edit", {"file_path": "c.py", "old_string": "y", "new_string": "z"}, ""),
-        ToolCall("5", "Bash", {"command": "make  test\n"}, ""), ToolCall("6", "mcp__x__y", {"q": 1}, ""),
+        RecordedToolCall("1", "Read", {"file_path": "a.py"}, ""),
+        RecordedToolCall("2", "Read", {"file_path": "b.py"}, ""),
+        RecordedToolCall("3", "Edit", {"file_path": "c.py", "old_string": "x", "new_string": "y"}, ""),
+        RecordedToolCall("4", "Edit", {"file_path": "c.py", "old_string": "y", "new_string": "z"}, ""),
+        RecordedToolCall("5", "Bash", {"command": "make  test\n"}, ""),
+        RecordedToolCall("6", "mcp__x__y", {"q": 1}, ""),
     ]  # fmt: skip
     assert run_text(calls) == 'Read a.py, b.py; edited c.py; ran `make test`; used mcp__x__y: {"q": 1}'
 

@@ -15,7 +15,7 @@ from shared.sessions.blocks import (
     Block,
     BlockKind,
     Heading,
-    ToolCall,
+    RecordedToolCall,
     block_tokens,
     blocks_in,
     line_of,
@@ -35,7 +35,7 @@ def _segments(draw: st.DrawFn) -> Block:
     at = draw(st.none() | st.datetimes(min_value=datetime(2020, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
     sources, tier = tuple(draw(st.lists(st.uuids().map(str), max_size=3))), draw(st.integers(0, 4))
     if draw(st.booleans()):
-        call = ToolCall(
+        call = RecordedToolCall(
             f"toolu_{draw(st.integers(1, 99))}",
             draw(_TEXT),
             draw(st.dictionaries(_TEXT, _TEXT | st.integers() | st.none(), max_size=3)),
@@ -79,7 +79,7 @@ def _said(record: dict[str, object]) -> str:
 
 
 def test_records_are_one_chain_and_a_call_stands_before_its_result() -> None:
-    call = ToolCall("toolu_7", "Bash", {"command": "make"}, "ok")
+    call = RecordedToolCall("toolu_7", "Bash", {"command": "make"}, "ok")
     segments = [
         Block(BlockKind.REQUEST, "user", "build it", AT),
         Block(BlockKind.TOOL, "assistant", "ran make", AT, call=call),
@@ -121,7 +121,7 @@ def test_a_fence_left_open_does_not_swallow_what_follows(text: str, closing: str
 
 
 def test_a_result_with_fences_of_its_own_stays_inside_its_fence() -> None:
-    call = ToolCall("t", "Read", {}, "````\ncode\n````")
+    call = RecordedToolCall("t", "Read", {}, "````\ncode\n````")
     assert "\n`````\n````\ncode\n````\n`````\n" in markdown_of(Block(BlockKind.TOOL, "assistant", "", call=call))
 
 

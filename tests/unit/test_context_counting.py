@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.context.budgets import TokenCounting, TokenSource, UpperBoundCounting, weakest
 from shared.context.window import Utterance, counted
-from shared.energy.rates import HORIZON_CHARS, faded, is_telling
+from shared.energy.rates import HORIZON_CHARS, faded, is_measured
 from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.tokens import LAST_RESORT, Rate, most_tokens
 
@@ -66,7 +66,7 @@ def test_pieces_that_fit_by_weight_fit_as_one_text(pieces: list[str]) -> None:
     ],
 )
 def test_only_figures_that_can_be_believed_are_learnt_from(call: ModelCall, telling: bool) -> None:
-    assert is_telling(call) is telling
+    assert is_measured(call) is telling
 
 
 def test_a_rate_follows_what_is_sent_lately() -> None:

@@ -25,7 +25,7 @@ CAP = 1000
     ],
 )
 def test_the_room_for_more_is_within_every_bound(
-    bounds: ContextLimits, recalled: int, is_capped: bool, room: int
+    bounds: ContextLimits, recalled: int, is_capped: bool, budget: int
 ) -> None:
     composed = ContextDraft((), Recollection("", recalled, (), ()), CompactionStage.NONE, trimmed=0, cut=False)
-    assert budget_for_more(composed, bounds, CAP, is_capped) == room
+    assert budget_for_more(composed, bounds, CAP, is_capped) == budget

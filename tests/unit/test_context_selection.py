@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.context.budgets import RecallBudgets, TokenCounting, TokenScale, UpperBoundCounting
-from shared.context.fact_selection import KnownFact, in_order, reduced, speaks_of_persons_or_places
+from shared.context.fact_selection import SelectableFact, in_order, reduced, speaks_of_persons_or_places
 from shared.context.recall import RecallMaterial, recollect, recollect_less
 from shared.context.rendering import END, RECALLED, RecalledMemory, facts_text, packed
 from shared.facts.categories import Category
@@ -22,11 +22,11 @@ ABOUT_ME = "What do you know about me?"
 
 def known(
     number: int, category: Category, confidence: float = 0.75, days: int = 0, pin: int | None = None, says: str = ""
-) -> KnownFact:
-    return KnownFact(number, says or f"Fact {number}", category, confidence, NOON - timedelta(days=days), pin)
+) -> SelectableFact:
+    return SelectableFact(number, says or f"Fact {number}", category, confidence, NOON - timedelta(days=days), pin)
 
 
-def ids(facts: tuple[KnownFact, ...]) -> list[int]:
+def ids(facts: tuple[SelectableFact, ...]) -> list[int]:
     return [fact.fact_id for fact in facts]
 
 
@@ -155,14 +155,14 @@ def test_nothing_more_is_looked_for_within_fifty_tokens_of_the_budget() -> None:
 
 
 @given(FACTS, st.integers(-10, 700), st.sampled_from(SCALES))
-def test_facts_that_were_packed_fit_in_their_order(facts: list[KnownFact], budget: int, scale: TokenScale) -> None:
+def test_facts_that_were_packed_fit_in_their_order(facts: list[SelectableFact], budget: int, scale: TokenScale) -> None:
     taken = packed(facts, budget, scale)
     assert scale.tokens(facts_text(taken)) <= max(0, budget)
     assert [fact for fact in facts if fact in taken] == list(taken)
 
 
 @given(FACTS, st.text(max_size=80))
-def test_pins_keep_the_order_of_their_places_whatever_is_said(facts: list[KnownFact], message: str) -> None:
+def test_pins_keep_the_order_of_their_places_whatever_is_said(facts: list[SelectableFact], message: str) -> None:
     shown = in_order(facts, message)
     pinned = sorted((fact for fact in facts if fact.pin is not None), key=lambda fact: (fact.pin or 0, fact.fact_id))
     assert list(shown[: len(pinned)]) == pinned
@@ -177,7 +177,7 @@ def test_pins_keep_the_order_of_their_places_whatever_is_said(facts: list[KnownF
     st.sampled_from(SCALES),
 )
 def test_what_is_recalled_never_takes_more_than_its_budget(
-    facts: list[KnownFact], contents: list[str], budget: int, own: int, scale: TokenScale
+    facts: list[SelectableFact], contents: list[str], budget: int, own: int, scale: TokenScale
 ) -> None:
     memories = tuple(RecalledMemory(number, content, NOON) for number, content in enumerate(contents))
     material = RecallMaterial("Notes", memories, in_order(facts, ABOUT_ME))

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shared.context.budgets import TokenCounting, TokenSource
-from shared.context.fact_selection import KnownFact, in_order
+from shared.context.fact_selection import SelectableFact, in_order
 from shared.context.recall import ContextDraft, ContextLimits, RecallMaterial, compose, overfills, source_of
 from shared.context.rendering import RecalledMemory
 from shared.context.window import CountedMessage, Utterance, counted, length, length_of, squeezed, staying
@@ -251,8 +251,8 @@ def test_a_reserve_that_would_be_touched_is_kept_free_before_the_window_is_full(
         pytest.param(100, [10], id="the first one too"),
     ],
 )
-def test_what_is_still_too_long_goes_in_turn(room: int, left: list[int]) -> None:
-    messages, cut = squeezed(said("sauasatuauu"), WIDE, room)
+def test_what_is_still_too_long_goes_in_turn(budget: int, left: list[int]) -> None:
+    messages, cut = squeezed(said("sauasatuauu"), WIDE, budget)
     assert (places(messages), cut) == (left, False)
 
 
@@ -297,8 +297,8 @@ def test_the_least_certain_figure_is_the_one_that_is_named() -> None:
 ABOUT = "What do you know about me?"
 
 
-def fact(number: int, category: Category, confidence: float = 0.9, pin: int | None = None) -> KnownFact:
-    return KnownFact(number, f"Fact {number} " + "f" * 20, category, confidence, NOON, pin)
+def fact(number: int, category: Category, confidence: float = 0.9, pin: int | None = None) -> SelectableFact:
+    return SelectableFact(number, f"Fact {number} " + "f" * 20, category, confidence, NOON, pin)
 
 
 def test_in_the_second_stage_identity_goes_and_projects_and_pins_stay() -> None:
@@ -338,7 +338,7 @@ MESSAGES = st.lists(
 )
 FACTS = st.lists(
     st.builds(
-        KnownFact,
+        SelectableFact,
         st.integers(1, 10_000),
         st.text(min_size=1, max_size=150),
         st.sampled_from(Category),
@@ -360,7 +360,7 @@ WINDOWS = st.integers(1, 500) | st.integers(1, 60_000)
 @example([Utterance("user", "", tokens=50)], [], [], 1, 5, 1000, None)
 def test_for_any_messages_facts_window_and_reserve_the_result_fits(
     utterances: list[Utterance],
-    facts: list[KnownFact],
+    facts: list[SelectableFact],
     contents: list[str],
     window: int,
     reserve: int,

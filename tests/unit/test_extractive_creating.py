@@ -9,14 +9,14 @@ import pytest
 from shared.llm.calls import CallOutcome, WorkKind
 from tests.support.meters import Calls
 from worker.agent.memory_rules import ExtractiveAgent
-from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript, Turn
+from worker.agent.protocol import MemoryDraft, NothingToRemember, Transcript, TranscriptTurn
 
 _WHEN = datetime(2023, 5, 8, 14, 0, tzinfo=UTC)
 
 
 def _transcript(*said: tuple[str, str], known: tuple[str, ...] = (), names: bool = False) -> Transcript:
     turns = tuple(
-        Turn(f"m{i}", "user" if names else who, who if names else None, text, _WHEN)
+        TranscriptTurn(f"m{i}", "user" if names else who, who if names else None, text, _WHEN)
         for i, (who, text) in enumerate(said)
     )
     return Transcript("chat", "c1", turns, _WHEN, known=known)
@@ -141,7 +141,9 @@ def test_one_statement_longer_than_the_limit_is_cut_between_words() -> None:
 
 
 def test_a_very_long_or_odd_name_leaves_room_for_what_was_said() -> None:
-    turn = Turn("m0", "user", "Maximiliane Konstanze: of; the Very Long\nName " * 4, "I own a zeppelin", _WHEN)
+    turn = TranscriptTurn(
+        "m0", "user", "Maximiliane Konstanze: of; the Very Long\nName " * 4, "I own a zeppelin", _WHEN
+    )
     made = _create(Transcript("chat", "c1", (turn,), _WHEN), 40)
     assert isinstance(made, MemoryDraft)
     assert "zeppelin" in made.content

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.llm.calls import WorkKind
-from shared.memories.compaction import NEW, Action, Candidate, Decision, carry_out, refusal
+from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, carry_out, refusal
 from tests.support.meters import Calls
 from worker.agent.memory_rules import ExtractiveAgent
 
@@ -31,25 +31,28 @@ _TOPICS = (
 )
 
 
-def _memory(number: int, content: str, *, pinned: bool = False, importance: int = 5) -> Candidate:
-    return Candidate(number, content, _START + timedelta(days=number), importance, pinned=pinned)
+def _memory(number: int, content: str, *, pinned: bool = False, importance: int = 5) -> CompactionCandidate:
+    return CompactionCandidate(number, content, _START + timedelta(days=number), importance, pinned=pinned)
 
 
-def _decide(existing: list[Candidate], new: str, limit: int = 200) -> Decision:
-    candidate = Candidate(NEW, new, _START + timedelta(days=99))
+def _decide(existing: list[CompactionCandidate], new: str, limit: int = 200) -> Decision:
+    candidate = CompactionCandidate(NEW, new, _START + timedelta(days=99))
     decision = ExtractiveAgent().compact(existing, candidate, limit, Calls())
     assert refusal(decision, existing, limit) is None
     return decision
 
 
-def _hold(contents: list[str], limit: int = 200) -> list[Candidate]:
-    held: list[Candidate] = []
+def _hold(contents: list[str], limit: int = 200) -> list[CompactionCandidate]:
+    held: list[CompactionCandidate] = []
     for number, content in enumerate(contents, 1):
         placed = _memory(number, content)
         if len(held) == 10:
-            room = carry_out(_decide(held, content, limit))
-            held = [replace(m, content=room.content) if m.id == room.rewritten_id and room.content else m for m in held]
-            held = [m for m in held if m.id != room.removed_id] + ([placed] if room.removed_id != NEW else [])
+            budget = carry_out(_decide(held, content, limit))
+            held = [
+                replace(m, content=budget.content) if m.id == budget.rewritten_id and budget.content else m
+                for m in held
+            ]
+            held = [m for m in held if m.id != budget.removed_id] + ([placed] if budget.removed_id != NEW else [])
         else:
             held.append(placed)
         assert len(held) <= 10
@@ -133,7 +136,7 @@ def test_whatever_the_texts_the_decision_is_accepted(
 def test_compaction_is_metered_once() -> None:
     calls = Calls()
     existing = [_memory(1, "User: I love jazz")]
-    ExtractiveAgent().compact(existing, Candidate(NEW, "User: I drive a Tesla", _START), 200, calls)
+    ExtractiveAgent().compact(existing, CompactionCandidate(NEW, "User: I drive a Tesla", _START), 200, calls)
     assert [call.kind for call in calls] == [WorkKind.COMPACT]
 
 

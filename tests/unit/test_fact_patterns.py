@@ -15,17 +15,19 @@ from tests.support.meters import Calls
 from worker.agent.fact_grammar import Frame
 from worker.agent.fact_preferences import FRAMES
 from worker.agent.fact_rules import ExtractiveFactAgent, frame_of
-from worker.agent.protocol import Extraction, ExtractionRequest, PresentFact, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, PresentFact, Statement, TranscriptTurn
 
 THURSDAY = datetime(2025, 5, 8, 12, tzinfo=UTC)
 PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
 
 
-def turn(content: str, number: int = 1, role: str = "user", name: str | None = None) -> Turn:
-    return Turn(f"msg_{number}", role, name, content, THURSDAY)
+def turn(content: str, number: int = 1, role: str = "user", name: str | None = None) -> TranscriptTurn:
+    return TranscriptTurn(f"msg_{number}", role, name, content, THURSDAY)
 
 
-def extract(*turns: Turn, known: tuple[PresentFact, ...] = (), before: tuple[Turn, ...] = ()) -> Extraction:
+def extract(
+    *turns: TranscriptTurn, known: tuple[PresentFact, ...] = (), before: tuple[TranscriptTurn, ...] = ()
+) -> Extraction:
     return ExtractiveFactAgent().extract(ExtractionRequest("diary", "con_1", turns, before, known), Calls())
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from loop.cli.chats import (
-    BadLine,
+    BadChatLine,
+    ChatLine,
     ChatShape,
     FileChat,
     Grouping,
     MessageNames,
-    Said,
-    Unusable,
+    UnusableFile,
     as_id,
     moment,
     read_chats,
@@ -29,7 +29,7 @@ TALK = {"messages": [HELLO, {"role": "assistant", "content": "Hi."}]}
 SHARED = {"conversations": [{"from": "human", "value": "Hello."}, {"from": "gpt", "value": "Hi."}]}
 
 
-def read(tmp_path: Path, text: str | bytes) -> list[FileChat | BadLine]:
+def read(tmp_path: Path, text: str | bytes) -> list[FileChat | BadChatLine]:
     file = tmp_path / "chats"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return list(read_chats(file))
@@ -37,7 +37,7 @@ def read(tmp_path: Path, text: str | bytes) -> list[FileChat | BadLine]:
 
 def chats(tmp_path: Path, text: str) -> list[FileChat]:
     entries = read(tmp_path, text)
-    assert [one for one in entries if isinstance(one, BadLine)] == []
+    assert [one for one in entries if isinstance(one, BadChatLine)] == []
     return [one for one in entries if isinstance(one, FileChat)]
 
 
@@ -120,7 +120,7 @@ def test_a_bad_line_is_named_with_why_and_the_rest_is_read(tmp_path: Path, line:
     first, bad, last = read(tmp_path, b"\n".join([good, line, good]))
     assert isinstance(first, FileChat)
     assert isinstance(last, FileChat)
-    assert isinstance(bad, BadLine)
+    assert isinstance(bad, BadChatLine)
     assert bad.where == "line 2"
     assert reason in bad.reason
 
@@ -132,7 +132,7 @@ def test_a_bad_first_line_does_not_hide_the_others(tmp_path: Path) -> None:
 
 def test_a_broken_array_is_one_bad_line(tmp_path: Path) -> None:
     (bad,) = read(tmp_path, '[\n{"messages": [}\n]')
-    assert isinstance(bad, BadLine)
+    assert isinstance(bad, BadChatLine)
     assert bad.where == "line 2"
 
 
@@ -147,7 +147,7 @@ def test_times_are_read_as_utc(given: str | int) -> None:
 
 @pytest.mark.parametrize("given", ["soon", True, 1e300, [], {}], ids=["text", "truth", "huge", "list", "object"])
 def test_what_is_no_time_is_refused(given: object) -> None:
-    with pytest.raises(Unusable):
+    with pytest.raises(UnusableFile):
         moment(given)
 
 
@@ -221,12 +221,12 @@ def test_single_messages_are_grouped_by_conversation_day_or_file(tmp_path: Path)
     ids=["no-id", "no-time", "no-text"],
 )
 def test_what_cannot_be_grouped_is_refused_with_why(tmp_path: Path, value: Any, per: Per, reason: str) -> None:
-    with pytest.raises(Unusable, match=reason):
+    with pytest.raises(UnusableFile, match=reason):
         names(tmp_path, lines(value), per)
 
 
 def test_messages_are_named_by_what_they_say_wherever_they_stand() -> None:
-    hello, bye = Said(Role.USER, "Hello."), Said(Role.USER, "Bye.")
+    hello, bye = ChatLine(Role.USER, "Hello."), ChatLine(Role.USER, "Bye.")
     once, again = MessageNames("c"), MessageNames("c")
     first = [once.name(one) for one in (hello, bye, hello)]
     assert len(set(first)) == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.outbox.lanes import HEAD_START, QUANTUM, served_after, turn_of
+from shared.jobs.tenant_queues import HEAD_START, QUANTUM, served_after, start_tag_of
 
 WEIGHTS = st.lists(st.integers(1, 10), min_size=2, max_size=6)
 PRIORITIES = st.integers(0, 9)
@@ -15,7 +15,7 @@ def serve(weights: list[int], priorities: list[int], turns: int) -> list[int]:
     """Give out turns among apps that always have work; return how many each had."""
     served, counts = [0] * len(weights), [0] * len(weights)
     for _ in range(turns):
-        next_one = min(range(len(weights)), key=lambda i: (turn_of(served[i], priorities[i]), i))
+        next_one = min(range(len(weights)), key=lambda i: (start_tag_of(served[i], priorities[i]), i))
         served[next_one] = served_after(served[next_one], weights[next_one])
         counts[next_one] += 1
     return counts
@@ -44,4 +44,4 @@ def test_a_turn_always_moves_on(served: int, weight: int) -> None:
 
 @given(st.integers(0, 10**15), PRIORITIES, PRIORITIES)
 def test_a_lower_number_is_sooner(served: int, one: int, other: int) -> None:
-    assert (turn_of(served, one) < turn_of(served, other)) is (one < other)
+    assert (start_tag_of(served, one) < start_tag_of(served, other)) is (one < other)

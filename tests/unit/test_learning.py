@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.sessions.blocks import Block, BlockKind, ToolCall
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SessionPrompt, confidence, material_of, normal_of, patterns_in
 from tests.support.meters import Calls
@@ -76,7 +76,9 @@ def test_only_a_person_s_own_prompts_are_material() -> None:
 
 def test_a_command_run_again_and_again_is_a_pattern() -> None:
     commands = ["go test ./...", "ls", "go  test ./...", "go test ./...", *["x" * 200] * 3]
-    uses = [turn(BlockKind.TOOL_USE, "{}", call=ToolCall("t", "Bash", {"command": one}, None)) for one in commands]
+    uses = [
+        turn(BlockKind.TOOL_USE, "{}", call=RecordedToolCall("t", "Bash", {"command": one}, None)) for one in commands
+    ]
     assert [(one.kind, one.content) for one in patterns_in(material_of(uses))] == [("pattern", "Runs `go test ./...`")]
 
 

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.search.lexical import Posting, rarity, word_table
-from shared.search.models import place_of
+from shared.search.models import doc_id_of
 
 
 def _at(*turns: tuple[int, int]) -> np.ndarray:
-    return np.array(sorted(place_of(*turn) or 0 for turn in turns), np.int64)
+    return np.array(sorted(doc_id_of(*turn) or 0 for turn in turns), np.int64)
 
 
 def test_a_place_with_more_and_rarer_words_scores_higher() -> None:
     table = word_table([Posting("rare", _at((1, 5))), Posting("usual", _at((1, 5), (2, 5), (3, 5)))], 100)
-    turn = dict(zip(table.places.tolist(), table.turn.tolist(), strict=True))
-    assert turn[place_of(1, 5)] > turn[place_of(2, 5)] > 0
+    turn = dict(zip(table.doc_ids.tolist(), table.turn.tolist(), strict=True))
+    assert turn[doc_id_of(1, 5)] > turn[doc_id_of(2, 5)] > 0
 
 
 def test_what_follows_a_word_soon_is_scored_by_it_and_what_comes_late_is_not() -> None:
@@ -43,7 +43,7 @@ def test_a_window_ends_with_its_conversation() -> None:
     last = (1 << 20) - 1
     table = word_table([Posting("word", _at((1, last)))], 100)
     assert table.scores(_at((2, 0))).window.tolist() == [0]
-    assert [place >> 20 for place in table.best(5).tolist()] == [1] * len(table.best(5))
+    assert [doc_id >> 20 for doc_id in table.best(5).tolist()] == [1] * len(table.best(5))
 
 
 def test_words_that_were_not_looked_up_or_stand_nowhere_say_nothing() -> None:
@@ -65,5 +65,5 @@ def test_rarity_is_never_negative(standing_in: int, messages: int) -> None:
 @given(st.lists(st.sets(st.tuples(st.integers(1, 3), st.integers(0, 12)), min_size=1), min_size=1, max_size=4))
 def test_scores_of_chosen_places_are_those_of_all(postings: list[set[tuple[int, int]]]) -> None:
     table = word_table([Posting(str(nth), _at(*turns)) for nth, turns in enumerate(postings)], 50)
-    scores = table.scores(table.places)
+    scores = table.scores(table.doc_ids)
     assert np.allclose(scores.turn, table.turn) and np.allclose(scores.window, table.window, atol=1e-4)

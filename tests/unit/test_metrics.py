@@ -18,12 +18,12 @@ from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSe
 from loop.steps.settlement import SettleEnergy, SettleFacts
 from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendLanes, Upkeep
 from loop.thinking.thinker import ChooseAndThink
+from shared.jobs.models import FINISHED
 from shared.llm.calls import EXTRACTIVE
-from shared.outbox.models import FINISHED
 from shared.telemetry.exposition import gathered, scrape, wipe
 from shared.telemetry.metrics import (
     FINAL_STATES,
-    KEEP_MANDATE,
+    HOLD_LEADERSHIP,
     TICK_STEPS,
     AgentKind,
     Metrics,
@@ -130,7 +130,7 @@ def test_label_sets_are_those_of_the_domain() -> None:
         SettleFacts, AskForVectors, AskForSummaries, ForgetRetrievals, ChooseAndThink,
         ScanSessions, TendSessions, AgeSessions, IndexSessions,
     )  # fmt: skip
-    assert set(TICK_STEPS) == {KEEP_MANDATE} | {step.name for step in steps}
+    assert set(TICK_STEPS) == {HOLD_LEADERSHIP} | {step.name for step in steps}
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import Question
-from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
+from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.memory_model import ModelAgent
-from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
+from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript, TranscriptTurn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
 LIMIT = 200
@@ -35,9 +35,10 @@ def remembers(memory: str, **changes: Any) -> dict[str, Any]:
 NOTHING = {"reason": "Only a greeting.", "remember": False, "memory": "", "importance": 0, "tags": []}
 
 
-def turns(*said: tuple[str, str], start: datetime = NOON) -> tuple[Turn, ...]:
+def turns(*said: tuple[str, str], start: datetime = NOON) -> tuple[TranscriptTurn, ...]:
     return tuple(
-        Turn(f"msg_{i}", role, None, content, start + timedelta(minutes=i)) for i, (role, content) in enumerate(said)
+        TranscriptTurn(f"msg_{i}", role, None, content, start + timedelta(minutes=i))
+        for i, (role, content) in enumerate(said)
     )
 
 
@@ -232,13 +233,13 @@ def test_a_window_without_room_is_said_with_what_would_do() -> None:
         agent(ScriptedChat([], context_tokens=1024), 1024).create(transcript(), LIMIT, Calls())
 
 
-def candidate(number: int, content: str = "", **changes: Any) -> Candidate:
+def candidate(number: int, content: str = "", **changes: Any) -> CompactionCandidate:
     text = content or f"Memory number {number}."
-    return Candidate(number, text, NOON - timedelta(days=number), changes.pop("importance", 5), **changes)
+    return CompactionCandidate(number, text, NOON - timedelta(days=number), changes.pop("importance", 5), **changes)
 
 
 EXISTING = (candidate(1), candidate(2, pinned=True), candidate(3, importance=9))
-ARRIVED = Candidate(NEW, "A new one.", NOON)
+ARRIVED = CompactionCandidate(NEW, "A new one.", NOON)
 
 
 def deletes(target: int) -> dict[str, Any]:

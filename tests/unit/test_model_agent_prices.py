@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from shared.energy.budget import price, to_units
-from shared.memories.compaction import Candidate
+from shared.memories.compaction import CompactionCandidate
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.settings import default_settings
 from worker.agent.memory_model import ModelAgent
-from worker.agent.protocol import Transcript, Turn
+from worker.agent.protocol import Transcript, TranscriptTurn
 
 NOON = datetime(2025, 5, 7, 12, tzinfo=UTC)
 TURNS = (
@@ -43,7 +43,7 @@ def spent_by(work: Any, answer: dict[str, Any]) -> float:
 @pytest.mark.parametrize("count", [8, 10, 12], ids=lambda count: f"{count} turns")
 def test_a_typical_creation_costs_ten_to_fifteen_units(count: int, known: int) -> None:
     said = tuple(
-        Turn(f"msg_{i}", ("user", "assistant")[i % 2], None, TURNS[i % 4], NOON + timedelta(minutes=i))
+        TranscriptTurn(f"msg_{i}", ("user", "assistant")[i % 2], None, TURNS[i % 4], NOON + timedelta(minutes=i))
         for i in range(count)
     )
     transcript = Transcript("diary", "con_1", said, NOON, known=(MEMORY,) * known)
@@ -59,7 +59,7 @@ def test_a_typical_creation_costs_ten_to_fifteen_units(count: int, known: int) -
 
 @pytest.mark.parametrize("action", ["delete", "edit"])
 def test_a_typical_compaction_costs_twenty_to_thirty_units(action: str) -> None:
-    present = [Candidate(i, MEMORY, NOON - timedelta(days=i)) for i in range(1, 11)]
+    present = [CompactionCandidate(i, MEMORY, NOON - timedelta(days=i)) for i in range(1, 11)]
     answer = {
         "reason": "Both are about the same appointment, and the newer one says more.",
         "action": action,
@@ -67,5 +67,5 @@ def test_a_typical_compaction_costs_twenty_to_thirty_units(action: str) -> None:
         "absorbed_id": 0,
         "new_content": MEMORY if action == "edit" else "",
     }
-    new = Candidate(0, MEMORY, NOON)
+    new = CompactionCandidate(0, MEMORY, NOON)
     assert 20 <= spent_by(lambda agent, meter: agent.compact(present, new, 200, meter), answer) <= 30

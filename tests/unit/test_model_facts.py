@@ -19,7 +19,7 @@ from shared.telemetry.metrics import RefusedFact
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.fact_model import ModelFactAgent
-from worker.agent.protocol import Extraction, ExtractionRequest, PresentFact, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, PresentFact, Statement, TranscriptTurn
 
 NOON = datetime(2025, 5, 8, 12, tzinfo=UTC)
 SAID = (
@@ -30,9 +30,9 @@ SAID = (
 KNOWN = (PresentFact(11, "Lives in Aarhus", Category.IDENTITY), PresentFact(12, "Likes tea", Category.PREFERENCE))
 
 
-def turns(*said: tuple[str, str], start: int = 1) -> tuple[Turn, ...]:
+def turns(*said: tuple[str, str], start: int = 1) -> tuple[TranscriptTurn, ...]:
     return tuple(
-        Turn(f"msg_{i}", role, None, content, NOON + timedelta(minutes=i))
+        TranscriptTurn(f"msg_{i}", role, None, content, NOON + timedelta(minutes=i))
         for i, (role, content) in enumerate(said, start)
     )
 

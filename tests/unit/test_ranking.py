@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from shared.search.lexical import LEAST_ALIKE, coverage_of
-from shared.search.models import place_of
-from shared.search.query import Question, read_question
+from shared.search.models import doc_id_of
+from shared.search.query import SearchQuestion, read_question
 from shared.search.ranking import SIGNALS, WORDS_ALONE, Candidate, Recipe, WeightedRecipe, is_found, rank, scaled
 
 NOW = datetime(2023, 10, 20, tzinfo=UTC)
@@ -23,7 +23,7 @@ MAY = datetime(2023, 5, 8, tzinfo=UTC)
 
 def _candidate(said: str, position: int = 0, **known: object) -> Candidate:
     plain = Candidate(
-        place=place_of(1, position) or 0,
+        doc_id=doc_id_of(1, position) or 0,
         part=0,
         role="user",
         name=None,
@@ -37,7 +37,7 @@ def _candidate(said: str, position: int = 0, **known: object) -> Candidate:
     return replace(plain, **known)  # type: ignore[arg-type]
 
 
-def _asked(text: str) -> Question:
+def _asked(text: str) -> SearchQuestion:
     return read_question(text, NOW)
 
 
@@ -166,13 +166,13 @@ def test_the_turn_after_the_same_question_is_lifted() -> None:
         _candidate("Chess, mostly.", 30),
     ]
     ranked = rank(_asked("Which game does he play?"), candidates)
-    answers = {one.candidate.place: one.parts["answers"] for one in ranked}
-    assert answers[place_of(1, 5)] > 0 == answers[place_of(1, 30)]
+    answers = {one.candidate.doc_id: one.parts["answers"] for one in ranked}
+    assert answers[doc_id_of(1, 5)] > 0 == answers[doc_id_of(1, 30)]
 
 
 def test_the_first_turn_of_a_conversation_has_none_before_it() -> None:
-    last = replace(_candidate("Which game do you play?"), place=place_of(1, (1 << 20) - 1))
-    first = replace(_candidate("Chess"), place=place_of(2, 0))
+    last = replace(_candidate("Which game do you play?"), doc_id=doc_id_of(1, (1 << 20) - 1))
+    first = replace(_candidate("Chess"), doc_id=doc_id_of(2, 0))
     ranked = rank(_asked("Which game does he play?"), [last, first])
     assert all(one.parts["answers"] == 0 and one.parts["nearby"] == one.parts["coverage"] * 2.5 for one in ranked)
 

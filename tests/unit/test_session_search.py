@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.search.words import query_words
-from shared.sessions.blocks import Block, BlockKind, ToolCall
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.compose.plan import NoVersion, VersionCandidate
 from shared.sessions.search.index import MOST_OF_A_SESSION, numbers_of, passages_of
 from shared.sessions.search.queries import SessionFacts
@@ -52,11 +52,17 @@ def test_passages_are_what_was_asked_and_answered_and_a_line_for_each_use_of_a_t
         turn(0, BlockKind.HUMAN, "Fix the retry."),
         turn(1, BlockKind.THINKING, "hmm"),
         turn(
-            2, BlockKind.TOOL_USE, "{}", call=ToolCall("t1", "Edit", {"file_path": "a/up.py", "old_string": "x"}, None)
+            2,
+            BlockKind.TOOL_USE,
+            "{}",
+            call=RecordedToolCall("t1", "Edit", {"file_path": "a/up.py", "old_string": "x"}, None),
         ),
         turn(3, BlockKind.TOOL_RESULT, "fine"),
         turn(
-            4, BlockKind.TOOL_RESULT, "Error: no such file\nTraceback", call=ToolCall("t2", "", {}, None, is_error=True)
+            4,
+            BlockKind.TOOL_RESULT,
+            "Error: no such file\nTraceback",
+            call=RecordedToolCall("t2", "", {}, None, is_error=True),
         ),
         turn(5, BlockKind.META, "<hook>"),
         turn(6, BlockKind.ASSISTANT, "Done."),

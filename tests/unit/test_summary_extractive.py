@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared.llm.calls import EXTRACTIVE, WorkKind
 from shared.summaries.bullets import MOST_TOKENS, written
 from tests.support.meters import Calls
-from worker.agent.protocol import Digest, SummaryRequest, Turn
+from worker.agent.protocol import Digest, SummaryRequest, TranscriptTurn
 from worker.agent.summary_rules import ExtractiveSummaryAgent
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -27,7 +27,9 @@ TALK = (
 
 
 def summarise(*said: tuple[str, str], previous: str | None = None) -> tuple[Digest, Calls]:
-    turns = tuple(Turn(f"m{i}", role, None, text, NOON + timedelta(minutes=i)) for i, (role, text) in enumerate(said))
+    turns = tuple(
+        TranscriptTurn(f"m{i}", role, None, text, NOON + timedelta(minutes=i)) for i, (role, text) in enumerate(said)
+    )
     calls = Calls()
     return ExtractiveSummaryAgent().summarise(SummaryRequest("chat", "c1", turns, previous), calls), calls
 

@@ -14,7 +14,7 @@ from shared.llm.calls import WorkKind
 from shared.llm.chat import Question
 from tests.support.meters import Calls
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
-from worker.agent.protocol import Digest, SummaryRequest, Turn
+from worker.agent.protocol import Digest, SummaryRequest, TranscriptTurn
 from worker.agent.summary_model import ModelSummaryAgent
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -26,7 +26,9 @@ SAID = (
 
 def span(*said: tuple[str, str], previous: str | None = None) -> SummaryRequest:
     pairs = enumerate(said or SAID, 1)
-    turns = tuple(Turn(f"msg_{i}", role, None, text, NOON + timedelta(minutes=i)) for i, (role, text) in pairs)
+    turns = tuple(
+        TranscriptTurn(f"msg_{i}", role, None, text, NOON + timedelta(minutes=i)) for i, (role, text) in pairs
+    )
     return SummaryRequest("diary", "con_1", turns, previous)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from loop.thinking.focus import Focus
 from loop.thinking.prompt import Window, open_exchange
-from loop.thinking.situation import Energy, Said, Seen, Situation
+from loop.thinking.situation import ConversationView, Energy, Situation, ThreadMessage
 from loop.thinking.tools import TOOLS
 from shared.energy.budget import to_micro
 from shared.errors import Configuration
@@ -22,12 +22,14 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MARK = "0f1e2d3c"
 
 
-def seen(*texts: str, count: int | None = None, name: str | None = None) -> Seen:
-    messages = tuple(Said("user", name, text, NOON + timedelta(minutes=i)) for i, text in enumerate(texts))
-    return Seen(1, "c1", len(texts) if count is None else count, messages, NOON, None, False, 0)
+def seen(*texts: str, count: int | None = None, name: str | None = None) -> ConversationView:
+    messages = tuple(ThreadMessage("user", name, text, NOON + timedelta(minutes=i)) for i, text in enumerate(texts))
+    return ConversationView(1, "c1", len(texts) if count is None else count, messages, NOON, None, False, 0)
 
 
-def situation(*conversations: Seen, kind: FocusKind = FocusKind.UNANSWERED, recalled: str = "") -> Situation:
+def situation(
+    *conversations: ConversationView, kind: FocusKind = FocusKind.UNANSWERED, recalled: str = ""
+) -> Situation:
     focus = Focus(kind, "chat", None if kind is FocusKind.REVIEW else "c1")
     return Situation(focus, "Chat", recalled, Energy(to_micro(62.5), 2.0), NOON, conversations)
 

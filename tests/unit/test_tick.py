@@ -21,8 +21,8 @@ from shared.conversations.queries import ConversationState, get_conversation, lo
 from shared.energy import ledger
 from shared.energy.budget import FULL
 from shared.energy.models import EnergyLevel
-from shared.errors import MandateLost, Transient
-from shared.outbox.models import JobState
+from shared.errors import LeadershipLost, Transient
+from shared.jobs.models import JobState
 from shared.process import is_gone
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
@@ -234,7 +234,9 @@ def test_a_mandate_that_cannot_be_looked_at_is_counted_and_looked_at_again() -> 
             raise Transient("the database did not answer")
 
     registry = CollectorRegistry()
-    ticker = Ticker([Step("upkeep", lambda: pytest.fail("no step without a mandate"))], 60, Metrics(registry), Away())
+    ticker = Ticker(
+        [Step("upkeep", lambda: pytest.fail("no step without a leadership"))], 60, Metrics(registry), Away()
+    )
     ticker.tick()
     ticker.tick()
     assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "keep_mandate"}) == 2
@@ -369,7 +371,7 @@ def test_a_step_that_was_slow_leaves_the_rest_of_its_tick_to_the_shift_that_took
 
 def test_without_the_mandate_the_rest_of_a_tick_is_left_out() -> None:
     def refuse() -> None:
-        raise MandateLost("another loop regulates")
+        raise LeadershipLost("another loop regulates")
 
     steps = [Step("relay_jobs", refuse), Step("upkeep", lambda: pytest.fail("it no longer regulates"))]
     assert Ticker(steps, 60, Metrics(CollectorRegistry())).tick() is False

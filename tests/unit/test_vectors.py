@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from shared.contracts.jobs import JobKind
+from shared.jobs.models import Job, JobState
 from shared.llm.embedding import normalised
-from shared.outbox.models import Job, JobState
 from shared.search.index import may_enqueue
 from shared.search.models import SetState
 from shared.search.vectors import (

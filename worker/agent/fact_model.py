@@ -37,14 +37,14 @@ from worker.agent.prompt import (
     readable,
     written,
 )
-from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, Statement, Turn
+from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, Statement, TranscriptTurn
 
 _FACT_TOKENS = 110
 """What one fact takes in an answer, with its keys."""
 _MOST_FACTS = 12
 _TOKENS_FOR_A_FACT = 512
 """One fact is asked for each so many tokens of window, so that small windows keep room to read."""
-_LEAST_ROOM = 200
+_LEAST_BUDGET = 200
 """Tokens of conversation below which a window is of no use."""
 _KNOWN_SHARE = 4
 """What is known is shown in at most this fraction (a quarter) of what is free in the window."""
@@ -59,11 +59,11 @@ class ModelFactAgent(ModelPart, FactAgent):
 
     def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         own, recalled = _own_words(segment)
-        room = self.room_beside(self._question(own, (), {}, ()), _LEAST_ROOM)
-        known = known_lines(segment.known, room // _KNOWN_SHARE)
-        before = earlier_lines(segment.before, room // _BEFORE_SHARE)
-        room = self.room_beside(self._question(own, (), known, before), _LEAST_ROOM // 2)
-        reading = readable(own.turns, room)
+        budget = self.budget_beside(self._question(own, (), {}, ()), _LEAST_BUDGET)
+        known = known_lines(segment.known, budget // _KNOWN_SHARE)
+        before = earlier_lines(segment.before, budget // _BEFORE_SHARE)
+        budget = self.budget_beside(self._question(own, (), known, before), _LEAST_BUDGET // 2)
+        reading = readable(own.turns, budget)
         # Only parts in which a user speaks are worth a question.
         users = {turn.message_id for turn in own.turns if turn.role == "user"}
         asked = [part for part in reading.parts if any(users & set(line.message_ids) for line in part)]
@@ -158,7 +158,7 @@ def _sources(one: ExtractedFact, segment: ExtractionRequest, shown: set[str]) ->
     return tuple(dict.fromkeys(turns[number - 1].message_id for number in bearing))
 
 
-def _with_question(segment: ExtractionRequest, number: int) -> list[Turn]:
+def _with_question(segment: ExtractionRequest, number: int) -> list[TranscriptTurn]:
     """Return a turn, after the assistant's turn that it answers."""
     earlier = (*segment.before, *segment.turns[: number - 1])
     asked = [turn for turn in earlier[-1:] if turn.role == "assistant"]
@@ -308,7 +308,7 @@ class Ground:
         self._roots = frozenset(_root(word) for word in WORD.findall(self._text))
 
     @classmethod
-    def of(cls, turns: Iterable[Turn]) -> Ground:
+    def of(cls, turns: Iterable[TranscriptTurn]) -> Ground:
         """Return the ground that turns give: what was said, by whom, and when."""
         return cls(text for turn in turns for text in _readings(turn))
 
@@ -332,7 +332,7 @@ class Ground:
         )
 
 
-def _readings(turn: Turn) -> tuple[str, ...]:
+def _readings(turn: TranscriptTurn) -> tuple[str, ...]:
     """Return what was said as it stands and with its relative times as dates, who said it, and in which year."""
     day = turn.created_at.date()
     return turn.content, resolve(turn.content, day), turn.name or "", str(day.year)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import Question
 from shared.llm.tokens import most_tokens
-from shared.memories.compaction import NEW, Action, Candidate, Decision, refusal
+from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from shared.text.lines import clean, shorten
 from worker.agent.prompt import (
     ModelPart,
@@ -36,9 +36,9 @@ _NOTE_TOKENS = 100
 _TOKENS_FOR_A_NOTE = 1024
 """One note is asked for each so many tokens of window, so that small windows keep room to read."""
 _MOST_NOTES = 8
-_LEAST_ROOM = 200
+_LEAST_BUDGET = 200
 """Tokens of conversation below which a window is of no use."""
-_LEAST_ROOM_FOR_NOTES = 500
+_LEAST_BUDGET_FOR_NOTES = 500
 _KNOWN_SHARE = 4
 """What is already remembered is shown in at most this fraction (a quarter) of the window."""
 _MOST_TAGS = 3
@@ -55,15 +55,17 @@ class ModelAgent(ModelPart, MemoryAgent):
         lines, what = spoken_lines(transcript.turns), "conversation"
         if not lines:
             return NothingToRemember("Neither the user nor the assistant said anything.")
-        room = self.room_beside(self._creation(transcript, (), "notes on the conversation", limit), _LEAST_ROOM)
-        while len(parts := fitting_parts(lines, room)) > 1:
+        budget = self.budget_beside(self._creation(transcript, (), "notes on the conversation", limit), _LEAST_BUDGET)
+        while len(parts := fitting_parts(lines, budget)) > 1:
             lines, what = self._note(transcript, lines, what, meter), "notes on the conversation"
             if not lines:
                 return NothingToRemember(f"None of its {len(parts)} parts holds anything worth keeping.")
         answer = self.ask(self._creation(transcript, lines, what, limit), meter, lambda a: _too_long(a, limit))
         return _proposal(answer, transcript, limit, message_ids(lines))
 
-    def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
+    def compact(
+        self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
+    ) -> Decision:
         prompt = fill(
             "compact", mark=self._mark(), present="\n".join(map(listed, existing)), new=listed(new), limit=limit
         )
@@ -101,15 +103,15 @@ class ModelAgent(ModelPart, MemoryAgent):
             given = len(answer.notes)
             return f"it gives {given} notes and may give at most {most}" if given > most else None
 
-        room = self.room_beside(self._notes(transcript, (), what, (0, 0), most), _LEAST_ROOM_FOR_NOTES)
-        parts = fitting_parts(lines, room)
+        budget = self.budget_beside(self._notes(transcript, (), what, (0, 0), most), _LEAST_BUDGET_FOR_NOTES)
+        parts = fitting_parts(lines, budget)
         taken: list[PromptLine] = []
         for number, part in enumerate(parts, 1):
             question = self._notes(transcript, part, what, (number, len(parts)), most)
             answer = self.ask(question, meter, too_many)
             # The most important note comes first, and notes must be shorter than the part.
             notes = (PromptLine(f"- {shorten(note, _NOTE_CHARS)}", message_ids(part)) for note in answer.notes[:most])
-            taken += first_fitting(notes, room // 3)
+            taken += first_fitting(notes, budget // 3)
         return tuple(taken)
 
     def _notes(
@@ -129,11 +131,11 @@ class ModelAgent(ModelPart, MemoryAgent):
         return prompt.question(WorkKind.CREATE, NotesAnswer, most * _NOTE_TOKENS)
 
 
-def _shown(known: Sequence[str], room: int) -> list[str]:
+def _shown(known: Sequence[str], budget: int) -> list[str]:
     shown = []
     for text in known:
-        room -= most_tokens(text) + 2
-        if room < 0:
+        budget -= most_tokens(text) + 2
+        if budget < 0:
             break
         shown.append(text)
     return shown
@@ -259,7 +261,7 @@ def bullets(texts: Sequence[str]) -> str:
     return "\n".join(f"- {clean(text)}" for text in texts) or "(nothing yet)"
 
 
-def listed(memory: Candidate) -> str:
+def listed(memory: CompactionCandidate) -> str:
     """Return a memory as compaction's prompt shows it."""
     day = memory.updated_at.date().isoformat()
     pinned = ", pinned" if memory.pinned else ""

@@ -15,7 +15,7 @@ from itertools import combinations
 
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
-from shared.memories.compaction import NEW, Action, Candidate, Decision
+from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision
 from shared.text.lines import shorten
 from shared.text.words import EMPTY, MONTHS, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.clauses import PhraseTable, clauses, plain, resolve, telegram, written
@@ -31,7 +31,7 @@ from worker.agent.pieces import (
     voice,
     word_values,
 )
-from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, Turn
+from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript, TranscriptTurn
 
 _OUTCOME = PhraseTable(
     {
@@ -71,7 +71,9 @@ class ExtractiveAgent(MemoryAgent):
             estimate_tokens("".join(read)),
         )
 
-    def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
+    def compact(
+        self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
+    ) -> Decision:
         read = [memory.content for memory in (*existing, new)]
         prospect = _prospect(WorkKind.COMPACT, read, limit)
         return metered(
@@ -117,7 +119,7 @@ class ExtractiveAgent(MemoryAgent):
         return MemoryDraft(content, min(10, 3 + round(strongest / 1.5)), _tags(chosen), sources)
 
 
-def _pieces(turns: Sequence[Turn], app_name: str) -> list[MemoryPiece]:
+def _pieces(turns: Sequence[TranscriptTurn], app_name: str) -> list[MemoryPiece]:
     names = frozenset(turn.name for turn in turns if turn.name)
     all_named = all(turn.name for turn in turns)
     pieces: list[MemoryPiece] = []
@@ -159,7 +161,7 @@ def _prospect(kind: WorkKind, read: Sequence[str], limit: int) -> Prospect:
 class _Read:
     """A memory with its pieces and everything it says."""
 
-    memory: Candidate
+    memory: CompactionCandidate
     pieces: tuple[MemoryPiece, ...]
     says: frozenset[str]
 
@@ -174,7 +176,7 @@ class _Union:
     loss: float
 
 
-def decide_compaction(existing: Sequence[Candidate], new: Candidate, limit: int) -> Decision:
+def decide_compaction(existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int) -> Decision:
     """Choose how the memories become one fewer; the decision always passes ``refusal``."""
     every = [_understand(memory) for memory in (*existing, new)]
     loose = [one for one in every if not one.memory.pinned or one.memory.id == NEW]
@@ -183,7 +185,7 @@ def decide_compaction(existing: Sequence[Candidate], new: Candidate, limit: int)
     return _drop_redundant(loose, every) or _merge(loose, every, limit)
 
 
-def _understand(memory: Candidate) -> _Read:
+def _understand(memory: CompactionCandidate) -> _Read:
     factor = 0.75 + memory.importance / 20
     pieces = tuple(
         replace(piece, factor=factor, text=telegram(piece.text) or piece.text, full=piece.text)

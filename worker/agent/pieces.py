@@ -16,7 +16,7 @@ from functools import lru_cache
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
 from shared.text.words import COMMON, EMPTY, MONTHS, SPEAKING_OF_SELF, SPEAKING_TO_YOU, VAGUE, WEEKDAYS, WORD, stem
-from worker.agent.protocol import Turn
+from worker.agent.protocol import TranscriptTurn
 
 _QUOTED = re.compile(r"[\"“]([^\"”]{2,60})[\"”]")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}\b")
@@ -128,7 +128,7 @@ class MemoryPiece:
     """Its place in the order of telling."""
 
 
-def speaker_name(turn: Turn) -> str:
+def speaker_name(turn: TranscriptTurn) -> str:
     """Return the name under which what a turn says is kept; empty where it has none."""
     return shorten((turn.name or "").replace(":", " ").replace(";", " "), _LONGEST_NAME).strip(" .")
 
@@ -163,40 +163,40 @@ def choose(pieces: Sequence[MemoryPiece], limit: int, said: frozenset[str] = fro
     others are chosen, so one that is still best when looked at again is the best of all.
     """
     chosen: list[MemoryPiece] = []
-    told = set(said)
-    queue = [(-_rate(piece, told), i) for i, piece in enumerate(pieces)]
+    covered = set(said)
+    queue = [(-_rate(piece, covered), i) for i, piece in enumerate(pieces)]
     heapq.heapify(queue)
     while queue:
         _, i = heapq.heappop(queue)
-        rate = _rate(pieces[i], told)
+        rate = _rate(pieces[i], covered)
         if queue and -rate > queue[0][0]:
             heapq.heappush(queue, (-rate, i))
         elif rate > 0 and len(render([*chosen, pieces[i]])) <= limit:
             chosen.append(pieces[i])
-            told |= word_values(pieces[i].text).keys()
+            covered |= word_values(pieces[i].text).keys()
     return chosen
 
 
-def _rate(piece: MemoryPiece, told: set[str]) -> float:
-    worth = piece.factor * gain(word_values(piece.text), told)
+def _rate(piece: MemoryPiece, covered: set[str]) -> float:
+    worth = piece.factor * gain(word_values(piece.text), covered)
     return worth / float((len(piece.text) + 2) ** WEIGHTS.length_power)
 
 
 def total(pieces: Iterable[MemoryPiece], said: frozenset[str] = frozenset()) -> float:
     """Return what pieces say together, beyond what is said elsewhere."""
-    told = set(said)
+    covered = set(said)
     worth = 0.0
     for piece in pieces:
         words = word_values(piece.text)
-        worth += piece.factor * gain(words, told)
-        told |= words.keys()
+        worth += piece.factor * gain(words, covered)
+        covered |= words.keys()
     return worth
 
 
 def fuller(chosen: Sequence[MemoryPiece], limit: int) -> list[MemoryPiece]:
     """Give pieces back their fuller wording where there is room, the first chosen first."""
-    wording = list(chosen)
+    texts = list(chosen)
     for i, piece in enumerate(chosen):
-        longer = [*wording[:i], replace(piece, text=piece.full or piece.text), *wording[i + 1 :]]
-        wording = longer if len(render(longer)) <= limit else wording
-    return wording
+        longer = [*texts[:i], replace(piece, text=piece.full or piece.text), *texts[i + 1 :]]
+        texts = longer if len(render(longer)) <= limit else texts
+    return texts

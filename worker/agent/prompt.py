@@ -20,7 +20,7 @@ from shared.llm.calls import Meter, WorkKind
 from shared.llm.chat import FRAME_TOKENS, REPAIR_TOKENS, AnswerT, Chat, Question, ask_repairing
 from shared.llm.tokens import most_tokens
 from shared.text.lines import clean
-from worker.agent.protocol import SPOKEN_ROLES, PresentFact, Turn
+from worker.agent.protocol import SPOKEN_ROLES, PresentFact, TranscriptTurn
 
 
 def _mark() -> str:
@@ -55,20 +55,20 @@ class ModelPart:
         """Ask, and once more with the complaint; ``hopeless`` complains of a second answer that cannot be used."""
         return ask_repairing(self._chat, question, self._timeout_seconds, meter, complaint, hopeless)
 
-    def room_beside(self, empty: Question[AnswerT], least: int) -> int:
+    def budget_beside(self, empty: Question[AnswerT], least: int) -> int:
         """Return how many tokens of conversation fit beside an otherwise complete question and its repair.
 
         Raises:
             Configuration: fewer than ``least``.
         """
         used = sum(map(most_tokens, empty.texts)) + FRAME_TOKENS + REPAIR_TOKENS + empty.max_completion_tokens
-        room = self._context_tokens - used
-        if room < least:
+        budget = self._context_tokens - used
+        if budget < least:
             raise Configuration(
                 f"A window of {self._context_tokens} tokens leaves no room for a conversation; "
                 f"AFTERTHOUGHT_MODEL_CONTEXT_TOKENS must be at least {used + least}."
             )
-        return room
+        return budget
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class PromptLine:
 _DAY_TOKENS = most_tokens("(2000-01-01)") + 1
 
 
-def spoken_lines(turns: Iterable[Turn]) -> tuple[PromptLine, ...]:
+def spoken_lines(turns: Iterable[TranscriptTurn]) -> tuple[PromptLine, ...]:
     """Return a line for each message with words that a user or an assistant said."""
     shown = (turn for turn in turns if turn.role in SPOKEN_ROLES)
     said = ((turn, clean(turn.content)) for turn in shown)
@@ -123,7 +123,7 @@ def spoken_lines(turns: Iterable[Turn]) -> tuple[PromptLine, ...]:
     )
 
 
-def _speaker(turn: Turn) -> str:
+def _speaker(turn: TranscriptTurn) -> str:
     name = clean(turn.name or "")[:60].replace(":", " ")
     return f"{turn.role} ({name})" if name else turn.role
 
@@ -140,15 +140,15 @@ def written(lines: Iterable[PromptLine]) -> str:
     return "\n".join(texts)
 
 
-def fitting_parts(lines: Iterable[PromptLine], room: int) -> list[tuple[PromptLine, ...]]:
+def fitting_parts(lines: Iterable[PromptLine], budget: int) -> list[tuple[PromptLine, ...]]:
     """Divide the lines, in order and without loss, into parts that take at most ``room`` tokens when written."""
     parts: list[tuple[PromptLine, ...]] = []
     part: list[PromptLine] = []
     taken = 0
-    for line in _fitting_lines(lines, room - _DAY_TOKENS):
+    for line in _fitting_lines(lines, budget - _DAY_TOKENS):
         new_day = line.day is not None and (not part or part[-1].day != line.day)
         cost = line.tokens + (_DAY_TOKENS if new_day else 0)
-        if part and taken + cost > room:
+        if part and taken + cost > budget:
             parts.append(tuple(part))
             part, taken, cost = [], 0, line.tokens + _DAY_TOKENS
         part.append(line)
@@ -156,22 +156,22 @@ def fitting_parts(lines: Iterable[PromptLine], room: int) -> list[tuple[PromptLi
     return [*parts, tuple(part)] if part else parts
 
 
-def _fitting_lines(lines: Iterable[PromptLine], room: int) -> Iterator[PromptLine]:
+def _fitting_lines(lines: Iterable[PromptLine], budget: int) -> Iterator[PromptLine]:
     for line in lines:
-        if line.tokens <= room:
+        if line.tokens <= budget:
             yield line
         else:
-            yield from (PromptLine(text, line.message_ids, line.day) for text in split_text(line.text, room - 1))
+            yield from (PromptLine(text, line.message_ids, line.day) for text in split_text(line.text, budget - 1))
 
 
-def split_text(text: str, room: int) -> list[str]:
+def split_text(text: str, budget: int) -> list[str]:
     """Divide ``text`` at white space into pieces of at most ``room`` tokens; only a longer word is cut."""
     pieces: list[str] = []
     piece: list[str] = []
     taken = 0
-    for word in _fitting_words(text, room):
+    for word in _fitting_words(text, budget):
         cost = most_tokens(word) + 1
-        if piece and taken + cost > room + 1:
+        if piece and taken + cost > budget + 1:
             pieces.append(" ".join(piece))
             piece, taken = [], 0
         piece.append(word)
@@ -179,11 +179,11 @@ def split_text(text: str, room: int) -> list[str]:
     return [*pieces, " ".join(piece)] if piece else pieces
 
 
-def _fitting_words(text: str, room: int) -> Iterator[str]:
+def _fitting_words(text: str, budget: int) -> Iterator[str]:
     # Three tokens is the most one character takes.
-    step = max(room // 3, 1)
+    step = max(budget // 3, 1)
     for word in text.split():
-        if most_tokens(word) <= room:
+        if most_tokens(word) <= budget:
             yield word
         else:
             yield from (word[start : start + step] for start in range(0, len(word), step))
@@ -194,7 +194,7 @@ def message_ids(lines: Sequence[PromptLine]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(i for line in lines for i in line.message_ids))
 
 
-_DAY_ROOM = 20
+_DAY_LINE_TOKENS = 20
 
 
 @dataclass(frozen=True)
@@ -205,56 +205,58 @@ class ReadableTurns:
     turns: int
 
 
-def readable(turns: Sequence[Turn], room: int) -> ReadableTurns:
+def readable(turns: Sequence[TranscriptTurn], budget: int) -> ReadableTurns:
     """Choose how much of the turns is read, given the tokens there are for them in one question."""
     lines: list[PromptLine] = []
     for count, turn in enumerate(turns):
         line = numbered(turn, count + 1)
         longer = [*lines, *line]
-        if line and len(fitting_parts(longer, room)) > 1:
-            return ReadableTurns((tuple(lines),), count) if lines else ReadableTurns(_pieces(line[0], room), count + 1)
+        if line and len(fitting_parts(longer, budget)) > 1:
+            return (
+                ReadableTurns((tuple(lines),), count) if lines else ReadableTurns(_pieces(line[0], budget), count + 1)
+            )
         lines = longer
     return ReadableTurns((tuple(lines),) if lines else (), len(turns))
 
 
-def numbered(turn: Turn, number: int) -> tuple[PromptLine, ...]:
+def numbered(turn: TranscriptTurn, number: int) -> tuple[PromptLine, ...]:
     """Return a turn's line with its number; none where it says nothing."""
     return tuple(PromptLine(f"[{number}] {line.text}", line.message_ids, line.day) for line in spoken_lines([turn]))
 
 
-def _pieces(line: PromptLine, room: int) -> tuple[tuple[PromptLine, ...], ...]:
+def _pieces(line: PromptLine, budget: int) -> tuple[tuple[PromptLine, ...], ...]:
     opening = line.text.split(": ", 1)[0][:80]
-    texts = split_text(line.text.split(": ", 1)[-1], room - PromptLine(opening, ()).tokens - _DAY_ROOM)
+    texts = split_text(line.text.split(": ", 1)[-1], budget - PromptLine(opening, ()).tokens - _DAY_LINE_TOKENS)
     return tuple((PromptLine(f"{opening}: {text}", line.message_ids, line.day),) for text in texts)
 
 
-def first_fitting(lines: Iterable[PromptLine], room: int) -> list[PromptLine]:
+def first_fitting(lines: Iterable[PromptLine], budget: int) -> list[PromptLine]:
     """Return the first lines that take at most ``room`` tokens together."""
     kept: list[PromptLine] = []
     for line in lines:
-        room -= line.tokens
-        if room < 0:
+        budget -= line.tokens
+        if budget < 0:
             break
         kept.append(line)
     return kept
 
 
-def earlier_lines(turns: Sequence[Turn], room: int) -> list[PromptLine]:
+def earlier_lines(turns: Sequence[TranscriptTurn], budget: int) -> list[PromptLine]:
     """Return the last of the turns already seen that fit, whole, oldest first."""
     kept: list[PromptLine] = []
     for line in reversed(spoken_lines(turns)):
-        room -= line.tokens + _DAY_ROOM
-        if room < 0:
+        budget -= line.tokens + _DAY_LINE_TOKENS
+        if budget < 0:
             break
         kept.insert(0, line)
     return kept
 
 
-def known_lines(known: Sequence[PresentFact], room: int) -> dict[int, str]:
+def known_lines(known: Sequence[PresentFact], budget: int) -> dict[int, str]:
     """Return the newest known facts that fit, each as a line under its id."""
     newest = sorted(known, key=lambda fact: -fact.fact_id)
     lines = (PromptLine(f"{fact.fact_id}: {clean(fact.statement)}", ()) for fact in newest)
-    return {fact.fact_id: line.text for fact, line in zip(newest, first_fitting(lines, room), strict=False)}
+    return {fact.fact_id: line.text for fact, line in zip(newest, first_fitting(lines, budget), strict=False)}
 
 
 _APOLOGY = re.compile(

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from shared.facts.categories import Category
 from shared.llm.calls import Meter
-from shared.memories.compaction import Candidate, Decision
+from shared.memories.compaction import CompactionCandidate, Decision
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.telemetry.metrics import RefusedFact
@@ -28,7 +28,7 @@ SPOKEN_ROLES = frozenset({"user", "assistant"})
 
 
 @dataclass(frozen=True)
-class Turn:
+class TranscriptTurn:
     """One message of an ended conversation."""
 
     message_id: str
@@ -45,7 +45,7 @@ class Transcript:
 
     app_name: str
     conversation_id: str
-    turns: tuple[Turn, ...]
+    turns: tuple[TranscriptTurn, ...]
     held_at: datetime
     end_reason: str | None = None
     known: tuple[str, ...] = ()
@@ -82,7 +82,9 @@ class MemoryAgent(Protocol):
     def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
         """Propose one memory of at most ``limit`` characters, or say that there is nothing."""
 
-    def compact(self, existing: Sequence[Candidate], new: Candidate, limit: int, meter: Meter) -> Decision:
+    def compact(
+        self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
+    ) -> Decision:
         """Propose how ``existing`` plus ``new`` (id ``NEW``) become one fewer."""
 
 
@@ -101,9 +103,9 @@ class ExtractionRequest:
 
     app_name: str
     conversation_id: str
-    turns: tuple[Turn, ...]
+    turns: tuple[TranscriptTurn, ...]
     """New turns in order, of users and assistants only, cleaned of what was recalled; user turns are the source."""
-    before: tuple[Turn, ...] = ()
+    before: tuple[TranscriptTurn, ...] = ()
     """The last turns before those, already seen: they explain what the new ones answer, and are no source."""
     known: tuple[PresentFact, ...] = ()
 
@@ -149,7 +151,7 @@ class SummaryRequest:
 
     app_name: str
     conversation_id: str
-    turns: tuple[Turn, ...]
+    turns: tuple[TranscriptTurn, ...]
     """New turns in order, of users and assistants only, cleaned of what was recalled."""
     previous: str | None = None
     """The summary before, for what the new turns refer to; it stands beside the new one, and is not repeated."""

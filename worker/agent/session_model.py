@@ -16,7 +16,7 @@ from shared.llm.chat import Question
 from shared.llm.tokens import most_tokens
 from shared.sessions.blocks import Block, fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
-from shared.sessions.compress.plan import Piece
+from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
@@ -26,7 +26,7 @@ from worker.agent.fact_model import Ground
 from worker.agent.prompt import ModelPart, fill, is_apology
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
 
-_LEAST_ROOM = 600
+_LEAST_BUDGET = 600
 """Tokens of a record below which a window is of no use."""
 _ANSWER_SHARE = 4
 """An answer may take a quarter of the window."""
@@ -67,7 +67,7 @@ class CompressionAnswer(BaseModel):
 class _ShownChunk:
     """One chunk under way."""
 
-    shown: tuple[Piece, ...]
+    shown: tuple[BlockPiece, ...]
     record: str
     limit: int
 
@@ -95,13 +95,13 @@ class _ShownChunk:
 
     def fitting(self, answer: CompressionAnswer) -> Iterator[Block]:
         """Yield the lines that can be taken, as far as there is room; the first alone is cut."""
-        room = self.limit
+        budget = self.limit
         for number, line in enumerate(one for one in answer.lines if not self.invented(one)):
             text = clean(line.text)
-            if len(text) + 1 > room and number > 0:
+            if len(text) + 1 > budget and number > 0:
                 return
-            text = shorten(text, max(1, room - 1))
-            room -= len(text) + 1
+            text = shorten(text, max(1, budget - 1))
+            budget -= len(text) + 1
             yield summary_line(text, self.sources(line) or (self.shown[0].source,))
 
 
@@ -110,10 +110,10 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
 
     @property
     def chunk_tokens(self) -> int:
-        return self._room()
+        return self._budget()
 
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
-        shown = _fitting(chunk.pieces, self._room())
+        shown = _fitting(chunk.pieces, self._budget())
         record = "\n".join(_line(number, piece) for number, piece in enumerate(shown, 1))
         task = _ShownChunk(shown, record, min(chunk.budget, self._answer_tokens))
         question = self._question(record, ", ".join(_shown_names(chunk.must_keep)), task.limit)
@@ -124,20 +124,20 @@ class ModelCompressionAgent(ModelPart, CompressionAgent):
     def _answer_tokens(self) -> int:
         return self._context_tokens // _ANSWER_SHARE
 
-    def _room(self) -> int:
+    def _budget(self) -> int:
         empty = self._question("", "_" * _NAMES_CHARS, 10**6)
-        return self.room_beside(empty, _LEAST_ROOM)
+        return self.budget_beside(empty, _LEAST_BUDGET)
 
     def _question(self, record: str, names: str, limit: int) -> Question[CompressionAnswer]:
         prompt = fill("compress", mark=self._mark(), record=record, names=names or "(none)", limit=limit)
         return prompt.question(WorkKind.COMPRESS, CompressionAnswer, self._answer_tokens)
 
 
-def _line(number: int, piece: Piece) -> str:
+def _line(number: int, piece: BlockPiece) -> str:
     return f"[{number}] {piece.speaker}: {clean(piece.text)}"
 
 
-def _fitting(pieces: Sequence[Piece], budget: int) -> tuple[Piece, ...]:
+def _fitting(pieces: Sequence[BlockPiece], budget: int) -> tuple[BlockPiece, ...]:
     """Return the pieces to show: all that are to be condensed, and of what was done meanwhile what fits beside them."""
     costs = [most_tokens(_line(9_999, piece)) + 1 for piece in pieces]
     budget -= sum(cost for cost, piece in zip(costs, pieces, strict=True) if piece.number is not None)
@@ -147,10 +147,10 @@ def _fitting(pieces: Sequence[Piece], budget: int) -> tuple[Piece, ...]:
 
 
 def _shown_names(names: Sequence[str]) -> Iterator[str]:
-    room = _NAMES_CHARS
+    budget = _NAMES_CHARS
     for name in names:
-        room -= len(name) + 2
-        if room < 0:
+        budget -= len(name) + 2
+        if budget < 0:
             return
         yield name
 
@@ -161,7 +161,7 @@ _FINDING_TOKENS = 110
 """What one finding takes in an answer, with its keys."""
 _TOKENS_FOR_A_FINDING = 512
 """One is asked for each so many tokens of window, so that small windows keep room to read."""
-_LEAST_LEARNING_ROOM = 200
+_LEAST_LEARNING_BUDGET = 200
 _LEAST_BORNE = 0.5
 """Of the words that say something, the share that must stand where a finding says it was said."""
 
@@ -226,8 +226,8 @@ class ModelLearningAgent(ModelPart, LearningAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
 
     def learn(self, prompts: Sequence[SessionPrompt], meter: Meter) -> SessionFindings:
-        room = self.room_beside(self._question(""), _LEAST_LEARNING_ROOM)
-        reading = _ShownPrompts(_fitting_prompts(prompts, room))
+        budget = self.budget_beside(self._question(""), _LEAST_LEARNING_BUDGET)
+        reading = _ShownPrompts(_fitting_prompts(prompts, budget))
         question = self._question(reading.text)
         answer = self.ask(question, meter, reading.complaint)
         return SessionFindings(tuple(reading.proposals(answer)), len(reading.prompts))
@@ -241,12 +241,12 @@ class ModelLearningAgent(ModelPart, LearningAgent):
         return prompt.question(WorkKind.LEARN, LearningAnswer, self._most * _FINDING_TOKENS)
 
 
-def _fitting_prompts(prompts: Sequence[SessionPrompt], room: int) -> tuple[SessionPrompt, ...]:
+def _fitting_prompts(prompts: Sequence[SessionPrompt], budget: int) -> tuple[SessionPrompt, ...]:
     """Return as many prompts from the first as fit, at least one; where not even one does, its beginning."""
     kept: list[SessionPrompt] = []
     for prompt in prompts:
-        room -= most_tokens(clean(prompt.text)) + 8
-        if room < 0:
+        budget -= most_tokens(clean(prompt.text)) + 8
+        if budget < 0:
             break
         kept.append(prompt)
     if kept:
@@ -254,7 +254,7 @@ def _fitting_prompts(prompts: Sequence[SessionPrompt], room: int) -> tuple[Sessi
     first = prompts[0]
     # Three tokens is the most one character takes.
     return (
-        SessionPrompt(first.uuid, shorten(clean(first.text), max(1, (room + most_tokens(clean(first.text))) // 3))),
+        SessionPrompt(first.uuid, shorten(clean(first.text), max(1, (budget + most_tokens(clean(first.text))) // 3))),
     )
 
 

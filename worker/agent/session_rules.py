@@ -13,7 +13,7 @@ from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import LAST_RESORT, estimate_tokens
 from shared.sessions.blocks import fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
-from shared.sessions.compress.plan import Piece
+from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
@@ -52,9 +52,9 @@ class ExtractiveCompressionAgent(CompressionAgent):
         return CondensedChunk(tuple(sorted(kept)))
 
 
-def _best_first(chunk: Chunk) -> Iterator[Piece]:
+def _best_first(chunk: Chunk) -> Iterator[BlockPiece]:
     """Yield the pieces that can be kept by worth, in two rounds: first those that name something new."""
-    known, second = set[str](), list[Piece]()
+    known, second = set[str](), list[BlockPiece]()
     own = (piece for piece in chunk.pieces if piece.number is not None)
     for piece in sorted(own, key=lambda piece: (-piece.worth, piece.number or 0)):
         names = names_in(piece.text).keys()

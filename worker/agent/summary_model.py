@@ -30,7 +30,7 @@ from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest
 _MOST_POINTS = 10
 _ANSWER_TOKENS = 160
 """What an answer takes beside its text. The text may take one token per character."""
-_LEAST_ROOM = 200
+_LEAST_BUDGET = 200
 """Tokens of conversation below which a window is of no use."""
 _PREVIOUS_SHARE = 4
 """The summary before is shown in at most this fraction (a quarter) of what is free in the window."""
@@ -64,7 +64,7 @@ class _SummaryTask:
     span: SummaryRequest
     previous: str
     code: frozenset[str]
-    room: int
+    budget: int
     meter: Meter
 
     def complaint(self, answer: SummaryAnswer) -> str | None:
@@ -80,28 +80,28 @@ class ModelSummaryAgent(ModelPart, SummaryAgent):
     """Proposes what a chat answers. ``timeout_seconds`` is for one question with its repair."""
 
     def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
-        previous = _fitting(span.previous or "", self._room(span, "") // _PREVIOUS_SHARE)
-        room = self._room(span, previous)
-        task = _SummaryTask(span, previous, code_lines(turn.content for turn in span.turns), room, meter)
-        reading = readable(span.turns, room)
+        previous = _fitting(span.previous or "", self._budget(span, "") // _PREVIOUS_SHARE)
+        budget = self._budget(span, previous)
+        task = _SummaryTask(span, previous, code_lines(turn.content for turn in span.turns), budget, meter)
+        reading = readable(span.turns, budget)
         parts, what = list(reading.parts), _SAID
         while len(parts) > 1:
             notes = [line for part in parts for line in self._notes(task, part, what)]
-            parts, what = fitting_parts(notes, room), _NOTED
+            parts, what = fitting_parts(notes, budget), _NOTED
         return Digest(self._ask(task, parts[0], what) if parts else (), reading.turns)
 
     def _notes(self, task: _SummaryTask, part: Sequence[PromptLine], what: str) -> list[PromptLine]:
         """Return what a part of a message too long for the window comes to, as lines to be read once more."""
         points = (PromptLine(f"- {point}", ()) for point in self._ask(task, part, what))
-        return first_fitting(points, task.room // _NOTES_SHARE)
+        return first_fitting(points, task.budget // _NOTES_SHARE)
 
     def _ask(self, task: _SummaryTask, part: Sequence[PromptLine], what: str) -> tuple[str, ...]:
         question = self._question(task.span, part, what, task.previous)
         answer = self.ask(question, task.meter, task.complaint)
         return tuple(point for point in distinct(answer.points) if not repeats_code(point, task.code))
 
-    def _room(self, span: SummaryRequest, previous: str) -> int:
-        return self.room_beside(self._question(span, (), _NOTED, previous), _LEAST_ROOM)
+    def _budget(self, span: SummaryRequest, previous: str) -> int:
+        return self.budget_beside(self._question(span, (), _NOTED, previous), _LEAST_BUDGET)
 
     def _question(
         self, span: SummaryRequest, part: Sequence[PromptLine], what: str, previous: str
@@ -120,8 +120,8 @@ class ModelSummaryAgent(ModelPart, SummaryAgent):
         return prompt.question(WorkKind.SUMMARISE, SummaryAnswer, tokens)
 
 
-def _fitting(text: str, room: int) -> str:
+def _fitting(text: str, budget: int) -> str:
     """Return the beginning of a text that takes at most ``room`` tokens."""
-    short = shorten(text, room) if text else ""
+    short = shorten(text, budget) if text else ""
     # Three tokens is the most one character takes.
-    return short if most_tokens(short) <= room else shorten(text, max(1, room // 3))
+    return short if most_tokens(short) <= budget else shorten(text, max(1, budget // 3))

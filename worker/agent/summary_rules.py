@@ -16,7 +16,7 @@ from shared.llm.tokens import estimate_tokens
 from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
 from worker.agent.clauses import Clause, PhraseTable, clauses, plain, resolve
 from worker.agent.pieces import WEIGHTS, MemoryPiece, choose, speaker_name, voice, word_values
-from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, Turn
+from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, TranscriptTurn
 
 _DECIDED = PhraseTable(
     {
@@ -95,13 +95,13 @@ def _chosen(points: Sequence[_Point], previous: str) -> tuple[str, ...]:
         if min(one.piece.factor, 1.0) * sum(values.values()) >= WEIGHTS.least and not values.keys() <= known:
             worthy.append(one)
     kept = {piece.position for piece in choose([one.piece for one in worthy], MOST_CHARS - 3 * len(worthy[:40]))}
-    told = sorted(
+    covered = sorted(
         (one for one in worthy if one.piece.position in kept), key=lambda one: (one.tells, one.piece.position)
     )
-    return tuple(f"{one.piece.speaker}: {one.piece.text}" for one in told)
+    return tuple(f"{one.piece.speaker}: {one.piece.text}" for one in covered)
 
 
-def _points(turns: Sequence[Turn]) -> Iterator[_Point]:
+def _points(turns: Sequence[TranscriptTurn]) -> Iterator[_Point]:
     names = frozenset(turn.name for turn in turns if turn.name)
     position = 0
     for number, turn in enumerate(turns):

@@ -25,9 +25,9 @@ from shared.contracts.jobs import JobKind, JobMessage
 from shared.db.engine import Database
 from shared.errors import AfterthoughtError, Configuration, LeaseLost, NotYet, OverBudget, Purged, Transient
 from shared.events.recording import record, record_end_of_job
-from shared.outbox import ownership
-from shared.outbox.models import Deferral, JobState
-from shared.outbox.ownership import Claim, Owner, finish
+from shared.jobs import ownership
+from shared.jobs.models import Deferral, JobState
+from shared.jobs.ownership import Claim, Owner, finish
 from shared.settings import JobSettings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -84,7 +84,7 @@ class Attempts:
             get_logger().info("job_over_budget", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
             with self.database.write() as session:
                 changed_at = lock_app(session, held.app_id).updated_at
-                ownership.put_off(session, held, error.message, error.until, self.clock.now(), changed_at)
+                ownership.postpone(session, held, error.message, error.until, self.clock.now(), changed_at)
                 record(
                     session,
                     EventKind.JOB_DEFERRED,

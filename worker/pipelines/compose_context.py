@@ -13,13 +13,13 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.choices import OutputFormat
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYet
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim, confirm
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim, confirm
 from shared.sessions import manifest
 from shared.sessions.blocks import Block, blocks_in
 from shared.sessions.compose.compositions import complete_composition, fail_composition

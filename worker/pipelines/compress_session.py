@@ -19,8 +19,8 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import Configuration, Conflict, LeaseLost, NotYet
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim, confirm
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim, confirm
 from shared.sessions import manifest
 from shared.sessions.blocks import line_of, markdown_lines, records_of
 from shared.sessions.compose.compositions import wake_waiting
@@ -157,12 +157,12 @@ class CompressSession:
     def _condense(
         self, claim: Claim, rows: CompressionRows, run: CompressionRun, agent: CompressionAgent, began: float
     ) -> list[CondensedChunk]:
-        key, outline = rows.compression.key, {"outline": run.chunking_hash}
+        key, chunking_hash = rows.compression.key, {"outline": run.chunking_hash}
         # Parts made of the session as it is divided now; those of another division are of no use.
         parts = {
             position: condensed_of(part.content[1:])
             for position, part in rows.parts.items()
-            if part.content[0] == outline
+            if part.content[0] == chunking_hash
         }
         if len(parts) < len(rows.parts) or rows.compression.parts_total != len(run.chunks):
             with self.database.write() as session:
@@ -180,7 +180,7 @@ class CompressSession:
             part = agent.condense(chunk, meter)
             with self.database.write() as session:
                 compression = self._held(session, claim, key)
-                content = [outline, *part.as_rows()]
+                content = [chunking_hash, *part.as_rows()]
                 session.add(VersionPart(compression_key=key, position=chunk.position, content=content))
                 compression.parts_done += 1
             parts[chunk.position] = part

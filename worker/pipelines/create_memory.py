@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shared.apps.queries import get_app, lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.clock import Clock
 from shared.context.rendering import without_recalled
 from shared.conversations.models import Conversation, Message
@@ -19,16 +19,16 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import Configuration, ModelOutput, OverBudget, Transient
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import Meter
 from shared.memories import compaction, queries
-from shared.memories.compaction import NEW, Candidate, Room
-from shared.memories.writing import NewMemory, PlacedMemory, place
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim, confirm
+from shared.memories.compaction import NEW, CompactionCandidate, Eviction
+from shared.memories.writing import InsertedMemory, NewMemory, place
 from shared.subjects import Subject
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
-from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, Transcript, Turn
+from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, Transcript, TranscriptTurn
 from worker.pipelines.attempt import end, erased, unpurged
 
 NOTHING = "nothing to remember"
@@ -44,7 +44,7 @@ class Snapshot:
 
     subject: Subject
     transcript: Transcript
-    existing: tuple[Candidate, ...]
+    existing: tuple[CompactionCandidate, ...]
     at_cap: bool
 
 
@@ -53,7 +53,7 @@ class MemoryProposal:
     """What the agent proposes, and the room it would make."""
 
     draft: MemoryDraft
-    room: Room | None = None
+    eviction: Eviction | None = None
     why: CompactionReason | None = None
 
 
@@ -79,13 +79,13 @@ class CreateMemory:
                 end(session, claim, JobState.NOTHING, self.clock.now(), NOTHING)
             self.metrics.nothing_to_remember.labels(agent_kind(self.agent.name)).inc()
             return JobState.NOTHING
-        proposal = self._make_room(seen, draft, meter)
+        proposal = self._evict(seen, draft, meter)
         try:
             placed = self._write(claim, proposal, seen)
         except SnapshotChanged:
             # The memories changed while the agent thought: it thinks about those there are now, once.
             seen = self._read(claim)
-            proposal = self._make_room(seen, draft, meter)
+            proposal = self._evict(seen, draft, meter)
             try:
                 placed = self._write(claim, proposal, seen)
             except SnapshotChanged:
@@ -113,11 +113,11 @@ class CreateMemory:
             )
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
-    def _make_room(self, seen: Snapshot, draft: MemoryDraft, meter: Meter) -> MemoryProposal:
+    def _evict(self, seen: Snapshot, draft: MemoryDraft, meter: Meter) -> MemoryProposal:
         """Ask the agent what goes at the cap; where it cannot say, the oldest memory goes."""
         if not seen.at_cap:
             return MemoryProposal(draft)
-        new = Candidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
+        new = CompactionCandidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
         try:
             decision = self.agent.compact(seen.existing, new, self.limit, meter)
         except (Transient, ModelOutput, Configuration) as error:
@@ -134,7 +134,7 @@ class CreateMemory:
             return MemoryProposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.INVALID_DECISION)
         return MemoryProposal(draft, compaction.carry_out(decision), CompactionReason.AGENT)
 
-    def _write(self, claim: Claim, proposal: MemoryProposal, seen: Snapshot, has_to: bool = False) -> PlacedMemory:
+    def _write(self, claim: Claim, proposal: MemoryProposal, seen: Snapshot, has_to: bool = False) -> InsertedMemory:
         """Write memory, history and the end of the job; ``has_to`` writes whatever changed. Raises: SnapshotChanged."""
         with self.database.write() as session:
             now = self.clock.now()
@@ -158,24 +158,24 @@ class CreateMemory:
                 created_at=seen.transcript.held_at,
             )
             cause = Cause(self.agent.name, "its conversation ended", now, claim.job_id)
-            placed = place(session, seen.subject, new, cause, self.cap, proposal.room)
+            placed = place(session, seen.subject, new, cause, self.cap, proposal.eviction)
             why = None
-            if not placed.stands and placed.rooms[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
-                why = f"memory {placed.memory_id} was made and has no place: {placed.rooms[-1].reason}"
+            if not placed.stands and placed.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
+                why = f"memory {placed.memory_id} was made and has no place: {placed.evictions[-1].reason}"
             end(session, claim, JobState.DONE, now, why)
             return placed
 
-    def _report(self, claim: Claim, placed: PlacedMemory, proposal: MemoryProposal) -> None:
+    def _report(self, claim: Claim, placed: InsertedMemory, proposal: MemoryProposal) -> None:
         self.metrics.memories_created.labels(agent_kind(self.agent.name)).inc()
         named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
-        for room in placed.rooms:
-            why = proposal.why if room is proposal.room and proposal.why else CompactionReason.SNAPSHOT_CHANGED
-            self.metrics.compactions.labels(room.outcome, why).inc()
-            get_logger().info("room_made", outcome=room.outcome, removed=room.removed_id, **named)
+        for eviction in placed.evictions:
+            why = proposal.why if eviction is proposal.eviction and proposal.why else CompactionReason.SNAPSHOT_CHANGED
+            self.metrics.compactions.labels(eviction.outcome, why).inc()
+            get_logger().info("room_made", outcome=eviction.outcome, removed=eviction.removed_id, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
 
 
-def _turn(message: Message) -> Turn:
+def _turn(message: Message) -> TranscriptTurn:
     spoken = message.role in SPOKEN_ROLES
     content = without_recalled(message.content) if spoken else message.content
-    return Turn(message.message_id, message.role, message.name, content, message.created_at)
+    return TranscriptTurn(message.message_id, message.role, message.name, content, message.created_at)

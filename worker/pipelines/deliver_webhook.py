@@ -22,8 +22,8 @@ from shared.events import webhooks
 from shared.events.models import Webhook
 from shared.events.queries import event_at
 from shared.events.webhooks import signed_headers
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 from worker.pipelines.attempt import end

@@ -20,13 +20,13 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import Configuration, Transient
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim, confirm
-from shared.search.index import with_places
+from shared.search.index import with_doc_ids
 from shared.search.index_queries import (
-    StoredMessage,
+    IndexedMessage,
     messages_between,
     parts_kept,
     passages_of_messages,
@@ -63,7 +63,7 @@ EmbedderOf = Callable[[str], Embedder | None]
 class Text:
     """A text to embed: a message as a whole (part 0), or one of its passages."""
 
-    place: int
+    doc_id: int
     part: int
     content: str
 
@@ -72,7 +72,7 @@ class Text:
 class Batch:
     """Messages of one round by place, and the texts of those that can be embedded."""
 
-    places: tuple[int, ...]
+    doc_ids: tuple[int, ...]
     texts: tuple[Text, ...]
 
 
@@ -132,16 +132,16 @@ class EmbedMessages:
         with self.database.read() as session:
             batch = self._next_batch(session, claim.app_id)
             models = {one.model: one.key for one in live_sets(session, claim.app_id)}
-        if not batch.places:
+        if not batch.doc_ids:
             return False
         vectors = {key: self._vectors(model, batch.texts, meter) for model, key in models.items()}
         with self.database.write() as session:
             self._lock(session, claim)
             # A message erased meanwhile must leave no vector; one that was embedded meanwhile needs none.
-            waiting = still_unembedded(session, batch.places)
+            waiting = still_unembedded(session, batch.doc_ids)
             for one in live_sets(session, claim.app_id):
                 insert_vectors(session, one, _of_places(vectors.get(one.key, {}), waiting))
-            session.execute(delete(Unembedded).where(Unembedded.place.in_(batch.places)))
+            session.execute(delete(Unembedded).where(Unembedded.doc_id.in_(batch.doc_ids)))
         self.metrics.messages_embedded.inc(len(waiting))
         return True
 
@@ -151,13 +151,13 @@ class EmbedMessages:
         texts = _texts(session, said)
         taken: list[Text] = []
         left_out: set[int] = set()
-        for place in waiting:
-            mine = texts.get(place, [])
+        for doc_id in waiting:
+            mine = texts.get(doc_id, [])
             if taken and len(taken) + len(mine) > self.batch * TEXTS_PER_MESSAGE:
-                left_out.add(place)
+                left_out.add(doc_id)
             else:
                 taken += mine
-        return Batch(tuple(place for place in waiting if place not in left_out), tuple(taken))
+        return Batch(tuple(doc_id for doc_id in waiting if doc_id not in left_out), tuple(taken))
 
     def _vectors(self, model: str, texts: Sequence[Text], meter: Meter) -> PartVectors:
         """Return the vectors of texts by one model; none while a model is away that is about to be replaced."""
@@ -184,12 +184,12 @@ class EmbedMessages:
                 # The sets were changed while it thought: what was embedded belongs to no place any more.
                 return True
             standing = standing_messages(session, list(batch.keys.values()))
-            places = {place for place, key in batch.keys.items() if key in standing}
-            insert_vectors(session, filling, _of_places(vectors, places))
+            doc_ids = {doc_id for doc_id, key in batch.keys.items() if key in standing}
+            insert_vectors(session, filling, _of_places(vectors, doc_ids))
             advance_fill(session, filling, batch.up_to, batch.messages)
             if batch.is_last:
                 start_serving(session, filling, self.clock.now())
-        self.metrics.messages_filled_in.labels("vectors").inc(len(places))
+        self.metrics.messages_filled_in.labels("vectors").inc(len(doc_ids))
         return True
 
     def _next_of_fill(self, session: Session, app_id: str) -> FillBatch | None:
@@ -200,13 +200,15 @@ class EmbedMessages:
         found = messages_between(session, app_id, filling.filled_to, until, self.batch)
         texts = _texts(session, found)
         kept = parts_kept(session, filling.key, list(texts))
-        lacking = {place: [one for one in all_ if one.part not in kept.get(place, ())] for place, all_ in texts.items()}
+        lacking = {
+            doc_id: [one for one in all_ if one.part not in kept.get(doc_id, ())] for doc_id, all_ in texts.items()
+        }
         return FillBatch(
             set_key=filling.key,
             filled_to=filling.filled_to,
             up_to=found[-1].key if found else filling.filled_to,
             messages=len(found),
-            keys={place: one.key for place, one in with_places(found)},
+            keys={doc_id: one.key for doc_id, one in with_doc_ids(found)},
             texts=tuple(one for all_ in lacking.values() for one in all_),
             is_last=len(found) < self.batch,
         )
@@ -225,14 +227,14 @@ def _filling(session: Session, app_id: str, model: str) -> VectorSet | None:
     return next((one for one in sets if one.model == model and one.state == SetState.FILLING), None)
 
 
-def _texts(session: Session, said: Sequence[StoredMessage]) -> dict[int, list[Text]]:
+def _texts(session: Session, said: Sequence[IndexedMessage]) -> dict[int, list[Text]]:
     """Return the texts of messages by place: each as a whole, then its passages. Blank ones have none."""
     passages = passages_of_messages(session, [one.key for one in said])
     found: dict[int, list[Text]] = {}
-    for place, one in with_places(said):
+    for doc_id, one in with_doc_ids(said):
         parts = passages.get(one.key, ())
-        spans = [Text(place, part.part, one.content[part.start : part.start + part.length]) for part in parts]
-        found[place] = [Text(place, 0, one.content), *spans]
+        spans = [Text(doc_id, part.part, one.content[part.start : part.start + part.length]) for part in parts]
+        found[doc_id] = [Text(doc_id, 0, one.content), *spans]
     return found
 
 
@@ -240,8 +242,8 @@ def _embed(embedder: Embedder, texts: Sequence[Text], meter: Meter) -> PartVecto
     if not texts:
         return {}
     rows = embedder.embed([one.content for one in texts], meter)
-    return {(one.place, one.part): row for one, row in zip(texts, rows, strict=True)}
+    return {(one.doc_id, one.part): row for one, row in zip(texts, rows, strict=True)}
 
 
-def _of_places(vectors: PartVectors, places: set[int]) -> PartVectors:
-    return {(place, part): row for (place, part), row in vectors.items() if place in places}
+def _of_places(vectors: PartVectors, doc_ids: set[int]) -> PartVectors:
+    return {(doc_id, part): row for (doc_id, part), row in vectors.items() if doc_id in doc_ids}

@@ -15,13 +15,13 @@ from pydantic import ValidationError
 from shared.apps.queries import lock_app
 from shared.broker import notify
 from shared.clock import Clock
-from shared.contracts.jobs import EndConversation, JobKind, wrong_fields
+from shared.contracts.jobs import EndConversationMessage, JobKind, wrong_fields
 from shared.conversations.lifecycle import end
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.errors import Conflict, NotFound
-from shared.outbox.dispatch import bury
-from shared.outbox.models import JobState
+from shared.jobs.dispatch import dead_letter
+from shared.jobs.models import JobState
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -40,14 +40,14 @@ class EndConversationByMessage:
     def __call__(self, fields: dict[str, Any]) -> None:
         """Carry out one message. Raises: Transient, when it should be delivered again."""
         try:
-            wanted = EndConversation.model_validate(fields)
+            wanted = EndConversationMessage.model_validate(fields)
             with self.database.write() as session:
                 app = lock_app(session, wanted.app_id)
                 conversation = lock_conversation(session, app.app_id, wanted.conversation_id)
                 now, attempts = self.clock.now(), self.settings.job_max_attempts
                 end(session, conversation, app.purge_epoch, wanted.reason, now, attempts, self.settings)
         except ValidationError as error:
-            wrong = wrong_fields(EndConversation, error.errors())
+            wrong = wrong_fields(EndConversationMessage, error.errors())
             self._dead_letter(f"malformed intake message: {wrong}")
         except (NotFound, Conflict) as error:
             self._dead_letter(f"{error.code}: {error.message}")
@@ -55,7 +55,7 @@ class EndConversationByMessage:
 
     def _dead_letter(self, reason: str) -> None:
         with self.database.write() as session:
-            job = bury(session, JobKind.END_CONVERSATION, reason, self.clock.now())
+            job = dead_letter(session, JobKind.END_CONVERSATION, reason, self.clock.now())
         self.metrics.dead_letters.labels(JobKind.END_CONVERSATION).inc()
         self.metrics.jobs_finished.labels(JobKind.END_CONVERSATION, JobState.DEAD).inc()
         get_logger().warning("intake_message_buried", job_id=job.job_id)

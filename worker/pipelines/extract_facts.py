@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.apps.queries import get_app, lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.clock import Clock
 from shared.conversations.extraction import move_on
 from shared.conversations.models import Conversation
@@ -26,11 +26,11 @@ from shared.energy.ledger import Booking
 from shared.errors import NotYet, Transient
 from shared.facts import queries
 from shared.facts.categories import Category
-from shared.facts.writing import FoundStatement, LearningResult, StatementOrigin, learn, save_vectors
+from shared.facts.writing import FactLearning, FoundStatement, StatementOrigin, learn, save_vectors
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
@@ -172,7 +172,7 @@ class ExtractFacts:
         return JobState.NOTHING
 
     def _report(
-        self, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction, learned: LearningResult, now: datetime
+        self, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction, learned: FactLearning, now: datetime
     ) -> None:
         metrics = self.metrics
         metrics.facts_learned.labels(agent_kind(self.agent.name)).inc(len(learned.learned))

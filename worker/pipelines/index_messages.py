@@ -14,8 +14,8 @@ from shared.apps.queries import lock_app
 from shared.clock import Clock
 from shared.db.engine import Database
 from shared.errors import NotYet
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim, confirm
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim, confirm
 from shared.search.index import BackfillStep, backfill_batch
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics

@@ -17,9 +17,9 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import Invalid, LeaseLost, NotYet
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import EXTRACTIVE, Meter
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim, confirm
 from shared.sessions import manifest
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import LEARNING_PROJECT_KEY, find_project_by_key, lock_project_by_key, next_to_learn
@@ -97,12 +97,12 @@ class LearnFromSessions:
         while read < len(material.prompts):
             learnt = self.agent.learn(material.prompts[read:], meter)
             read += learnt.prompts_read
-            self._keep(claim, found, learnt.proposals, self.agent.name, read)
+            self._save(claim, found, learnt.proposals, self.agent.name, read)
             if self.elapsed() > until and read < len(material.prompts):
                 raise NotYet("Prompts are left to be read; other work of the app comes first.", self.clock.now())
-        self._keep(claim, found, tuple(patterns_in(material)), EXTRACTIVE, read, found.recorded.size_bytes)
+        self._save(claim, found, tuple(patterns_in(material)), EXTRACTIVE, read, found.recorded.size_bytes)
 
-    def _keep(
+    def _save(
         self,
         claim: Claim,
         found: _Next,

@@ -19,10 +19,10 @@ from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
 from shared.errors import Transient
+from shared.jobs.models import JobState
+from shared.jobs.ownership import Claim
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder
-from shared.outbox.models import JobState
-from shared.outbox.ownership import Claim
 from shared.profiles import gate
 from shared.profiles.gate import ProfileVersion
 from shared.search.tuning import Tuning, in_force

@@ -15,7 +15,7 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, to_bytes
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
-from worker.agent.protocol import SPOKEN_ROLES, Turn
+from worker.agent.protocol import SPOKEN_ROLES, TranscriptTurn
 
 BATCH = 200
 """Messages looked at in one job; what is left is asked for again."""
@@ -29,7 +29,7 @@ class UnseenTurns:
     """Position of the first message looked at."""
     end: int
     """Position after the last message looked at."""
-    turns: tuple[Turn, ...]
+    turns: tuple[TranscriptTurn, ...]
     positions: tuple[int, ...]
     """Of the turns."""
 
@@ -46,12 +46,14 @@ def unseen_turns(session: Session, conversation: Conversation, start: int) -> Un
     return UnseenTurns(start, end, tuple(turn for _, turn in new), tuple(position for position, _ in new))
 
 
-def spoken_turn(message: Message) -> Turn | None:
+def spoken_turn(message: Message) -> TranscriptTurn | None:
     """Return what a person or the assistant said, without what was recalled into it; None when nothing is left."""
     if message.role not in SPOKEN_ROLES:
         return None
     content = without_recalled(message.content).strip()
-    return Turn(message.message_id, message.role, message.name, content, message.created_at) if content else None
+    return (
+        TranscriptTurn(message.message_id, message.role, message.name, content, message.created_at) if content else None
+    )
 
 
 def embed_if_available(

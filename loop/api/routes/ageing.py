@@ -10,11 +10,11 @@ from fastapi import APIRouter, Response
 from pydantic import Field, StrictInt, model_validator
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import AppAsked, Desk, ProjectInPath, Reads, Writes
+from loop.api.dependencies import ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
 from loop.api.schema import Flag, RequestModel, ResponseModel
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.queries import get_installed_app, lock_app
-from shared.causes import BY_HAND
+from shared.audit import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Conflict
 from shared.sessions import manifest
@@ -156,65 +156,67 @@ router = APIRouter(prefix="/api/memory/projects/{projectId}", tags=["Ageing"])
 
 
 @router.post("/prune", response_model=Pruned, summary="Prune versions")
-def prune_versions(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: PruneVersions) -> Response:
+def prune_versions(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: PruneVersions) -> Response:
     """Remove versions nobody needs, or say which would go; what a composition uses is never removed."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
-        choice = _chosen(desk, session, project, body)
+        choice = _chosen(ctx, session, project, body)
         shown = _pruned(choice, body.dry_run)
         if body.dry_run:
-            return Done(shown)
+            return WriteResult(shown)
         if body.versions is not None:
             _refuse_held(choice)
-        done = remove_chosen(session, project, choice, desk.cause(BY_HAND))
-        return Done(shown, about=app_id, then=lambda: _settle(desk, app_id, project_id, done))
+        done = remove_chosen(session, project, choice, ctx.cause(BY_HAND))
+        return WriteResult(shown, about=app_id, then=lambda: _settle(ctx, app_id, project_id, done))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/ageing", summary="Show how versions age")
-def show_ageing(desk: Reads, app_id: AppAsked, project_id: ProjectInPath) -> AgeingAnswer:
+def show_ageing(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> AgeingAnswer:
     """Show the rules of a project, and what the last run did or would have done."""
-    with desk.read() as session:
+    with ctx.read() as session:
         return _shown(session, get_project(session, app_id, project_id))
 
 
 @router.put("/ageing", response_model=AgeingAnswer, summary="Change how versions age")
-def change_ageing(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: ChangeAgeing) -> Response:
+def change_ageing(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeAgeing) -> Response:
     """Change the rules. The first run after that only shows what it would do; the next one does it."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
         given = {name: getattr(body, name) for name in body.model_fields_set if getattr(body, name) is not None}
         rules = runs.rules_of(project).model_copy(update=given)
-        runs.change_rules(session, project, rules, desk.cause(BY_HAND))
-        return Done(_shown(session, project), about=app_id)
+        runs.change_rules(session, project, rules, ctx.cause(BY_HAND))
+        return WriteResult(_shown(session, project), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/ageing/run", response_model=AgeingDone, summary="Age versions now")
-def run_ageing(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: RunAgeing | None = None) -> Response:
+def run_ageing(
+    ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: RunAgeing | None = None
+) -> Response:
     """Follow the rules now: write the plan down, or carry it out; versions to be made are asked for as jobs."""
     is_dry = (body or RunAgeing()).dry_run
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         app = lock_app(session, app_id)
         get_installed_app(session, app_id)
         project = lock_project(session, app_id, project_id)
-        done = runs.run_ageing(session, app, project, desk.cause(BY_HAND), desk.loop.settings, is_dry)
+        done = runs.run_ageing(session, app, project, ctx.cause(BY_HAND), ctx.loop.settings, is_dry)
         shown = AgeingDone(project_id=project_id, dry_run=is_dry, plan=done.plan.shown())
-        return Done(shown, about=app_id, then=lambda: _settle(desk, app_id, project_id, done))
+        return WriteResult(shown, about=app_id, then=lambda: _settle(ctx, app_id, project_id, done))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _chosen(desk: Desk, session: Session, project: Project, body: PruneVersions) -> RemovalChoice:
+def _chosen(ctx: RequestContext, session: Session, project: Project, body: PruneVersions) -> RemovalChoice:
     if body.versions is None:
-        return by_rules(session, project, body.pruning, desk.now())
+        return by_rules(session, project, body.pruning, ctx.now())
     return by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
 
 
@@ -233,14 +235,14 @@ def _refuse_held(choice: RemovalChoice) -> None:
         )
 
 
-def _settle(desk: Desk, app_id: str, project_id: str, done: runs.AgeingResult) -> None:
+def _settle(ctx: RequestContext, app_id: str, project_id: str, done: runs.AgeingResult) -> None:
     """Bring files and manifest up to what was committed."""
     for what_for, count in done.removed.items():
-        desk.loop.metrics.versions_removed.labels(what_for).inc(count)
-    done.clear_away(desk.loop.store, app_id, project_id)
+        ctx.loop.metrics.versions_removed.labels(what_for).inc(count)
+    done.clear_away(ctx.loop.store, app_id, project_id)
     if done.removed:
-        manifest.write(desk.loop.database, desk.loop.store, app_id, project_id)
-    desk.loop.ticker.wake()
+        manifest.write(ctx.loop.database, ctx.loop.store, app_id, project_id)
+    ctx.loop.ticker.wake()
 
 
 def _shown(session: Session, project: Project) -> AgeingAnswer:

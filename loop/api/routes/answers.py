@@ -10,11 +10,11 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, Writes
 from loop.api.errors import TOO_LARGE
 from loop.api.routes.conversations import Reason
 from loop.api.schema import RequestModel, ResponseModel
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app
 from shared.contracts.values import ID_PATTERN
@@ -68,7 +68,7 @@ AnswerInPath = Annotated[str, Path(alias="answerId", pattern=ID_PATTERN)]
 
 @router.get("", summary="List answers")
 def list_answers(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     state: AnswerState | None = None,
     limit: LimitInQuery = 50,
@@ -76,7 +76,7 @@ def list_answers(
 ) -> AnswerList:
     """List what the loop answered or would answer in an app, newest first."""
     before = cursors.decode_number(_ANSWERS, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_answers(session, app_id, state, limit + 1, before), limit)
         return AnswerList(
@@ -87,59 +87,59 @@ def list_answers(
 
 @router.post("/{answerId}/approve", response_model=AnswerAnswer, summary="Approve an answer")
 def approve_answer(
-    desk: Writes, app_id: AppInPath, answer_id: AnswerInPath, body: ApproveAnswer | None = None
+    ctx: Writes, app_id: AppInPath, answer_id: AnswerInPath, body: ApproveAnswer | None = None
 ) -> Response:
     """Send an answer that waits, as it is or in other words. Approving it again changes nothing."""
     content = body.content if body is not None else None
-    _refuse_long(desk, content)
+    _refuse_long(ctx, content)
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         get_installed_app(session, app_id)
         answer, conversation = _locked(session, app_id, answer_id)
-        waited = desk.now() - (conversation.unanswered_since or desk.now())
+        waited = ctx.now() - (conversation.unanswered_since or ctx.now())
         was_pending = answer.state == AnswerState.PENDING
         answers.approve(
             session,
             conversation,
             answer,
             content,
-            desk.caller.name,
-            desk.now(),
-            desk.loop.settings,
-            tuning_of(desk.loop.settings),
+            ctx.caller.name,
+            ctx.now(),
+            ctx.loop.settings,
+            tuning_of(ctx.loop.settings),
         )
 
         def count() -> None:
             if was_pending:
-                desk.loop.metrics.answers.labels(AnswerState.SENT).inc()
-                desk.loop.metrics.answer_delay.observe(max(0.0, waited.total_seconds()))
+                ctx.loop.metrics.answers.labels(AnswerState.SENT).inc()
+                ctx.loop.metrics.answer_delay.observe(max(0.0, waited.total_seconds()))
 
-        return Done(AnswerAnswer.model_validate(answer), about=app_id, then=count)
+        return WriteResult(AnswerAnswer.model_validate(answer), about=app_id, then=count)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/{answerId}/reject", response_model=AnswerAnswer, summary="Reject an answer")
 def reject_answer(
-    desk: Writes, app_id: AppInPath, answer_id: AnswerInPath, body: RejectAnswer | None = None
+    ctx: Writes, app_id: AppInPath, answer_id: AnswerInPath, body: RejectAnswer | None = None
 ) -> Response:
     """Refuse an answer that waits; the loop thinks again, and after three rejections leaves the message alone."""
     reason = body.reason if body is not None else None
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         app = get_installed_app(session, app_id)
         answer, conversation = _locked(session, app_id, answer_id)
         was_pending = answer.state == AnswerState.PENDING
-        answers.reject(session, answer, reason, desk.caller.name, desk.now())
-        refresh(session, conversation, app.answered_by == AnsweredBy.LOOP, desk.now())
+        answers.reject(session, answer, reason, ctx.caller.name, ctx.now())
+        refresh(session, conversation, app.answered_by == AnsweredBy.LOOP, ctx.now())
 
         def count() -> None:
             if was_pending:
-                desk.loop.metrics.answers.labels(AnswerState.REJECTED).inc()
+                ctx.loop.metrics.answers.labels(AnswerState.REJECTED).inc()
 
-        return Done(AnswerAnswer.model_validate(answer), about=app_id, then=count)
+        return WriteResult(AnswerAnswer.model_validate(answer), about=app_id, then=count)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 def _locked(session: Session, app_id: str, answer_id: str) -> tuple[Answer, Conversation]:
@@ -149,7 +149,7 @@ def _locked(session: Session, app_id: str, answer_id: str) -> tuple[Answer, Conv
     return queries.get_answer(session, app_id, answer_id), conversation
 
 
-def _refuse_long(desk: Desk, content: str | None) -> None:
-    limit = desk.loop.settings.max_message_chars
+def _refuse_long(ctx: RequestContext, content: str | None) -> None:
+    limit = ctx.loop.settings.max_message_chars
     if content is not None and len(content) > limit:
         raise Limit(f"content has {len(content)} characters; the most is {limit}.", code=TOO_LARGE)

@@ -11,10 +11,10 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, Writes
 from loop.api.erasures import Receipt, ReceiptList, Uninstalled
 from loop.api.schema import AppId, Flag, RequestModel, ResponseModel, Success, Units
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps import queries, registry, tokens
 from shared.apps.models import AnsweredBy, App, Erasure, Token
 from shared.apps.registry import AppChange
@@ -23,8 +23,8 @@ from shared.conversations.focus import hide_all, look_again, show_all
 from shared.conversations.queries import count_conversations
 from shared.energy.budget import to_micro, to_units
 from shared.erasure.erasing import purge_memories
+from shared.jobs.tenant_queues import release as lift_hold
 from shared.memories.queries import count_standing
-from shared.outbox.lanes import release as lift_hold
 
 Name = Annotated[str, Field(min_length=1, max_length=200, examples=["Chat"])]
 Weight = Annotated[int, Field(strict=True, ge=1, le=100, description="The app's share of the work beside other apps'.")]
@@ -160,23 +160,23 @@ _APPS, _TOKENS, _RECEIPTS = "apps", "tokens", "erasures"
 
 
 @router.post("", status_code=201, response_model=AppAnswer, summary="Install an app")
-def install_app(desk: Writes, body: InstallApp) -> Response:
+def install_app(ctx: Writes, body: InstallApp) -> Response:
     """Install an app; one that was uninstalled comes back with what it remembered."""
 
-    def work(session: Session) -> Done:
-        app = registry.install(session, body.app_id, body.name, body.config, desk.now())
-        registry.change(session, body.app_id, _behaviour(body), desk.now())
+    def work(session: Session) -> WriteResult:
+        app = registry.install(session, body.app_id, body.name, body.config, ctx.now())
+        registry.change(session, body.app_id, _behaviour(body), ctx.now())
         _attend(session, app)
-        return Done(AppAnswer.of(app), 201, about=app.app_id)
+        return WriteResult(AppAnswer.of(app), 201, about=app.app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("", summary="List apps")
-def list_apps(desk: Reads, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> AppList:
+def list_apps(ctx: Reads, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> AppList:
     """List apps by id, the uninstalled ones too."""
     after = cursors.decode_text(_APPS, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         rows, more = cursors.page(queries.list_apps(session, limit + 1, after), limit)
         return AppList(
             apps=[AppAnswer.of(app) for app in rows], cursor=cursors.encode(_APPS, rows[-1].app_id) if more else None
@@ -184,22 +184,22 @@ def list_apps(desk: Reads, limit: LimitInQuery = 50, cursor: CursorInQuery = Non
 
 
 @router.get("/{appId}", summary="Show an app")
-def show_app(desk: Reads, app_id: AppInPath) -> AppDetails:
+def show_app(ctx: Reads, app_id: AppInPath) -> AppDetails:
     """Show an app and how much it holds."""
-    with desk.read() as session:
+    with ctx.read() as session:
         app = queries.get_app(session, app_id)
         return AppDetails.counted(app, count_standing(session, app_id), count_conversations(session, app_id))
 
 
 @router.patch("/{appId}", response_model=AppAnswer, summary="Change an app")
-def change_app(desk: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
+def change_app(ctx: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
     """Change an app's name, config and who answers, or (with an admin token) its energy budgets and weight."""
     if body.sets("hourly_budget") or body.sets("daily_budget") or body.weight is not None:
-        desk.require_admin("change an app's budgets or weight")
+        ctx.require_admin("change an app's budgets or weight")
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         wanted = replace(_behaviour(body), name=body.name, config=body.config)
-        app = registry.change(session, app_id, wanted, desk.now())
+        app = registry.change(session, app_id, wanted, ctx.now())
         has_new_budgets = _set_budgets(app, body)
         session.flush()
         if has_new_budgets:
@@ -207,10 +207,10 @@ def change_app(desk: Writes, app_id: AppInPath, body: ChangeApp) -> Response:
         if has_new_budgets or body.answered_by is not None:
             _attend(session, app)
         if has_new_budgets:
-            lift_hold(session, app_id, desk.now())
-        return Done(AppAnswer.of(app), about=app_id)
+            lift_hold(session, app_id, ctx.now())
+        return WriteResult(AppAnswer.of(app), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 def _behaviour(body: InstallApp | ChangeApp) -> AppChange:
@@ -242,23 +242,23 @@ def _set_budgets(app: App, body: ChangeApp) -> bool:
 
 @router.delete("/{appId}", response_model=Uninstalled, summary="Uninstall an app")
 def uninstall_app(
-    desk: Writes, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
+    ctx: Writes, app_id: AppInPath, purge: Annotated[bool, Query(alias="purgeMemories")] = False
 ) -> Response:
     """Uninstall an app and revoke its tokens. What it remembers stays unless a purge is asked for."""
 
-    def work(session: Session) -> Done:
-        registry.uninstall(session, app_id, desk.now())
+    def work(session: Session) -> WriteResult:
+        registry.uninstall(session, app_id, ctx.now())
         hide_all(session, app_id)
         if purge:
-            return _purged(desk, session, purge_memories(session, app_id, desk.caller.name, desk.now()))
-        return Done(Uninstalled(app_id=app_id, memories_kept=count_standing(session, app_id)))
+            return _purged(ctx, session, purge_memories(session, app_id, ctx.caller.name, ctx.now()))
+        return WriteResult(Uninstalled(app_id=app_id, memories_kept=count_standing(session, app_id)))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _purged(desk: Desk, session: Session, erasure: Erasure) -> Done:
+def _purged(ctx: RequestContext, session: Session, erasure: Erasure) -> WriteResult:
     erasures.open_receipt(session, erasure)
-    return Done(_without_memories(erasure), then=lambda: _without_memories(erasures.complete(desk, erasure)))
+    return WriteResult(_without_memories(erasure), then=lambda: _without_memories(erasures.complete(ctx, erasure)))
 
 
 def _without_memories(erasure: Erasure) -> Uninstalled:
@@ -272,22 +272,22 @@ def _without_memories(erasure: Erasure) -> Uninstalled:
 
 
 @router.post("/{appId}/tokens", status_code=201, response_model=IssuedToken, summary="Issue a token")
-def issue_token(desk: Writes, app_id: AppInPath, body: IssueToken | None = None) -> Response:
+def issue_token(ctx: Writes, app_id: AppInPath, body: IssueToken | None = None) -> Response:
     """Make a token that opens this app alone. It is shown this once."""
     label = body.label if body is not None else ""
 
-    def work(session: Session) -> Done:
-        token, secret = tokens.issue(session, app_id, label, desk.now())
+    def work(session: Session) -> WriteResult:
+        token, secret = tokens.issue(session, app_id, label, ctx.now())
         shown = TokenAnswer.of(token).model_dump()
-        return Done(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
+        return WriteResult(IssuedToken(**shown, token=secret), 201, about=app_id, kept=IssuedToken(**shown, token=None))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/{appId}/tokens", summary="List an app's tokens")
-def list_tokens(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> TokenList:
+def list_tokens(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> TokenList:
     """List an app's tokens, the revoked ones too, without the tokens themselves."""
-    with desk.read() as session:
+    with ctx.read() as session:
         queries.get_app(session, app_id)
         rows, following = cursors.slice_of(_TOKENS, queries.list_tokens(session, app_id), limit, cursor)
         return TokenList(tokens=[TokenAnswer.of(token) for token in rows], cursor=following)
@@ -295,23 +295,21 @@ def list_tokens(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor
 
 @router.delete("/{appId}/tokens/{tokenId}", response_model=Success, summary="Revoke a token")
 def revoke_token(
-    desk: Writes, app_id: AppInPath, token_id: Annotated[str, Path(alias="tokenId", max_length=40)]
+    ctx: Writes, app_id: AppInPath, token_id: Annotated[str, Path(alias="tokenId", max_length=40)]
 ) -> Response:
     """Make a token useless from now on."""
 
-    def work(session: Session) -> Done:
-        tokens.revoke(session, app_id, token_id, desk.now())
-        return Done(Success(), about=app_id)
+    def work(session: Session) -> WriteResult:
+        tokens.revoke(session, app_id, token_id, ctx.now())
+        return WriteResult(Success(), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/{appId}/erasures", summary="List an app's erasure receipts")
-def list_receipts(
-    desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
-) -> ReceiptList:
+def list_receipts(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> ReceiptList:
     """List what was purged and erased, newest first."""
-    with desk.read() as session:
+    with ctx.read() as session:
         queries.get_app(session, app_id)
         rows, following = cursors.slice_of(_RECEIPTS, queries.list_erasures(session, app_id), limit, cursor)
         return ReceiptList(erasures=[Receipt.model_validate(erasure) for erasure in rows], cursor=following)

@@ -36,15 +36,15 @@ class CompactionDays(ResponseModel):
 
 @router.get("", summary="Count compactions by day")
 def list_compactions(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     days: Annotated[int, Query(ge=1, le=365, description="So many days, today the last.")] = 30,
     user_id: UserInQuery = None,
 ) -> CompactionDays:
     """Count how often room was made for a memory, day by day (UTC) and by what went. Costs no energy."""
-    today = desk.now().astimezone(UTC).date()
+    today = ctx.now().astimezone(UTC).date()
     shown = [today - timedelta(days=before) for before in range(days - 1, -1, -1)]
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         counted = compactions_since(session, app_id, datetime.combine(shown[0], time(), UTC), user_id)
     of_days = [{outcome: counted.get((day, outcome), 0) for outcome in CompactionOutcome} for day in shown]

@@ -13,21 +13,21 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import (
-    AppAsked,
     CursorInQuery,
-    Desk,
     LimitInQuery,
     ProjectInPath,
     Reads,
+    RequestContext,
+    SessionsAppId,
     Writes,
 )
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import Flag, RequestModel, ResponseModel, Success
-from loop.api.writes import Done, answer
+from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN
 from shared.errors import Conflict, NotFound
-from shared.outbox.queries import get_job
+from shared.jobs.queries import get_job
 from shared.sessions import manifest
 from shared.sessions.compose import compositions, queries
 from shared.sessions.compose.compositions import (
@@ -209,8 +209,8 @@ Format = Annotated[
 
 @router.get("/projects/{projectId}/compositions", summary="List compositions")
 def list_compositions(
-    desk: Reads,
-    app_id: AppAsked,
+    ctx: Reads,
+    app_id: SessionsAppId,
     project_id: ProjectInPath,
     state: Annotated[BuildState | None, Query(description="Only those that stand so.")] = None,
     session_id: Annotated[
@@ -221,7 +221,7 @@ def list_compositions(
 ) -> CompositionList:
     """List a project's compositions, newest first, those under way and those that failed included."""
     before = cursors.decode_number(_COMPOSITIONS, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         project = get_project(session, app_id, project_id)
         part = None if session_id is None else get_session(session, app_id, session_id).key
         found = queries.list_compositions(session, project.key, CompositionFilter(state, part), limit + 1, before)
@@ -236,17 +236,19 @@ def list_compositions(
 @router.post(
     "/projects/{projectId}/compositions", status_code=202, response_model=CompositionMade, summary="Compose a context"
 )
-def make_composition(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: MakeComposition) -> Response:
+def make_composition(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: MakeComposition) -> Response:
     """Ask for a context made of several sessions within a token budget; versions it lacks are made first."""
-    return desk.write(lambda session: _asked(desk, session, app_id, project_id, body.as_new()))
+    return ctx.write(lambda session: _asked(ctx, session, app_id, project_id, body.as_new()))
 
 
 @router.post(
     "/projects/{projectId}/compositions/preview", response_model=CompositionForeseen, summary="Foresee a composition"
 )
-def preview_composition(desk: Reads, app_id: AppAsked, project_id: ProjectInPath, body: ForeseeComposition) -> Response:
+def preview_composition(
+    ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, body: ForeseeComposition
+) -> Response:
     """Say what each session would get, as which version, and what would have to be compressed. Nothing is written."""
-    with desk.read() as session:
+    with ctx.read() as session:
         project = get_project(session, app_id, project_id)
         found = plan_composition(session, project, body.name or "x" * MAX_NAME_CHARS, body)
         return answer(
@@ -266,82 +268,82 @@ def preview_composition(desk: Reads, app_id: AppAsked, project_id: ProjectInPath
     summary="Show a composition",
 )
 def show_composition(
-    desk: Reads, app_id: AppAsked, composition_id: CompositionInPath, format_: Format = "json"
+    ctx: Reads, app_id: SessionsAppId, composition_id: CompositionInPath, format_: Format = "json"
 ) -> Response:
     """Show what a composition is made of, or hand out what it says."""
-    with desk.read() as session:
+    with ctx.read() as session:
         composition = queries.get_composition(session, app_id, composition_id)
         if format_ == "json":
             return answer(_shown(session, composition))
         project_id = session.get_one(Project, composition.project_key).project_id
-    content = _content(desk, composition, project_id, _ENDINGS[format_])
-    with desk.loop.database.write() as session:
-        count_composition_use(session, composition, desk.now())
+    content = _content(ctx, composition, project_id, _ENDINGS[format_])
+    with ctx.loop.database.write() as session:
+        count_composition_use(session, composition, ctx.now())
     return Response(content, media_type=_TYPES[_ENDINGS[format_]])
 
 
 @router.delete("/compositions/{compositionId}", response_model=CompositionRemoved, summary="Remove a composition")
-def remove_composition(desk: Writes, app_id: AppAsked, composition_id: CompositionInPath) -> Response:
+def remove_composition(ctx: Writes, app_id: SessionsAppId, composition_id: CompositionInPath) -> Response:
     """Remove a composition with its documents, and stop its job; its sessions and versions stay."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         composition = queries.get_composition(session, app_id, composition_id)
         project = lock_project_by_key(session, composition.project_key)
-        compositions.remove_composition(session, project, composition, desk.cause("removed"))
+        compositions.remove_composition(session, project, composition, ctx.cause("removed"))
         gone = CompositionRemoved(composition_id=composition_id)
-        return Done(gone, then=lambda: _clear_away(desk, app_id, project.project_id, composition.name))
+        return WriteResult(gone, then=lambda: _clear_away(ctx, app_id, project.project_id, composition.name))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/compositions/{compositionId}/used", response_model=CompositionAnswer, summary="Say who used it")
 def use_composition(
-    desk: Writes, app_id: AppAsked, composition_id: CompositionInPath, body: UseComposition
+    ctx: Writes, app_id: SessionsAppId, composition_id: CompositionInPath, body: UseComposition
 ) -> Response:
     """Say that a session began with a composition; a session is noted once."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         composition = record_session_use(
-            session, app_id, composition_id, body.session_id, desk.cause("a session used it")
+            session, app_id, composition_id, body.session_id, ctx.cause("a session used it")
         )
         shown = _shown(session, composition)
-        return Done(shown, about=app_id, then=lambda: _write_manifest(desk, app_id, shown.project_id))
+        return WriteResult(shown, about=app_id, then=lambda: _write_manifest(ctx, app_id, shown.project_id))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post(
     "/compositions/{compositionId}/again", status_code=202, response_model=CompositionMade, summary="Compose again"
 )
 def compose_again(
-    desk: Writes, app_id: AppAsked, composition_id: CompositionInPath, body: ComposeAgain | None = None
+    ctx: Writes, app_id: SessionsAppId, composition_id: CompositionInPath, body: ComposeAgain | None = None
 ) -> Response:
     """Ask for the same over what there is now, under a new name or in this one's place."""
     wanted = body or ComposeAgain()
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         former = queries.get_composition(session, app_id, composition_id)
         project_id = session.get_one(Project, former.project_key).project_id
         asked = CompositionRequest.model_validate(former.request)
         takes_its_place = wanted.name in (None, former.name)
         new = NewComposition(wanted.name or former.name, asked, wanted.replace or takes_its_place)
-        return _asked(desk, session, app_id, project_id, new)
+        return _asked(ctx, session, app_id, project_id, new)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _asked(desk: Desk, session: Session, app_id: str, project_id: str, new: NewComposition) -> Done:
+def _asked(ctx: RequestContext, session: Session, app_id: str, project_id: str, new: NewComposition) -> WriteResult:
     app = lock_app(session, app_id)
     get_installed_app(session, app_id)
-    composition = request_composition(session, app, project_id, new, desk.cause("asked for"), desk.loop.settings)
+    composition = request_composition(session, app, project_id, new, ctx.cause("asked for"), ctx.loop.settings)
     assert composition.job_id is not None
     job = get_job(session, composition.job_id)
     made = CompositionMade(
-        composition=_shown(session, composition), job=JobAnswer.of(job, desk.loop.regulator.expected(session, job))
+        composition=_shown(session, composition), job=JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
     )
-    return Done(made, 202, about=app_id, then=desk.loop.ticker.wake)
+    return WriteResult(made, 202, about=app_id, then=ctx.loop.ticker.wake)
 
 
 def _shown(session: Session, composition: Composition) -> CompositionAnswer:
@@ -350,12 +352,12 @@ def _shown(session: Session, composition: Composition) -> CompositionAnswer:
     return CompositionAnswer.of(composition, project.project_id, rows)
 
 
-def _content(desk: Desk, composition: Composition, project_id: str, ending: str) -> bytes:
+def _content(ctx: RequestContext, composition: Composition, project_id: str, ending: str) -> bytes:
     """Return a document. Raises: Conflict, NotFound."""
     refuse_unready(composition)
     if ending not in composition.digests:
         raise NotFound(f"Composition {composition.name} was asked for without this format; ask for it again with it.")
-    folder = desk.loop.store.composition_folder(composition.app_id, project_id, composition.name)
+    folder = ctx.loop.store.composition_folder(composition.app_id, project_id, composition.name)
     path = folder / FILES[ending]
     content = path.read_bytes() if path.is_file() else b""
     if sha256(content).hexdigest() != composition.digests[ending]:
@@ -367,16 +369,16 @@ def _content(desk: Desk, composition: Composition, project_id: str, ending: str)
     return content
 
 
-def _clear_away(desk: Desk, app_id: str, project_id: str, name: str) -> None:
+def _clear_away(ctx: RequestContext, app_id: str, project_id: str, name: str) -> None:
     """Remove the documents of a composition, unless its name was given anew meanwhile."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         project = get_project(session, app_id, project_id)
         is_taken = queries.composition_by_name(session, project.key, name) is not None
     if not is_taken:
-        desk.loop.store.remove(desk.loop.store.composition_folder(app_id, project_id, name))
-    _write_manifest(desk, app_id, project_id)
+        ctx.loop.store.remove(ctx.loop.store.composition_folder(app_id, project_id, name))
+    _write_manifest(ctx, app_id, project_id)
 
 
-def _write_manifest(desk: Desk, app_id: str, project_id: str) -> None:
-    manifest.write(desk.loop.database, desk.loop.store, app_id, project_id)
+def _write_manifest(ctx: RequestContext, app_id: str, project_id: str) -> None:
+    manifest.write(ctx.loop.database, ctx.loop.store, app_id, project_id)

@@ -10,13 +10,21 @@ from pydantic import Discriminator, Field, StrictInt, Tag, WithJsonSchema
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, ConversationInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.dependencies import (
+    AppInPath,
+    ConversationInPath,
+    CursorInQuery,
+    LimitInQuery,
+    Reads,
+    RequestContext,
+    Writes,
+)
 from loop.api.erasures import Erased
 from loop.api.errors import TOO_LARGE
 from loop.api.routes.apps import units_or_none
-from loop.api.routes.jobs import JobAnswer, JobAsked
+from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import Id, JsonObject, Moment, UserId
@@ -29,7 +37,7 @@ from shared.energy.budget import BudgetStatus, budget_status, to_micro, to_units
 from shared.energy.ledger import spent_by_conversation
 from shared.erasure.erasing import erase_conversation
 from shared.errors import Conflict, Limit
-from shared.outbox.queries import jobs_of_conversation
+from shared.jobs.queries import jobs_of_conversation
 from shared.search.index import without_words
 from shared.search.tuning import tuning_of
 
@@ -50,7 +58,7 @@ class StartConversation(RequestModel):
     metadata: JsonObject = Field(default_factory=dict)
 
 
-class SaidMessage(ChatMessage):
+class AddMessage(ChatMessage):
     """One message, as OpenAI's or Anthropic's chat programs have it. The same messageId twice is one message."""
 
     message_id: Id | None = Field(None, alias="messageId")
@@ -71,18 +79,18 @@ class SaidMessage(ChatMessage):
         )
 
 
-class SaidMessages(RequestModel):
+class AddMessages(RequestModel):
     """Several messages, in order."""
 
-    messages: Annotated[list[SaidMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
+    messages: Annotated[list[AddMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
 
 
 def _how_many(body: object) -> str:
-    return MANY if isinstance(body, SaidMessages) or (isinstance(body, dict) and "messages" in body) else ONE
+    return MANY if isinstance(body, AddMessages) or (isinstance(body, dict) and "messages" in body) else ONE
 
 
-Said = Annotated[
-    Annotated[SaidMessage, Tag(ONE)] | Annotated[SaidMessages, Tag(MANY)],
+AddedMessages = Annotated[
+    Annotated[AddMessage, Tag(ONE)] | Annotated[AddMessages, Tag(MANY)],
     Discriminator(_how_many),
 ]
 """One message or several; which of them is told by the field ``messages``."""
@@ -209,23 +217,23 @@ _CONVERSATIONS, _MESSAGES = "conversations", "messages"
 
 
 @router.post("", status_code=201, response_model=ConversationDetails, summary="Open a conversation")
-def start_conversation(desk: Writes, app_id: AppInPath, body: StartConversation | None = None) -> Response:
+def start_conversation(ctx: Writes, app_id: AppInPath, body: StartConversation | None = None) -> Response:
     """Open a conversation; without an id it is given one."""
     body = body or StartConversation()
     budget = None if body.energy_budget is None else to_micro(body.energy_budget)
     wanted = NewConversation(body.conversation_id, body.user_id, budget, body.metadata)
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         get_installed_app(session, app_id)
-        conversation = lifecycle.start(session, app_id, wanted, desk.now())
-        return Done(ConversationDetails.costing(conversation, 0, [], desk.now()), 201, about=app_id)
+        conversation = lifecycle.start(session, app_id, wanted, ctx.now())
+        return WriteResult(ConversationDetails.costing(conversation, 0, [], ctx.now()), 201, about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("", summary="List conversations")
 def list_conversations(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     user_id: Annotated[str | None, Query(alias="userId", max_length=200)] = None,
     ended: Annotated[bool | None, Query(description="Only ended, or only open ones.")] = None,
@@ -236,51 +244,51 @@ def list_conversations(
     """List an app's conversations, newest first."""
     before = cursors.decode_number(_CONVERSATIONS, cursor)
     wanted = ConversationFilter(user_id, ended, unanswered)
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_conversations(session, app_id, wanted, limit + 1, before), limit)
         return ConversationList(
-            conversations=[ConversationAnswer.of(one, desk.now()) for one in rows],
+            conversations=[ConversationAnswer.of(one, ctx.now()) for one in rows],
             cursor=cursors.encode(_CONVERSATIONS, rows[-1].key) if more else None,
         )
 
 
 @router.get("/{conversationId}", summary="Show a conversation")
-def show_conversation(desk: Reads, app_id: AppInPath, conversation_id: ConversationInPath) -> ConversationDetails:
+def show_conversation(ctx: Reads, app_id: AppInPath, conversation_id: ConversationInPath) -> ConversationDetails:
     """Show where a conversation stands, what it has cost and what it gave rise to."""
-    with desk.read() as session:
+    with ctx.read() as session:
         conversation = queries.get_conversation(session, app_id, conversation_id)
-        expected = desk.loop.regulator.expected
+        expected = ctx.loop.regulator.expected
         jobs = [JobAnswer.of(job, expected(session, job)) for job in jobs_of_conversation(session, conversation.key)]
         spent = spent_by_conversation(session, conversation.key)
         pending = queries.pending_answer(session, conversation.key)
         waiting = None if pending is None else pending.answer_id
-        return ConversationDetails.costing(conversation, spent, jobs, desk.now(), waiting)
+        return ConversationDetails.costing(conversation, spent, jobs, ctx.now(), waiting)
 
 
 @router.post("/{conversationId}/messages", status_code=202, response_model=StoredMessages, summary="Add messages")
-def add_messages(desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: Said) -> Response:
+def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: AddedMessages) -> Response:
     """Add one message, or several in order. A messageId that is already there is not added again."""
-    said = body.messages if isinstance(body, SaidMessages) else [body]
-    _refuse_long(desk, said)
+    said = body.messages if isinstance(body, AddMessages) else [body]
+    _refuse_long(ctx, said)
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         by_loop = get_installed_app(session, app_id).answered_by == AnsweredBy.LOOP
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        new, settings = [one.as_new() for one in said], desk.loop.settings
+        new, settings = [one.as_new() for one in said], ctx.loop.settings
         tuning = tuning_of(settings)
         stored = lifecycle.say(
-            session, conversation, new, desk.now(), by_loop=by_loop, fact_settings=settings, tuning=tuning
+            session, conversation, new, ctx.now(), by_loop=by_loop, fact_settings=settings, tuning=tuning
         )
         answer = StoredMessages(conversation_id=conversation_id, messages=[StoredMessage.at(one) for one in stored])
         lacking = without_words(session)
-        return Done(answer, 202, about=app_id, then=lambda: desk.loop.metrics.index_failures.inc(lacking))
+        return WriteResult(answer, 202, about=app_id, then=lambda: ctx.loop.metrics.index_failures.inc(lacking))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _refuse_long(desk: Desk, said: list[SaidMessage]) -> None:
-    limit = desk.loop.settings.max_message_chars
+def _refuse_long(ctx: RequestContext, said: list[AddMessage]) -> None:
+    limit = ctx.loop.settings.max_message_chars
     for place, message in enumerate(said):
         size = size_of(message.content if isinstance(message.content, str) else "", message.payload)
         if size > limit:
@@ -293,7 +301,7 @@ def _refuse_long(desk: Desk, said: list[SaidMessage]) -> None:
 
 @router.get("/{conversationId}/messages", summary="List messages")
 def list_messages(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     conversation_id: ConversationInPath,
     limit: LimitInQuery = 200,
@@ -301,7 +309,7 @@ def list_messages(
 ) -> MessageList:
     """List a conversation's messages in order."""
     after = cursors.decode_number(_MESSAGES, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         key = queries.get_conversation(session, app_id, conversation_id).key
         found = queries.messages_of(session, key, limit + 1, -1 if after is None else after)
         rows, more = cursors.page(found, limit)
@@ -313,68 +321,68 @@ def list_messages(
 
 @router.post("/{conversationId}/end", status_code=202, response_model=EndedConversation, summary="End a conversation")
 def end_conversation(
-    desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: EndConversation | None = None
+    ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: EndConversation | None = None
 ) -> Response:
     """End a conversation and ask for its memory; it never waits for one. Ending it again answers the same jobs."""
     reason = body.reason if body is not None else None
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         epoch = lock_app(session, app_id).purge_epoch
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        attempts = desk.loop.settings.job_max_attempts
-        jobs = lifecycle.end(session, conversation, epoch, reason, desk.now(), attempts, desk.loop.settings)
+        attempts = ctx.loop.settings.job_max_attempts
+        jobs = lifecycle.end(session, conversation, epoch, reason, ctx.now(), attempts, ctx.loop.settings)
         answer = EndedConversation(conversation_id=conversation_id, jobs=[JobAnswer.of(job) for job in jobs])
-        return Done(answer, 202, about=app_id, then=desk.loop.ticker.wake)
+        return WriteResult(answer, 202, about=app_id, then=ctx.loop.ticker.wake)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-@router.post("/{conversationId}/extract", status_code=202, response_model=JobAsked, summary="Extract facts now")
-def extract_facts(desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
+@router.post("/{conversationId}/extract", status_code=202, response_model=RequestedJob, summary="Extract facts now")
+def extract_facts(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
     """Ask for the facts of what was said since they were last extracted; while a job is under way, answer that one."""
-    settings = desk.loop.settings
+    settings = ctx.loop.settings
     if not settings.facts:
         raise Conflict(
             "Facts are switched off (AFTERTHOUGHT_FACTS): nothing is extracted, now or later.", code="facts_off"
         )
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         epoch = lock_app(session, app_id).purge_epoch
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        job = extraction.ask_now(session, conversation, epoch, desk.now(), settings.job_max_attempts)
+        job = extraction.ask_now(session, conversation, epoch, ctx.now(), settings.job_max_attempts)
         if job is None:
             raise Conflict(
                 f"No user said anything in conversation {conversation_id} since its facts were last extracted.",
                 code="nothing_new",
             )
-        asked = JobAsked(
-            conversation_id=conversation_id, job=JobAnswer.of(job, desk.loop.regulator.expected(session, job))
+        asked = RequestedJob(
+            conversation_id=conversation_id, job=JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
         )
-        return Done(asked, 202, about=app_id, then=desk.loop.ticker.wake)
+        return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/{conversationId}/snooze", response_model=ConversationAnswer, summary="Snooze a conversation")
 def snooze_conversation(
-    desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: SnoozeConversation
+    ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath, body: SnoozeConversation
 ) -> Response:
     """Hide an open conversation for a number of minutes."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         conversation = queries.lock_conversation(session, app_id, conversation_id)
-        lifecycle.snooze(session, conversation, body.minutes, desk.now())
-        return Done(ConversationAnswer.of(conversation, desk.now()), about=app_id)
+        lifecycle.snooze(session, conversation, body.minutes, ctx.now())
+        return WriteResult(ConversationAnswer.of(conversation, ctx.now()), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.delete("/{conversationId}", response_model=Erased, summary="Erase a conversation")
-def erase_one_conversation(desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
+def erase_one_conversation(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
     """Erase a conversation and everything derived from it."""
 
-    def work(session: Session) -> Done:
-        erasure = erase_conversation(session, app_id, conversation_id, desk.caller.name, desk.now())
-        return erasures.erased(desk, session, erasure)
+    def work(session: Session) -> WriteResult:
+        erasure = erase_conversation(session, app_id, conversation_id, ctx.caller.name, ctx.now())
+        return erasures.erased(ctx, session, erasure)
 
-    return desk.write(work)
+    return ctx.write(work)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from loop.api.dependencies import AppInPath, Desk, LimitInQuery, Reads
+from loop.api.dependencies import AppInPath, LimitInQuery, Reads, RequestContext
 from loop.api.errors import ErrorAnswer
 from loop.api.event_stream import LOOK_SECONDS, EventStream, EventSubscription, Pace, Page, Reading, follow
 from loop.api.observing import take_time
@@ -77,7 +77,7 @@ Readers = Annotated[Reading, Depends(_reading)]
 @router.get("/apps/{appId}/stream", response_class=Response, responses=_STREAM, summary="Follow an app's events")
 async def follow_app(
     request: Request,
-    desk: Reads,
+    ctx: Reads,
     reading: Readers,
     app_id: AppInPath,
     after: After = None,
@@ -91,29 +91,29 @@ async def follow_app(
     conversationId, subject, details, at and, for kinds about a text, content. An event `gap` says what was lost to age.
     """
     wanted = EventFilter(app_id, _kinds(kinds), conversation_id)
-    await run_in_threadpool(_refuse_uninstalled, desk, app_id)
-    return await _stream(request, desk, reading, wanted, _start(after, last_event_id))
+    await run_in_threadpool(_refuse_uninstalled, ctx, app_id)
+    return await _stream(request, ctx, reading, wanted, _start(after, last_event_id))
 
 
 @router.get("/stream", response_class=Response, responses=_STREAM, summary="Follow everything")
 async def follow_all(
     request: Request,
-    desk: Reads,
+    ctx: Reads,
     reading: Readers,
     after: After = None,
     kinds: Kinds = None,
     last_event_id: LastEventId = None,
 ) -> Response:
     """Stream what happens in every app, and the energy as it changes. Needs the admin token."""
-    desk.require_admin("follow every app")
+    ctx.require_admin("follow every app")
     wanted = EventFilter(None, _kinds(kinds))
-    return await _stream(request, desk, reading, wanted, _start(after, last_event_id), with_energy=True)
+    return await _stream(request, ctx, reading, wanted, _start(after, last_event_id), with_energy=True)
 
 
 @router.get("/apps/{appId}/events", response_model=EventList, responses=_TOO_MANY, summary="Wait for an app's events")
 async def poll_events(
     request: Request,
-    desk: Reads,
+    ctx: Reads,
     reading: Readers,
     app_id: AppInPath,
     after: After = None,
@@ -124,9 +124,9 @@ async def poll_events(
 ) -> Response:
     """List an app's events after a position; when there are none, wait for one. Without `after`: from now on."""
     take_time(request)
-    subscription = EventSubscription(desk.loop, desk.caller, EventFilter(app_id, _kinds(kinds), conversation_id))
-    await run_in_threadpool(_refuse_uninstalled, desk, app_id)
-    listener = desk.loop.hub.listen()
+    subscription = EventSubscription(ctx.loop, ctx.caller, EventFilter(app_id, _kinds(kinds), conversation_id))
+    await run_in_threadpool(_refuse_uninstalled, ctx, app_id)
+    listener = ctx.loop.hub.listen()
     try:
         page = await _wait_for_page(subscription, reading, listener, after, limit, wait)
     finally:
@@ -154,18 +154,18 @@ async def _wait_for_page(
 
 async def _stream(
     request: Request,
-    desk: Desk,
+    ctx: RequestContext,
     reading: Reading,
     wanted: EventFilter,
     after: int | None,
     with_energy: bool = False,
 ) -> Response:
     take_time(request)
-    subscription = EventSubscription(desk.loop, desk.caller, wanted)
+    subscription = EventSubscription(ctx.loop, ctx.caller, wanted)
     start = await reading.newest(subscription) if after is None else after
-    listener = desk.loop.hub.listen()
-    pace = Pace(desk.loop.settings.stream_heartbeat_seconds, with_energy)
-    return EventStream(follow(subscription, reading, desk.loop.hub, listener, start, pace), listener)
+    listener = ctx.loop.hub.listen()
+    pace = Pace(ctx.loop.settings.stream_heartbeat_seconds, with_energy)
+    return EventStream(follow(subscription, reading, ctx.loop.hub, listener, start, pace), listener)
 
 
 def _start(after: int | None, last_event_id: str | None) -> int | None:
@@ -181,6 +181,6 @@ def _kinds(given: str | None) -> tuple[str, ...]:
     return tuple(named)
 
 
-def _refuse_uninstalled(desk: Desk, app_id: str) -> None:
-    with desk.read() as session:
+def _refuse_uninstalled(ctx: RequestContext, app_id: str) -> None:
+    with ctx.read() as session:
         get_installed_app(session, app_id)

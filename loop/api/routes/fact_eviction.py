@@ -20,7 +20,7 @@ from shared.facts.retention import PRUNE_TO, dry_run, held
 router = APIRouter(prefix="/apps/{appId}/facts", tags=["Facts"])
 
 
-class ScoredFact(ResponseModel):
+class ScoredFactItem(ResponseModel):
     """A fact with its score; of each user the highest goes first."""
 
     id: int
@@ -41,29 +41,29 @@ class EvictionAnswer(ResponseModel):
     remain: int = Field(PRUNE_TO, description="Facts of a user that remain after an eviction.")
     limit: int = Field(SLOTS, description="Facts of a user at the very most.")
     more: int = Field(description="As if each user had so many new ones.")
-    facts: list[ScoredFact]
+    facts: list[ScoredFactItem]
     expiring: list[int] = Field(description="The same facts, the one that expires next first.")
 
 
 @router.get("/eviction", summary="Show which facts would go")
 def show_eviction(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     user_id: UserInQuery = None,
     more: Annotated[int, Query(ge=0, le=SLOTS, description="As if so many new facts of each user came.")] = 0,
 ) -> EvictionAnswer:
     """Show which facts would go if more came, with their scores, and which expire next. Nothing is changed."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         facts = {one.fact_id: one for one in queries.facts_in(session, app_id, (FactState.STANDING,), user_id)}
         of_users: dict[str, list[Fact]] = {}
         for fact in facts.values():
             of_users.setdefault(fact.user_id, []).append(fact)
-        runs = [dry_run(held(own), desk.now(), more) for own in of_users.values()]
+        runs = [dry_run(held(own), ctx.now(), more) for own in of_users.values()]
         going = {fact_id for run in runs for fact_id in run.going}
         expiring = {one.fact.fact_id: one.at for run in runs for one in run.expiring}
         scored = [
-            ScoredFact(
+            ScoredFactItem(
                 id=one.fact.fact_id,
                 user_id=facts[one.fact.fact_id].user_id or None,
                 fact=facts[one.fact.fact_id].statement,

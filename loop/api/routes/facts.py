@@ -12,10 +12,10 @@ from pydantic import AliasChoices, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors, erasures
-from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, UserInQuery, Writes
+from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, UserInQuery, Writes
 from loop.api.erasures import Receipt
 from loop.api.schema import Flag, NamedUser, RequestModel, ResponseModel, Success
-from loop.api.writes import Done, Work, answer
+from loop.api.writes import Work, WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.choices import FactState
@@ -218,7 +218,7 @@ _FACTS, _CHANGES, _HISTORY = "facts", "fact-changes", "fact-history"
 
 @router.get("", response_model=FactList, summary="List facts")
 def list_facts(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     state: Annotated[FactState, Query(description="Which facts to list.")] = FactState.STANDING,
     category: Annotated[Category | None, Query(description="Only of this category.")] = None,
@@ -230,7 +230,7 @@ def list_facts(
     """List facts: pinned ones first, then by category, confidence and how lately they were said. Costs no energy."""
     start = cursors.decode_number(_FACTS, cursor) or 0
     wanted = FactFilter(state, category, pinned, user_id)
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_facts(session, app_id, wanted, limit + 1, start), limit)
         following = cursors.encode(_FACTS, start + limit) if more else None
@@ -245,94 +245,94 @@ def list_facts(
     responses={200: {"model": WrittenFact, "description": "It was known already and has one source more."}},
     summary="Write a fact by hand",
 )
-def write_fact(desk: Writes, app_id: AppInPath, body: WriteFact) -> Response:
+def write_fact(ctx: Writes, app_id: AppInPath, body: WriteFact) -> Response:
     """Write a fact by hand. One that says the same already is said again instead, and answered with 200."""
     written = FactDraft(_statement(body.fact), body.category, body.pinned, body.user_id or NOBODY)
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         get_installed_app(session, app_id)
-        outcome = editing.write(session, app_id, written, desk.cause("written by hand"))
+        outcome = editing.write(session, app_id, written, ctx.cause("written by hand"))
         shown = _answer(session, queries.get_fact(session, app_id, outcome.fact_id))
         made = WrittenFact(**dict(shown), merged=outcome.merged, evicted=list(outcome.learned.evicted))
-        return Done(made, 200 if outcome.merged else 201, about=app_id, then=lambda: _count(desk, outcome))
+        return WriteResult(made, 200 if outcome.merged else 201, about=app_id, then=lambda: _count(ctx, outcome))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.delete("", response_model=ClearedFacts, summary="Clear all facts")
-def clear(desk: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+def clear(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Delete all facts, or all of one user's. For some seconds that can be taken back; then they are erased.
 
     A receipt says so.
     """
 
-    def work(session: Session) -> Done:
-        cause, seconds = desk.cause("all facts were cleared"), desk.loop.settings.fact_clear_seconds
+    def work(session: Session) -> WriteResult:
+        cause, seconds = ctx.cause("all facts were cleared"), ctx.loop.settings.fact_clear_seconds
         opened, former = clear_facts(session, app_id, cause, seconds, user_id)
         cleared = ClearedFacts(
             user_id=user_id, deleted_count=opened.count, undo_until=opened.undo_until, clear_id=opened.clear_id
         )
         if former is None:
-            return Done(cleared)
+            return WriteResult(cleared)
         erasures.open_receipt(session, former)
 
         def receipted(erasure: Erasure) -> ClearedFacts:
             return cleared.model_copy(update={"receipt": Receipt.model_validate(erasure)})
 
-        return Done(receipted(former), then=lambda: receipted(erasures.complete(desk, former)))
+        return WriteResult(receipted(former), then=lambda: receipted(erasures.complete(ctx, former)))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/undo", response_model=RestoredFacts, summary="Take back clearing all facts")
-def undo_clear(desk: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+def undo_clear(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Bring back everything the last clear of the app's facts, or of that user's, deleted, as it was."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
-        restored = clearing.undo_clear(session, app_id, desk.cause("taken back"), user_id)
-        return Done(RestoredFacts(restored_count=restored))
+        restored = clearing.undo_clear(session, app_id, ctx.cause("taken back"), user_id)
+        return WriteResult(RestoredFacts(restored_count=restored))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/bulk", response_model=ChangedFacts, summary="Change many facts")
-def change_facts(desk: Writes, app_id: AppInPath, body: ChangeFacts) -> Response:
+def change_facts(ctx: Writes, app_id: AppInPath, body: ChangeFacts) -> Response:
     """Delete, move, pin or unpin many facts, all or none."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         facts = [queries.get_standing(session, app_id, fact_id) for fact_id in body.ids]
-        untils = [_change(desk, session, fact, body) for fact in facts]
+        untils = [_change(ctx, session, fact, body) for fact in facts]
         deleted = body.action is BulkAction.DELETE
         shown = [None] * len(facts) if deleted else _answers(session, facts)
         results = [
             FactOutcome(id=fact.fact_id, undo_until=until, fact=now)
             for fact, until, now in zip(facts, untils, shown, strict=True)
         ]
-        return Done(ChangedFacts(results=results), about=app_id)
+        return WriteResult(ChangedFacts(results=results), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _change(desk: Desk, session: Session, fact: Fact, body: ChangeFacts) -> datetime | None:
+def _change(ctx: RequestContext, session: Session, fact: Fact, body: ChangeFacts) -> datetime | None:
     match body.action:
         case BulkAction.DELETE:
-            cause, seconds = desk.cause("deleted by hand"), desk.loop.settings.fact_undo_seconds
+            cause, seconds = ctx.cause("deleted by hand"), ctx.loop.settings.fact_undo_seconds
             return editing.delete(session, fact, cause, seconds)
         case BulkAction.MOVE:
-            editing.edit(session, fact, FactEdit(category=body.category), desk.cause("moved by hand"))
+            editing.edit(session, fact, FactEdit(category=body.category), ctx.cause("moved by hand"))
         case BulkAction.PIN:
-            editing.pin(session, fact, desk.cause("pinned by hand"))
+            editing.pin(session, fact, ctx.cause("pinned by hand"))
         case BulkAction.UNPIN:
-            editing.unpin(session, fact, desk.cause("unpinned by hand"))
+            editing.unpin(session, fact, ctx.cause("unpinned by hand"))
     return None
 
 
 @router.get("/changes", summary="List what happened to an app's facts")
 def list_fact_changes(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     user_id: UserInQuery = None,
     limit: LimitInQuery = 50,
@@ -340,7 +340,7 @@ def list_fact_changes(
 ) -> FactChangeList:
     """List every change to facts, newest first: which went, why, and by whom."""
     before = cursors.decode_number(_CHANGES, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before, user_id), limit)
         following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
@@ -348,76 +348,76 @@ def list_fact_changes(
 
 
 @router.get("/{factId}", summary="Show a fact")
-def show_fact(desk: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer:
+def show_fact(ctx: Reads, app_id: AppInPath, fact_id: FactInPath) -> FactAnswer:
     """Show one fact, whether it stands, was replaced, or was deleted a moment ago."""
-    with desk.read() as session:
+    with ctx.read() as session:
         return _answer(session, queries.get_fact(session, app_id, fact_id))
 
 
 @router.patch("/{factId}", response_model=ChangedFact, summary="Change a fact")
-def edit_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> Response:
+def edit_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath, body: EditFact) -> Response:
     """Change a fact by hand; what it was stays in its history."""
     wanted = FactEdit(None if body.fact is None else _statement(body.fact), body.category, body.pinned)
-    cause = desk.cause("edited by hand")
-    return desk.write(_changing(app_id, fact_id, lambda session, fact: editing.edit(session, fact, wanted, cause)))
+    cause = ctx.cause("edited by hand")
+    return ctx.write(_changing(app_id, fact_id, lambda session, fact: editing.edit(session, fact, wanted, cause)))
 
 
 @router.delete("/{factId}", response_model=DeletedFact, summary="Delete a fact")
-def delete_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+def delete_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
     """Delete a fact. For a while that can be taken back; then it is gone with the text of its history."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         fact = queries.get_standing(session, app_id, fact_id)
-        cause, seconds = desk.cause("deleted by hand"), desk.loop.settings.fact_undo_seconds
-        return Done(DeletedFact(id=fact_id, undo_until=editing.delete(session, fact, cause, seconds)))
+        cause, seconds = ctx.cause("deleted by hand"), ctx.loop.settings.fact_undo_seconds
+        return WriteResult(DeletedFact(id=fact_id, undo_until=editing.delete(session, fact, cause, seconds)))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/{factId}/pin", response_model=ChangedFact, summary="Pin a fact")
-def pin_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+def pin_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
     """Exempt a fact from eviction and expiry; at most ten of a user are."""
-    cause = desk.cause("pinned by hand")
-    return desk.write(_changing(app_id, fact_id, lambda session, fact: editing.pin(session, fact, cause)))
+    cause = ctx.cause("pinned by hand")
+    return ctx.write(_changing(app_id, fact_id, lambda session, fact: editing.pin(session, fact, cause)))
 
 
 @router.post("/{factId}/unpin", response_model=ChangedFact, summary="Unpin a fact")
-def unpin_fact(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+def unpin_fact(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
     """Let a fact be evicted and expire again."""
-    cause = desk.cause("unpinned by hand")
-    return desk.write(_changing(app_id, fact_id, lambda session, fact: editing.unpin(session, fact, cause)))
+    cause = ctx.cause("unpinned by hand")
+    return ctx.write(_changing(app_id, fact_id, lambda session, fact: editing.unpin(session, fact, cause)))
 
 
 @router.post("/{factId}/undo", response_model=ChangedFact, summary="Take back a deletion")
-def undo_delete(desk: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
+def undo_delete(ctx: Writes, app_id: AppInPath, fact_id: FactInPath) -> Response:
     """Bring back a fact that was deleted a moment ago."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
-        fact = editing.undo(session, app_id, fact_id, desk.cause("taken back"))
-        return Done(ChangedFact(fact=_answer(session, fact)), about=app_id)
+        fact = editing.undo(session, app_id, fact_id, ctx.cause("taken back"))
+        return WriteResult(ChangedFact(fact=_answer(session, fact)), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/{factId}/history", summary="Show a fact's history")
 def show_fact_history(
-    desk: Reads, app_id: AppInPath, fact_id: FactInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
+    ctx: Reads, app_id: AppInPath, fact_id: FactInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
 ) -> FactChangeList:
     """Show everything that happened to a fact, oldest first, whether it still stands or not."""
-    with desk.read() as session:
+    with ctx.read() as session:
         history = queries.history_in_app(session, app_id, fact_id)
         rows, following = cursors.slice_of(_HISTORY, history, limit, cursor)
         return FactChangeList(changes=[FactChangeAnswer.model_validate(change) for change in rows], cursor=following)
 
 
 def _changing(app_id: str, fact_id: int, change: Changing) -> Work:
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         fact = queries.get_standing(session, app_id, fact_id)
         change(session, fact)
-        return Done(ChangedFact(fact=_answer(session, fact)), about=app_id)
+        return WriteResult(ChangedFact(fact=_answer(session, fact)), about=app_id)
 
     return work
 
@@ -429,8 +429,8 @@ def _statement(text: str) -> str:
     return statement
 
 
-def _count(desk: Desk, outcome: FactWriteResult) -> None:
-    metrics, learned = desk.loop.metrics, outcome.learned
+def _count(ctx: RequestContext, outcome: FactWriteResult) -> None:
+    metrics, learned = ctx.loop.metrics, outcome.learned
     metrics.facts_learned.labels(AgentKind.BY_HAND).inc(len(learned.learned))
     metrics.fact_merges.labels(MergedBy.TEXT).inc(learned.merged.total())
     metrics.fact_conflicts.inc(len(learned.replaced))

@@ -10,17 +10,17 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import CursorInQuery, Desk, JobInPath, LimitInQuery, Reads, Writes
+from loop.api.dependencies import CursorInQuery, JobInPath, LimitInQuery, Reads, RequestContext, Writes
 from loop.api.schema import APP_ID_PATTERN, ResponseModel
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.models import Scope
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.errors import Denied, NotFound
 from shared.events.recording import record_end_of_job
-from shared.outbox import control, queries
-from shared.outbox.models import Deferral, Job, JobState
-from shared.outbox.queries import JobFilter
+from shared.jobs import control, queries
+from shared.jobs.models import Deferral, Job, JobState
+from shared.jobs.queries import JobFilter
 
 
 class JobAnswer(ResponseModel):
@@ -48,7 +48,7 @@ class JobAnswer(ResponseModel):
         return cls.from_row(job, expected_at=expected_at)
 
 
-class JobAsked(ResponseModel):
+class RequestedJob(ResponseModel):
     """The job of a conversation that was asked for."""
 
     conversation_id: str
@@ -68,7 +68,7 @@ _JOBS = "jobs"
 
 @router.get("", summary="List jobs")
 def list_jobs(
-    desk: Reads,
+    ctx: Reads,
     state: JobState | None = None,
     app_id: Annotated[str | None, Query(alias="appId", pattern=APP_ID_PATTERN)] = None,
     kind: JobKind | None = None,
@@ -76,70 +76,72 @@ def list_jobs(
     cursor: CursorInQuery = None,
 ) -> JobList:
     """List jobs, newest first. An app's token must name its own app."""
-    if not _may_list(desk, app_id):
-        raise Denied(f"This token sees only its own app's jobs: GET /jobs?appId={desk.caller.app_id}.")
+    if not _may_list(ctx, app_id):
+        raise Denied(f"This token sees only its own app's jobs: GET /jobs?appId={ctx.caller.app_id}.")
     before = cursors.decode_number(_JOBS, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         found = queries.list_jobs(session, JobFilter(state, app_id, kind), limit + 1, before)
         rows, more = cursors.page(found, limit)
         return JobList(
-            jobs=[JobAnswer.of(job, desk.loop.regulator.expected(session, job)) for job in rows],
+            jobs=[JobAnswer.of(job, ctx.loop.regulator.expected(session, job)) for job in rows],
             cursor=cursors.encode(_JOBS, rows[-1].seq) if more else None,
         )
 
 
-def _may_list(desk: Desk, app_id: str | None) -> bool:
-    return desk.caller.scope is Scope.ADMIN or (app_id is not None and desk.caller.may_touch(app_id))
+def _may_list(ctx: RequestContext, app_id: str | None) -> bool:
+    return ctx.caller.scope is Scope.ADMIN or (app_id is not None and ctx.caller.may_touch(app_id))
 
 
 @router.get("/{jobId}", summary="Show a job")
-def show_job(desk: Reads, job_id: JobInPath) -> JobAnswer:
+def show_job(ctx: Reads, job_id: JobInPath) -> JobAnswer:
     """Show one job."""
-    with desk.read() as session:
-        job = _visible(desk, session, job_id)
-        return JobAnswer.of(job, desk.loop.regulator.expected(session, job))
+    with ctx.read() as session:
+        job = _visible(ctx, session, job_id)
+        return JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
 
 
-def _visible(desk: Desk, session: Session, job_id: str) -> Job:
+def _visible(ctx: RequestContext, session: Session, job_id: str) -> Job:
     """Return a job the caller may see; an app learns nothing of others', not even whether there is one."""
     try:
         job = queries.get_job(session, job_id)
     except NotFound:
-        if desk.caller.scope is Scope.ADMIN:
+        if ctx.caller.scope is Scope.ADMIN:
             raise
         job = None
-    if job is None or not _may_list(desk, job.app_id):
+    if job is None or not _may_list(ctx, job.app_id):
         raise Denied("This token sees only its own app's jobs.")
     return job
 
 
 @router.post("/{jobId}/replay", response_model=JobAnswer, summary="Replay a job")
-def replay_job(desk: Writes, job_id: JobInPath) -> Response:
+def replay_job(ctx: Writes, job_id: JobInPath) -> Response:
     """Run a dead or cancelled job again, with fresh attempts."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         app_id = queries.get_job(session, job_id).app_id
         # Locked, so that no purge comes between looking at the epoch and running the job under it.
         epoch = lock_app(session, app_id).purge_epoch if app_id is not None else 0
-        job = control.replay(session, job_id, epoch, desk.now())
-        return Done(JobAnswer.of(job), about=app_id, then=desk.loop.ticker.wake)
+        job = control.replay(session, job_id, epoch, ctx.now())
+        return WriteResult(JobAnswer.of(job), about=app_id, then=ctx.loop.ticker.wake)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/{jobId}/cancel", response_model=JobAnswer, summary="Cancel a job")
-def cancel_job(desk: Writes, job_id: JobInPath) -> Response:
+def cancel_job(ctx: Writes, job_id: JobInPath) -> Response:
     """Stop a job that has not finished; one that is being worked on can write nothing any more."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         was_cancelled = queries.get_job(session, job_id).state == JobState.CANCELLED
-        job = control.cancel(session, job_id, desk.caller.name, desk.now())
+        job = control.cancel(session, job_id, ctx.caller.name, ctx.now())
         if not was_cancelled:
-            record_end_of_job(session, job.app_id, job_id, job.kind, job.state, desk.now(), job.conversation_id)
-        return Done(JobAnswer.of(job), about=job.app_id, then=lambda: None if was_cancelled else _count(desk, job))
+            record_end_of_job(session, job.app_id, job_id, job.kind, job.state, ctx.now(), job.conversation_id)
+        return WriteResult(
+            JobAnswer.of(job), about=job.app_id, then=lambda: None if was_cancelled else _count(ctx, job)
+        )
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _count(desk: Desk, job: Job) -> None:
-    desk.loop.metrics.jobs_finished.labels(job.kind, JobState.CANCELLED).inc()
+def _count(ctx: RequestContext, job: Job) -> None:
+    ctx.loop.metrics.jobs_finished.labels(job.kind, JobState.CANCELLED).inc()

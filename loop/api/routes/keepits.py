@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import AppAsked, CursorInQuery, LimitInQuery, Reads, SessionInPath, Writes
+from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId, Writes
 from loop.api.routes.projects import MarkerProblemItem, shown
 from loop.api.schema import RequestModel, ResponseModel
-from loop.api.writes import Done
-from shared.causes import BY_HAND
+from loop.api.writes import WriteResult
+from shared.audit import BY_HAND
 from shared.choices import DecayLevel
 from shared.contracts.values import ID_PATTERN
 from shared.sessions import manifest
@@ -137,11 +137,11 @@ _KEEPITS = "keepits"
 
 @router.get("/sessions/{sessionId}/keepits", summary="List marked parts")
 def list_keepits(
-    desk: Reads, app_id: AppAsked, session_id: SessionInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+    ctx: Reads, app_id: SessionsAppId, session_id: SessionInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> MarkerList:
     """List a session's marked parts in their order, and what is wrong with those that are not well written."""
     after = cursors.decode_number(_KEEPITS, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
         rows, more = cursors.page(list_markers(session, recorded.key, limit + 1, after), limit)
         entries = manifest.marker_entries(session, recorded.key, rows)
@@ -155,28 +155,28 @@ def list_keepits(
 
 @router.put("/sessions/{sessionId}/keepits/{markerId}", response_model=MarkerItem, summary="Weigh a marked part")
 def weigh_keepit(
-    desk: Writes, app_id: AppAsked, session_id: SessionInPath, marker_id: MarkerInPath, body: Weigh
+    ctx: Writes, app_id: SessionsAppId, session_id: SessionInPath, marker_id: MarkerInPath, body: Weigh
 ) -> Response:
     """Put another weight in the place of the one that is written, or take it back. No file is changed.
 
     Versions that are there stay as they are; those made from now on go by it.
     """
 
-    def work(session: Session) -> Done:
-        marker = set_marker_weight(session, app_id, session_id, marker_id, body.hundredths, desk.cause(BY_HAND))
+    def work(session: Session) -> WriteResult:
+        marker = set_marker_weight(session, app_id, session_id, marker_id, body.hundredths, ctx.cause(BY_HAND))
         recorded = get_session(session, app_id, session_id)
         project_id = project_by_key(session, recorded.project_key).project_id
         item = _item(session, recorded, marker)
-        return Done(item, about=app_id, then=lambda: shown(desk, app_id, project_id))
+        return WriteResult(item, about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/decay/preview", summary="Preview decay")
-def preview_decay(desk: Reads, app_id: AppAsked, body: PreviewDecay) -> DecayPreview:
+def preview_decay(ctx: Reads, app_id: SessionsAppId, body: PreviewDecay) -> DecayPreview:
     """Say which marked parts of a session a compression would keep word for word."""
     how = (body.aggressiveness.aggressiveness, body.compression_ratio, body.session_distance)
-    with desk.read() as session:
+    with ctx.read() as session:
         recorded = get_session(session, app_id, body.session_id)
         markers = markers_of(session, recorded.key)
     return DecayPreview(

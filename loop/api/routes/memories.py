@@ -14,26 +14,26 @@ from loop.api import cursors, erasures
 from loop.api.dependencies import (
     AppInPath,
     CursorInQuery,
-    Desk,
     LimitInQuery,
     MemoryInPath,
     Reads,
+    RequestContext,
     UserInQuery,
     Writes,
 )
 from loop.api.erasures import PurgedMemories
 from loop.api.schema import Flag, RequestModel, ResponseModel, Success
-from loop.api.writes import Done, answer
+from loop.api.writes import WriteResult, answer
 from shared.apps.models import Erasure
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.causes import BY_HAND
+from shared.audit import BY_HAND
 from shared.contracts.values import LARGEST_INTEGER, Importance, Tags, UserId
 from shared.erasure.erasing import erase_memory, purge_memories
 from shared.errors import Conflict, Invalid
 from shared.memories import queries
-from shared.memories.compaction import Room, least_goes
+from shared.memories.compaction import Eviction, least_goes
 from shared.memories.models import ChangeKind, Memory
-from shared.memories.writing import Edit, NewMemory, PlacedMemory, edit, place, remove, restore
+from shared.memories.writing import Edit, InsertedMemory, NewMemory, edit, place, remove, restore
 from shared.subjects import subject_of
 from shared.telemetry.metrics import AgentKind, CompactionOutcome, CompactionReason
 from shared.text.lines import clean
@@ -108,7 +108,7 @@ class MemoryList(ResponseModel):
     cursor: str | None = None
 
 
-class MadeRoom(ResponseModel):
+class MemoryEviction(ResponseModel):
     """How room was made at the cap."""
 
     memory_id: int
@@ -119,7 +119,7 @@ class MadeRoom(ResponseModel):
 class WrittenMemory(MemoryAnswer):
     """A memory, and what went for it."""
 
-    made_room: list[MadeRoom]
+    made_room: list[MemoryEviction]
 
 
 class EditedMemory(Success):
@@ -138,7 +138,7 @@ class RestoredMemory(Success):
     """A memory after a change was taken back, and what went for it."""
 
     memory: MemoryAnswer
-    made_room: list[MadeRoom]
+    made_room: list[MemoryEviction]
 
 
 class ChangeAnswer(ResponseModel):
@@ -169,7 +169,7 @@ _CHANGES, _MEMORIES = "changes", "memories"
 
 @router.get("", response_model=MemoryList, summary="List memories")
 def list_memories(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     user_id: UserInQuery = None,
     limit: LimitInQuery = 200,
@@ -177,7 +177,7 @@ def list_memories(
 ) -> Response:
     """List the memories of an app, or of one of its users, last updated first. Costs no energy."""
     after = cursors.decode_moment(_MEMORIES, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_memories(session, app_id, user_id, limit + 1, after), limit)
         following = cursors.encode_moment(_MEMORIES, rows[-1].updated_at, rows[-1].memory_id) if more else None
@@ -187,38 +187,38 @@ def list_memories(
 
 
 @router.post("", status_code=201, response_model=WrittenMemory, summary="Write a memory by hand")
-def write_memory(desk: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
+def write_memory(ctx: Writes, app_id: AppInPath, body: WriteMemory) -> Response:
     """Write a memory by hand. At the cap the least important that is not pinned goes for it; the answer says which."""
-    content = _content(desk, body.content)
+    content = _content(ctx, body.content)
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         epoch = lock_app(session, app_id).purge_epoch
         get_installed_app(session, app_id)
         new = NewMemory(content, BY_HAND, epoch, body.importance, tuple(body.tags), body.pinned)
-        subject, cap = subject_of(app_id, body.user_id), desk.loop.settings.memory_cap
-        placed = place(session, subject, new, desk.cause("written by hand"), cap, rule=least_goes)
+        subject, cap = subject_of(app_id, body.user_id), ctx.loop.settings.memory_cap
+        placed = place(session, subject, new, ctx.cause("written by hand"), cap, rule=least_goes)
         memory = _placed_memory(session, app_id, placed)
-        written = WrittenMemory(**dict(_answer(session, memory)), made_room=_made_room(placed.rooms))
-        return Done(written, 201, about=app_id, then=lambda: _count_written(desk, placed))
+        written = WrittenMemory(**dict(_answer(session, memory)), made_room=_evictions_of(placed.evictions))
+        return WriteResult(written, 201, about=app_id, then=lambda: _count_written(ctx, placed))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.delete("", response_model=PurgedMemories, summary="Purge all memories")
-def purge(desk: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+def purge(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Remove all memories of an app, or of one user, with the text of their history, and stop memory work that was
     asked for before. The answer says what else still remembers, and how to erase it."""
 
-    def work(session: Session) -> Done:
-        erasure = purge_memories(session, app_id, desk.caller.name, desk.now(), user_id)
-        return erasures.purged(desk, session, erasure, user_id)
+    def work(session: Session) -> WriteResult:
+        erasure = purge_memories(session, app_id, ctx.caller.name, ctx.now(), user_id)
+        return erasures.purged(ctx, session, erasure, user_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/changes", summary="List what happened to an app's memories")
 def list_changes(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     user_id: UserInQuery = None,
     limit: LimitInQuery = 50,
@@ -226,7 +226,7 @@ def list_changes(
 ) -> ChangeList:
     """List every change to the memories of an app, or of one user, newest first: which went, why, and by whom."""
     before = cursors.decode_number(_CHANGES, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.changes_of_app(session, app_id, limit + 1, before, user_id), limit)
         following = cursors.encode(_CHANGES, rows[-1].change_id) if more else None
@@ -234,60 +234,60 @@ def list_changes(
 
 
 @router.get("/{memoryId}", summary="Show a memory")
-def show_memory(desk: Reads, app_id: AppInPath, memory_id: MemoryInPath) -> MemoryAnswer:
+def show_memory(ctx: Reads, app_id: AppInPath, memory_id: MemoryInPath) -> MemoryAnswer:
     """Show one memory."""
-    with desk.read() as session:
+    with ctx.read() as session:
         return _answer(session, queries.get_memory(session, app_id, memory_id))
 
 
 @router.patch("/{memoryId}", response_model=EditedMemory, summary="Change a memory")
-def edit_memory(desk: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: EditMemory) -> Response:
+def edit_memory(ctx: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: EditMemory) -> Response:
     """Change a memory by hand; what it was stays in its history."""
-    content = None if body.content is None else _content(desk, body.content)
+    content = None if body.content is None else _content(ctx, body.content)
     tags = None if body.tags is None else tuple(body.tags)
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         memory = queries.get_memory(session, app_id, memory_id)
         wanted = Edit(content, body.importance, tags, body.pinned)
-        edit(session, memory, wanted, desk.cause(_how_edited(body)))
-        return Done(EditedMemory(memory=_answer(session, memory)), about=app_id)
+        edit(session, memory, wanted, ctx.cause(_how_edited(body)))
+        return WriteResult(EditedMemory(memory=_answer(session, memory)), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.delete("/{memoryId}", response_model=DeletedMemory, summary="Delete a memory")
 def delete_memory(
-    desk: Writes,
+    ctx: Writes,
     app_id: AppInPath,
     memory_id: MemoryInPath,
     erase: Annotated[bool, Query(description="Also empty the text of its history, for good.")] = False,
 ) -> Response:
     """Delete a memory. Its history can bring it back, unless it is erased."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         memory = queries.get_memory(session, app_id, memory_id)
         if not erase:
-            remove(session, memory, desk.cause("deleted by hand"))
-            return Done(DeletedMemory(), about=app_id)
-        erasure = erase_memory(session, memory, desk.cause("erased by hand"))
+            remove(session, memory, ctx.cause("deleted by hand"))
+            return WriteResult(DeletedMemory(), about=app_id)
+        erasure = erase_memory(session, memory, ctx.cause("erased by hand"))
         erasures.open_receipt(session, erasure)
-        return Done(DeletedMemory(), then=lambda: _erased_for_good(desk, erasure))
+        return WriteResult(DeletedMemory(), then=lambda: _erased_for_good(ctx, erasure))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _erased_for_good(desk: Desk, erasure: Erasure) -> DeletedMemory:
-    return DeletedMemory(note=erasures.note_on(erasures.complete(desk, erasure)))
+def _erased_for_good(ctx: RequestContext, erasure: Erasure) -> DeletedMemory:
+    return DeletedMemory(note=erasures.note_on(erasures.complete(ctx, erasure)))
 
 
 @router.get("/{memoryId}/history", summary="Show a memory's history")
 def show_history(
-    desk: Reads, app_id: AppInPath, memory_id: MemoryInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
+    ctx: Reads, app_id: AppInPath, memory_id: MemoryInPath, limit: LimitInQuery = 200, cursor: CursorInQuery = None
 ) -> ChangeList:
     """Show everything that happened to a memory, oldest first, whether it still stands or not."""
-    with desk.read() as session:
+    with ctx.read() as session:
         queries.get_origin(session, app_id, memory_id)
         rows, following = cursors.slice_of("history", queries.history_of(session, memory_id), limit, cursor)
         return ChangeList(changes=[ChangeAnswer.model_validate(change) for change in rows], cursor=following)
@@ -295,20 +295,20 @@ def show_history(
 
 @router.post("/{memoryId}/restore", response_model=RestoredMemory, summary="Take back a change")
 def restore_memory(
-    desk: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: RestoreMemory | None = None
+    ctx: Writes, app_id: AppInPath, memory_id: MemoryInPath, body: RestoreMemory | None = None
 ) -> Response:
     """Take back the latest change of a memory, or the one named; one that was removed gets a place again."""
     change_id = body.change_id if body is not None else None
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
-        cap = desk.loop.settings.memory_cap
-        placed = restore(session, app_id, memory_id, desk.cause("restored by hand"), cap, change_id)
+        cap = ctx.loop.settings.memory_cap
+        placed = restore(session, app_id, memory_id, ctx.cause("restored by hand"), cap, change_id)
         memory = _placed_memory(session, app_id, placed)
-        restored = RestoredMemory(memory=_answer(session, memory), made_room=_made_room(placed.rooms))
-        return Done(restored, about=app_id, then=lambda: _count_rooms(desk, placed))
+        restored = RestoredMemory(memory=_answer(session, memory), made_room=_evictions_of(placed.evictions))
+        return WriteResult(restored, about=app_id, then=lambda: _count_evictions(ctx, placed))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 def _how_edited(body: EditMemory) -> str:
@@ -317,8 +317,8 @@ def _how_edited(body: EditMemory) -> str:
     return "pinned by hand" if body.pinned else "unpinned by hand"
 
 
-def _content(desk: Desk, text: str) -> str:
-    limit, content = desk.loop.settings.memory_max_chars, clean(text)
+def _content(ctx: RequestContext, text: str) -> str:
+    limit, content = ctx.loop.settings.memory_max_chars, clean(text)
     if not content:
         raise Invalid("content: it has no visible character.")
     if len(content) > limit:
@@ -326,7 +326,7 @@ def _content(desk: Desk, text: str) -> str:
     return content
 
 
-def _placed_memory(session: Session, app_id: str, placed: PlacedMemory) -> Memory:
+def _placed_memory(session: Session, app_id: str, placed: InsertedMemory) -> Memory:
     """Return a memory that was given a place. Raises: Conflict when there was none, so that nothing is written."""
     if not placed.stands:
         raise Conflict(
@@ -336,18 +336,21 @@ def _placed_memory(session: Session, app_id: str, placed: PlacedMemory) -> Memor
     return queries.get_memory(session, app_id, placed.memory_id)
 
 
-def _made_room(rooms: Sequence[Room]) -> list[MadeRoom]:
-    return [MadeRoom(memory_id=room.removed_id, outcome=room.outcome, reason=room.reason) for room in rooms]
+def _evictions_of(evictions: Sequence[Eviction]) -> list[MemoryEviction]:
+    return [
+        MemoryEviction(memory_id=eviction.removed_id, outcome=eviction.outcome, reason=eviction.reason)
+        for eviction in evictions
+    ]
 
 
-def _count_written(desk: Desk, placed: PlacedMemory) -> None:
-    desk.loop.metrics.memories_created.labels(AgentKind.BY_HAND).inc()
-    _count_rooms(desk, placed)
+def _count_written(ctx: RequestContext, placed: InsertedMemory) -> None:
+    ctx.loop.metrics.memories_created.labels(AgentKind.BY_HAND).inc()
+    _count_evictions(ctx, placed)
 
 
-def _count_rooms(desk: Desk, placed: PlacedMemory) -> None:
-    for room in placed.rooms:
-        desk.loop.metrics.compactions.labels(room.outcome, CompactionReason.BY_HAND).inc()
+def _count_evictions(ctx: RequestContext, placed: InsertedMemory) -> None:
+    for eviction in placed.evictions:
+        ctx.loop.metrics.compactions.labels(eviction.outcome, CompactionReason.BY_HAND).inc()
 
 
 def _answer(session: Session, memory: Memory) -> MemoryAnswer:

@@ -14,7 +14,7 @@ from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
 from loop.api.erasures import Erased, Receipt
 from loop.api.schema import APP_ID_PATTERN, AppId, Flag, RequestModel, ResponseModel
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.models import Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import UserId
@@ -143,12 +143,12 @@ def _named(body: bytes) -> object:
     dependencies=[Depends(_only_their_own)],
 )
 def show_consent(
-    desk: Reads,
+    ctx: Reads,
     app_id: Annotated[str, Query(alias="appId", pattern=APP_ID_PATTERN)],
     user_id: UserInQuery = "",
 ) -> ConsentAnswer:
     """Show whether a user agrees to having a profile."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         return ConsentAnswer.of(app_id, user_id, consent_of(session, app_id, user_id))
 
@@ -159,66 +159,66 @@ def show_consent(
     summary="Give or take back a consent",
     dependencies=[Depends(_only_their_own)],
 )
-def change_consent(desk: Writes, body: ChangeConsent) -> Response:
+def change_consent(ctx: Writes, body: ChangeConsent) -> Response:
     """Say whether a user agrees to having a profile. Taking consent back erases the profile at once."""
     app_id, user_id = body.app_id, body.user_id
 
-    def give(session: Session) -> Done:
+    def give(session: Session) -> WriteResult:
         lock_app(session, app_id)
         get_installed_app(session, app_id)
-        given = consent.grant(session, app_id, user_id, desk.caller.name, desk.now())
-        return Done(ConsentAnswer.of(app_id, user_id, given))
+        given = consent.grant(session, app_id, user_id, ctx.caller.name, ctx.now())
+        return WriteResult(ConsentAnswer.of(app_id, user_id, given))
 
-    def take_back(session: Session) -> Done:
-        erasure = withdraw_consent(session, app_id, user_id, desk.caller.name, desk.now())
+    def take_back(session: Session) -> WriteResult:
+        erasure = withdraw_consent(session, app_id, user_id, ctx.caller.name, ctx.now())
         said = ConsentAnswer.of(app_id, user_id, consent_of(session, app_id, user_id))
         if erasure is None:
-            return Done(said)
+            return WriteResult(said)
         erasures.open_receipt(session, erasure)
 
         def completed() -> ConsentAnswer:
-            done = erasures.complete(desk, erasure)
+            done = erasures.complete(ctx, erasure)
             return said.model_copy(update={"receipt": Receipt.model_validate(done), "note": erasures.note_on(done)})
 
-        return Done(said.model_copy(update={"receipt": Receipt.model_validate(erasure)}), then=completed)
+        return WriteResult(said.model_copy(update={"receipt": Receipt.model_validate(erasure)}), then=completed)
 
-    return desk.write(give if body.consent else take_back)
+    return ctx.write(give if body.consent else take_back)
 
 
 @router.get("/apps/{appId}/profile", summary="Show a profile")
-def show_profile(desk: Reads, app_id: AppInPath, user_id: UserInQuery = "") -> ProfileAnswer:
+def show_profile(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = "") -> ProfileAnswer:
     """Show a user's profile; without their consent there is none."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         return _shown(session, app_id, user_id)
 
 
 @router.put("/apps/{appId}/profile", response_model=ProfileAnswer, summary="Write a profile")
-def write_profile(desk: Writes, app_id: AppInPath, body: WriteProfile, user_id: UserInQuery = "") -> Response:
+def write_profile(ctx: Writes, app_id: AppInPath, body: WriteProfile, user_id: UserInQuery = "") -> Response:
     """Write a user's profile in the place of what it said. Without their consent that is refused."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         get_installed_app(session, app_id)
-        consent.write(session, app_id, user_id, body.content, desk.caller.name, desk.now())
-        return Done(_shown(session, app_id, user_id), about=app_id)
+        consent.write(session, app_id, user_id, body.content, ctx.caller.name, ctx.now())
+        return WriteResult(_shown(session, app_id, user_id), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.delete("/apps/{appId}/profile", response_model=Erased, summary="Erase a profile")
-def erase_one_profile(desk: Writes, app_id: AppInPath, user_id: UserInQuery = "") -> Response:
+def erase_one_profile(ctx: Writes, app_id: AppInPath, user_id: UserInQuery = "") -> Response:
     """Erase a user's profile; their consent stays as it is."""
 
-    def work(session: Session) -> Done:
-        return erasures.erased(desk, session, erase_profile(session, app_id, user_id, desk.caller.name, desk.now()))
+    def work(session: Session) -> WriteResult:
+        return erasures.erased(ctx, session, erase_profile(session, app_id, user_id, ctx.caller.name, ctx.now()))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/apps/{appId}/profile/audit", summary="Show what became of profiles")
 def list_audit(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     user_id: Annotated[str | None, Query(alias="userId", max_length=200, description="Only of this user.")] = None,
     limit: LimitInQuery = 50,
@@ -226,7 +226,7 @@ def list_audit(
 ) -> AuditList:
     """List who agreed, wrote, used, was refused and erased, newest first."""
     before = cursors.decode_number(_AUDIT, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(audit_of(session, app_id, user_id, limit + 1, before), limit)
         following = cursors.encode(_AUDIT, rows[-1].key) if more else None

@@ -14,13 +14,13 @@ from sqlalchemy.orm import Session
 
 from loop.api import uploads
 from loop.api.bodies import ARCHIVE_TYPE, is_streamed
-from loop.api.dependencies import AppAsked, Desk, ProjectInPath, Reads, Writes
+from loop.api.dependencies import ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
 from loop.api.routes.projects import shown
 from loop.api.schema import ResponseModel
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.models import Scope
 from shared.apps.queries import get_app
-from shared.causes import BY_HAND
+from shared.audit import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Invalid
 from shared.sessions.archive.document import ProjectArchive
@@ -70,10 +70,10 @@ _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
     response_class=StreamingResponse,
     responses={200: {"content": {ARCHIVE_TYPE: _FILE}, "description": "A zip file with a checksum of each part."}},
 )
-def export_project(desk: Reads, app_id: AppAsked, project_id: ProjectInPath) -> StreamingResponse:
+def export_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> StreamingResponse:
     """Pack a project with its sessions, versions, compositions and history into one file."""
     held = ExitStack()
-    path = held.enter_context(packed(desk.loop.database, desk.loop.store, app_id, project_id))
+    path = held.enter_context(packed(ctx.loop.database, ctx.loop.store, app_id, project_id))
     size = path.stat().st_size
 
     def chunks() -> Iterator[bytes]:
@@ -93,8 +93,8 @@ def export_project(desk: Reads, app_id: AppAsked, project_id: ProjectInPath) -> 
 )
 async def import_project(
     request: Request,
-    desk: Writes,
-    app_id: AppAsked,
+    ctx: Writes,
+    app_id: SessionsAppId,
     project_id: Annotated[
         str | None, Query(alias="projectId", pattern=FILE_ID_PATTERN, description="Another name for it.")
     ] = None,
@@ -102,39 +102,39 @@ async def import_project(
     """Take in what export packed, sent as the body: checked whole first, and never over what is there."""
     if not is_streamed(request.scope, request.headers):
         raise Invalid(f"Send the archive as the body, with the header Content-Type: {ARCHIVE_TYPE}.")
-    settings, store = desk.loop.settings, desk.loop.store
-    await run_sync(_epoch, desk, app_id)
+    settings, store = ctx.loop.settings, ctx.loop.store
+    await run_sync(_epoch, ctx, app_id)
     upload = await uploads.receive(request, store, app_id, settings.sessions_cache_mb * _MB, settings.sessions_cache_mb)
     try:
-        return await run_sync(_import, uploads.keyed(desk, request, upload), app_id, project_id, upload.path)
+        return await run_sync(_import, uploads.keyed(ctx, request, upload), app_id, project_id, upload.path)
     finally:
         upload.remove()
 
 
-def _import(desk: Desk, app_id: str, project_id: str | None, path: FilePath) -> Response:
-    loop = desk.loop
-    epoch, most = _epoch(desk, app_id), loop.settings.sessions_cache_mb * _MB
+def _import(ctx: RequestContext, app_id: str, project_id: str | None, path: FilePath) -> Response:
+    loop = ctx.loop
+    epoch, most = _epoch(ctx, app_id), loop.settings.sessions_cache_mb * _MB
     with check_archive(loop.store, app_id, path, loop.settings, most) as found:
-        is_admins = desk.caller.scope is Scope.ADMIN
+        is_admins = ctx.caller.scope is Scope.ADMIN
         to = ArchiveDestination(app_id, project_id or found.archive.project.project_id, epoch, keeps_origins=is_admins)
 
         def carry(work: ProjectWork) -> Response:
-            return desk.write(lambda session: _imported(desk, session, work, found))
+            return ctx.write(lambda session: _imported(ctx, session, work, found))
 
-        return restore_archive(loop.database, loop.store, to, found, desk.cause(BY_HAND), carry)
+        return restore_archive(loop.database, loop.store, to, found, ctx.cause(BY_HAND), carry)
 
 
-def _imported(desk: Desk, session: Session, work: ProjectWork, found: CheckedArchive) -> Done:
+def _imported(ctx: RequestContext, session: Session, work: ProjectWork, found: CheckedArchive) -> WriteResult:
     project = work(session)
     app_id, project_id = project.app_id, project.project_id
 
-    def tell() -> None:
-        desk.loop.metrics.sessions_registered.labels("archive").inc(len(found.archive.sessions))
-        shown(desk, app_id, project_id)
+    def notify() -> None:
+        ctx.loop.metrics.sessions_registered.labels("archive").inc(len(found.archive.sessions))
+        shown(ctx, app_id, project_id)
 
-    return Done(ImportedProject.of(project, found.archive), 201, about=app_id, then=tell)
+    return WriteResult(ImportedProject.of(project, found.archive), 201, about=app_id, then=notify)
 
 
-def _epoch(desk: Desk, app_id: str) -> int:
-    with desk.read() as session:
+def _epoch(ctx: RequestContext, app_id: str) -> int:
+    with ctx.read() as session:
         return get_app(session, app_id).purge_epoch

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import AppInPath, Desk, Reads, Writes
+from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes
 from loop.api.routes.jobs import JobAnswer
 from loop.api.routes.search import MOST_QUERY_CHARS, DebugAnswer, DebugResult
 from loop.api.schema import APP_ID_PATTERN, ResponseModel
-from loop.api.writes import Done, answer
+from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, lock_app
 from shared.contracts.values import ID_PATTERN, Words
 from shared.profiles import gate
@@ -75,7 +75,7 @@ class WayAtGate(ResponseModel):
     durations: Durations | None
 
 
-class GateAnswer(ResponseModel):
+class ReleaseGateAnswer(ResponseModel):
     """Whether a release may go out by what was measured: each way with at least 20 queries fast enough."""
 
     passes: bool
@@ -86,7 +86,7 @@ class GateAnswer(ResponseModel):
     summaries_state: GateVerdict = Field(description="not_enough_queries when none was asked for.")
 
     @classmethod
-    def of(cls, gate: ReleaseGate) -> GateAnswer:
+    def of(cls, gate: ReleaseGate) -> ReleaseGateAnswer:
         """Return the gate's judgement as it goes over the wire."""
         ways = {
             way: WayAtGate(state=one.verdict, why=one.why, durations=one.took and Durations.of(one.took))
@@ -122,7 +122,7 @@ class RetrievalMetrics(ResponseModel):
     flags: dict[str, float] = Field(description="Share of retrievals with each flag on, 0..1.")
     degraded: dict[str, int] = Field(description="Retrievals that did without a part.")
     token_budget_used: float | None = Field(description="Mean share of the budget that contexts used, 0..1.")
-    gate: GateAnswer
+    gate: ReleaseGateAnswer
 
     @classmethod
     def of(
@@ -137,7 +137,7 @@ class RetrievalMetrics(ResponseModel):
             durations={stage_in_ms(stage): Durations.of(took) for stage, took in figures.stages.items()},
             sources=sources_in_words(figures.sources),
             token_budget_used=figures.budget_used,
-            gate=GateAnswer.of(gate),
+            gate=ReleaseGateAnswer.of(gate),
         )
 
 
@@ -221,13 +221,13 @@ _SUMMARIES = 20
 
 @router.get("/api/memory/metrics", response_model=RetrievalMetrics, summary="Show how retrievals went")
 def show_retrieval_metrics(
-    desk: Reads, app_id: _AppInQuery = None, hours: Annotated[float, Query(gt=0, le=24 * 365)] = 24
+    ctx: Reads, app_id: _AppInQuery = None, hours: Annotated[float, Query(gt=0, le=24 * 365)] = 24
 ) -> Response:
     """Add up the retrievals of the last hours: how often they found something, how long they took, from where."""
-    desk.require_admin("read how retrievals went")
-    since = desk.now() - timedelta(hours=hours)
-    desk.loop.searching.records.flush()
-    with desk.read() as session:
+    ctx.require_admin("read how retrievals went")
+    since = ctx.now() - timedelta(hours=hours)
+    ctx.loop.searching.records.flush()
+    with ctx.read() as session:
         if app_id is not None:
             get_app(session, app_id)
         rows = retrievals_since(session, since, app_id)
@@ -237,7 +237,7 @@ def show_retrieval_metrics(
 
 @router.get("/api/memory/debug/retrieval", response_model=DebugAnswer, summary="Take a retrieval apart")
 def debug_retrieval(
-    desk: Reads,
+    ctx: Reads,
     q: Annotated[Words, Query(min_length=1, max_length=MOST_QUERY_CHARS)],
     app_id: _NeededApp,
     conversation_id: _ConversationInQuery = None,
@@ -245,13 +245,13 @@ def debug_retrieval(
     limit: Annotated[int, Query(ge=1, le=200)] = 10,
 ) -> Response:
     """Search as a context would, and say of each result where it came from and how its score came about."""
-    desk.require_admin("take retrievals apart")
+    ctx.require_admin("take retrievals apart")
     wanted = SearchRequest(text=q, limit=limit, conversation_id=conversation_id, user_id=user_id)
-    finder = desk.loop.searching.finder
+    finder = ctx.loop.searching.finder
     findings = finder.find(app_id, wanted)
     finder.record(app_id, findings, Asker.SEARCH)
-    summaries = _summaries(desk, findings)
-    profile = _profile(desk, app_id, findings.user_id)
+    summaries = _summaries(ctx, findings)
+    profile = _profile(ctx, app_id, findings.user_id)
     return answer(
         DebugAnswer(
             query=q,
@@ -266,10 +266,10 @@ def debug_retrieval(
 
 
 @router.get("/api/memory/debug/stats", response_model=RetrievalStats, summary="Show how much there is to retrieve")
-def show_retrieval_stats(desk: Reads, app_id: _AppInQuery = None, user_id: _UserInQuery = None) -> Response:
+def show_retrieval_stats(ctx: Reads, app_id: _AppInQuery = None, user_id: _UserInQuery = None) -> Response:
     """Count what there is of one app, or of all. Looks at each row."""
-    desk.require_admin("count what there is")
-    with desk.read() as session:
+    ctx.require_admin("count what there is")
+    with ctx.read() as session:
         if app_id is not None:
             get_app(session, app_id)
         stock = count_stock(session, app_id)
@@ -289,21 +289,21 @@ def show_retrieval_stats(desk: Reads, app_id: _AppInQuery = None, user_id: _User
 
 
 @router.post("/api/memory/rebuild", response_model=Rebuilt, status_code=202, summary="Make the word index anew")
-def rebuild_word_index(desk: Writes) -> Response:
+def rebuild_word_index(ctx: Writes) -> Response:
     """Make the word index of the whole installation anew; until an app is filled in, its old words are not found."""
-    desk.require_admin("make the word index anew")
+    ctx.require_admin("make the word index anew")
 
-    def work(session: Session) -> Done:
-        apps = recreate_word_index(session, desk.now(), desk.loop.settings.job_max_attempts)
-        return Done(Rebuilt(apps=apps), 202, then=desk.loop.ticker.wake)
+    def work(session: Session) -> WriteResult:
+        apps = recreate_word_index(session, ctx.now(), ctx.loop.settings.job_max_attempts)
+        return WriteResult(Rebuilt(apps=apps), 202, then=ctx.loop.ticker.wake)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/apps/{appId}/indexes", summary="Show how complete an app's indexes are")
-def show_indexes(desk: Reads, app_id: AppInPath) -> IndexAnswer:
+def show_indexes(ctx: Reads, app_id: AppInPath) -> IndexAnswer:
     """Show how many of an app's messages are in its indexes, and how far what is under way has come."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         return IndexAnswer.of(app_id, index_status(session, app_id))
 
@@ -311,15 +311,15 @@ def show_indexes(desk: Reads, app_id: AppInPath) -> IndexAnswer:
 @router.post(
     "/apps/{appId}/indexes/backfill", response_model=JobAnswer, status_code=202, summary="Index an app's old messages"
 )
-def backfill(desk: Writes, app_id: AppInPath) -> Response:
+def backfill(ctx: Writes, app_id: AppInPath) -> Response:
     """Bring messages into the indexes that are not there yet; again while it is under way: the same job."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         app = lock_app(session, app_id)
-        job = request_backfill(session, app_id, app.purge_epoch, desk.now(), desk.loop.settings.job_max_attempts)
-        return Done(JobAnswer.of(job), 202, about=app_id, then=desk.loop.ticker.wake)
+        job = request_backfill(session, app_id, app.purge_epoch, ctx.now(), ctx.loop.settings.job_max_attempts)
+        return WriteResult(JobAnswer.of(job), 202, about=app_id, then=ctx.loop.ticker.wake)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 def _taken_apart(hit: SearchHit) -> DebugResult:
@@ -336,11 +336,11 @@ def _taken_apart(hit: SearchHit) -> DebugResult:
     )
 
 
-def _summaries(desk: Desk, findings: Findings) -> list[DebugResult]:
+def _summaries(ctx: RequestContext, findings: Findings) -> list[DebugResult]:
     """Return the summaries of the conversation that was named, and of no other, the most alike first."""
     if findings.conversation_key is None:
         return []
-    with desk.read() as session:
+    with ctx.read() as session:
         found = of_conversation(session, findings.conversation_key, _SUMMARIES)
     scored = [(_likeness(one.vector, one.vector_model, findings.query), one) for one in found]
     return [
@@ -357,9 +357,9 @@ def _summaries(desk: Desk, findings: Findings) -> list[DebugResult]:
     ]
 
 
-def _profile(desk: Desk, app_id: str, user_id: str | None) -> list[DebugResult]:
-    loop = desk.loop
-    shown = gate.ask_for(loop.database, app_id, user_id, desk.caller.name, desk.now(), loop.metrics)
+def _profile(ctx: RequestContext, app_id: str, user_id: str | None) -> list[DebugResult]:
+    loop = ctx.loop
+    shown = gate.ask_for(loop.database, app_id, user_id, ctx.caller.name, ctx.now(), loop.metrics)
     text = "" if shown.profile is None else gate.text_of(shown.profile)
     if not text:
         return []

@@ -157,7 +157,7 @@ router = APIRouter(prefix="/apps/{appId}", tags=["Search"])
 
 
 @router.post("/search", response_model=SearchAnswer, summary="Search old messages")
-def search_messages(desk: Reads, app_id: AppInPath, body: AskSearch) -> Response:
+def search_messages(ctx: Reads, app_id: AppInPath, body: AskSearch) -> Response:
     """Find messages, and passages of long ones, by their words and their meaning; never any of another app.
 
     Where neither a user nor a conversation is named, all of the app's are searched, and each result says whose it is.
@@ -170,7 +170,7 @@ def search_messages(desk: Reads, app_id: AppInPath, body: AskSearch) -> Response
         is_of_everybody=True,
         filters=body.filters.as_filters(),
     )
-    finder = desk.loop.searching.finder
+    finder = ctx.loop.searching.finder
     findings = finder.find(app_id, wanted)
     finder.record(app_id, findings, Asker.SEARCH)
     return answer(SearchAnswer.of(findings, body.explain))

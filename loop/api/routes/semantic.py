@@ -11,10 +11,10 @@ from pydantic import Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import AppAsked, CursorInQuery, LimitInQuery, ProjectInPath, Reads, Writes
+from loop.api.dependencies import CursorInQuery, LimitInQuery, ProjectInPath, Reads, SessionsAppId, Writes
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import RequestModel, ResponseModel, Success
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.queries import lock_app
 from shared.choices import SemanticVerdict
 from shared.contracts.values import ID_PATTERN, Words
@@ -88,7 +88,7 @@ class JudgeMemory(RequestModel):
         return self
 
 
-class LearningAsked(ResponseModel):
+class RequestedLearning(ResponseModel):
     """The job that learns."""
 
     project_id: str
@@ -102,8 +102,8 @@ SemanticInPath = Annotated[str, Path(alias="semanticId", pattern=ID_PATTERN)]
 
 @router.get("/projects/{projectId}/semantic", summary="List semantic memories")
 def list_semantic(
-    desk: Reads,
-    app_id: AppAsked,
+    ctx: Reads,
+    app_id: SessionsAppId,
     project_id: ProjectInPath,
     kind: Annotated[SemanticKind | None, Query(alias="type")] = None,
     verdict: Annotated[SemanticVerdict | None, Query()] = None,
@@ -112,7 +112,7 @@ def list_semantic(
 ) -> SemanticList:
     """List what was learnt from a project's sessions, newest first, with where it was found."""
     before = cursors.decode_number(_SEMANTIC, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         project = get_project(session, app_id, project_id)
         wanted = SemanticFilter(kind, verdict)
         rows, more = cursors.page(list_semantic_memories(session, project.key, wanted, limit + 1, before), limit)
@@ -127,50 +127,53 @@ def list_semantic(
 
 
 @router.post(
-    "/projects/{projectId}/semantic/learn", response_model=LearningAsked, status_code=202, summary="Learn from sessions"
+    "/projects/{projectId}/semantic/learn",
+    response_model=RequestedLearning,
+    status_code=202,
+    summary="Learn from sessions",
 )
-def learn_from_project(desk: Writes, app_id: AppAsked, project_id: ProjectInPath) -> Response:
+def learn_from_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath) -> Response:
     """Ask for what a project's sessions teach; while a job is at it, answer that one."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         app = lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
-        job = request_learning(session, app, project, desk.now(), desk.loop.settings.job_max_attempts)
-        expected = desk.loop.regulator.expected(session, job)
-        asked = LearningAsked(project_id=project_id, job=JobAnswer.of(job, expected))
-        return Done(asked, 202, about=app_id, then=desk.loop.ticker.wake)
+        job = request_learning(session, app, project, ctx.now(), ctx.loop.settings.job_max_attempts)
+        expected = ctx.loop.regulator.expected(session, job)
+        asked = RequestedLearning(project_id=project_id, job=JobAnswer.of(job, expected))
+        return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/semantic/{semanticId}", summary="Show a semantic memory")
-def show_semantic(desk: Reads, app_id: AppAsked, memory_id: SemanticInPath) -> SemanticItem:
+def show_semantic(ctx: Reads, app_id: SessionsAppId, memory_id: SemanticInPath) -> SemanticItem:
     """Show one semantic memory with where it was found."""
-    with desk.read() as session:
+    with ctx.read() as session:
         memory = get_semantic_memory(session, app_id, memory_id)
         return SemanticItem.of(memory, sources_of(session, [memory.key]))
 
 
 @router.patch("/semantic/{semanticId}", response_model=SemanticItem, summary="Judge a semantic memory")
-def judge_semantic(desk: Writes, app_id: AppAsked, memory_id: SemanticInPath, body: JudgeMemory) -> Response:
+def judge_semantic(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath, body: JudgeMemory) -> Response:
     """Confirm or reject a memory, or put it in other words. A rejected one is not proposed again."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
-        cause = desk.cause("judged by a person")
+        cause = ctx.cause("judged by a person")
         memory = judge_memory(session, app_id, memory_id, body.verdict, body.content, cause)
-        return Done(SemanticItem.of(memory, sources_of(session, [memory.key])), about=app_id)
+        return WriteResult(SemanticItem.of(memory, sources_of(session, [memory.key])), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.delete("/semantic/{semanticId}", response_model=Success, summary="Remove a semantic memory")
-def remove_semantic(desk: Writes, app_id: AppAsked, memory_id: SemanticInPath) -> Response:
+def remove_semantic(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath) -> Response:
     """Remove a memory; found again, it is proposed again, unlike a rejected one."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
-        remove_memory(session, app_id, memory_id, desk.cause("removed by a person"))
-        return Done(Success(), about=app_id)
+        remove_memory(session, app_id, memory_id, ctx.cause("removed by a person"))
+        return WriteResult(Success(), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)

@@ -10,9 +10,9 @@ from pydantic import Field, StrictInt, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import AppAsked, CursorInQuery, LimitInQuery, ProjectInPath, Reads, Writes
+from loop.api.dependencies import CursorInQuery, LimitInQuery, ProjectInPath, Reads, SessionsAppId, Writes
 from loop.api.schema import RequestModel, ResponseModel, Success
-from loop.api.writes import Done, answer
+from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Moment, Words
 from shared.sessions.compose.plan import NoVersion, VersionCandidate
@@ -261,27 +261,27 @@ LinkInPath = Annotated[str, Path(alias="linkId", pattern=ID_PATTERN)]
 
 
 @router.post("/sessions/search", response_model=FoundSessions, summary="Search all sessions of an app")
-def search_sessions(desk: Reads, app_id: AppAsked, body: AskSessions) -> Response:
+def search_sessions(ctx: Reads, app_id: SessionsAppId, body: AskSessions) -> Response:
     """Find sessions and versions by what they say, the files they touched, topics, dates and marked parts."""
-    return _search(desk, app_id, None, body)
+    return _search(ctx, app_id, None, body)
 
 
 @router.post("/projects/{projectId}/search", response_model=FoundSessions, summary="Search a project's sessions")
-def search_project(desk: Reads, app_id: AppAsked, project_id: ProjectInPath, body: AskSessions) -> Response:
+def search_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, body: AskSessions) -> Response:
     """Find sessions and versions of a project, and those linked to it."""
-    return _search(desk, app_id, project_id, body)
+    return _search(ctx, app_id, project_id, body)
 
 
 @router.post(
     "/projects/{projectId}/suggest", response_model=Suggestions, summary="Suggest sessions for the work at hand"
 )
-def suggest_sessions(desk: Reads, app_id: AppAsked, project_id: ProjectInPath, body: AskSuggestions) -> Response:
+def suggest_sessions(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, body: AskSuggestions) -> Response:
     """Say which sessions would help, in which form, within a token budget. Nothing is made."""
     situation = body.as_situation()
-    with desk.read() as session:
+    with ctx.read() as session:
         project = get_project(session, app_id, project_id)
         pasts = past_sessions(session, app_id, project, situation.text, situation.files)
-    found = suggest(situation, pasts, desk.now())
+    found = suggest(situation, pasts, ctx.now())
     return answer(
         Suggestions(
             suggestions=[SuggestedSession.of(one) for one in found],
@@ -293,10 +293,10 @@ def suggest_sessions(desk: Reads, app_id: AppAsked, project_id: ProjectInPath, b
 
 @router.get("/projects/{projectId}/links", summary="List a project's links")
 def list_links(
-    desk: Reads, app_id: AppAsked, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+    ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> LinkList:
     """List the sessions of other projects that this one may use, the oldest link first."""
-    with desk.read() as session:
+    with ctx.read() as session:
         project = get_project(session, app_id, project_id)
         found = [
             LinkedSession(one, source, recorded, project_id) for one, source, recorded in links_of(session, project.key)
@@ -306,34 +306,34 @@ def list_links(
 
 
 @router.post("/projects/{projectId}/links", response_model=LinkItem, status_code=201, summary="Link a session")
-def make_link(desk: Writes, app_id: AppAsked, project_id: ProjectInPath, body: MakeLink) -> Response:
+def make_link(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: MakeLink) -> Response:
     """Let this project use a session of another project of the same app."""
 
-    def work(session: Session) -> Done:
-        cause = desk.cause(body.reason)
+    def work(session: Session) -> WriteResult:
+        cause = ctx.cause(body.reason)
         made = link_session(session, app_id, project_id, body.source_project, body.source_session, body.reason, cause)
-        return Done(LinkItem.of(made), 201, about=app_id)
+        return WriteResult(LinkItem.of(made), 201, about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.delete("/links/{linkId}", response_model=Success, summary="Take a link away")
-def remove_link(desk: Writes, app_id: AppAsked, link_id: LinkInPath) -> Response:
+def remove_link(ctx: Writes, app_id: SessionsAppId, link_id: LinkInPath) -> Response:
     """Take a link away; refused while a composition of the project uses the session."""
 
-    def work(session: Session) -> Done:
-        unlink_session(session, app_id, link_id, desk.cause("unlinked"))
-        return Done(Success(), about=app_id)
+    def work(session: Session) -> WriteResult:
+        unlink_session(session, app_id, link_id, ctx.cause("unlinked"))
+        return WriteResult(Success(), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _search(desk: Reads, app_id: str, project_id: str | None, body: AskSessions) -> Response:
+def _search(ctx: Reads, app_id: str, project_id: str | None, body: AskSessions) -> Response:
     offset = cursors.decode_number(_FOUND, body.cursor) or 0
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         project = None if project_id is None else get_project(session, app_id, project_id)
-        hits, more = find_sessions(session, app_id, project, body.as_wanted(offset), desk.now())
+        hits, more = find_sessions(session, app_id, project, body.as_wanted(offset), ctx.now())
         results = [FoundSession.of(one) for one in hits]
     following = cursors.encode(_FOUND, offset + body.limit) if more else None
     return answer(FoundSessions(results=results, cursor=following))

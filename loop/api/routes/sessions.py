@@ -16,13 +16,13 @@ from sqlalchemy.orm import Session
 from loop.api import cursors, uploads
 from loop.api.bodies import STREAMED_TYPES, is_streamed
 from loop.api.dependencies import (
-    AppAsked,
     CursorInQuery,
-    Desk,
     LimitInQuery,
     ProjectInPath,
     Reads,
+    RequestContext,
     SessionInPath,
+    SessionsAppId,
     Writes,
 )
 from loop.api.routes.projects import (
@@ -38,9 +38,9 @@ from loop.api.routes.projects import (
     Unregistered,
     shown,
 )
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.queries import get_app
-from shared.causes import BY_HAND
+from shared.audit import BY_HAND
 from shared.contracts.values import Moment
 from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound
 from shared.sessions import queries
@@ -74,18 +74,18 @@ _SYNCED_FROM: dict[str, Any] = {"requestBody": {"required": False, "content": {S
 
 @router.get("/projects/{projectId}/sessions", summary="List a project's sessions")
 def list_project_sessions(
-    desk: Reads, app_id: AppAsked, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+    ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> SessionList:
     """List the sessions of a project, those registered last first."""
-    with desk.read() as session:
+    with ctx.read() as session:
         queries.get_project(session, app_id, project_id)
         return _page(session, app_id, SessionFilter(project_id), limit, cursor)
 
 
 @router.get("/sessions", summary="List sessions")
 def list_sessions(
-    desk: Reads,
-    app_id: AppAsked,
+    ctx: Reads,
+    app_id: SessionsAppId,
     project_id: Annotated[str | None, Query(alias="projectId", max_length=200)] = None,
     file: Annotated[str | None, Query(max_length=500, description="Only those that touched this file.")] = None,
     since: Annotated[Moment | None, Query(description="Only those that went on then or later.")] = None,
@@ -95,15 +95,15 @@ def list_sessions(
     cursor: CursorInQuery = None,
 ) -> SessionList:
     """List an app's sessions, those registered last first."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         return _page(session, app_id, SessionFilter(project_id, file, since, until, marked), limit, cursor)
 
 
 @router.get("/sessions/{sessionId}", summary="Show a session")
-def show_session(desk: Reads, app_id: AppAsked, session_id: SessionInPath) -> SessionDetail:
+def show_session(ctx: Reads, app_id: SessionsAppId, session_id: SessionInPath) -> SessionDetail:
     """Show a session, with the files it touched most."""
-    with desk.read() as session:
+    with ctx.read() as session:
         recorded = queries.get_session(session, app_id, session_id)
         files = [TouchedFileItem.model_validate(one) for one in queries.files_of(session, recorded.key, _MOST_FILES)]
         return SessionDetail(**dict(_item(session, recorded)), files=files)
@@ -117,22 +117,22 @@ def show_session(desk: Reads, app_id: AppAsked, session_id: SessionInPath) -> Se
     openapi_extra=_REGISTERED_FROM,
 )
 async def register_session(
-    request: Request, desk: Writes, app_id: AppAsked, project_id: ProjectInPath, session_id: SessionInPath
+    request: Request, ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, session_id: SessionInPath
 ) -> Response:
     """Register a session: its transcript as the body, or as JSON the path of a file, which only an admin may give.
 
     The file is copied and never written. A project that is not there is opened.
     """
     if is_streamed(request.scope, request.headers):
-        await run_sync(_refuse_early, desk, app_id, session_id)
-        upload = await _received(request, desk, app_id)
-        desk, source = uploads.keyed(desk, request, upload), "upload"
-        taking = from_upload(desk.loop.store, upload.path, upload.sha256, session_id)
+        await run_sync(_refuse_early, ctx, app_id, session_id)
+        upload = await _received(request, ctx, app_id)
+        ctx, source = uploads.keyed(ctx, request, upload), "upload"
+        taking = from_upload(ctx.loop.store, upload.path, upload.sha256, session_id)
     else:
         path = FilePath(_path_in(await request.body()))
-        desk.require_admin("register a file by its path; upload it instead")
-        taking, source = from_path(desk.loop.store, app_id, session_id, path, desk.loop.settings), "path"
-    return await run_sync(_register, desk, (app_id, project_id, session_id), taking, source)
+        ctx.require_admin("register a file by its path; upload it instead")
+        taking, source = from_path(ctx.loop.store, app_id, session_id, path, ctx.loop.settings), "path"
+    return await run_sync(_register, ctx, (app_id, project_id, session_id), taking, source)
 
 
 @router.post(
@@ -141,13 +141,13 @@ async def register_session(
     summary="Take in what was added to a session",
     openapi_extra=_SYNCED_FROM,
 )
-async def sync_session(request: Request, desk: Writes, app_id: AppAsked, session_id: SessionInPath) -> Response:
+async def sync_session(request: Request, ctx: Writes, app_id: SessionsAppId, session_id: SessionInPath) -> Response:
     """Take in what was added to a session's original, or to the whole transcript that is sent as the body."""
     if not is_streamed(request.scope, request.headers):
-        return await run_sync(_sync, desk, app_id, session_id, None)
-    upload = await _received(request, desk, app_id)
+        return await run_sync(_sync, ctx, app_id, session_id, None)
+    upload = await _received(request, ctx, app_id)
     try:
-        return await run_sync(_sync, uploads.keyed(desk, request, upload), app_id, session_id, upload.path)
+        return await run_sync(_sync, uploads.keyed(ctx, request, upload), app_id, session_id, upload.path)
     finally:
         upload.remove()
 
@@ -156,97 +156,101 @@ async def sync_session(request: Request, desk: Writes, app_id: AppAsked, session
     "/projects/{projectId}/sessions/{sessionId}", response_model=Unregistered, summary="Unregister a session"
 )
 def unregister_session(
-    desk: Writes, app_id: AppAsked, project_id: ProjectInPath, session_id: SessionInPath
+    ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, session_id: SessionInPath
 ) -> Response:
     """Take a session out of the registry, with its versions; refused while a composition uses it."""
 
-    def work(session: Session) -> Done:
-        left = unregister(session, app_id, session_id, desk.cause(BY_HAND), project_id)
+    def work(session: Session) -> WriteResult:
+        left = unregister(session, app_id, session_id, ctx.cause(BY_HAND), project_id)
         answer = Unregistered(project_id=project_id, sessions=[session_id])
-        return Done(answer, about=app_id, then=lambda: _clear(desk, [left]))
+        return WriteResult(answer, about=app_id, then=lambda: _clear(ctx, [left]))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/sessions/delete", response_model=DeletedSessions, summary="Unregister several sessions")
-def delete_sessions(desk: Writes, app_id: AppAsked, body: DeleteSessions) -> Response:
+def delete_sessions(ctx: Writes, app_id: SessionsAppId, body: DeleteSessions) -> Response:
     """Take several sessions out of the registry and say of each what became of it."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         left: list[UnregisteredSession] = []
-        outcomes = [_outcome(desk, session, app_id, one, left) for one in dict.fromkeys(body.session_ids)]
-        return Done(DeletedSessions(sessions=outcomes), about=app_id, then=lambda: _clear(desk, left))
+        outcomes = [_outcome(ctx, session, app_id, one, left) for one in dict.fromkeys(body.session_ids)]
+        return WriteResult(DeletedSessions(sessions=outcomes), about=app_id, then=lambda: _clear(ctx, left))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _register(desk: Desk, named: tuple[str, str, str], taking: AbstractContextManager[Intake], source: str) -> Response:
-    registrar = desk.loop.registrar
-    with _refusals_counted(desk), taking as intake:
+def _register(
+    ctx: RequestContext, named: tuple[str, str, str], taking: AbstractContextManager[Intake], source: str
+) -> Response:
+    registrar = ctx.loop.registrar
+    with _refusals_counted(ctx), taking as intake:
 
         def carry(work: SessionWork) -> Response:
-            return desk.write(lambda session: _registered(desk, session, work(session), named[1], source))
+            return ctx.write(lambda session: _registered(ctx, session, work(session), named[1], source))
 
-        return registrar.register(registrar.place(*named), intake, desk.cause(BY_HAND), carry)
-
-
-def _registered(desk: Desk, session: Session, recorded: RecordedSession, project_id: str, source: str) -> Done:
-    def tell() -> None:
-        desk.loop.metrics.sessions_registered.labels(source).inc()
-        desk.loop.metrics.session_bytes_synced.inc(recorded.size_bytes)
-        shown(desk, recorded.app_id, project_id)
-
-    return Done(_item(session, recorded), 201, recorded.app_id, then=tell)
+        return registrar.register(registrar.place(*named), intake, ctx.cause(BY_HAND), carry)
 
 
-def _sync(desk: Desk, app_id: str, session_id: str, uploaded: FilePath | None) -> Response:
-    with desk.read() as session:
+def _registered(
+    ctx: RequestContext, session: Session, recorded: RecordedSession, project_id: str, source: str
+) -> WriteResult:
+    def notify() -> None:
+        ctx.loop.metrics.sessions_registered.labels(source).inc()
+        ctx.loop.metrics.session_bytes_synced.inc(recorded.size_bytes)
+        shown(ctx, recorded.app_id, project_id)
+
+    return WriteResult(_item(session, recorded), 201, recorded.app_id, then=notify)
+
+
+def _sync(ctx: RequestContext, app_id: str, session_id: str, uploaded: FilePath | None) -> Response:
+    with ctx.read() as session:
         before = queries.get_session(session, app_id, session_id).size_bytes
 
     def carry(work: SessionWork) -> Response:
-        return desk.write(lambda session: _synced(desk, session, work(session), before))
+        return ctx.write(lambda session: _synced(ctx, session, work(session), before))
 
-    with _refusals_counted(desk):
-        return desk.loop.registrar.sync(app_id, session_id, uploaded, desk.cause(BY_HAND), carry)
+    with _refusals_counted(ctx):
+        return ctx.loop.registrar.sync(app_id, session_id, uploaded, ctx.cause(BY_HAND), carry)
 
 
-def _synced(desk: Desk, session: Session, recorded: RecordedSession, before: int) -> Done:
+def _synced(ctx: RequestContext, session: Session, recorded: RecordedSession, before: int) -> WriteResult:
     item, added = _item(session, recorded), recorded.size_bytes - before
 
-    def tell() -> None:
-        desk.loop.metrics.session_bytes_synced.inc(max(0, added))
-        shown(desk, recorded.app_id, item.project_id)
+    def notify() -> None:
+        ctx.loop.metrics.session_bytes_synced.inc(max(0, added))
+        shown(ctx, recorded.app_id, item.project_id)
 
-    return Done(Synced(session=item, added_bytes=added), about=recorded.app_id, then=tell)
+    return WriteResult(Synced(session=item, added_bytes=added), about=recorded.app_id, then=notify)
 
 
 def _outcome(
-    desk: Desk, session: Session, app_id: str, session_id: str, left: list[UnregisteredSession]
+    ctx: RequestContext, session: Session, app_id: str, session_id: str, left: list[UnregisteredSession]
 ) -> DeletedSession:
     try:
-        left.append(unregister(session, app_id, session_id, desk.cause(BY_HAND)))
+        left.append(unregister(session, app_id, session_id, ctx.cause(BY_HAND)))
     except (NotFound, Conflict) as error:
         return DeletedSession(session_id=session_id, deleted=False, code=error.code, message=error.message)
     return DeletedSession(session_id=session_id, deleted=True)
 
 
-def _clear(desk: Desk, left: Sequence[UnregisteredSession]) -> None:
-    remove_session_files(desk.loop.database, desk.loop.store, left)
+def _clear(ctx: RequestContext, left: Sequence[UnregisteredSession]) -> None:
+    remove_session_files(ctx.loop.database, ctx.loop.store, left)
     for app_id, project_id in dict.fromkeys((one.app_id, one.project_id) for one in left):
-        shown(desk, app_id, project_id)
+        shown(ctx, app_id, project_id)
 
 
-async def _received(request: Request, desk: Desk, app_id: str) -> uploads.Upload:
-    loop = desk.loop
+async def _received(request: Request, ctx: RequestContext, app_id: str) -> uploads.Upload:
+    loop = ctx.loop
     most_bytes, cache_mb = loop.settings.sessions_max_bytes, loop.settings.sessions_cache_mb
     return await uploads.receive(request, loop.store, app_id, most_bytes, cache_mb)
 
 
-def _refuse_early(desk: Desk, app_id: str, session_id: str) -> None:
+def _refuse_early(ctx: RequestContext, app_id: str, session_id: str) -> None:
     """Refuse an upload before it is sent, unless it repeats one under its key. Raises: NotFound, Conflict."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
-        if desk.asked.key is None:
+        if ctx.asked.key is None:
             refuse_known(session, app_id, session_id)
 
 
@@ -262,12 +266,12 @@ def _path_in(body: bytes) -> str:
 
 
 @contextmanager
-def _refusals_counted(desk: Desk) -> Iterator[None]:
+def _refusals_counted(ctx: RequestContext) -> Iterator[None]:
     try:
         yield
     except AfterthoughtError as error:
         if isinstance(error, Invalid | Limit) or error.code == ORIGINAL_CHANGED:
-            desk.loop.metrics.session_files_refused.inc()
+            ctx.loop.metrics.session_files_refused.inc()
         raise
 
 

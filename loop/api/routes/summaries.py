@@ -9,18 +9,26 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import AppInPath, ConversationInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
-from loop.api.routes.jobs import JobAnswer, JobAsked
+from loop.api.dependencies import (
+    AppInPath,
+    ConversationInPath,
+    CursorInQuery,
+    LimitInQuery,
+    Reads,
+    RequestContext,
+    Writes,
+)
+from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import ResponseModel
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
 from shared.conversations import summarising
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.errors import Conflict
-from shared.outbox.models import Job
-from shared.outbox.queries import get_open
+from shared.jobs.models import Job
+from shared.jobs.queries import get_open
 from shared.summaries.models import Summary
 from shared.summaries.queries import of_conversation
 
@@ -59,7 +67,7 @@ _SUMMARIES = "summaries"
 
 @router.get("", summary="List summaries")
 def list_summaries(
-    desk: Reads,
+    ctx: Reads,
     app_id: AppInPath,
     conversation_id: ConversationInPath,
     limit: LimitInQuery = 50,
@@ -67,7 +75,7 @@ def list_summaries(
 ) -> SummaryList:
     """List a conversation's summaries, newest first. Costs no energy."""
     before = cursors.decode_number(_SUMMARIES, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         conversation = get_conversation(session, app_id, conversation_id)
         rows, more = cursors.page(of_conversation(session, conversation.key, limit + 1, before), limit)
         return SummaryList(
@@ -79,23 +87,23 @@ def list_summaries(
         )
 
 
-@router.post("", status_code=202, response_model=JobAsked, summary="Summarise now")
-def make_summary(desk: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
+@router.post("", status_code=202, response_model=RequestedJob, summary="Summarise now")
+def make_summary(ctx: Writes, app_id: AppInPath, conversation_id: ConversationInPath) -> Response:
     """Ask for a summary of what was said since the last; while one is under way, answer its job."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         epoch = lock_app(session, app_id).purge_epoch
         conversation = lock_conversation(session, app_id, conversation_id)
-        job = get_open(session, conversation.key, JobKind.SUMMARISE) or _ask(desk, session, conversation, epoch)
-        expected = desk.loop.regulator.expected(session, job)
-        asked = JobAsked(conversation_id=conversation_id, job=JobAnswer.of(job, expected))
-        return Done(asked, 202, about=app_id, then=desk.loop.ticker.wake)
+        job = get_open(session, conversation.key, JobKind.SUMMARISE) or _ask(ctx, session, conversation, epoch)
+        expected = ctx.loop.regulator.expected(session, job)
+        asked = RequestedJob(conversation_id=conversation_id, job=JobAnswer.of(job, expected))
+        return WriteResult(asked, 202, about=app_id, then=ctx.loop.ticker.wake)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _ask(desk: Desk, session: Session, conversation: Conversation, epoch: int) -> Job:
-    job = summarising.ask(session, conversation, epoch, desk.now(), desk.loop.settings.job_max_attempts)
+def _ask(ctx: RequestContext, session: Session, conversation: Conversation, epoch: int) -> Job:
+    job = summarising.ask(session, conversation, epoch, ctx.now(), ctx.loop.settings.job_max_attempts)
     if job is None:
         raise Conflict(
             f"Nothing was said in conversation {conversation.conversation_id} since it was last summarised.",

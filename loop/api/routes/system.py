@@ -52,10 +52,10 @@ router = APIRouter()
 
 
 @router.get("/energy", tags=["Energy"], summary="Show the energy")
-def show_energy(desk: Reads) -> EnergyAnswer:
+def show_energy(ctx: Reads) -> EnergyAnswer:
     """Show the energy level and what it holds back."""
-    with desk.read() as session:
-        return EnergyAnswer(**asdict(desk.loop.regulator.reading(session)))
+    with ctx.read() as session:
+        return EnergyAnswer(**asdict(ctx.loop.regulator.reading(session)))
 
 
 @router.get("/health/live", response_model=Live, tags=["Health"], summary="Whether the process answers")
@@ -84,9 +84,9 @@ def show_readiness(loop: LoopNow) -> Response:
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text."}},
 )
-def show_metrics(desk: Reads) -> Response:
+def show_metrics(ctx: Reads) -> Response:
     """Add up what all processes counted, and read the present state from the database. Needs the admin token."""
-    desk.require_admin("read metrics")
-    registry = gathered(desk.loop.settings.metrics_path)
-    registry.register(StateGauges(desk.loop))
+    ctx.require_admin("read metrics")
+    registry = gathered(ctx.loop.settings.metrics_path)
+    registry.register(StateGauges(ctx.loop))
     return Response(scrape(registry), media_type=CONTENT_TYPE_LATEST)

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Response
 from pydantic import Field, StrictInt
 from sqlalchemy.orm import Session
 
-from loop.api.dependencies import AppInPath, Desk, Reads, Writes
+from loop.api.dependencies import AppInPath, Reads, RequestContext, Writes
 from loop.api.schema import Flag, RequestModel, ResponseModel
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.choices import RankingFormula
 from shared.search.models import EVERYWHERE
@@ -93,44 +93,44 @@ _BY_WEIGHTS = "The formula is weighted now, so that the weights have effect; set
 
 
 @router.get("/api/memory/settings", summary="Show the retrieval settings of all apps")
-def show_tuning(desk: Reads) -> TuningAnswer:
+def show_tuning(ctx: Reads) -> TuningAnswer:
     """Show what is in force for apps that have nothing of their own."""
-    with desk.read() as session:
-        return TuningAnswer.of(tuning_in_force(session, _defaults(desk), None))
+    with ctx.read() as session:
+        return TuningAnswer.of(tuning_in_force(session, _defaults(ctx), None))
 
 
 @router.patch("/api/memory/settings", response_model=TuningAnswer, summary="Change the retrieval settings of all apps")
-def tune(desk: Writes, body: TuneAll) -> Response:
+def tune(ctx: Writes, body: TuneAll) -> Response:
     """Change how retrieval works for all apps, at once and without a restart. Numbers out of bounds are clamped."""
-    return desk.write(lambda session: _change(desk, session, EVERYWHERE, body))
+    return ctx.write(lambda session: _change(ctx, session, EVERYWHERE, body))
 
 
 @router.get("/apps/{appId}/retrieval-settings", summary="Show an app's retrieval settings")
-def show_app_tuning(desk: Reads, app_id: AppInPath) -> TuningAnswer:
+def show_app_tuning(ctx: Reads, app_id: AppInPath) -> TuningAnswer:
     """Show what is in force for an app, and where each value comes from."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
-        return TuningAnswer.of(tuning_in_force(session, _defaults(desk), app_id))
+        return TuningAnswer.of(tuning_in_force(session, _defaults(ctx), app_id))
 
 
 @router.patch(
     "/apps/{appId}/retrieval-settings", response_model=TuningAnswer, summary="Change an app's retrieval settings"
 )
-def tune_app(desk: Writes, app_id: AppInPath, body: TuneApp) -> Response:
+def tune_app(ctx: Writes, app_id: AppInPath, body: TuneApp) -> Response:
     """Change how retrieval works for an app, at once and without a restart. Numbers out of bounds are clamped."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         get_installed_app(session, app_id)
-        return _change(desk, session, app_id, body)
+        return _change(ctx, session, app_id, body)
 
-    return desk.write(work)
-
-
-def _change(desk: Desk, session: Session, scope: str, body: TuneApp) -> Done:
-    done = change_tuning(session, _defaults(desk), scope, body.wanted, desk.caller.name, desk.now())
-    return Done(TuningAnswer.of(done.in_force, done.clamped, _BY_WEIGHTS if done.selects_weighted else None))
+    return ctx.write(work)
 
 
-def _defaults(desk: Desk) -> Tuning:
-    return tuning_of(desk.loop.settings)
+def _change(ctx: RequestContext, session: Session, scope: str, body: TuneApp) -> WriteResult:
+    done = change_tuning(session, _defaults(ctx), scope, body.wanted, ctx.caller.name, ctx.now())
+    return WriteResult(TuningAnswer.of(done.in_force, done.clamped, _BY_WEIGHTS if done.selects_weighted else None))
+
+
+def _defaults(ctx: RequestContext) -> Tuning:
+    return tuning_of(ctx.loop.settings)

@@ -12,7 +12,7 @@ from loop.api import cursors, erasures
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, UserInPath, Writes
 from loop.api.erasures import Erased
 from loop.api.schema import NamedUser, ResponseModel
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.queries import get_app
 from shared.erasure.erasing import erase_user
 from shared.erasure.queries import list_users as users_of
@@ -42,10 +42,10 @@ class UserList(ResponseModel):
 
 
 @router.get("", summary="List users")
-def list_users(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> UserList:
+def list_users(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> UserList:
     """List everybody an app holds something of, with how much."""
     after = cursors.decode_id(_USERS, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(users_of(session, app_id, limit + 1, after), limit)
     return UserList(
@@ -56,11 +56,11 @@ def list_users(desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor:
 
 # A user's id is the app's own, and may hold a slash.
 @router.delete("/{userId:path}/data", response_model=Erased, summary="Erase everything of a user")
-def erase_user_data(desk: Writes, app_id: AppInPath, user_id: UserInPath) -> Response:
+def erase_user_data(ctx: Writes, app_id: AppInPath, user_id: UserInPath) -> Response:
     """Erase everything an app ever held of one user, in every store, and stop what is being thought about them."""
 
-    def work(session: Session) -> Done:
-        erasure = erase_user(session, Subject(app_id, user_id), desk.caller.name, desk.now())
-        return erasures.erased(desk, session, erasure)
+    def work(session: Session) -> WriteResult:
+        erasure = erase_user(session, Subject(app_id, user_id), ctx.caller.name, ctx.now())
+        return erasures.erased(ctx, session, erasure)
 
-    return desk.write(work)
+    return ctx.write(work)

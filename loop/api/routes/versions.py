@@ -12,24 +12,24 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import (
-    AppAsked,
     CursorInQuery,
-    Desk,
     JobInPath,
     LimitInQuery,
     Reads,
+    RequestContext,
     SessionInPath,
+    SessionsAppId,
     Writes,
 )
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import Flag, ResponseModel, Success
-from loop.api.writes import Done, answer
+from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.causes import BY_HAND
+from shared.audit import BY_HAND
 from shared.contracts.values import Words
 from shared.errors import Conflict
+from shared.jobs.queries import get_job
 from shared.llm.calls import EXTRACTIVE
-from shared.outbox.queries import get_job
 from shared.sessions import manifest
 from shared.sessions.compress import versions
 from shared.sessions.compress.queries import SessionJob, get_version, session_job, session_jobs, versions_of, working_of
@@ -39,7 +39,7 @@ from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import complete_settings, request_version
 from shared.sessions.models import BuildState, SessionVersion, version_id
 from shared.sessions.queries import get_session, lock_project_by_key, lock_session, markers_of, project_by_key
-from shared.sessions.registry.projects import ChangeKind, ProjectSettings
+from shared.sessions.registry.projects import ProjectSettings, SessionChangeKind
 
 VERSION_ID_PATTERN = r"^v\d{3,9}$"
 
@@ -229,11 +229,11 @@ Format = Annotated[
 
 @router.get("/sessions/{sessionId}/versions", summary="List versions")
 def list_versions(
-    desk: Reads, app_id: AppAsked, session_id: SessionInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+    ctx: Reads, app_id: SessionsAppId, session_id: SessionInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> VersionList:
     """List the versions of a session that are whole, newest first, and the one that is being made."""
     before = cursors.decode_number(_VERSIONS, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
         rows, more = cursors.page(versions_of(session, recorded.key, limit + 1, before), limit)
         working = working_of(session, recorded.key)
@@ -253,30 +253,30 @@ def list_versions(
     summary="Compress a session",
 )
 def make_version(
-    desk: Writes, app_id: AppAsked, session_id: SessionInPath, body: MakeVersion | None = None
+    ctx: Writes, app_id: SessionsAppId, session_id: SessionInPath, body: MakeVersion | None = None
 ) -> Response:
     """Ask for a version of a session, or with `dryRun` only for what would come of it."""
     wanted = body or MakeVersion()
     if wanted.dry_run:
-        return answer(VersionMade(foreseen=VersionForeseen.of(_foresee(desk, app_id, session_id, wanted))))
+        return answer(VersionMade(foreseen=VersionForeseen.of(_foresee(ctx, app_id, session_id, wanted))))
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         app = lock_app(session, app_id)
         get_installed_app(session, app_id)
         recorded = lock_session(session, app_id, session_id)
-        settings = _settings(desk, session, recorded.project_key, wanted)
+        settings = _settings(ctx, session, recorded.project_key, wanted)
         source = _source(session, app_id, session_id, wanted)
-        attempts = desk.loop.settings.job_max_attempts
-        cause = desk.cause(BY_HAND)
-        asked = request_version(session, app, recorded, settings, cause, desk.now(), source, wanted.reason, attempts)
+        attempts = ctx.loop.settings.job_max_attempts
+        cause = ctx.cause(BY_HAND)
+        asked = request_version(session, app, recorded, settings, cause, ctx.now(), source, wanted.reason, attempts)
         assert asked.job_id is not None
         job = get_job(session, asked.job_id)
         made = VersionMade(
-            version_id=asked.version_id, job=JobAnswer.of(job, desk.loop.regulator.expected(session, job))
+            version_id=asked.version_id, job=JobAnswer.of(job, ctx.loop.regulator.expected(session, job))
         )
-        return Done(made, 202, about=app_id, then=desk.loop.ticker.wake)
+        return WriteResult(made, 202, about=app_id, then=ctx.loop.ticker.wake)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get(
@@ -286,72 +286,76 @@ def make_version(
     summary="Read a version",
 )
 def read_version(
-    desk: Reads, app_id: AppAsked, session_id: SessionInPath, version_id: VersionInPath, format_: Format = "json"
+    ctx: Reads, app_id: SessionsAppId, session_id: SessionInPath, version_id: VersionInPath, format_: Format = "json"
 ) -> Response:
     """Read what a version says: as Markdown, or as a transcript that tools can go on with; these count as a use."""
-    with desk.read() as session:
+    with ctx.read() as session:
         version = get_version(session, get_session(session, app_id, session_id), version_id)
         origin = _origin(session, app_id, session_id, version)
-    path = origin.version_file(desk.loop.store, version, _ENDINGS.get(format_, "md"))
+    path = origin.version_file(ctx.loop.store, version, _ENDINGS.get(format_, "md"))
     if not path.is_file():
         raise Conflict(f"The file of version {version_id} is missing; make the version anew.", code="source_gone")
     if format_ == "json":
         content = path.read_bytes().decode()
         return answer(VersionContent(version=VersionAnswer.of(version, session_id), content=content))
-    with desk.loop.database.write() as session:
-        versions.count_version_use(session, version, desk.now())
+    with ctx.loop.database.write() as session:
+        versions.count_version_use(session, version, ctx.now())
     return FileResponse(path, media_type=_TYPES[_ENDINGS[format_]])
 
 
 @router.delete("/sessions/{sessionId}/versions/{versionId}", response_model=VersionRemoved, summary="Remove a version")
-def remove_version(desk: Writes, app_id: AppAsked, session_id: SessionInPath, version_id: VersionInPath) -> Response:
+def remove_version(
+    ctx: Writes, app_id: SessionsAppId, session_id: SessionInPath, version_id: VersionInPath
+) -> Response:
     """Remove a version that nothing uses, with its files; the session and its other versions stay."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = lock_project_by_key(session, get_session(session, app_id, session_id).project_key)
         recorded = lock_session(session, app_id, session_id)
         version = get_version(session, recorded, version_id)
-        files = versions.remove_version(session, project, recorded, version, ChangeKind.REMOVED, desk.cause(BY_HAND))
-        folder = desk.loop.store.versions_folder(app_id, project.project_id, session_id)
+        files = versions.remove_version(
+            session, project, recorded, version, SessionChangeKind.REMOVED, ctx.cause(BY_HAND)
+        )
+        folder = ctx.loop.store.versions_folder(app_id, project.project_id, session_id)
 
         def clear() -> None:
             for file in files:
-                desk.loop.store.remove(folder / file)
-            manifest.write(desk.loop.database, desk.loop.store, app_id, project.project_id)
-            desk.loop.metrics.versions_removed.labels("by_hand").inc()
+                ctx.loop.store.remove(folder / file)
+            manifest.write(ctx.loop.database, ctx.loop.store, app_id, project.project_id)
+            ctx.loop.metrics.versions_removed.labels("by_hand").inc()
 
-        return Done(VersionRemoved(version_id=version_id), about=app_id, then=clear)
+        return WriteResult(VersionRemoved(version_id=version_id), about=app_id, then=clear)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/jobs", summary="List jobs about sessions")
 def list_session_jobs(
-    desk: Reads, app_id: AppAsked, limit: LimitInQuery = 50, cursor: CursorInQuery = None
+    ctx: Reads, app_id: SessionsAppId, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> SessionJobList:
     """List an app's compressions, compositions and the like, newest first, each with how far it has come."""
     before = cursors.decode_number(_JOBS, cursor)
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(session_jobs(session, app_id, limit + 1, before), limit)
         return SessionJobList(
-            jobs=[SessionJobAnswer.about(one, desk.loop.regulator.expected(session, one.job)) for one in rows],
+            jobs=[SessionJobAnswer.about(one, ctx.loop.regulator.expected(session, one.job)) for one in rows],
             cursor=cursors.encode(_JOBS, rows[-1].job.seq) if more else None,
         )
 
 
 @router.get("/jobs/{jobId}", summary="Show a job about sessions")
-def show_session_job(desk: Reads, app_id: AppAsked, job_id: JobInPath) -> SessionJobAnswer:
+def show_session_job(ctx: Reads, app_id: SessionsAppId, job_id: JobInPath) -> SessionJobAnswer:
     """Show how far a compression or a composition has come."""
-    with desk.read() as session:
+    with ctx.read() as session:
         found = session_job(session, app_id, job_id)
-        return SessionJobAnswer.about(found, desk.loop.regulator.expected(session, found.job))
+        return SessionJobAnswer.about(found, ctx.loop.regulator.expected(session, found.job))
 
 
-def _settings(desk: Desk, session: Session, project_key: int, wanted: MakeVersion) -> CompressionSettings:
+def _settings(ctx: RequestContext, session: Session, project_key: int, wanted: MakeVersion) -> CompressionSettings:
     project = ProjectSettings.of(project_by_key(session, project_key))
-    return complete_settings(wanted.as_settings(), desk.loop.settings.model, project)
+    return complete_settings(wanted.as_settings(), ctx.loop.settings.model, project)
 
 
 def _source(session: Session, app_id: str, session_id: str, wanted: MakeVersion) -> SessionVersion | None:
@@ -368,11 +372,11 @@ def _origin(session: Session, app_id: str, session_id: str, version: SessionVers
     return CompressionOrigin(app_id, project_id, session_id, sha256, recorded.size_bytes, version, markers)
 
 
-def _foresee(desk: Desk, app_id: str, session_id: str, wanted: MakeVersion) -> Version:
+def _foresee(ctx: RequestContext, app_id: str, session_id: str, wanted: MakeVersion) -> Version:
     """Make the version by rules alone and keep nothing of it; no energy is spent."""
-    with desk.read() as session:
+    with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
-        settings = _settings(desk, session, recorded.project_key, wanted).model_copy(update={"model": EXTRACTIVE})
+        settings = _settings(ctx, session, recorded.project_key, wanted).model_copy(update={"model": EXTRACTIVE})
         origin = _origin(session, app_id, session_id, _source(session, app_id, session_id, wanted))
-    task = read_task(desk.loop.store, origin, settings)
+    task = read_task(ctx.loop.store, origin, settings)
     return CompressionRun(task, _CHUNK_TOKENS).finish(())

@@ -10,10 +10,10 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
-from loop.api.dependencies import AppInPath, CursorInQuery, Desk, LimitInQuery, Reads, Writes
+from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, RequestContext, Writes
 from loop.api.routes.jobs import JobAnswer
 from loop.api.schema import Flag, RequestModel, ResponseModel, Success
-from loop.api.writes import Done
+from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.events import DeliveryOutcome, EventKind
 from shared.contracts.jobs import JobKind
@@ -23,7 +23,7 @@ from shared.events import queries, webhooks
 from shared.events.addresses import guard_of, parse
 from shared.events.models import Webhook
 from shared.ids import new_id
-from shared.outbox.dispatch import NewJob, enqueue
+from shared.jobs.dispatch import NewJob, enqueue
 
 Url = Annotated[str, Field(min_length=8, max_length=2000, examples=["https://example.org/hooks/afterthought"])]
 Kinds = Annotated[list[EventKind], Field(max_length=len(EventKind), description="Kinds of events; empty means all.")]
@@ -88,49 +88,47 @@ WebhookInPath = Annotated[str, Path(alias="webhookId", pattern=ID_PATTERN)]
 
 
 @router.post("", status_code=201, response_model=AddedWebhook, summary="Add a webhook")
-def add_webhook(desk: Writes, app_id: AppInPath, body: AddWebhook) -> Response:
+def add_webhook(ctx: Writes, app_id: AppInPath, body: AddWebhook) -> Response:
     """Have an address told of an app's events. The secret that signs what is sent is shown this once."""
-    _refuse_app(desk, app_id)
-    _refuse_address(desk, body.url)
+    _refuse_app(ctx, app_id)
+    _refuse_address(ctx, body.url)
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         get_installed_app(session, app_id)
-        webhook = webhooks.add(session, app_id, body.url, body.kinds, body.secret, desk.now())
+        webhook = webhooks.add(session, app_id, body.url, body.kinds, body.secret, ctx.now())
         shown = WebhookAnswer.of(webhook).model_dump()
-        return Done(
+        return WriteResult(
             AddedWebhook(**shown, secret=webhook.secret), 201, about=app_id, kept=AddedWebhook(**shown, secret=None)
         )
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("", summary="List webhooks")
-def list_webhooks(
-    desk: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
-) -> WebhookList:
+def list_webhooks(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> WebhookList:
     """List an app's webhooks, the disabled ones too, and how telling each of them last went."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_app(session, app_id)
         rows, following = cursors.slice_of(_WEBHOOKS, queries.webhooks_of(session, app_id), limit, cursor)
         return WebhookList(webhooks=[WebhookAnswer.of(one) for one in rows], cursor=following)
 
 
 @router.get("/{webhookId}", summary="Show a webhook")
-def show_webhook(desk: Reads, app_id: AppInPath, webhook_id: WebhookInPath) -> WebhookAnswer:
+def show_webhook(ctx: Reads, app_id: AppInPath, webhook_id: WebhookInPath) -> WebhookAnswer:
     """Show a webhook and how telling it last went."""
-    with desk.read() as session:
+    with ctx.read() as session:
         return WebhookAnswer.of(queries.get_webhook(session, app_id, webhook_id))
 
 
 @router.patch("/{webhookId}", response_model=WebhookAnswer, summary="Change a webhook")
-def change_webhook(desk: Writes, app_id: AppInPath, webhook_id: WebhookInPath, body: ChangeWebhook) -> Response:
+def change_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath, body: ChangeWebhook) -> Response:
     """Change what a webhook is told and where, disable it, or enable it again."""
     if body.url is not None:
-        _refuse_app(desk, app_id)
-        _refuse_address(desk, body.url)
+        _refuse_app(ctx, app_id)
+        _refuse_address(ctx, body.url)
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         webhook = queries.get_webhook(session, app_id, webhook_id)
         webhook.url = webhook.url if body.url is None else body.url
@@ -139,29 +137,29 @@ def change_webhook(desk: Writes, app_id: AppInPath, webhook_id: WebhookInPath, b
         if body.enabled:
             webhooks.enable(webhook)
         elif body.enabled is False:
-            webhooks.disable(webhook, f"by {desk.caller.name}", desk.now())
-        return Done(WebhookAnswer.of(webhook), about=app_id)
+            webhooks.disable(webhook, f"by {ctx.caller.name}", ctx.now())
+        return WriteResult(WebhookAnswer.of(webhook), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.delete("/{webhookId}", response_model=Success, summary="Remove a webhook")
-def remove_webhook(desk: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Response:
+def remove_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Response:
     """Remove a webhook with its secret; what was to be sent there is not."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         session.delete(queries.get_webhook(session, app_id, webhook_id))
-        return Done(Success(), about=app_id)
+        return WriteResult(Success(), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.post("/{webhookId}/test", status_code=202, response_model=JobAnswer, summary="Try a webhook")
-def try_webhook(desk: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Response:
+def try_webhook(ctx: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> Response:
     """Send an event of kind webhook.test now; the job says how it went."""
 
-    def work(session: Session) -> Done:
+    def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         webhook = queries.get_webhook(session, app_id, webhook_id)
         if webhook.disabled_at is not None:
@@ -169,27 +167,27 @@ def try_webhook(desk: Writes, app_id: AppInPath, webhook_id: WebhookInPath) -> R
         wanted = NewJob(
             kind=JobKind.DELIVER_WEBHOOK,
             app_id=app_id,
-            dedupe=f"webhook:{webhook_id}:{new_id('test', desk.now())}",
+            dedupe=f"webhook:{webhook_id}:{new_id('test', ctx.now())}",
             max_attempts=1,
             payload={"webhookId": webhook_id, "position": None},
         )
-        job = enqueue(session, wanted, desk.now())
-        return Done(JobAnswer.of(job), 202, about=app_id, then=desk.loop.ticker.wake)
+        job = enqueue(session, wanted, ctx.now())
+        return WriteResult(JobAnswer.of(job), 202, about=app_id, then=ctx.loop.ticker.wake)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _refuse_app(desk: Desk, app_id: str) -> None:
+def _refuse_app(ctx: RequestContext, app_id: str) -> None:
     """Raises: NotFound, Conflict, before the address of a webhook is looked at."""
-    with desk.read() as session:
+    with ctx.read() as session:
         get_installed_app(session, app_id)
 
 
-def _refuse_address(desk: Desk, url: str) -> None:
+def _refuse_address(ctx: RequestContext, url: str) -> None:
     """Raises: Invalid, when a webhook may not be called; with no transaction open, for names are looked up."""
     address = parse(url)
     try:
-        guard_of(desk.loop.settings.webhook_internal_hosts, desk.loop.resolve).addresses(address)
+        guard_of(ctx.loop.settings.webhook_internal_hosts, ctx.loop.resolve).addresses(address)
     except Transient:
         raise Invalid(
             f"url: the host {address.host} could not be resolved from here. Look at its spelling and DNS entry, and "

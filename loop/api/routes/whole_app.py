@@ -9,13 +9,13 @@ from pydantic import Field, StrictInt
 from sqlalchemy.orm import Session
 
 from loop.api import erasures
-from loop.api.dependencies import AppInPath, Desk, Reads, UserInQuery, Writes
+from loop.api.dependencies import AppInPath, Reads, RequestContext, UserInQuery, Writes
 from loop.api.erasures import Erased
 from loop.api.routes.apps import units_or_none
 from loop.api.routes.conversations import SentMessage
 from loop.api.routes.system import AppEnergy
 from loop.api.schema import MOST_TOKENS, RequestModel, ResponseModel, Success, Tokens
-from loop.api.writes import Done, answer
+from loop.api.writes import WriteResult, answer
 from shared.apps.models import App, Scope
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.apps.registry import install
@@ -25,14 +25,14 @@ from shared.archive.restore import Imported, import_archive
 from shared.context.budgets import DEFAULT_RESERVE, TokenSource
 from shared.context.context import ContextRequest, ConversationContext, open_context
 from shared.context.window import Utterance
-from shared.contracts.jobs import Track
+from shared.contracts.jobs import WorkClass
 from shared.contracts.values import Id, UserId
 from shared.conversations.chat_message import ChatMessage, role_of, text_of
 from shared.energy.budget import budget_status, to_units
 from shared.energy.ledger import spent_by_kind, spent_by_window
 from shared.erasure.erasing import erase_app
 from shared.errors import NotFound
-from shared.outbox.lanes import held
+from shared.jobs.tenant_queues import held
 from shared.telemetry.metrics import CompactionStage
 
 
@@ -150,19 +150,19 @@ router = APIRouter(prefix="/apps/{appId}")
 
 
 @router.post("/context", response_model=ContextAnswer, tags=["Context"], summary="Compose a context")
-def compose_context(desk: Reads, app_id: AppInPath, body: AskContext | None = None) -> Response:
+def compose_context(ctx: Reads, app_id: AppInPath, body: AskContext | None = None) -> Response:
     """Compose the messages to send to a model: what is recalled, then what was said, as fits.
 
     Costs no energy but for the vector of what is said now.
     """
-    wanted = _wanted(desk, body or AskContext())
-    loop = desk.loop
-    opening = open_context(loop.database, app_id, wanted, loop.metrics, loop.searching.reach, desk.caller.name)
+    wanted = _wanted(ctx, body or AskContext())
+    loop = ctx.loop
+    opening = open_context(loop.database, app_id, wanted, loop.metrics, loop.searching.reach, ctx.caller.name)
     return answer(ContextAnswer.of(opening))
 
 
-def _wanted(desk: Desk, body: AskContext) -> ContextRequest:
-    budget = desk.loop.settings.context_token_budget if body.token_budget is None else body.token_budget
+def _wanted(ctx: RequestContext, body: AskContext) -> ContextRequest:
+    budget = ctx.loop.settings.context_token_budget if body.token_budget is None else body.token_budget
     said = None if body.messages is None else [message.as_said() for message in body.messages]
     return ContextRequest(
         token_budget=budget,
@@ -178,12 +178,12 @@ def _wanted(desk: Desk, body: AskContext) -> ContextRequest:
 
 
 @router.get("/energy", tags=["Energy"], summary="Show what an app has spent")
-def show_app_energy(desk: Reads, app_id: AppInPath) -> AppEnergy:
+def show_app_energy(ctx: Reads, app_id: AppInPath) -> AppEnergy:
     """Show what an app has spent in all and lately, and its budgets."""
-    with desk.read() as session:
+    with ctx.read() as session:
         app = get_app(session, app_id)
-        spent = spent_by_window(session, app_id, desk.now())
-        hold = held(session, app_id, Track.THOUGHT)
+        spent = spent_by_window(session, app_id, ctx.now())
+        hold = held(session, app_id, WorkClass.THOUGHT)
         by_kind = {kind: to_units(micro) for kind, micro in spent_by_kind(session, app_id).items()}
     return AppEnergy(
         app_id=app_id,
@@ -198,42 +198,42 @@ def show_app_energy(desk: Reads, app_id: AppInPath) -> AppEnergy:
 
 
 @router.delete("/data", response_model=Erased, tags=["Memories"], summary="Erase everything of an app")
-def erase_all(desk: Writes, app_id: AppInPath) -> Response:
+def erase_all(ctx: Writes, app_id: AppInPath) -> Response:
     """Erase everything an app ever held, in every store. The app itself stays, empty."""
 
-    def work(session: Session) -> Done:
-        return erasures.erased(desk, session, erase_app(session, app_id, desk.caller.name, desk.now()))
+    def work(session: Session) -> WriteResult:
+        return erasures.erased(ctx, session, erase_app(session, app_id, ctx.caller.name, ctx.now()))
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
 @router.get("/export", response_model=Archive, tags=["Memories"], summary="Export an app")
-def export(desk: Reads, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
+def export(ctx: Reads, app_id: AppInPath, user_id: UserInQuery = None) -> Response:
     """Take an app out as one JSON document, or what it holds of one user."""
-    with desk.read() as session:
-        archive = export_app(session, get_app(session, app_id), desk.now(), user_id)
+    with ctx.read() as session:
+        archive = export_app(session, get_app(session, app_id), ctx.now(), user_id)
     return answer(archive)
 
 
 @router.post("/import", response_model=ImportedAnswer, tags=["Memories"], summary="Import an app")
-def import_app(desk: Writes, app_id: AppInPath, body: Archive) -> Response:
+def import_app(ctx: Writes, app_id: AppInPath, body: Archive) -> Response:
     """Put an exported document into an app, whole or not at all. An admin token may name an app that is not there."""
 
-    def work(session: Session) -> Done:
-        app = _receiving_app(desk, session, app_id, body)
-        imported = import_archive(session, app, body, desk.loop.settings, desk.now())
-        return Done(ImportedAnswer.of(imported), about=app_id)
+    def work(session: Session) -> WriteResult:
+        app = _receiving_app(ctx, session, app_id, body)
+        imported = import_archive(session, app, body, ctx.loop.settings, ctx.now())
+        return WriteResult(ImportedAnswer.of(imported), about=app_id)
 
-    return desk.write(work)
+    return ctx.write(work)
 
 
-def _receiving_app(desk: Desk, session: Session, app_id: str, archive: Archive) -> App:
+def _receiving_app(ctx: RequestContext, session: Session, app_id: str, archive: Archive) -> App:
     try:
         lock_app(session, app_id)
     except NotFound:
-        if desk.caller.scope is not Scope.ADMIN:
+        if ctx.caller.scope is not Scope.ADMIN:
             raise
-        app = install(session, app_id, archive.app.name, archive.app.config, desk.now())
+        app = install(session, app_id, archive.app.name, archive.app.config, ctx.now())
         app.hourly_budget_micro = archive.app.hourly_budget_micro
         app.daily_budget_micro = archive.app.daily_budget_micro
         app.shared_memory = archive.app.shared_memory

@@ -103,7 +103,7 @@ class ArchivedVersion(_Part):
     keepit_stats: ArchivedStats
     statistics: JsonObject
     digests: dict[Literal["md", "jsonl"], _SHA]
-    fates: dict[Annotated[str, Field(max_length=40)], bool]
+    outcomes: dict[Annotated[str, Field(max_length=40)], bool]
     """By marker: whether it survived."""
     created_at: Moment
     finished_at: Moment | None = None
@@ -163,7 +163,7 @@ class ArchivedComposition(_Part):
     components: list[ArchivedComponent]
 
 
-class ArchivedSource(_Part):
+class ArchivedSemanticSource(_Part):
     """Where a semantic memory was found."""
 
     session_id: _Id
@@ -171,7 +171,7 @@ class ArchivedSource(_Part):
     excerpt: Annotated[Words, Field(max_length=2000)]
 
 
-class ArchivedMemory(_Part):
+class ArchivedSemanticMemory(_Part):
     """A semantic memory."""
 
     kind: SemanticKind
@@ -182,10 +182,10 @@ class ArchivedMemory(_Part):
     decided_at: Moment | None = None
     agent: _Name
     extracted_at: Moment
-    sources: list[ArchivedSource]
+    sources: list[ArchivedSemanticSource]
 
 
-class ArchivedChange(_Part):
+class ArchivedSessionChange(_Part):
     """Something that was done."""
 
     session_id: _Name | None = None
@@ -206,8 +206,8 @@ class ProjectArchive(_Part):
     project: ArchivedProject
     sessions: list[ArchivedSession]
     compositions: list[ArchivedComposition]
-    semantic_memories: list[ArchivedMemory]
-    changes: list[ArchivedChange]
+    semantic_memories: list[ArchivedSemanticMemory]
+    changes: list[ArchivedSessionChange]
 
     @model_validator(mode="after")
     def _references_are_whole(self) -> ProjectArchive:

@@ -21,14 +21,14 @@ from shared.errors import Conflict
 from shared.sessions.archive.document import (
     CHECKSUMS,
     DOCUMENT,
-    ArchivedChange,
     ArchivedComponent,
     ArchivedComposition,
-    ArchivedMemory,
     ArchivedProject,
+    ArchivedSemanticMemory,
+    ArchivedSemanticSource,
     ArchivedSession,
+    ArchivedSessionChange,
     ArchivedSettings,
-    ArchivedSource,
     ArchivedVersion,
     ArchivedWeight,
     ProjectArchive,
@@ -94,7 +94,9 @@ def gather_archive(session: Session, project: Project) -> ProjectArchive:
         sessions=_sessions(session, recorded),
         compositions=_compositions(session, project, {one.session_id for one in recorded}),
         semantic_memories=_memories(session, project.key),
-        changes=[copied(ArchivedChange, one) for one in all_changes_of(session, project.app_id, project.project_id)],
+        changes=[
+            copied(ArchivedSessionChange, one) for one in all_changes_of(session, project.app_id, project.project_id)
+        ],
     )
 
 
@@ -107,13 +109,13 @@ def _sessions(session: Session, recorded: Sequence[RecordedSession]) -> list[Arc
         if marker.override_weight is not None:
             weights[marker.session_key].append(copied(ArchivedWeight, marker, weight=marker.weight_in_force))
     rows = ready_versions(session, keys)
-    fates: dict[int, dict[str, bool]] = defaultdict(dict)
+    outcomes: dict[int, dict[str, bool]] = defaultdict(dict)
     for outcome in outcomes_of(session, [one.key for one in rows]):
-        fates[outcome.compression_key][marker_ids[outcome.marker_key]] = outcome.survived
+        outcomes[outcome.compression_key][marker_ids[outcome.marker_key]] = outcome.survived
     versions: dict[int, list[ArchivedVersion]] = defaultdict(list)
     for row in rows:
         settings = CompressionSettings.model_validate(row.settings)
-        own = copied(ArchivedVersion, row, settings=settings, fates=dict(sorted(fates[row.key].items())))
+        own = copied(ArchivedVersion, row, settings=settings, outcomes=dict(sorted(outcomes[row.key].items())))
         versions[row.session_key].append(own)
     return [copied(ArchivedSession, one, weights=weights[one.key], versions=versions[one.key]) for one in recorded]
 
@@ -131,12 +133,12 @@ def _compositions(session: Session, project: Project, own_sessions: set[str]) ->
     ]
 
 
-def _memories(session: Session, project_key: int) -> list[ArchivedMemory]:
+def _memories(session: Session, project_key: int) -> list[ArchivedSemanticMemory]:
     rows = semantic_memories_of(session, project_key)
-    sources: dict[int, list[ArchivedSource]] = defaultdict(list)
+    sources: dict[int, list[ArchivedSemanticSource]] = defaultdict(list)
     for source, session_id in sources_of(session, [one.key for one in rows]):
-        sources[source.memory_key].append(copied(ArchivedSource, source, session_id=session_id))
-    return [copied(ArchivedMemory, one, sources=sources[one.key]) for one in rows]
+        sources[source.memory_key].append(copied(ArchivedSemanticSource, source, session_id=session_id))
+    return [copied(ArchivedSemanticMemory, one, sources=sources[one.key]) for one in rows]
 
 
 def _copy_member(file: ZipFile, name: str, path: Path, sha: str, size: int | None) -> None:

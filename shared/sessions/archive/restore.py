@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.db.transactions import Transactions
 from shared.errors import Conflict, Invalid, Limit
 from shared.ids import new_id
@@ -30,7 +30,7 @@ from shared.sessions.archive.document import (
     CHECKSUMS,
     DOCUMENT,
     ArchivedComposition,
-    ArchivedMemory,
+    ArchivedSemanticMemory,
     ArchivedSession,
     ArchivedVersion,
     ProjectArchive,
@@ -52,7 +52,7 @@ from shared.sessions.models import (
 )
 from shared.sessions.queries import AGEING, find_project, known_sessions, markers_of
 from shared.sessions.registry.intake import Intake, check_size, explained
-from shared.sessions.registry.projects import ALREADY_REGISTERED, ChangeKind, create_project, record_change
+from shared.sessions.registry.projects import ALREADY_REGISTERED, SessionChangeKind, create_project, record_change
 from shared.sessions.registry.registration import SessionPlace, insert_session, lock_place
 from shared.sessions.retention.rules import Ageing
 from shared.sessions.retention.runs import change_rules
@@ -227,7 +227,7 @@ def _agree(archive: ProjectArchive, intakes: Mapping[str, Intake]) -> None:
             raise _bad(original_member(one.session_id), "it is not as long as the archive says")
         marked = {placed.marker_id for placed in intake.overview.markers}
         named = {weight.marker_id for weight in one.weights}
-        named.update(marker_id for version in one.versions for marker_id in version.fates)
+        named.update(marker_id for version in one.versions for marker_id in version.outcomes)
         if not named <= marked:
             raise _bad(original_member(one.session_id), "it lacks marked parts that the archive speaks of")
 
@@ -336,7 +336,7 @@ def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchiv
     for change in (one for one in archive.changes if one.subject != AGEING):
         session.add(SessionChange(app_id=project.app_id, project_id=project.project_id, **change.model_dump()))
     after = {"sessions": len(archive.sessions), "compositions": len(archive.compositions)}
-    record_change(session, project, project.project_id, ChangeKind.IMPORTED, cause, after=after)
+    record_change(session, project, project.project_id, SessionChangeKind.IMPORTED, cause, after=after)
     session.flush()
     return project
 
@@ -355,7 +355,7 @@ def _insert_version(
     session.flush()
     outcomes = [
         {"compression_key": row.key, "marker_key": markers[marker_id].key, "survived": survived}
-        for marker_id, survived in one.fates.items()
+        for marker_id, survived in one.outcomes.items()
     ]
     if outcomes:
         session.execute(insert(MarkerOutcome), outcomes)
@@ -393,7 +393,11 @@ def _insert_composition(
 
 
 def _insert_memory(
-    session: Session, project: Project, one: ArchivedMemory, sessions: Mapping[str, RecordedSession], cause: Cause
+    session: Session,
+    project: Project,
+    one: ArchivedSemanticMemory,
+    sessions: Mapping[str, RecordedSession],
+    cause: Cause,
 ) -> None:
     row = SemanticMemory(
         memory_id=new_id("sem", cause.at),

@@ -10,13 +10,13 @@ from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.db.transactions import Transactions
 from shared.errors import Conflict
-from shared.outbox.lanes import refresh_all
-from shared.outbox.models import OPEN
-from shared.outbox.ownership import abandon
-from shared.outbox.queries import lock_job
+from shared.jobs.models import OPEN
+from shared.jobs.ownership import abandon
+from shared.jobs.queries import lock_job
+from shared.jobs.tenant_queues import refresh_all
 from shared.sessions.compose.documents import ComposedContext
 from shared.sessions.compose.queries import get_composition, lock_waiting_for, rows_of
 from shared.sessions.models import (
@@ -29,7 +29,7 @@ from shared.sessions.models import (
     VersionPart,
 )
 from shared.sessions.queries import left_composing, left_working, lock_project_by_key
-from shared.sessions.registry.projects import ChangeKind, record_change, touch
+from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 
 
 def complete_composition(
@@ -55,7 +55,13 @@ def complete_composition(
         touch(session.get_one(Project, key), cause.at)
     after = {"tokens": composed.tokens, "budget": composition.budget, "sessions": len(rows)}
     record_change(
-        session, project, composition.composition_id, ChangeKind.COMPOSED, cause, {}, {"name": composition.name} | after
+        session,
+        project,
+        composition.composition_id,
+        SessionChangeKind.COMPOSED,
+        cause,
+        {},
+        {"name": composition.name} | after,
     )
 
 
@@ -64,7 +70,7 @@ def fail_composition(session: Session, project: Project, composition: Compositio
     composition.state, composition.finished_at, composition.failure = BuildState.FAILED, cause.at, why[:500]
     session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
     record_change(
-        session, project, composition.composition_id, ChangeKind.FAILED, cause, {}, {"name": composition.name}
+        session, project, composition.composition_id, SessionChangeKind.FAILED, cause, {}, {"name": composition.name}
     )
 
 
@@ -74,7 +80,7 @@ def remove_composition(session: Session, project: Project, composition: Composit
     if job is not None and job.state in OPEN:
         abandon(session, [job], "its composition was removed", cause.at)
     record_change(
-        session, project, composition.composition_id, ChangeKind.REMOVED, cause, composition_history(composition)
+        session, project, composition.composition_id, SessionChangeKind.REMOVED, cause, composition_history(composition)
     )
     session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
     session.delete(composition)
@@ -130,7 +136,7 @@ def record_session_use(
     composition.uses += 1
     composition.used_in_sessions = [*composition.used_in_sessions, session_id][-MOST_SESSIONS:]
     touch(project, cause.at)
-    record_change(session, project, composition_id, ChangeKind.USED, cause, session_id=session_id)
+    record_change(session, project, composition_id, SessionChangeKind.USED, cause, session_id=session_id)
     return composition
 
 
@@ -173,7 +179,7 @@ def _fail_version(session: Session, app_id: str, key: int, cause: Cause) -> None
     project = lock_project_by_key(session, recorded.project_key)
     version.state, version.finished_at = BuildState.FAILED, cause.at
     session.execute(delete(VersionPart).where(VersionPart.compression_key == key))
-    record_change(session, project, version.version_id, ChangeKind.FAILED, cause, session_id=recorded.session_id)
+    record_change(session, project, version.version_id, SessionChangeKind.FAILED, cause, session_id=recorded.session_id)
     wake_waiting(session, version, cause.at)
 
 

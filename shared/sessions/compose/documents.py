@@ -17,7 +17,7 @@ from shared.sessions.blocks import (
     Block,
     BlockKind,
     Heading,
-    ToolCall,
+    RecordedToolCall,
     fill_budget,
     heading_of,
     line_of,
@@ -302,7 +302,7 @@ class _PairQueue:
             self._close(former)
         self.open[name] = slot
 
-    def answer(self, result: Block, answered: ToolCall) -> bool:
+    def answer(self, result: Block, answered: RecordedToolCall) -> bool:
         slot = self.open.pop(answered.tool_use_id, None)
         if slot is None or slot.call is None or slot.call.call is None:
             return False

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from shared.errors import NotFound
-from shared.outbox.models import WAITING, Job
+from shared.jobs.models import WAITING, Job
 from shared.sessions.models import (
     BuildState,
     Composition,

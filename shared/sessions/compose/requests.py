@@ -19,13 +19,13 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.choices import AllocationStrategy, OutputFormat
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Conflict, Invalid, NotFound
+from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.tokens import LAST_RESORT
-from shared.outbox.dispatch import NewJob, enqueue
 from shared.sessions.compose.compositions import remove_composition
 from shared.sessions.compose.documents import CompositionSource, ReadBlocks, overhead_chars
 from shared.sessions.compose.plan import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.llm.tokens import most_tokens
-from shared.sessions.blocks import Block, BlockKind, ToolCall, fill_budget, heading_of, markdown_of
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.draft import (
     Draft,
     by_worth,
@@ -26,7 +26,7 @@ from shared.sessions.compress.draft import (
     open_pieces,
     tier_budgets,
 )
-from shared.sessions.compress.plan import Piece, Rank
+from shared.sessions.compress.plan import BlockPiece, Rank
 from shared.sessions.compress.sources import CHANGING, DIGESTS, RUNNING, shorten_input, shorten_result
 from shared.sessions.text import NameRanking, names_in
 
@@ -60,7 +60,7 @@ class Chunk:
     """What an agent is given to condense: pieces of one tier in order."""
 
     position: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[BlockPiece, ...]
     budget: int
     """Characters that what is made of them may take."""
     must_keep: tuple[str, ...]
@@ -111,9 +111,9 @@ def chunks_of(draft: Draft, most: int) -> list[Chunk]:
     return found
 
 
-def _groups(draft: Draft, tier: int, most: int) -> Iterator[list[Piece]]:
+def _groups(draft: Draft, tier: int, most: int) -> Iterator[list[BlockPiece]]:
     """Yield the open pieces of a tier in groups of at most ``most`` tokens, the speaker named with each."""
-    group: list[Piece] = []
+    group: list[BlockPiece] = []
     length = 0
     for number in open_pieces(draft, _SPOKEN, tier):
         cost = most_tokens(draft.pieces[number].text) + NAMED_TOKENS
@@ -126,7 +126,7 @@ def _groups(draft: Draft, tier: int, most: int) -> Iterator[list[Piece]]:
         yield group
 
 
-def _with_calls(draft: Draft, group: Sequence[Piece]) -> Iterator[Piece]:
+def _with_calls(draft: Draft, group: Sequence[BlockPiece]) -> Iterator[BlockPiece]:
     """Yield the pieces of a group, and between them what was done meanwhile."""
     blocks, position = draft.plan.blocks, group[0].block
     for piece in group:
@@ -134,7 +134,7 @@ def _with_calls(draft: Draft, group: Sequence[Piece]) -> Iterator[Piece]:
             call = blocks[between].call
             if call is not None:
                 text, source = call_text(call), blocks[between].sources[0]
-                yield Piece(between, text, Rank.REST, 0.5, 0, speaker="Assistant did", source=source)
+                yield BlockPiece(between, text, Rank.REST, 0.5, 0, speaker="Assistant did", source=source)
         position = max(position, piece.block)
         yield piece
 
@@ -237,7 +237,7 @@ def _add(draft: Draft, budget: int, tier: int | None = None) -> bool:
     """Fill what is left of a tier, or of all; return whether anything was added."""
     left = budget
     left -= _keep_ranks(draft, [Rank.RULE, Rank.REQUEST, Rank.WORDS], left, tier)
-    left -= _tell_calls(draft, left, tier)
+    left -= _mention_calls(draft, left, tier)
     for step in _RESULT_STEPS[:2]:
         left -= _show_results(draft, step, left, tier)
     if tier in (None, len(draft.plan.budgets) - 1):
@@ -253,15 +253,15 @@ def _keep_ranks(draft: Draft, ranks: Sequence[Rank], budget: int, tier: int | No
     return keep_pieces(draft, by_worth(draft, open_pieces(draft, ranks, tier)), budget)
 
 
-def _tell_calls(draft: Draft, budget: int, tier: int | None) -> int:
+def _mention_calls(draft: Draft, budget: int, tier: int | None) -> int:
     costs = {
         position: len(call_text(call)) + 2
         for position, call in _by_importance(draft, tier)
-        if position not in draft.told and position not in draft.pairs and position not in draft.failures
+        if position not in draft.mentioned and position not in draft.pairs and position not in draft.failures
     }
-    told = list(fill_budget(costs, costs.__getitem__, budget))
-    draft.told.update(told)
-    return sum(costs[position] for position in told)
+    mentioned = list(fill_budget(costs, costs.__getitem__, budget))
+    draft.mentioned.update(mentioned)
+    return sum(costs[position] for position in mentioned)
 
 
 def _show_results(draft: Draft, most: int, budget: int, tier: int | None) -> int:
@@ -273,23 +273,23 @@ def _show_results(draft: Draft, most: int, budget: int, tier: int | None) -> int
         if position in draft.pairs:
             present = _pair_chars(call, draft.pairs[position])
         else:
-            told = len(call_text(call)) + 2 if position in draft.told else 0
-            present = len(draft.failures.get(position, "")) or told
+            mentioned = len(call_text(call)) + 2 if position in draft.mentioned else 0
+            present = len(draft.failures.get(position, "")) or mentioned
         fits = _pair_chars(call, most) - present <= left
         wanted = most if fits or position in draft.pairs else (left - _PAIR) // 2
         cost = _pair_chars(call, wanted) - present
         if wanted >= _LEAST_SHOWN and cost <= left:
-            draft.told.discard(position)
+            draft.mentioned.discard(position)
             draft.pairs[position] = wanted
             left -= max(0, cost)
     return budget - left
 
 
-def _by_importance(draft: Draft, tier: int | None = None) -> list[tuple[int, ToolCall]]:
+def _by_importance(draft: Draft, tier: int | None = None) -> list[tuple[int, RecordedToolCall]]:
     return sorted(calls_of(draft, tier), key=lambda one: (-importance(one[1]) - 2 * failed(one[1]), -one[0]))
 
 
-def _pair_chars(call: ToolCall, most: int) -> int:
+def _pair_chars(call: RecordedToolCall, most: int) -> int:
     given = shorten_input(call.input, most)
     return _PAIR + len(str(given)) + len(shorten_result(call.result or "", most))
 
@@ -306,7 +306,7 @@ def _removals(draft: Draft) -> Iterator[int]:
     for position, call in reversed(_by_importance(draft)):
         if position in draft.pairs:
             chars = _pair_chars(call, draft.pairs.pop(position)) - len(call_text(call))
-            draft.told.add(position)
+            draft.mentioned.add(position)
             yield chars
     for number in reversed(by_worth(draft, [one for one in draft.kept if draft.pieces[one].rank >= Rank.WORDS])):
         draft.kept.discard(number)
@@ -315,8 +315,8 @@ def _removals(draft: Draft) -> Iterator[int]:
         while draft.names[tier]:
             yield len(draft.names[tier].pop()) + 2
     for position, call in reversed(_by_importance(draft)):
-        if position in draft.told:
-            draft.told.discard(position)
+        if position in draft.mentioned:
+            draft.mentioned.discard(position)
             yield len(call_text(call)) + 2
     if draft.kept:
         for number in reversed(by_worth(draft, draft.kept)):

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from shared.sessions.blocks import Block, BlockKind, Heading, ToolCall, fill_budget, heading_of, markdown_of
-from shared.sessions.compress.plan import CompressionPlan, Piece, Rank, pieces_of
+from shared.sessions.blocks import Block, BlockKind, Heading, RecordedToolCall, fill_budget, heading_of, markdown_of
+from shared.sessions.compress.plan import BlockPiece, CompressionPlan, Rank, pieces_of
 from shared.sessions.compress.sources import (
     CHANGING,
     DIGESTS,
@@ -44,14 +44,14 @@ class Draft:
 
     plan: CompressionPlan
     heading: Heading
-    pieces: list[Piece] = field(init=False)
+    pieces: list[BlockPiece] = field(init=False)
     kept: set[int] = field(default_factory=set)
     """Numbers of pieces."""
     fixed: dict[int, str] = field(default_factory=dict)
     """What stands in place of a block, never to be cut: by its position."""
     request_chars: int = 0
     """Characters that what was asked last may take."""
-    told: set[int] = field(default_factory=set)
+    mentioned: set[int] = field(default_factory=set)
     """Positions of calls that are told in a line shared with their neighbours."""
     failures: dict[int, str] = field(default_factory=dict)
     pairs: dict[int, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         self.pieces = pieces_of(self.plan.blocks)
-        self._of = defaultdict[int, list[Piece]](list)
+        self._of = defaultdict[int, list[BlockPiece]](list)
         for piece in self.pieces:
             self._of[piece.block].append(piece)
 
@@ -85,7 +85,7 @@ class Draft:
                 whole[-1] = replace(last, text=f"{last.text}\n{block.text}", sources=sources)
         return whole
 
-    def chosen_of(self, position: int) -> list[Piece]:
+    def chosen_of(self, position: int) -> list[BlockPiece]:
         """Return what is chosen of a block."""
         return [piece for piece in self._of.get(position, ()) if piece.number in self.kept]
 
@@ -96,15 +96,15 @@ class Draft:
             own = list(self._shown_of(position, block))
             is_new_tier = before is not None and block.tier != before.tier
             if run and (own or is_new_tier):
-                yield _told(run)
+                yield _mention(run)
                 run = []
             if before is not None and is_new_tier:
                 yield from self._names_of(before)
             yield from own
-            run += [block] if position in self.told else []
+            run += [block] if position in self.mentioned else []
             before = block
         if run:
-            yield _told(run)
+            yield _mention(run)
         if before is not None:
             yield from self._names_of(before)
 
@@ -127,7 +127,7 @@ class Draft:
             for kind, pieces in _by_kind(block, self.chosen_of(position)):
                 yield replace(base, kind=kind, text=joined_text(pieces))
 
-    def _pair(self, block: Block, call: ToolCall, most: int) -> Block:
+    def _pair(self, block: Block, call: RecordedToolCall, most: int) -> Block:
         result = None if call.result is None else shorten_result(call.result, most)
         shown = replace(call, input=shorten_input(call.input, most), result=result)
         text = run_text([call])
@@ -139,16 +139,16 @@ class Draft:
             yield Block(BlockKind.NAMES, "assistant", text, last.at, last.sources, tier=last.tier)
 
 
-def _told(run: Sequence[Block]) -> Block:
+def _mention(run: Sequence[Block]) -> Block:
     """Return calls that follow each other as one line."""
     sources = tuple(dict.fromkeys(source for block in run for source in block.sources))
     text = run_text([block.call for block in run if block.call])
     return Block(BlockKind.TOOL, "assistant", text, run[0].at, sources, tier=run[0].tier)
 
 
-def _by_kind(block: Block, pieces: Sequence[Piece]) -> Iterator[tuple[BlockKind, list[Piece]]]:
+def _by_kind(block: Block, pieces: Sequence[BlockPiece]) -> Iterator[tuple[BlockKind, list[BlockPiece]]]:
     """Yield pieces of a block that follow each other and become blocks of one kind."""
-    group: list[Piece] = []
+    group: list[BlockPiece] = []
     kinds = [_kind_of(block, piece) for piece in pieces]
     for nth, piece in enumerate(pieces):
         if group and kinds[nth - 1] is not kinds[nth]:
@@ -159,7 +159,7 @@ def _by_kind(block: Block, pieces: Sequence[Piece]) -> Iterator[tuple[BlockKind,
         yield kinds[-1], group
 
 
-def _kind_of(block: Block, piece: Piece) -> BlockKind:
+def _kind_of(block: Block, piece: BlockPiece) -> BlockKind:
     if block.kind is BlockKind.HUMAN:
         return BlockKind.INSTRUCTION if piece.rank is Rank.RULE else BlockKind.REQUEST
     return block.kind if block.kind in (BlockKind.SUMMARY, *DIGESTS) else BlockKind.WORDS
@@ -171,7 +171,7 @@ def _belong_together(one: Block, other: Block) -> bool:
     return one.kind in _MERGED and (one.kind, one.role, one.tier) == (other.kind, other.role, other.tier)
 
 
-def joined_text(pieces: Sequence[Piece]) -> str:
+def joined_text(pieces: Sequence[BlockPiece]) -> str:
     """Return pieces of one text as text: sentences of a line in one line, code between fences."""
     written: list[str] = []
     fence, line = None, -1
@@ -187,12 +187,12 @@ def joined_text(pieces: Sequence[Piece]) -> str:
     return "".join(written)[1:]
 
 
-def call_text(call: ToolCall) -> str:
+def call_text(call: RecordedToolCall) -> str:
     """Return a call in a few words."""
     return f"{verb_of(call.name)} {object_of(call.name, call.input)}".strip()
 
 
-def run_text(calls: Sequence[ToolCall]) -> str:
+def run_text(calls: Sequence[RecordedToolCall]) -> str:
     """Return calls as one line, as ``Read a.py, b.py; edited c.py``: what is done twice is told once."""
     groups: list[tuple[str, list[str]]] = []
     for call in calls:
@@ -261,7 +261,7 @@ def open_pieces(draft: Draft, ranks: Iterable[Rank], tier: int | None = None) ->
     ]
 
 
-def calls_of(draft: Draft, tier: int | None = None) -> list[tuple[int, ToolCall]]:
+def calls_of(draft: Draft, tier: int | None = None) -> list[tuple[int, RecordedToolCall]]:
     """Return the calls of a tier, or all, with their positions."""
     return [
         (position, block.call)
@@ -270,12 +270,12 @@ def calls_of(draft: Draft, tier: int | None = None) -> list[tuple[int, ToolCall]
     ]
 
 
-def importance(call: ToolCall) -> float:
+def importance(call: RecordedToolCall) -> float:
     """Return what it is worth to know that a call was made."""
     return 3.0 if call.name in CHANGING else 2.0 if call.name in RUNNING else 1.0
 
 
-def failed(call: ToolCall) -> bool:
+def failed(call: RecordedToolCall) -> bool:
     """Whether a call did not do what it was made for."""
     return has_failed(call.name, call.result or "", call.is_error)
 
@@ -332,4 +332,4 @@ def _keep_calls(draft: Draft, tier: int, budget: int) -> None:
     texts: dict[str, int] = {}
     for position, call in sorted(open_calls, key=lambda one: (-importance(one[1]), one[0])):
         texts.setdefault(call_text(call), position)
-    draft.told.update(texts[text] for text in fill_budget(texts, lambda text: len(text) + 2, budget))
+    draft.mentioned.update(texts[text] for text in fill_budget(texts, lambda text: len(text) + 2, budget))

@@ -141,7 +141,7 @@ class Rank(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class BlockPiece:
     """A sentence or a line of code of a block, which is kept or left alone, and what an agent is shown of it."""
 
     block: int
@@ -178,10 +178,10 @@ _OPENING = 3
 """Pieces at the beginning of a prompt, and as many at its end, that count whole; what is pasted lies between."""
 
 
-def pieces_of(blocks: Sequence[Block]) -> list[Piece]:
+def pieces_of(blocks: Sequence[Block]) -> list[BlockPiece]:
     """Return the pieces of all that was said in words, in order; what was said before is worth less."""
     messages, concluding = message_count(blocks), _concluding(blocks)
-    found: list[Piece] = []
+    found: list[BlockPiece] = []
     seen = set[str]()
     for position, block in enumerate(blocks):
         if block.call is not None:
@@ -195,7 +195,7 @@ def pieces_of(blocks: Sequence[Block]) -> list[Piece]:
             is_pasted = _OPENING <= nth < len(parts) - _OPENING and block.kind is BlockKind.HUMAN
             worth = base * _cue(text, fence) * (0.35 if is_pasted else 1.0) * (_REPEATED if text in seen else 1.0)
             rank = _rank(block, text, fence)
-            found.append(Piece(position, text, rank, worth, line, fence, speaker, source, len(found)))
+            found.append(BlockPiece(position, text, rank, worth, line, fence, speaker, source, len(found)))
             seen.add(text)
     return found
 
@@ -225,8 +225,8 @@ def _cue(text: str, fence: str | None) -> float:
     names = min(len(names_in(text)), 4)
     if fence is not None:
         return _CODE * (1 + 0.1 * names)
-    told = 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
-    return told * (1 + 0.25 * names)
+    mentioned = 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
+    return mentioned * (1 + 0.25 * names)
 
 
 def _rank(block: Block, text: str, fence: str | None) -> Rank:

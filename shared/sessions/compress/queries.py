@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from shared.contracts.jobs import JobKind
 from shared.errors import NotFound
-from shared.outbox.models import OPEN, Job
+from shared.jobs.models import OPEN, Job
 from shared.sessions.models import (
     BuildState,
     Composition,

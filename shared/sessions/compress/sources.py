@@ -17,7 +17,7 @@ from typing import Any
 
 from shared.errors import Conflict
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.blocks import Block, BlockKind, ToolCall, block_tokens, blocks_in, fill_budget
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, blocks_in, fill_budget
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.markers import MarkerNames, PlacedMarker
 from shared.sessions.models import KeepitMarker, SessionVersion
@@ -97,18 +97,18 @@ def shorten_result(result: str, most: int) -> str:
     if len(result) <= most:
         return result
     lines = [cut(line.rstrip(), _LONGEST_LINE) for line in result.splitlines() if line.strip()]
-    chosen = set(fill_budget(_most_telling(lines), lambda place: len(lines[place]) + 3, most - 2, least=20))
-    told: list[str] = []
+    chosen = set(fill_budget(_most_informative(lines), lambda place: len(lines[place]) + 3, most - 2, least=20))
+    mentioned: list[str] = []
     before = -1
     for place in sorted(chosen):
-        told += ["…", lines[place]] if place != before + 1 else [lines[place]]
+        mentioned += ["…", lines[place]] if place != before + 1 else [lines[place]]
         before = place
     if chosen and before != len(lines) - 1:
-        told.append("…")
-    return "\n".join(told) or cut(clean(result), most)
+        mentioned.append("…")
+    return "\n".join(mentioned) or cut(clean(result), most)
 
 
-def _most_telling(lines: list[str]) -> Iterator[int]:
+def _most_informative(lines: list[str]) -> Iterator[int]:
     last = len(lines) - 1
     errors = [place for place, line in enumerate(lines) if _ERROR.search(line) and not _NUMBERED.match(line)]
     counts = [place for place, line in enumerate(lines) if _COUNT.search(line)][-3:]
@@ -301,7 +301,7 @@ class _OriginalReader:
         else:
             self._append(block, block.kind, text, tokens, **more)
 
-    def _answer(self, block: Block, answered: ToolCall, position: int) -> None:
+    def _answer(self, block: Block, answered: RecordedToolCall, position: int) -> None:
         use = self.found[position]
         assert use.call is not None
         result = shorten_result(block.text, self._most(block.text))

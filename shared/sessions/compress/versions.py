@@ -16,12 +16,12 @@ from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.choices import KeepitMode
-from shared.contracts.jobs import SESSION_PRIORITY, JobKind, Track
+from shared.contracts.jobs import SESSION_PRIORITY, JobKind, WorkClass
 from shared.errors import Conflict, Invalid
+from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import EXTRACTIVE
-from shared.outbox.dispatch import NewJob, enqueue
 from shared.sessions.compress.plan import MarkerDecision
 from shared.sessions.compress.queries import compositions_with, is_under_way, made_from, working_of
 from shared.sessions.compress.run import Version
@@ -35,7 +35,7 @@ from shared.sessions.models import (
     SessionVersion,
     VersionPart,
 )
-from shared.sessions.registry.projects import ChangeKind, ProjectSettings, record_change, touch
+from shared.sessions.registry.projects import ProjectSettings, SessionChangeKind, record_change, touch
 
 VERSION_PAYLOAD_KEY = "compression"
 
@@ -133,7 +133,7 @@ def _version_job(app: App, compression: SessionVersion, max_attempts: int) -> Ne
         dedupe=f"{JobKind.COMPRESS_SESSION}:{compression.session_key}:{compression.number}",
         epoch=app.purge_epoch,
         priority=SESSION_PRIORITY,
-        track=Track.THOUGHT,
+        work_class=WorkClass.THOUGHT,
         max_attempts=max_attempts,
         payload={VERSION_PAYLOAD_KEY: compression.key},
     )
@@ -204,7 +204,7 @@ def finish_version(
     cause = Cause(compression.asked_by, compression.reason, now, compression.job_id)
     after = {"outputTokens": version.output_tokens, "ratio": round(version.ratio, 2), "agent": written.agent}
     record_change(
-        session, project, compression.version_id, ChangeKind.COMPRESSED, cause, after=after,
+        session, project, compression.version_id, SessionChangeKind.COMPRESSED, cause, after=after,
         session_id=recorded.session_id,
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from sqlalchemy.orm import Session
 
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.choices import TierPreset
 from shared.errors import Conflict, Invalid
 from shared.sessions.models import Project, SessionChange
@@ -48,7 +48,7 @@ def display_name_of(path: str) -> str:
     return (PurePosixPath(path).name or path)[:200]
 
 
-class ChangeKind(StrEnum):
+class SessionChangeKind(StrEnum):
     """What was done."""
 
     CREATED = "created"
@@ -156,7 +156,7 @@ def create_project(
     )
     session.add(project)
     session.flush()
-    record_change(session, project, name, ChangeKind.CREATED, cause)
+    record_change(session, project, name, SessionChangeKind.CREATED, cause)
     return project
 
 
@@ -172,7 +172,7 @@ def change_project(session: Session, project: Project, wanted: ProjectChange, ca
     after = _as_history(project)
     if after != before:
         touch(project, cause.at)
-        record_change(session, project, project.project_id, ChangeKind.CHANGED, cause, before, after)
+        record_change(session, project, project.project_id, SessionChangeKind.CHANGED, cause, before, after)
 
 
 def remove_project(session: Session, project: Project, cause: Cause) -> None:
@@ -186,7 +186,7 @@ def remove_project(session: Session, project: Project, cause: Cause) -> None:
             code="project_not_empty",
             details={"sessions": held, "compositions": composed},
         )
-    record_change(session, project, project.project_id, ChangeKind.REMOVED, cause)
+    record_change(session, project, project.project_id, SessionChangeKind.REMOVED, cause)
     session.delete(project)
     session.flush()
 

@@ -18,12 +18,12 @@ from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app, get_installed_app, lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.db.transactions import Transactions
 from shared.errors import Conflict, Purged
-from shared.outbox.models import OPEN
-from shared.outbox.ownership import abandon
-from shared.outbox.queries import lock_job
+from shared.jobs.models import OPEN
+from shared.jobs.ownership import abandon
+from shared.jobs.queries import lock_job
 from shared.sessions.markers import PlacedMarker
 from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionFile
 from shared.sessions.queries import (
@@ -45,7 +45,7 @@ from shared.sessions.queries import (
 from shared.sessions.registry.intake import Intake, check_size, explained, hash_of, open_original
 from shared.sessions.registry.projects import (
     ALREADY_REGISTERED,
-    ChangeKind,
+    SessionChangeKind,
     create_project,
     record_change,
     remove_project,
@@ -100,7 +100,7 @@ def insert_session(session: Session, place: SessionPlace, intake: Intake, cause:
     touch(project, cause.at)
     size = {"sizeBytes": intake.size_bytes, "markers": len(intake.overview.markers)}
     record_change(
-        session, project, place.session_id, ChangeKind.REGISTERED, cause, after=size, session_id=place.session_id
+        session, project, place.session_id, SessionChangeKind.REGISTERED, cause, after=size, session_id=place.session_id
     )
     return recorded
 
@@ -289,7 +289,7 @@ def write_tail(
     touch(project, cause.at)
     after = {"sizeBytes": tail.end, "markers": len(tail.overview.markers)}
     record_change(
-        session, project, place.session_id, ChangeKind.SYNCED, cause, before, after, session_id=place.session_id
+        session, project, place.session_id, SessionChangeKind.SYNCED, cause, before, after, session_id=place.session_id
     )
     return recorded
 
@@ -341,7 +341,7 @@ def set_marker_weight(
     marker.overridden_at = None if weight is None else cause.at
     after = {"weight": marker.weight_in_force}
     touch(project, cause.at)
-    record_change(session, project, marker_id, ChangeKind.WEIGHED, cause, before, after, session_id=session_id)
+    record_change(session, project, marker_id, SessionChangeKind.WEIGHED, cause, before, after, session_id=session_id)
     session.flush()
     return marker
 
@@ -376,7 +376,7 @@ def unregister(
     abandon(session, lock_jobs_making(session, recorded.key), "its session was unregistered", cause.at)
     session.delete(recorded)
     touch(project, cause.at)
-    record_change(session, project, session_id, ChangeKind.UNREGISTERED, cause, before, session_id=session_id)
+    record_change(session, project, session_id, SessionChangeKind.UNREGISTERED, cause, before, session_id=session_id)
     remove_unsupported(session, project, cause)
     return UnregisteredSession(app_id, named, session_id)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.apps.queries import lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.contracts.values import ID_PATTERN
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError, Transient
@@ -58,7 +58,7 @@ class _Look:
         self.scan = FolderScan()
         self.refused: dict[str, Any] = {}
         self._known = known
-        self._room = most_files
+        self._budget = most_files
         self._registers = registers
 
     def wants(self, path: Path, stamp: list[int]) -> bool:
@@ -69,10 +69,10 @@ class _Look:
             self.refuse(path, stamp, before["reason"])
         elif size == stamp[0] or (size is None and not self._registers):
             self.scan.unchanged += 1
-        elif not self._room:
+        elif not self._budget:
             self.scan.left += 1
         else:
-            self._room -= 1
+            self._budget -= 1
             return True
         return False
 

@@ -285,7 +285,7 @@ class AgeingSession:
 
 
 @dataclass(frozen=True)
-class WantedVersion:
+class ProposedVersion:
     """A version that is to be made."""
 
     session_id: str
@@ -297,7 +297,7 @@ class WantedVersion:
 class DecayResult:
     """What is to be done about a session."""
 
-    make: WantedVersion | None = None
+    make: ProposedVersion | None = None
     removals: VersionRemovals = field(default_factory=VersionRemovals)
 
 
@@ -318,15 +318,17 @@ def is_due(schedule: AgeingSchedule, aged_at: datetime | None, accessed_at: date
     return now >= aged_at + PERIODS[schedule]
 
 
-def _wanted_version(session: AgeingSession, rules: DecayRules, days: float) -> WantedVersion | None:
+def _wanted_version(session: AgeingSession, rules: DecayRules, days: float) -> ProposedVersion | None:
     if session.is_being_compressed or session.failures >= MOST_FAILURES:
         return None
     if days >= rules.aggressive_after_days:
         if session.made_with(rules.aggressive_preset) is None:
             why = f"{rules.aggressive_after_days} days old"
-            return WantedVersion(session.session_id, rules.aggressive_preset, why)
+            return ProposedVersion(session.session_id, rules.aggressive_preset, why)
     elif days >= rules.create_after_days and not session.fresh:
-        return WantedVersion(session.session_id, rules.create_preset, f"{rules.create_after_days} days old, no version")
+        return ProposedVersion(
+            session.session_id, rules.create_preset, f"{rules.create_after_days} days old, no version"
+        )
     return None
 
 

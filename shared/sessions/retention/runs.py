@@ -15,22 +15,22 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.errors import Conflict, NotFound
 from shared.sessions.compress.queries import compositions_with
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, remove_version, request_version
 from shared.sessions.models import BuildState, Project, RecordedSession, SessionVersion
 from shared.sessions.queries import AGEING, AGES, all_versions, last_run, sessions_of
-from shared.sessions.registry.projects import ChangeKind, ProjectSettings, record_change
+from shared.sessions.registry.projects import ProjectSettings, SessionChangeKind, record_change
 from shared.sessions.retention.rules import (
     AgedVersion,
     Ageing,
     AgeingSession,
+    ProposedVersion,
     PruningRules,
     VersionRemoval,
     VersionRemovals,
-    WantedVersion,
     decay_session,
     expired_versions,
     prune_versions,
@@ -146,7 +146,7 @@ class PlannedRemoval:
 class AgeingPlan:
     """What is to be done about a project's versions."""
 
-    make: tuple[tuple[AgeingSubject, WantedVersion], ...] = ()
+    make: tuple[tuple[AgeingSubject, ProposedVersion], ...] = ()
     remove: tuple[PlannedRemoval, ...] = ()
     stay: tuple[VersionRemoval, ...] = ()
     """What the rules would take, and why it stays."""
@@ -203,12 +203,12 @@ def change_rules(session: Session, project: Project, rules: Ageing, cause: Cause
     if rules != before:
         project.tended_at = None
         old = before.model_dump(mode="json", by_alias=True, exclude_none=True)
-        record_change(session, project, project.project_id, ChangeKind.CHANGED, cause, old, wire)
+        record_change(session, project, project.project_id, SessionChangeKind.CHANGED, cause, old, wire)
 
 
 def plan_of(session: Session, project: Project, rules: Ageing, now: datetime) -> AgeingPlan:
     """Return what the rules want of a project now; nothing is written."""
-    make: list[tuple[AgeingSubject, WantedVersion]] = []
+    make: list[tuple[AgeingSubject, ProposedVersion]] = []
     remove: list[PlannedRemoval] = []
     stay: list[VersionRemoval] = []
     for subject in subjects_of(session, project):
@@ -247,7 +247,7 @@ def run_ageing(
         _carry_out(session, app, project, done, cause.at, settings)
     if done.is_dry or not done.plan.is_empty:
         after = {"dryRun": done.is_dry, "rules": rules.digest, "plan": done.plan.shown()}
-        record_change(session, project, AGEING, ChangeKind.AGED, cause, {}, after)
+        record_change(session, project, AGEING, SessionChangeKind.AGED, cause, {}, after)
     project.tended_at = cause.at
     return done
 
@@ -260,7 +260,7 @@ def remove_all(
         subject, version = one.subject, one.decision.version
         why = Cause(ACTORS.get(one.what_for, cause.actor), one.decision.why, cause.at)
         compression = subject.compressions[version.key]
-        names = remove_version(session, project, subject.recorded, compression, ChangeKind.REMOVED, why)
+        names = remove_version(session, project, subject.recorded, compression, SessionChangeKind.REMOVED, why)
         done.files += [(version.session_id, name) for name in names]
         done.removed[one.what_for] = done.removed.get(one.what_for, 0) + 1
 

@@ -42,7 +42,7 @@ def numbers_of(app_id: str, words: Iterable[str]) -> list[int]:
 
 
 MOST_OF_A_SESSION = 400
-_TELLING = ("file_path", "notebook_path", "path", "command", "pattern", "query", "url", "description", "prompt")
+_INFORMATIVE = ("file_path", "notebook_path", "path", "command", "pattern", "query", "url", "description", "prompt")
 _LONGEST_LINE = 300
 
 
@@ -75,8 +75,8 @@ def _texts(block: Block) -> Iterator[str]:
     if block.is_sidechain or block.kind in (BlockKind.THINKING, BlockKind.META, BlockKind.SYSTEM):
         return
     if block.kind is BlockKind.TOOL_USE and call is not None:
-        told = (call.input.get(name) for name in _TELLING)
-        yield " ".join([call.name, *(_line(one) for one in told if isinstance(one, str))])
+        mentioned = (call.input.get(name) for name in _INFORMATIVE)
+        yield " ".join([call.name, *(_line(one) for one in mentioned if isinstance(one, str))])
     elif block.kind is BlockKind.TOOL_RESULT:
         if call is not None and call.is_error:
             yield _line(block.text)

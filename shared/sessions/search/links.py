@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
-from shared.causes import Cause
+from shared.audit import Cause
 from shared.errors import Conflict
 from shared.ids import new_id
 from shared.sessions.models import Project, ProjectLink, RecordedSession
 from shared.sessions.queries import get_project, lock_project, lock_session
-from shared.sessions.registry.projects import ChangeKind, record_change, touch
+from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 from shared.sessions.search.queries import get_link, is_linked, project_id_of, targets_using
 
 
@@ -49,7 +49,7 @@ def link_session(
     session.add(made)
     touch(target, cause.at)
     after = {"sourceProject": source_id}
-    record_change(session, target, made.link_id, ChangeKind.LINKED, cause, after=after, session_id=session_id)
+    record_change(session, target, made.link_id, SessionChangeKind.LINKED, cause, after=after, session_id=session_id)
     session.flush()
     return LinkedSession(made, source_id, session_id, target_id)
 
@@ -69,7 +69,9 @@ def unlink_session(session: Session, app_id: str, link_id: str, cause: Cause) ->
     session.delete(gone)
     touch(target, cause.at)
     before = {"sourceProject": source}
-    record_change(session, target, link_id, ChangeKind.REMOVED, cause, before=before, session_id=recorded.session_id)
+    record_change(
+        session, target, link_id, SessionChangeKind.REMOVED, cause, before=before, session_id=recorded.session_id
+    )
     session.flush()
     return LinkedSession(gone, source, recorded.session_id, target.project_id)
 

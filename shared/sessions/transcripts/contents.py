@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.errors import Invalid
-from shared.sessions.blocks import Block, BlockKind, ToolCall
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.transcripts.records import KNOWN_KINDS, MAX_LINE_BYTES, BadLine, Record, lines_of, records_of
 
 _WRITTEN_BY_THE_TOOL = (
@@ -130,7 +130,7 @@ def _of_assistant(record: Record, content: dict[str, Any]) -> Iterator[Block]:
     if kind in ("tool_use", "server_tool_use"):
         given = content.get("input")
         tool_input = given if isinstance(given, dict) else {} if given is None else {"input": given}
-        call = ToolCall(_string(content.get("id")), _string(content.get("name")) or "tool", tool_input, None)
+        call = RecordedToolCall(_string(content.get("id")), _string(content.get("name")) or "tool", tool_input, None)
         text = json.dumps(tool_input, ensure_ascii=False)
         yield _block(record, BlockKind.TOOL_USE, text, message_id=message_id, call=call)
     elif kind == "thinking" and (text := _string(content.get("thinking"))):
@@ -144,7 +144,7 @@ def _of_assistant(record: Record, content: dict[str, Any]) -> Iterator[Block]:
 
 
 def _block(
-    record: Record, kind: BlockKind, text: str, *, message_id: str | None = None, call: ToolCall | None = None
+    record: Record, kind: BlockKind, text: str, *, message_id: str | None = None, call: RecordedToolCall | None = None
 ) -> Block:
     role = "user" if kind in (BlockKind.HUMAN, BlockKind.META) else "assistant"
     is_sidechain = record.flag("isSidechain")
@@ -153,9 +153,9 @@ def _block(
     )
 
 
-def _answered(content: dict[str, Any]) -> ToolCall:
+def _answered(content: dict[str, Any]) -> RecordedToolCall:
     """Return the call that a result answers, as far as the result names it."""
-    return ToolCall(_string(content.get("tool_use_id")), "", {}, None, content.get("is_error") is True)
+    return RecordedToolCall(_string(content.get("tool_use_id")), "", {}, None, content.get("is_error") is True)
 
 
 def _flat(content: object) -> str:

@@ -270,10 +270,10 @@ class _MarkerList:
 
     def add(self, block: Block) -> None:
         placed, problems = self._names.of(block)
-        room = MOST_MARKERS - len(self.placed)
-        self.placed += placed[:room]
+        budget = MOST_MARKERS - len(self.placed)
+        self.placed += placed[:budget]
         said = [{"messageUuid": block.uuid, "written": one.written, "reason": one.reason} for one in problems]
-        if len(placed) > room:
+        if len(placed) > budget:
             reason = f"a session keeps {MOST_MARKERS} marked parts, and this is one more"
             said.append({"messageUuid": block.uuid, "written": "", "reason": reason})
         self.problems += said[: _MOST_PROBLEMS - len(self.problems)]

@@ -49,7 +49,7 @@ def upgrade() -> None:
             if "no such module" not in str(error):
                 raise
     else:
-        op.execute("CREATE TABLE message_words (place BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)")
+        op.execute("CREATE TABLE message_words (doc_id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)")
         op.execute("CREATE INDEX ix_message_words_words ON message_words USING gin (words)")
 
 
@@ -88,7 +88,7 @@ def _create_tables() -> None:
         required("micro", BigInteger), required("most_micro", BigInteger), required("at", UtcDateTime),
         required("until", UtcDateTime, index=True), sqlite_autoincrement=True)
     op.create_table(
-        "event_counts", Column("name", String(10), primary_key=True), required("placed", BigInteger),
+        "event_counts", Column("name", String(10), primary_key=True), required("published", BigInteger),
         required("forgotten", BigInteger))
     op.create_table(
         "idempotency_keys", Column("row", BigKey, primary_key=True), required("caller", String(40)),
@@ -96,9 +96,9 @@ def _create_tables() -> None:
         required("request_digest", String(64)), required("status", Integer), required("answer", JSON),
         required("at", UtcDateTime, index=True), UniqueConstraint("caller", "key"))
     op.create_table(
-        "lane_rounds", Column("track", String(10), primary_key=True), required("virtual", BigInteger))
+        "virtual_times", Column("work_class", String(10), primary_key=True), required("virtual", BigInteger))
     op.create_table(
-        "mandate", Column("only_row", Integer, primary_key=True), Column("holder", String(200)),
+        "leadership", Column("only_row", Integer, primary_key=True), Column("holder", String(200)),
         required("fence", BigInteger), required("beats", BigInteger), required("since", UtcDateTime),
         CheckConstraint("only_row = 1", name="one_row"))
     op.create_table(
@@ -169,13 +169,18 @@ def _create_tables() -> None:
     op.create_index("ix_fact_history_app_id_change_id", "fact_history", ["app_id", "change_id"])
     op.create_index("ix_fact_history_app_id_user_id", "fact_history", ["app_id", "user_id"])
     op.create_table(
-        "lanes", Column("app_id", String(100), ForeignKey("apps.app_id"), primary_key=True),
-        Column("track", String(10), primary_key=True), required("served", BigInteger), required("turn", BigInteger),
+        "tenant_queues", Column("app_id", String(100), ForeignKey("apps.app_id"), primary_key=True),
+        Column("work_class", String(10), primary_key=True), required("served", BigInteger),
+        required("start_tag", BigInteger),
         Column("head_seq", BigInteger), Column("ready_at", UtcDateTime), required("awake", Boolean),
         Column("held_until", UtcDateTime), Column("held_why", String(300)))
-    op.create_index("ix_lanes_asleep", "lanes", ["ready_at"], **partial("NOT awake AND ready_at IS NOT NULL"))
-    op.create_index("ix_lanes_awake", "lanes", ["track", "turn", "head_seq"], **partial("awake"))
-    op.create_index("ix_lanes_held_until", "lanes", ["held_until"])
+    op.create_index(
+        "ix_tenant_queues_asleep", "tenant_queues", ["ready_at"], **partial("NOT awake AND ready_at IS NOT NULL")
+    )
+    op.create_index(
+        "ix_tenant_queues_awake", "tenant_queues", ["work_class", "start_tag", "head_seq"], **partial("awake")
+    )
+    op.create_index("ix_tenant_queues_held_until", "tenant_queues", ["held_until"])
     op.create_table(
         "profile_audit", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id")), required("user_id", String(200)),
@@ -220,9 +225,9 @@ def _create_tables() -> None:
         required("created_at", UtcDateTime), Column("revoked_at", UtcDateTime),
         CheckConstraint("(scope = 'app') = (app_id IS NOT NULL)", name="scope_matches_app"))
     op.create_table(
-        "unembedded", Column("place", BigKey, primary_key=True, autoincrement=False),
+        "unembedded", Column("doc_id", BigKey, primary_key=True, autoincrement=False),
         required("app_id", String(100), ForeignKey("apps.app_id")))
-    op.create_index("ix_unembedded_app_id_place", "unembedded", ["app_id", "place"])
+    op.create_index("ix_unembedded_app_id_doc_id", "unembedded", ["app_id", "doc_id"])
     op.create_table(
         "vector_sets", Column("key", BigKey, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id")), required("model", String(200)),
@@ -290,7 +295,7 @@ def _create_tables() -> None:
         Column("conversation_key", BigKey, ForeignKey("conversations.key", ondelete="SET NULL"), index=True),
         Column("conversation_id", String(200)), required("epoch", Integer), Column("dedupe", String(300), unique=True),
         required("payload", JSON), required("priority", Integer),
-        required("track", String(10), server_default="thought"), required("state", String(12)),
+        required("work_class", String(10), server_default="thought"), required("state", String(12)),
         required("attempts", Integer), required("max_attempts", Integer), Column("reason", Text),
         required("fence", Integer), Column("lease_owner", String(200)), Column("leased_until", UtcDateTime),
         required("created_at", UtcDateTime), required("due_at", UtcDateTime), Column("deferred_since", UtcDateTime),
@@ -298,14 +303,15 @@ def _create_tables() -> None:
         sqlite_autoincrement=True)
     op.create_index("ix_jobs_app_id_seq", "jobs", ["app_id", "seq"])
     op.create_index("ix_jobs_in_flight", "jobs", ["leased_until"], **partial("state IN ('queued','running')"))
-    op.create_index("ix_jobs_lane_in_flight", "jobs", ["app_id", "track"], **partial("state IN ('queued','running')"))
+    in_flight = partial("state IN ('queued','running')")
+    op.create_index("ix_jobs_tenant_queue_in_flight", "jobs", ["app_id", "work_class"], **in_flight)
     op.create_index(
-        "ix_jobs_lane_waiting", "jobs", ["app_id", "track", "priority", "seq", "due_at"],
+        "ix_jobs_tenant_queue_waiting", "jobs", ["app_id", "work_class", "priority", "seq", "due_at"],
         **partial("state IN ('pending','deferred','retrying')"))
     op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq"])
     op.create_index(
-        "ix_jobs_undeferred", "jobs", ["track", "due_at", "seq"],
-        **partial("state IN ('pending','retrying') AND track = 'thought'"))
+        "ix_jobs_undeferred", "jobs", ["work_class", "due_at", "seq"],
+        **partial("state IN ('pending','retrying') AND work_class = 'thought'"))
     op.create_index(
         "ix_jobs_waiting", "jobs", ["due_at", "seq"], **partial("state IN ('pending','deferred','retrying')"))
     op.create_table(
@@ -317,8 +323,8 @@ def _create_tables() -> None:
         required("created_at", UtcDateTime), UniqueConstraint("conversation_key", "epoch"), sqlite_autoincrement=True)
     op.create_table(
         "message_vectors", Column("key", BigKey, primary_key=True),
-        required("set_key", BigKey, ForeignKey("vector_sets.key")), required("place", BigInteger),
-        required("part", Integer), required("vector", LargeBinary), UniqueConstraint("set_key", "place", "part"))
+        required("set_key", BigKey, ForeignKey("vector_sets.key")), required("doc_id", BigInteger),
+        required("part", Integer), required("vector", LargeBinary), UniqueConstraint("set_key", "doc_id", "part"))
     op.create_index("ix_message_vectors_set_key_key", "message_vectors", ["set_key", "key"])
     op.create_table(
         "messages", Column("key", BigKey, primary_key=True),
@@ -420,7 +426,7 @@ def _create_tables() -> None:
         "passages", Column("message_key", BigKey, cascading("messages.key"), primary_key=True),
         Column("part", Integer, primary_key=True),
         required("app_id", String(100), ForeignKey("apps.app_id"), index=True),
-        required("place", BigInteger, index=True), required("kind", String(5)), Column("language", String(40)),
+        required("doc_id", BigInteger, index=True), required("kind", String(5)), Column("language", String(40)),
         required("start", Integer), required("length", Integer), required("tokens", Integer))
     op.create_table(
         "project_links", Column("key", BigKey, primary_key=True), required("link_id", String(40), unique=True),

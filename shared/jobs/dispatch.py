@@ -13,11 +13,11 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.contracts.jobs import JOB_TYPES, JobKind, Track
+from shared.contracts.jobs import JOB_TYPES, JobKind, WorkClass
 from shared.ids import new_id
-from shared.outbox import queries
-from shared.outbox.lanes import Terms, held, hold, let_go_beyond, refresh, refresh_all, serve, wake
-from shared.outbox.models import Deferral, Job, JobState, Lane
+from shared.jobs import queries
+from shared.jobs.models import Deferral, Job, JobState, TenantQueue
+from shared.jobs.tenant_queues import Terms, held, hold, let_go_beyond, refresh, refresh_all, serve, wake
 
 DEFER_LIMIT = 500
 """Jobs marked at a time, so that a tick stays short however many wait."""
@@ -38,7 +38,7 @@ class NewJob:
     epoch: int = 0
     priority: int | None = None
     """As is usual for its kind, where none is given; the same goes for the track."""
-    track: Track | None = None
+    work_class: WorkClass | None = None
     max_attempts: int = 5
     payload: dict[str, Any] | None = None
 
@@ -69,7 +69,7 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
         dedupe=wanted.dedupe,
         payload=wanted.payload or {},
         priority=usual.priority if wanted.priority is None else wanted.priority,
-        track=wanted.track or usual.track,
+        work_class=wanted.work_class or usual.work_class,
         max_attempts=wanted.max_attempts,
         state=JobState.PENDING,
         created_at=now,
@@ -77,14 +77,14 @@ def enqueue(session: Session, wanted: NewJob, now: datetime) -> Job:
     )
     session.add(job)
     session.flush()
-    refresh(session, job.app_id, job.track, now)
-    why = held(session, wanted.app_id, job.track)
+    refresh(session, job.app_id, job.work_class, now)
+    why = held(session, wanted.app_id, job.work_class)
     if why is not None:
         job.state, job.deferral, job.deferred_since, job.reason = JobState.DEFERRED, Deferral.BUDGET, now, why.why
     return job
 
 
-def bury(session: Session, kind: str, reason: str, now: datetime, app_id: str | None = None) -> Job:
+def dead_letter(session: Session, kind: str, reason: str, now: datetime, app_id: str | None = None) -> Job:
     """Write a dead letter for a message that never became work, so that it is seen and can be mended."""
     job = Job(
         job_id=new_id("job", now),
@@ -107,39 +107,43 @@ def take_due(
     limit: int,
     queued_seconds: float,
     terms: AskTerms = lambda *_: Terms(),
-    track: Track = Track.THOUGHT,
+    work_class: WorkClass = WorkClass.THOUGHT,
 ) -> list[Dispatch]:
-    """Lease up to ``limit`` due jobs of a track to the queue, at most one an app, in the order of the lanes.
+    """Lease up to ``limit`` due jobs of a work class, at most one an app, in the order of the tenant queues.
 
     An app whose terms hold it back is passed over, and its due jobs say so.
     """
     taken: list[Dispatch] = []
     wake(session, now)
     while len(taken) < limit:
-        found = queries.lock_next_lanes(session, track, limit - len(taken))
-        taken += [sent for lane in found if (sent := _take_head(session, lane, now, queued_seconds, terms))]
+        found = queries.lock_next_tenant_queues(session, work_class, limit - len(taken))
+        taken += [
+            sent for tenant_queue in found if (sent := _take_head(session, tenant_queue, now, queued_seconds, terms))
+        ]
         session.flush()
-        # A lane that gave a job sleeps while that is in flight. Where all stay awake their jobs are in other hands, and
+        # A tenant queue that gave a job sleeps while that is in flight. Where all stay awake others have their jobs, and
         # looking again would find the same ones for ever.
-        if not found or all(lane.awake for lane in found):
+        if not found or all(tenant_queue.awake for tenant_queue in found):
             break
     return taken
 
 
-def _take_head(session: Session, lane: Lane, now: datetime, queued_seconds: float, ask: AskTerms) -> Dispatch | None:
-    job = queries.lock_head_of_lane(session, lane.app_id, lane.track, now)
+def _take_head(
+    session: Session, tenant_queue: TenantQueue, now: datetime, queued_seconds: float, ask: AskTerms
+) -> Dispatch | None:
+    job = queries.lock_head_of_tenant_queue(session, tenant_queue.app_id, tenant_queue.work_class, now)
     if job is None:
-        refresh(session, lane.app_id, lane.track, now)
+        refresh(session, tenant_queue.app_id, tenant_queue.work_class, now)
         return None
-    terms = ask(session, lane.app_id, job.kind)
+    terms = ask(session, tenant_queue.app_id, job.kind)
     if terms.hold is not None:
-        hold(session, lane, terms.hold, now)
-        defer(session, Deferral.BUDGET, terms.hold.why, now, app_id=lane.app_id)
+        hold(session, tenant_queue, terms.hold, now)
+        defer(session, Deferral.BUDGET, terms.hold.why, now, app_id=tenant_queue.app_id)
         return None
     job.state, job.fence, job.lease_owner = JobState.QUEUED, job.fence + 1, None
     job.leased_until = now + timedelta(seconds=queued_seconds)
     job.deferred_since = job.deferral = job.reason = None
-    serve(session, lane, terms.weight, now)
+    serve(session, tenant_queue, terms.weight, now)
     return Dispatch(job.job_id, job.fence, job.kind, job.priority)
 
 
@@ -152,9 +156,9 @@ def hand_back(session: Session, sent: Sequence[Dispatch], now: datetime, wait_se
     refresh_all(session, jobs, now)
 
 
-def call_back(session: Session, why: str, now: datetime) -> int:
+def revoke(session: Session, why: str, now: datetime) -> int:
     """Defer the jobs that were sent and that nobody has begun, as when energy has run out; return how many."""
-    jobs = queries.lock_sent(session, Track.THOUGHT)
+    jobs = queries.lock_sent(session, WorkClass.THOUGHT)
     for job in jobs:
         job.state, job.leased_until, job.fence = JobState.DEFERRED, None, job.fence + 1
         job.deferral, job.deferred_since, job.reason = Deferral.ENERGY, now, why
@@ -162,7 +166,7 @@ def call_back(session: Session, why: str, now: datetime) -> int:
     return len(jobs)
 
 
-def hasten(session: Session, now: datetime, horizon: timedelta) -> int:
+def make_due(session: Session, now: datetime, horizon: timedelta) -> int:
     """Make jobs due that wait longer than any retry does, as after a clock was set back; return how many.
 
     What a budget holds back for longer than any budget does competes again too.

@@ -1,4 +1,4 @@
-"""Whatever happens to jobs, in whatever order: no lane sleeps through the time at which its next job may be sent."""
+"""Whatever happens to jobs, in whatever order: no tenant queue sleeps when its next job may be sent."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import get_app
-from shared.contracts.jobs import JobKind, Track
+from shared.contracts.jobs import JobKind, WorkClass
 from shared.erasure.erasing import erase_app, purge_memories
 from shared.errors import AfterthoughtError
-from shared.outbox import control, dispatch, lanes, ownership
-from shared.outbox.dispatch import Dispatch, NewJob
-from shared.outbox.lanes import Hold, Terms
-from shared.outbox.models import IN_FLIGHT, WAITING, Deferral, Job, JobState, Lane
-from shared.outbox.ownership import Claim, Owner
+from shared.jobs import control, dispatch, ownership, tenant_queues
+from shared.jobs.dispatch import Dispatch, NewJob
+from shared.jobs.models import IN_FLIGHT, WAITING, Deferral, Job, JobState, TenantQueue
+from shared.jobs.ownership import Claim, Owner
+from shared.jobs.tenant_queues import Hold, Terms
 from tests.support.house import House
 from tests.support.settings import default_settings
 
@@ -50,15 +50,15 @@ class Machine:
 
     def add(self, session: Session) -> None:
         self.number += 1
-        track = self.chance.choice(list(Track))
-        kind = JobKind.CREATE_MEMORY if track == Track.THOUGHT else JobKind.DELIVER_WEBHOOK
-        wanted = NewJob(kind, self.app_id, f"d{self.number}", priority=self.chance.randrange(10), track=track)
+        work_class = self.chance.choice(list(WorkClass))
+        kind = JobKind.CREATE_MEMORY if work_class == WorkClass.THOUGHT else JobKind.DELIVER_WEBHOOK
+        wanted = NewJob(kind, self.app_id, f"d{self.number}", priority=self.chance.randrange(10), work_class=work_class)
         dispatch.enqueue(session, wanted, self.now)
 
     def relay(self, session: Session) -> None:
-        for track in Track:
+        for work_class in WorkClass:
             limit = self.chance.randrange(3)
-            self.sent += dispatch.take_due(session, self.now, limit, 60, self._terms, track)
+            self.sent += dispatch.take_due(session, self.now, limit, 60, self._terms, work_class)
 
     def _terms(self, session: Session, app_id: str, kind: str) -> Terms:
         hold = Hold(self.now + timedelta(seconds=self.chance.randrange(1, 90)), "budget: used up")
@@ -83,9 +83,9 @@ class Machine:
     def fail(self, session: Session) -> None:
         ownership.fail(session, self._one(), "it failed", self.now, RULE, self.chance.random() < 0.2)
 
-    def put_off(self, session: Session) -> None:
+    def postpone(self, session: Session) -> None:
         until = self.now + timedelta(seconds=self.chance.randrange(1, 600))
-        ownership.put_off(session, self._one(), "budget: used up", until, self.now)
+        ownership.postpone(session, self._one(), "budget: used up", until, self.now)
 
     def lose(self, session: Session) -> None:
         if self.claims:
@@ -95,21 +95,21 @@ class Machine:
         some, self.sent = self.sent[:2], self.sent[2:]
         dispatch.hand_back(session, some, self.now, self.chance.choice([0.0, 1.0]))
 
-    def call_back(self, session: Session) -> None:
-        dispatch.call_back(session, "energy: none", self.now)
+    def revoke(self, session: Session) -> None:
+        dispatch.revoke(session, "energy: none", self.now)
 
     def defer(self, session: Session) -> None:
         dispatch.defer(session, Deferral.ENERGY, "energy: little", self.now, limit=3)
 
     def sweep(self, session: Session) -> None:
         ownership.sweep(session, self.now, RULE)
-        dispatch.hasten(session, self.now, timedelta(days=1))
+        dispatch.make_due(session, self.now, timedelta(days=1))
 
     def release_node(self, session: Session) -> None:
         ownership.release_node(session, "node", self.now, RULE)
 
     def release(self, session: Session) -> None:
-        lanes.release(session, self.app_id, self.now)
+        tenant_queues.release(session, self.app_id, self.now)
 
     def _job(self, session: Session, *states: JobState) -> str:
         found = session.scalars(select(Job.job_id).where(Job.state.in_(states))).all()
@@ -127,7 +127,7 @@ class Machine:
         forget(session, self.app_id, "admin", self.now)
 
     def mend(self, session: Session) -> None:
-        assert lanes.mend(session, self.now) == 0, "there was something to mend"
+        assert tenant_queues.mend(session, self.now) == 0, "there was something to mend"
 
     def wait(self, session: Session) -> None:
         self.house.clock.advance(self.chance.choice([0.5, 2, 20, 120]))
@@ -135,7 +135,7 @@ class Machine:
     def step(self) -> None:
         often = [self.add, self.add, self.relay, self.relay, self.claim, self.claim, self.finish, self.wait]
         seldom: list[Callable[[Session], None]] = [
-            self.fail, self.put_off, self.lose, self.hand_back, self.call_back, self.defer, self.sweep,
+            self.fail, self.postpone, self.lose, self.hand_back, self.revoke, self.defer, self.sweep,
             self.release_node, self.release, self.cancel, self.replay, self.mend,
         ]  # fmt: skip
         seldom += [self.purge] if self.chance.random() < 0.1 else []
@@ -146,20 +146,24 @@ class Machine:
             assert self.asleep_too_long(session) == [], f"after {work.__name__}"
 
     def asleep_too_long(self, session: Session) -> list[tuple[str, str, str]]:
-        """Return lanes that will not be looked at when their next job may be sent, and why."""
-        waiting = select(Job.app_id, Job.track, func.min(Job.due_at)).where(Job.state.in_(WAITING))
+        """Return tenant queues that will not be looked at when their next job may be sent, and why."""
+        waiting = select(Job.app_id, Job.work_class, func.min(Job.due_at)).where(Job.state.in_(WAITING))
         found = []
-        for app_id, track, due_at in session.execute(waiting.group_by(Job.app_id, Job.track)):
-            lane = session.get_one(Lane, (app_id, track))
-            mine = (Job.app_id == app_id, Job.track == track, Job.state.in_(IN_FLIGHT))
+        for app_id, work_class, due_at in session.execute(waiting.group_by(Job.app_id, Job.work_class)):
+            tenant_queue = session.get_one(TenantQueue, (app_id, work_class))
+            mine = (Job.app_id == app_id, Job.work_class == work_class, Job.state.in_(IN_FLIGHT))
             busy = session.scalar(select(Job.seq).where(*mine).limit(1)) is not None
-            may = due_at if lane.held_until is None else max(due_at, lane.held_until)
-            if lane.head_seq is None:
-                found.append((app_id, track, "no head"))
-            elif busy and lane.awake:
-                found.append((app_id, track, "awake beside a job in flight"))
-            elif not busy and not lane.awake and (lane.ready_at is None or lane.ready_at > max(may, self.now)):
-                found.append((app_id, track, f"asleep until {lane.ready_at} and not {may}"))
+            may = due_at if tenant_queue.held_until is None else max(due_at, tenant_queue.held_until)
+            if tenant_queue.head_seq is None:
+                found.append((app_id, work_class, "no head"))
+            elif busy and tenant_queue.awake:
+                found.append((app_id, work_class, "awake beside a job in flight"))
+            elif (
+                not busy
+                and not tenant_queue.awake
+                and (tenant_queue.ready_at is None or tenant_queue.ready_at > max(may, self.now))
+            ):
+                found.append((app_id, work_class, f"asleep until {tenant_queue.ready_at} and not {may}"))
         return found
 
 
@@ -175,8 +179,8 @@ def test_no_lane_sleeps_through_its_time_and_all_work_is_done_in_the_end(house: 
     for _ in range(machine.number + 20):
         house.clock.advance(60)
         with house.database.write() as session:
-            for track in Track:
-                machine.sent = dispatch.take_due(session, machine.now, 10, 60, track=track)
+            for work_class in WorkClass:
+                machine.sent = dispatch.take_due(session, machine.now, 10, 60, work_class=work_class)
                 for one in machine.sent:
                     owner = Owner("node/1", lambda _: False)
                     claim = ownership.claim(session, one.job_id, one.fence, owner, machine.now, machine.now)
@@ -189,12 +193,12 @@ def test_a_hold_that_is_over_holds_back_nothing_that_is_asked_for_later(house: H
     house.converse("notes", "early", "text")
     with house.database.write() as session:
         over = Hold(house.clock.now() + timedelta(seconds=10), "budget: used up")
-        lanes.hold_app(session, "notes", Track.THOUGHT, over, house.clock.now())
+        tenant_queues.hold_app(session, "notes", WorkClass.THOUGHT, over, house.clock.now())
     house.clock.advance(20)
     [job] = house.converse("notes", "late", "text")
     assert job.state == JobState.PENDING and job.reason is None
     with house.database.read() as session:
-        assert lanes.held(session, "notes", Track.THOUGHT) is None
+        assert tenant_queues.held(session, "notes", WorkClass.THOUGHT) is None
 
 
 @pytest.mark.parametrize("back", ["asked", "released", "due"])
@@ -203,7 +207,7 @@ def test_an_app_that_slept_joins_in_where_the_others_are(house: House, back: str
     house.converse("notes", "first", "text")
     with house.database.write() as session:
         until = house.clock.now() + timedelta(seconds=600)
-        lanes.hold_app(session, "notes", Track.THOUGHT, Hold(until, "budget: used up"), house.clock.now())
+        tenant_queues.hold_app(session, "notes", WorkClass.THOUGHT, Hold(until, "budget: used up"), house.clock.now())
     for number in range(10):
         house.converse("other", f"c{number}", "text")
     house.work_off()
@@ -212,7 +216,7 @@ def test_an_app_that_slept_joins_in_where_the_others_are(house: House, back: str
     house.clock.advance(1 if back == "released" else 700)
     with house.database.write() as session:
         if back == "released":
-            lanes.release(session, "notes", house.clock.now())
+            tenant_queues.release(session, "notes", house.clock.now())
     if back == "asked":
         house.converse("notes", "last", "text")
     for number in range(10, 13):

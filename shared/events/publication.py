@@ -22,7 +22,7 @@ _AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class PlacedEvent:
+class PublishedEvent:
     """An event that now has a position."""
 
     position: int
@@ -31,17 +31,19 @@ class PlacedEvent:
     at: datetime
 
 
-def place(session: Session, limit: int) -> list[PlacedEvent]:
+def publish(session: Session, limit: int) -> list[PublishedEvent]:
     """Give the oldest unplaced events the next positions; return them."""
-    unplaced = queries.lock_unplaced(session, limit)
-    if not unplaced:
+    unpublished = queries.lock_unplaced(session, limit)
+    if not unpublished:
         return []
     count = _count(session)
-    placed = [PlacedEvent(count.placed + i, one.kind, one.app_id, one.at) for i, one in enumerate(unplaced, 1)]
-    positions = [{"row": one.row, "position": new.position} for one, new in zip(unplaced, placed, strict=True)]
+    published = [
+        PublishedEvent(count.published + i, one.kind, one.app_id, one.at) for i, one in enumerate(unpublished, 1)
+    ]
+    positions = [{"row": one.row, "position": new.position} for one, new in zip(unpublished, published, strict=True)]
     session.execute(update(Event), positions)
-    count.placed = placed[-1].position
-    return placed
+    count.published = published[-1].position
+    return published
 
 
 def forget(session: Session, before: datetime, limit: int) -> int:
@@ -55,16 +57,16 @@ def forget(session: Session, before: datetime, limit: int) -> int:
     return len(old)
 
 
-def listeners(session: Session, placed: Sequence[PlacedEvent]) -> list[tuple[PlacedEvent, Webhook]]:
+def listeners(session: Session, published: Sequence[PublishedEvent]) -> list[tuple[PublishedEvent, Webhook]]:
     """Return which webhook is to be told of which event: app by app, and in order within an app."""
-    webhooks = queries.listening_webhooks(session, sorted({one.app_id for one in placed}))
+    webhooks = queries.listening_webhooks(session, sorted({one.app_id for one in published}))
     told = [
         (one, webhook)
-        for one in placed
+        for one in published
         for webhook in webhooks
         if webhook.app_id == one.app_id and (not webhook.kinds or one.kind in webhook.kinds)
     ]
-    # By app, because the lanes of apps are locked in that order everywhere.
+    # By app, because the tenant queues of apps are locked in that order everywhere.
     return sorted(told, key=lambda pair: pair[0].app_id)
 
 
@@ -88,7 +90,7 @@ def erase_of_conversations(session: Session, app_id: str, names: Collection[str]
 def _count(session: Session) -> EventCount:
     count = queries.lock_count(session)
     if count is None:
-        insert_if_absent(session, EventCount, name=queries.THE_COUNT, placed=0, forgotten=0)
+        insert_if_absent(session, EventCount, name=queries.THE_COUNT, published=0, forgotten=0)
         count = queries.lock_count(session)
     assert count is not None
     return count

@@ -17,9 +17,9 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.errors import LeaseLost
-from shared.outbox import lanes, queries
-from shared.outbox.dispatch import defer
-from shared.outbox.models import FINISHED, Deferral, Job, JobState
+from shared.jobs import queries, tenant_queues
+from shared.jobs.dispatch import defer
+from shared.jobs.models import FINISHED, Deferral, Job, JobState
 from shared.settings import JobSettings
 
 SWEEP_LIMIT = 500
@@ -101,7 +101,7 @@ def finish(session: Session, held: Claim, state: JobState, now: datetime, reason
     job = _held(session, held)
     _end(job, state, reason, now)
     session.flush()
-    lanes.refresh(session, job.app_id, job.track, now)
+    tenant_queues.refresh(session, job.app_id, job.work_class, now)
 
 
 def confirm(session: Session, held: Claim) -> None:
@@ -109,7 +109,7 @@ def confirm(session: Session, held: Claim) -> None:
     _held(session, held)
 
 
-def put_off(
+def postpone(
     session: Session, held: Claim, why: str, until: datetime, now: datetime, changed_at: datetime | None = None
 ) -> None:
     """Defer a job its app's budget does not cover until then, with what waits behind it; the attempt does not count.
@@ -126,7 +126,7 @@ def put_off(
     job.lease_owner = job.leased_until = None
     job.deferral, job.deferred_since, job.reason = Deferral.BUDGET, now, why
     session.flush()
-    lanes.hold_app(session, held.app_id, job.track, lanes.Hold(until, why), now)
+    tenant_queues.hold_app(session, held.app_id, job.work_class, tenant_queues.Hold(until, why), now)
     defer(session, Deferral.BUDGET, why, now, app_id=held.app_id)
 
 
@@ -141,7 +141,7 @@ def fail(
     state = _try_again(job, reason, now, settings)
     if patiently and state is JobState.RETRYING:
         job.due_at = now + timedelta(seconds=settings.retry_max_seconds)
-    lanes.refresh(session, job.app_id, job.track, now)
+    tenant_queues.refresh(session, job.app_id, job.work_class, now)
     return state
 
 
@@ -150,7 +150,7 @@ def wait(session: Session, held: Claim, why: str, until: datetime, now: datetime
     job = _held(session, held)
     _give_back(job, why, max(until, now + _LEAST_WAIT))
     job.attempts = max(0, job.attempts - 1)
-    lanes.refresh(session, job.app_id, job.track, now)
+    tenant_queues.refresh(session, job.app_id, job.work_class, now)
 
 
 def sweep(
@@ -173,7 +173,7 @@ def sweep(
         swept[job.kind, state] += 1
         if state is JobState.DEAD:
             ended(session, job)
-    lanes.refresh_all(session, expired, now)
+    tenant_queues.refresh_all(session, expired, now)
     return swept
 
 
@@ -185,7 +185,7 @@ def release_node(session: Session, node: str, now: datetime, settings: JobSettin
             _take_back(job, now, settings, at_once=True)
         else:
             job.leased_until = now  # Its last attempt: the sweep ends and counts it.
-    lanes.refresh_all(session, jobs, now)
+    tenant_queues.refresh_all(session, jobs, now)
     return len(jobs)
 
 
@@ -243,4 +243,4 @@ def abandon(session: Session, jobs: Sequence[Job], reason: str, now: datetime) -
     """Cancel unfinished jobs whoever owns them; the owners' results will be refused."""
     for job in jobs:
         _end(job, JobState.CANCELLED, reason, now)
-    lanes.refresh_all(session, jobs, now)
+    tenant_queues.refresh_all(session, jobs, now)

@@ -1,4 +1,4 @@
-"""What holding the mandate promises, over each database: one loop regulates, and what another writes is refused."""
+"""What holding leadership promises, over each database: one loop regulates, and what another writes is refused."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 from sqlalchemy import text
 
-from loop.mandate import MandateKeeper, Standing
+from loop.leadership import LeaderElection, LeaderState
 from loop.regulator import Regulator
 from loop.steps.settlement import SettleEnergy
 from loop.ticker import Ticker
-from shared.energy import ledger, mandate
-from shared.energy.ledger import get_mandate
-from shared.errors import MandateLost, Transient
+from shared.energy import leadership, ledger
+from shared.energy.ledger import get_leadership
+from shared.errors import LeadershipLost, Transient
 from shared.process import has_died, is_gone, machine, my_name
 from shared.telemetry.metrics import Metrics
 from tests.support.house import House
@@ -38,13 +38,13 @@ class Watch:
 
 
 class Side:
-    """One loop's side of the mandate, with a clock and metrics of its own."""
+    """One loop's side of leadership, with a clock and metrics of its own."""
 
     def __init__(self, house: House, name: str, dead: Callable[[str], bool] = lambda _: False) -> None:
         self.watch = Watch()
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry)
-        self.keeper = MandateKeeper(house.database, house.clock, name, LOCK_SECONDS, self.metrics, dead, self.watch)
+        self.keeper = LeaderElection(house.database, house.clock, name, LOCK_SECONDS, self.metrics, dead, self.watch)
         self.regulator = Regulator(self.keeper.transactions, house.clock, default_settings())
         self.ticker = Ticker([SettleEnergy(self.regulator)], 60, self.metrics, self.keeper)
 
@@ -60,8 +60,8 @@ def drawn(house: House) -> int:
 def test_the_first_loop_regulates_and_the_second_stands_by(house: House) -> None:
     first, second = Side(house, "first"), Side(house, "second")
     assert (first.keeper.keep(), second.keeper.keep()) == (1, None)
-    assert (second.keeper.standing, second.keeper.holder) == (Standing.STANDS_BY, "first")
-    assert first.keeper.standing is Standing.REGULATES
+    assert (second.keeper.standing, second.keeper.holder) == (LeaderState.STANDBY, "first")
+    assert first.keeper.standing is LeaderState.REGULATES
 
 
 def test_of_many_loops_that_start_at_once_one_regulates(house: House) -> None:
@@ -115,17 +115,17 @@ def test_a_takeover_from_a_sight_that_is_no_longer_true_is_refused(house: House)
     first = Side(house, "first")
     first.keeper.keep()
     with house.database.read() as session:
-        seen = mandate.look(session)
+        seen = leadership.look(session)
     first.keeper.beat()
     with house.database.write() as session:
-        assert mandate.take(session, "second", seen, house.clock.now()) is None
+        assert leadership.take(session, "second", seen, house.clock.now()) is None
 
 
 def test_a_holder_that_stood_down_is_followed_at_once(house: House) -> None:
     first, second = Side(house, "first"), Side(house, "second")
     first.keeper.keep()
     second.keeper.keep()
-    assert first.keeper.stand_down(10)
+    assert first.keeper.step_down(10)
     assert second.keeper.keep() == 2
     assert second.takeovers("vacant") == 1
     assert first.keeper.keep() is None, "a loop that is ending does not take it again"
@@ -161,11 +161,11 @@ def frozen_while_another_took_over(house: House) -> tuple[Side, Side]:
 def test_what_a_former_holder_writes_is_refused_and_nothing_of_it_stays(house: House) -> None:
     first, second = frozen_while_another_took_over(house)
     spend(house, 7.0)
-    with pytest.raises(MandateLost):
+    with pytest.raises(LeadershipLost):
         first.regulator.settle()
     assert drawn(house) == 0
     assert second.regulator.settle() == drawn(house) == 7_000_000
-    with pytest.raises(MandateLost), first.keeper.transactions.write() as session:
+    with pytest.raises(LeadershipLost), first.keeper.transactions.write() as session:
         session.execute(text("DELETE FROM energy_ledger"))
 
 
@@ -175,7 +175,7 @@ def test_a_former_holder_stands_by_and_counts_no_failure(house: House) -> None:
     first.ticker.tick()
     assert first.keeper.fence is None
     first.ticker.tick()
-    assert (first.keeper.standing, first.keeper.holder) == (Standing.STANDS_BY, "second")
+    assert (first.keeper.standing, first.keeper.holder) == (LeaderState.STANDBY, "second")
     failures = {step: first.registry.get_sample_value("afterthought_tick_failures_total", {"step": step})
                 for step in ("settle_energy", "keep_mandate")}  # fmt: skip
     assert failures == {"settle_energy": 0, "keep_mandate": 0}
@@ -187,7 +187,7 @@ def test_a_former_holders_sign_of_life_is_refused(house: House) -> None:
     first.keeper.beat()
     assert first.keeper.fence is None
     with house.database.read() as session:
-        row = get_mandate(session)
+        row = get_leadership(session)
     assert row is not None and (row.holder, row.fence, row.beats) == ("second", 2, 0)
 
 
@@ -195,12 +195,12 @@ def test_nothing_is_written_after_standing_down(house: House) -> None:
     first = Side(house, "first")
     writing = first.keeper.transactions
     first.keeper.keep()
-    first.keeper.stand_down(10)
-    with pytest.raises(MandateLost), writing.write():
+    first.keeper.step_down(10)
+    with pytest.raises(LeadershipLost), writing.write():
         pytest.fail("this must not begin")
     late = first.keeper
     late.fence = 1
-    with pytest.raises(MandateLost), writing.write():
+    with pytest.raises(LeadershipLost), writing.write():
         pytest.fail("nor with the fence it had")
 
 
@@ -210,7 +210,7 @@ def test_steps_run_only_where_the_mandate_is(house: House) -> None:
     first.keeper.keep()
     second.ticker.tick()
     assert drawn(house) == 0
-    assert not second.ticker.is_late(60), "a loop that stands by ticks"
+    assert not second.ticker.is_late(60), "a loop that is on standby ticks"
     first.ticker.tick()
     assert drawn(house) == 7_000_000
 
@@ -232,7 +232,7 @@ def test_each_step_is_due_again_when_a_loop_takes_over(house: House) -> None:
     ticker.tick()
     assert ran == ["mend_lanes"]
     with house.database.write() as session:
-        mandate.stand_down(session, 1)
+        leadership.step_down(session, 1)
     side.keeper.beat()
     ticker.tick()
     assert (side.keeper.fence, ran) == (2, ["mend_lanes"] * 2)
@@ -242,12 +242,12 @@ def test_a_takeover_waits_for_writing_that_has_begun_and_then_happens(house: Hou
     first = Side(house, "first")
     first.keeper.keep()
     with house.database.read() as session:
-        seen = mandate.look(session)
+        seen = leadership.look(session)
     taken: list[int | None] = []
 
     def take() -> None:
         with house.database.write() as session:
-            taken.append(mandate.take(session, "second", seen, house.clock.now()))
+            taken.append(leadership.take(session, "second", seen, house.clock.now()))
 
     taking = threading.Thread(target=take)
     with first.keeper.transactions.write() as session:
@@ -257,20 +257,20 @@ def test_a_takeover_waits_for_writing_that_has_begun_and_then_happens(house: Hou
         session.execute(text("UPDATE apps SET name = 'Written in time'"))
     taking.join(30)
     assert taken == [2]
-    with pytest.raises(MandateLost), first.keeper.transactions.write():
+    with pytest.raises(LeadershipLost), first.keeper.transactions.write():
         pytest.fail("this must not begin")
 
 
 def test_the_server_ends_the_transaction_of_a_process_that_froze_in_it(postgres_url: str) -> None:
     house = House(postgres_url)
-    keeper = MandateKeeper(house.database, house.clock, "first", 1.0, house.metrics)
+    keeper = LeaderElection(house.database, house.clock, "first", 1.0, house.metrics)
     keeper.keep()
     with house.database.read() as session:
-        seen = mandate.look(session)
+        seen = leadership.look(session)
     with pytest.raises(Transient), keeper.transactions.write() as frozen:
         with house.database.write() as session:
             # Waits for the lock of the frozen one: it gets it without anybody's doing.
-            assert mandate.take(session, "second", seen, house.clock.now()) == 2
+            assert leadership.take(session, "second", seen, house.clock.now()) == 2
         frozen.execute(text("UPDATE apps SET name = 'Written too late'"))
     house.database.dispose()
 
@@ -290,13 +290,13 @@ def test_a_hanging_database_does_not_hold_up_who_stands_down(house: House) -> No
     side = Side(house, "first")
     side.keeper.keep()
     with house.database.write() as session:
-        session.execute(text("UPDATE mandate SET beats = beats + 1"))
-        assert side.keeper.stand_down(0.2) is False
-    wait_until(lambda: vacant(house), 30, "the mandate to be given back after all")
+        session.execute(text("UPDATE leadership SET beats = beats + 1"))
+        assert side.keeper.step_down(0.2) is False
+    wait_until(lambda: vacant(house), 30, "leadership to be given back after all")
     # Its connection goes back to the pool only then.
     wait_until(lambda: "standing-down" not in {thread.name for thread in threading.enumerate()}, 30, "its thread")
 
 
 def vacant(house: House) -> bool:
     with house.database.read() as session:
-        return mandate.look(session).holder is None
+        return leadership.look(session).holder is None

@@ -20,11 +20,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from shared.contracts.jobs import INDEX_PRIORITY, JobKind, Track
+from shared.contracts.jobs import INDEX_PRIORITY, JobKind, WorkClass
 from shared.errors import NotFound
-from shared.outbox.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, Lane
+from shared.jobs.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState, TenantQueue
 
-_AWAKE, _ASLEEP = text("lanes.awake"), text("NOT lanes.awake")
+_AWAKE, _ASLEEP = text("tenant_queues.awake"), text("NOT tenant_queues.awake")
 # Written out as their partial indexes have them: for SQLite, SQLAlchemy would write "awake = 1", which finds no index.
 
 
@@ -82,9 +82,9 @@ def get_open(session: Session, conversation_key: int, kind: str) -> Job | None:
     return session.scalar(query.order_by(Job.seq).limit(1))
 
 
-def is_open_in_lane(app_id: SQLColumnExpression[str], kind: JobKind) -> ColumnElement[bool]:
-    """Say of an app that a job of a kind about its indexes is unfinished; by the indexes of its lane."""
-    mine = (Job.app_id == app_id, Job.track == Track.THOUGHT, Job.kind == kind)
+def is_open_in_tenant_queue(app_id: SQLColumnExpression[str], kind: JobKind) -> ColumnElement[bool]:
+    """Say of an app that a job of a kind about its indexes is unfinished; by the indexes of its tenant queue."""
+    mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, Job.kind == kind)
     waits = select(Job.seq).where(*mine, Job.priority == INDEX_PRIORITY, _is_one_of(WAITING)).exists()
     return or_(waits, select(Job.seq).where(*mine, _is_one_of(IN_FLIGHT)).exists())
 
@@ -101,74 +101,107 @@ def conversations_with_open(session: Session, app_id: str, kind: str) -> Sequenc
     return [key for key in session.scalars(query) if key is not None]
 
 
-def head_of_lane(session: Session, app_id: str, track: str, now: datetime) -> Job | None:
-    """Return the job of a lane that is due and comes first; where none is due, the one that will be due first."""
-    waiting = select(Job).where(Job.app_id == app_id, Job.track == track, _is_one_of(WAITING))
+def head_of_tenant_queue(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
+    """Return the first due job of a tenant queue; where none is due, the one that will be due first."""
+    waiting = select(Job).where(Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING))
     due = session.scalar(waiting.where(Job.due_at <= now).order_by(Job.priority, Job.seq).limit(1))
     return due if due is not None else session.scalar(waiting.order_by(Job.due_at, Job.seq).limit(1))
 
 
-def lock_head_of_lane(session: Session, app_id: str, track: str, now: datetime) -> Job | None:
-    """Return the due job at the head of a lane, locked; None when there is none, or another has it in hand.
+def lock_head_of_tenant_queue(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
+    """Return the due job at the head of a tenant queue, locked; None when there is none, or another has it in hand.
 
     What another has in hand is waited for in a later tick and not passed over: an app's jobs keep their order.
     """
-    due = (Job.app_id == app_id, Job.track == track, _is_one_of(WAITING), Job.due_at <= now)
+    due = (Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING), Job.due_at <= now)
     head = select(Job.seq).where(*due).order_by(Job.priority, Job.seq).limit(1).scalar_subquery()
     query = select(Job).where(Job.seq == head, _is_one_of(WAITING)).with_for_update(skip_locked=True)
     return session.scalar(query, execution_options={"populate_existing": True})
 
 
-def has_in_flight(session: Session, app_id: str, track: str) -> bool:
-    """Whether a job of a lane is sent and not finished."""
-    query = select(Job.seq).where(Job.app_id == app_id, Job.track == track, _is_one_of(IN_FLIGHT))
+def has_in_flight(session: Session, app_id: str, work_class: str) -> bool:
+    """Whether a job of a tenant queue is sent and not finished."""
+    query = select(Job.seq).where(Job.app_id == app_id, Job.work_class == work_class, _is_one_of(IN_FLIGHT))
     return session.scalar(query.limit(1)) is not None
 
 
-def lock_lane(session: Session, app_id: str, track: str) -> Lane | None:
-    """Return a lane, locked until the transaction ends, or None."""
-    query = select(Lane).where(Lane.app_id == app_id, Lane.track == track).with_for_update()
+def lock_tenant_queue(session: Session, app_id: str, work_class: str) -> TenantQueue | None:
+    """Return a tenant queue, locked until the transaction ends, or None."""
+    query = (
+        select(TenantQueue).where(TenantQueue.app_id == app_id, TenantQueue.work_class == work_class).with_for_update()
+    )
     return session.scalar(query, execution_options={"populate_existing": True})
 
 
-def lock_next_lanes(session: Session, track: str, limit: int) -> Sequence[Lane]:
-    """Return the awake lanes whose turn is next, locked; those in other hands are skipped."""
-    query = select(Lane).where(Lane.track == track, _AWAKE).order_by(Lane.turn, Lane.head_seq).limit(limit)
+def lock_next_tenant_queues(session: Session, work_class: str, limit: int) -> Sequence[TenantQueue]:
+    """Return the awake tenant queues whose turn is next, locked; those in other hands are skipped."""
+    query = (
+        select(TenantQueue)
+        .where(TenantQueue.work_class == work_class, _AWAKE)
+        .order_by(TenantQueue.start_tag, TenantQueue.head_seq)
+        .limit(limit)
+    )
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
-def lock_lanes_asleep_until(session: Session, at: datetime) -> Sequence[Lane]:
-    """Return the sleeping lanes whose time comes by ``at``, locked."""
-    query = select(Lane).where(_ASLEEP, Lane.ready_at <= at).order_by(Lane.app_id, Lane.track).limit(500)
+def lock_tenant_queues_asleep_until(session: Session, at: datetime) -> Sequence[TenantQueue]:
+    """Return the sleeping tenant queues whose time comes by ``at``, locked."""
+    query = (
+        select(TenantQueue)
+        .where(_ASLEEP, TenantQueue.ready_at <= at)
+        .order_by(TenantQueue.app_id, TenantQueue.work_class)
+        .limit(500)
+    )
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
-def has_awake(session: Session, track: str) -> bool:
-    """Whether any lane of a track is awake."""
-    return session.scalar(select(Lane.app_id).where(Lane.track == track, _AWAKE).limit(1)) is not None
+def has_awake(session: Session, work_class: str) -> bool:
+    """Whether any tenant queue of a work class is awake."""
+    return (
+        session.scalar(select(TenantQueue.app_id).where(TenantQueue.work_class == work_class, _AWAKE).limit(1))
+        is not None
+    )
 
 
 def has_asleep_until(session: Session, at: datetime) -> bool:
-    """Whether the time of any sleeping lane comes by ``at``."""
-    return session.scalar(select(Lane.app_id).where(_ASLEEP, Lane.ready_at <= at).limit(1)) is not None
+    """Whether the time of any sleeping tenant queue comes by ``at``."""
+    return session.scalar(select(TenantQueue.app_id).where(_ASLEEP, TenantQueue.ready_at <= at).limit(1)) is not None
 
 
-def lanes_astray(session: Session) -> Sequence[tuple[str, str]]:
-    """Return the app and track of lanes that do not know of a waiting job. Looks at every waiting job."""
-    waiting = select(Job.app_id, Job.track).where(_is_one_of(WAITING), Job.app_id.is_not(None)).distinct().subquery()
-    busy = select(Job.seq).where(Job.app_id == Lane.app_id, Job.track == Lane.track, _is_one_of(IN_FLIGHT)).exists()
-    astray = (
-        select(waiting.c.app_id, waiting.c.track)
-        .outerjoin(Lane, and_(Lane.app_id == waiting.c.app_id, Lane.track == waiting.c.track))
-        .where(or_(Lane.app_id.is_(None), Lane.head_seq.is_(None), and_(Lane.ready_at.is_(None), ~busy)))
-        .order_by(waiting.c.app_id, waiting.c.track)
+def tenant_queues_astray(session: Session) -> Sequence[tuple[str, str]]:
+    """Return the app and work class of tenant queues that do not know of a waiting job. Looks at every waiting job."""
+    waiting = (
+        select(Job.app_id, Job.work_class).where(_is_one_of(WAITING), Job.app_id.is_not(None)).distinct().subquery()
     )
-    return [(app_id, track) for app_id, track in session.execute(astray)]
+    busy = (
+        select(Job.seq)
+        .where(Job.app_id == TenantQueue.app_id, Job.work_class == TenantQueue.work_class, _is_one_of(IN_FLIGHT))
+        .exists()
+    )
+    astray = (
+        select(waiting.c.app_id, waiting.c.work_class)
+        .outerjoin(
+            TenantQueue, and_(TenantQueue.app_id == waiting.c.app_id, TenantQueue.work_class == waiting.c.work_class)
+        )
+        .where(
+            or_(
+                TenantQueue.app_id.is_(None),
+                TenantQueue.head_seq.is_(None),
+                and_(TenantQueue.ready_at.is_(None), ~busy),
+            )
+        )
+        .order_by(waiting.c.app_id, waiting.c.work_class)
+    )
+    return [(app_id, work_class) for app_id, work_class in session.execute(astray)]
 
 
 def count_held(session: Session, now: datetime) -> int:
     """Return how many apps have something to do and no budget for it."""
-    query = select(func.count()).select_from(Lane).where(Lane.held_until > now, Lane.head_seq.is_not(None))
+    query = (
+        select(func.count())
+        .select_from(TenantQueue)
+        .where(TenantQueue.held_until > now, TenantQueue.head_seq.is_not(None))
+    )
     return session.scalar(query) or 0
 
 
@@ -186,25 +219,25 @@ def has_undeferred(session: Session, now: datetime) -> bool:
 
 def _undeferred(now: datetime) -> tuple[ColumnElement[bool], ...]:
     states = (JobState.PENDING, JobState.RETRYING)
-    return _is_one_of(states), Job.track == literal_column(f"'{Track.THOUGHT}'"), Job.due_at <= now
+    return _is_one_of(states), Job.work_class == literal_column(f"'{WorkClass.THOUGHT}'"), Job.due_at <= now
 
 
 def _undeferred_of(app_id: str, now: datetime) -> Select[int]:
-    # By the index of its lane, which holds the deferred ones too.
+    # By the index of its tenant queue, which holds the deferred ones too.
     # What waited for energy may now wait for its app's budget.
-    mine = (Job.app_id == app_id, Job.track == Track.THOUGHT, _is_one_of(WAITING), Job.due_at <= now)
+    mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, _is_one_of(WAITING), Job.due_at <= now)
     return select(Job.seq).where(*mine, or_(Job.state != JobState.DEFERRED, Job.deferral != Deferral.BUDGET))
 
 
-def has_sent(session: Session, track: str = Track.THOUGHT) -> bool:
-    """Whether any job of a track was sent and nobody has begun it."""
-    query = select(Job.seq).where(Job.state == JobState.QUEUED, Job.track == track)
+def has_sent(session: Session, work_class: str = WorkClass.THOUGHT) -> bool:
+    """Whether any job of a work class was sent and nobody has begun it."""
+    query = select(Job.seq).where(Job.state == JobState.QUEUED, Job.work_class == work_class)
     return session.scalar(query.limit(1)) is not None
 
 
-def lock_sent(session: Session, track: str) -> Sequence[Job]:
+def lock_sent(session: Session, work_class: str) -> Sequence[Job]:
     """Return the jobs that were sent and that nobody has begun, locked."""
-    query = select(Job).where(Job.state == JobState.QUEUED, Job.track == track).order_by(Job.seq)
+    query = select(Job).where(Job.state == JobState.QUEUED, Job.work_class == work_class).order_by(Job.seq)
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
@@ -215,8 +248,10 @@ def count_deferred(session: Session) -> int:
 
 def count_apps_waiting(session: Session) -> dict[str, int]:
     """Return by track how many apps have a job that waits."""
-    rows = session.execute(select(Lane.track, func.count(Lane.head_seq)).group_by(Lane.track))
-    return {track: count for track, count in rows}  # noqa: C416
+    rows = session.execute(
+        select(TenantQueue.work_class, func.count(TenantQueue.head_seq)).group_by(TenantQueue.work_class)
+    )
+    return {work_class: count for work_class, count in rows}  # noqa: C416
 
 
 def deferred_by_cause(session: Session) -> dict[Deferral, tuple[int, datetime | None]]:
@@ -228,7 +263,9 @@ def deferred_by_cause(session: Session) -> dict[Deferral, tuple[int, datetime | 
 
 def held_until(session: Session, job: Job) -> datetime | None:
     """Return until when the budget of a job's app allows nothing more."""
-    return session.scalar(select(Lane.held_until).where(Lane.app_id == job.app_id, Lane.track == job.track))
+    return session.scalar(
+        select(TenantQueue.held_until).where(TenantQueue.app_id == job.app_id, TenantQueue.work_class == job.work_class)
+    )
 
 
 def count_deferred_before(session: Session, seq: int) -> int:
@@ -261,10 +298,10 @@ def lock_owned_by(session: Session, node: str) -> Sequence[Job]:
 
 
 def lock_open_of_app(
-    session: Session, app_id: str, tracks: Collection[Track], conversations: Select[int] | None = None
+    session: Session, app_id: str, work_classes: Collection[WorkClass], conversations: Select[int] | None = None
 ) -> Sequence[Job]:
-    """Return every unfinished job of an app on some tracks, or only those about some conversations, locked."""
-    unfinished = select(Job).where(Job.app_id == app_id, Job.state.in_(OPEN), Job.track.in_(tracks))
+    """Return every unfinished job of an app on some work classes, or only those about some conversations, locked."""
+    unfinished = select(Job).where(Job.app_id == app_id, Job.state.in_(OPEN), Job.work_class.in_(work_classes))
     if conversations is not None:
         unfinished = unfinished.where(Job.conversation_key.in_(conversations))
     return session.scalars(unfinished.order_by(Job.seq).with_for_update()).all()
@@ -275,22 +312,24 @@ def has_expired(session: Session, now: datetime, horizon: datetime) -> bool:
     return session.scalar(select(Job.seq).where(_is_expired(now, horizon)).limit(1)) is not None
 
 
-def lock_held_beyond(session: Session, horizon: datetime) -> Sequence[Lane]:
-    """Return lanes that a budget holds back until beyond ``horizon``, locked."""
-    query = select(Lane).where(Lane.held_until > horizon).order_by(Lane.app_id, Lane.track)
+def lock_held_beyond(session: Session, horizon: datetime) -> Sequence[TenantQueue]:
+    """Return tenant queues that a budget holds back until beyond ``horizon``, locked."""
+    query = (
+        select(TenantQueue).where(TenantQueue.held_until > horizon).order_by(TenantQueue.app_id, TenantQueue.work_class)
+    )
     return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
 def has_due_beyond(session: Session, horizon: datetime) -> bool:
-    """Whether any waiting job is due, or any lane held, until beyond ``horizon``. Looks at every waiting job."""
-    due, held = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon), Lane.held_until > horizon
-    beyond = (due, select(Lane.app_id).where(held))
+    """Whether a waiting job is due, or a tenant queue held, until beyond ``horizon``. Looks at every waiting job."""
+    due, held = select(Job.seq).where(_is_one_of(WAITING), Job.due_at > horizon), TenantQueue.held_until > horizon
+    beyond = (due, select(TenantQueue.app_id).where(held))
     return any(session.scalar(query.limit(1)) is not None for query in beyond)
 
 
-def count_in_flight(session: Session, track: str = Track.THOUGHT) -> int:
-    """Return how many jobs of a track are sent and not finished."""
-    query = select(func.count()).select_from(Job).where(_is_one_of(IN_FLIGHT), Job.track == track)
+def count_in_flight(session: Session, work_class: str = WorkClass.THOUGHT) -> int:
+    """Return how many jobs of a work class are sent and not finished."""
+    query = select(func.count()).select_from(Job).where(_is_one_of(IN_FLIGHT), Job.work_class == work_class)
     return session.scalar(query) or 0
 
 
@@ -308,7 +347,11 @@ def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime)
 
 def oldest_waiting(session: Session, now: datetime) -> dict[str, datetime]:
     """Return by kind when the oldest job was written that waits for its turn, not for energy nor for a budget."""
-    held = select(Lane.app_id).where(Lane.app_id == Job.app_id, Lane.track == Job.track, Lane.held_until > now).exists()
+    held = (
+        select(TenantQueue.app_id)
+        .where(TenantQueue.app_id == Job.app_id, TenantQueue.work_class == Job.work_class, TenantQueue.held_until > now)
+        .exists()
+    )
     query = select(Job.kind, func.min(Job.created_at)).where(_is_one_of((JobState.PENDING, JobState.RETRYING)), ~held)
     rows = session.execute(query.group_by(Job.kind))
     return {kind: at for kind, at in rows}  # noqa: C416 - dict() takes a result for a mapping

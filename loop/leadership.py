@@ -1,8 +1,8 @@
-"""Keeps the mandate to regulate: takes it when nobody holds it, shows life, and refuses to write without it.
+"""Keeps leadership: takes it when nobody holds it, shows life, and refuses to write without it.
 
 The ticker asks ``keep`` at the beginning of each tick. A thread of its own shows life, so that a slow step does not
 look like a dead loop; it stops showing it when the ticker itself is stuck. The row and its rules are in
-``shared.energy.mandate``.
+``shared.energy.leadership``.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from sqlalchemy.orm import Session
 from shared.clock import Clock
 from shared.db.engine import SCRUB_PATIENCE_SECONDS, Database
 from shared.db.transactions import Transactions
-from shared.energy import mandate
-from shared.energy.mandate import Sight
-from shared.errors import MandateLost, Transient
+from shared.energy import leadership
+from shared.energy.leadership import LeadershipSnapshot
+from shared.errors import LeadershipLost, Transient
 from shared.process import has_died
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, Takeover
@@ -30,27 +30,27 @@ from shared.telemetry.metrics import Metrics, Takeover
 _BEATS_IN_A_LOCK = 3
 
 
-class Standing(StrEnum):
+class LeaderState(StrEnum):
     """Where a loop stands."""
 
     UNKNOWN = "unknown"
     REGULATES = "regulates"
-    STANDS_BY = "stands_by"
-    STOOD_DOWN = "stood_down"
+    STANDBY = "stands_by"
+    STEPPED_DOWN = "stood_down"
 
 
-class Keeper(Protocol):
-    """What the ticker asks of whoever keeps the mandate."""
+class Leader(Protocol):
+    """What the ticker asks of whoever keeps leadership."""
 
     def keep(self) -> int | None:
-        """Return the fence this loop regulates under; None while it stands by."""
+        """Return the fence this loop regulates under; None while it is on standby."""
 
     def lose(self) -> None:
         """Note that writing was refused."""
 
 
-class MandateKeeper(Keeper):
-    """Takes, holds and gives back the mandate for this loop."""
+class LeaderElection(Leader):
+    """Takes, holds and gives back leadership for this loop."""
 
     def __init__(
         self,
@@ -69,15 +69,15 @@ class MandateKeeper(Keeper):
         self._metrics = metrics
         self._has_died = has_died
         self._monotonic = monotonic
-        self._seen: Sight | None = None
+        self._seen: LeadershipSnapshot | None = None
         self._seen_at = 0.0
         self._over = threading.Event()
         self._changing = threading.Lock()
         self._is_well: Callable[[], bool] = lambda: True
-        self._thread = threading.Thread(target=self._run, name="mandate", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="leadership", daemon=True)
         self._log = get_logger()
         self.fence: int | None = None
-        self.standing = Standing.UNKNOWN
+        self.standing = LeaderState.UNKNOWN
         self.holder: str | None = None
         """Who regulates, as far as this loop knows."""
 
@@ -92,7 +92,7 @@ class MandateKeeper(Keeper):
         self._thread.start()
 
     def keep(self) -> int | None:
-        """Return the fence this loop regulates under; stand by or take over when it has none. Raises: Transient."""
+        """Return the fence this loop regulates under; without one, wait on standby or take over. Raises: Transient."""
         with self._changing:
             if self.fence is None and not self._over.is_set():
                 self._take_or_stand_by()
@@ -105,8 +105,8 @@ class MandateKeeper(Keeper):
             return
         try:
             with self._database.write() as session:
-                mandate.beat(session, fence)
-        except MandateLost:
+                leadership.beat(session, fence)
+        except LeadershipLost:
             self.lose()
         except Transient as error:
             # Others cannot write either; when they can, the fence decides.
@@ -116,10 +116,10 @@ class MandateKeeper(Keeper):
         """Note that another loop regulates."""
         if self.fence is not None:
             self._log.warning("mandate_lost", fence=self.fence)
-            self.fence, self._seen, self.standing = None, None, Standing.UNKNOWN
+            self.fence, self._seen, self.standing = None, None, LeaderState.UNKNOWN
 
-    def stand_down(self, timeout: float) -> bool:
-        """Give the mandate back, so that another loop takes over at once; False when it took too long."""
+    def step_down(self, timeout: float) -> bool:
+        """Give leadership back, so that another loop takes over at once; False when it took too long."""
         self._over.set()
         # The database may hang, and whoever stops cannot wait for it.
         leaving = threading.Thread(target=self._leave, name="standing-down", daemon=True)
@@ -129,12 +129,12 @@ class MandateKeeper(Keeper):
 
     def _leave(self) -> None:
         with self._changing:
-            fence, self.fence, self.standing = self.fence, None, Standing.STOOD_DOWN
+            fence, self.fence, self.standing = self.fence, None, LeaderState.STEPPED_DOWN
         if fence is None:
             return
         try:
             with self._database.write() as session:
-                mandate.stand_down(session, fence)
+                leadership.step_down(session, fence)
         except Transient as error:
             self._log.warning("mandate_not_given_back", error=error.message)
 
@@ -144,23 +144,23 @@ class MandateKeeper(Keeper):
 
     def _take_or_stand_by(self) -> None:
         with self._database.read() as session:
-            found = mandate.look(session)
+            found = leadership.look(session)
         why = self._why_take(found)
         if why is None:
-            if self.standing is not Standing.STANDS_BY or self.holder != found.holder:
+            if self.standing is not LeaderState.STANDBY or self.holder != found.holder:
                 self._log.info("standing_by", regulating=found.holder, fence=found.fence)
-            self.holder, self.standing = found.holder, Standing.STANDS_BY
+            self.holder, self.standing = found.holder, LeaderState.STANDBY
             return
         with self._database.write() as session:
             # None where another loop was quicker: the row is taken only as it was seen.
-            fence = mandate.take(session, self._name, found, self._clock.now())
+            fence = leadership.take(session, self._name, found, self._clock.now())
         if fence is not None:
-            self._seen, self.holder, self.standing = None, self._name, Standing.REGULATES
+            self._seen, self.holder, self.standing = None, self._name, LeaderState.REGULATES
             self.fence = fence
             self._metrics.takeovers.labels(why).inc()
             self._log.info("mandate_taken", fence=fence, why=why)
 
-    def _why_take(self, found: Sight) -> Takeover | None:
+    def _why_take(self, found: LeadershipSnapshot) -> Takeover | None:
         if found.holder is None:
             return Takeover.VACANT
         if self._has_died(found.holder):
@@ -174,7 +174,7 @@ class MandateKeeper(Keeper):
 
 @dataclass(eq=False)
 class FencedTransactions(Transactions):
-    """A database whose writing is refused once the mandate is elsewhere: nothing of such a transaction stays."""
+    """A database whose writing is refused once leadership is elsewhere: nothing of such a transaction stays."""
 
     database: Database
     fence: Callable[[], int | None]
@@ -186,9 +186,9 @@ class FencedTransactions(Transactions):
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """Open a transaction that may write while the mandate is held. Raises: MandateLost, Transient."""
+        """Open a transaction that may write while leadership is held. Raises: MandateLost, Transient."""
         with self.database.write() as session:
-            mandate.check(session, self.fence(), self.idle_seconds)
+            leadership.check(session, self.fence(), self.idle_seconds)
             yield session
 
     def scrub(self, patience_seconds: float = SCRUB_PATIENCE_SECONDS) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shared.contracts.jobs import Track
+from shared.contracts.jobs import WorkClass
 from shared.db.base import Base, BigKey, partial
 from shared.db.types import UtcDateTime
 
@@ -50,21 +50,21 @@ class Job(Base):
         Index("ix_jobs_in_flight", "leased_until", **partial("state IN ('queued','running')")),
         Index(
             "ix_jobs_undeferred",
-            "track",
+            "work_class",
             "due_at",
             "seq",
-            **partial("state IN ('pending','retrying') AND track = 'thought'"),
+            **partial("state IN ('pending','retrying') AND work_class = 'thought'"),
         ),
         Index(
-            "ix_jobs_lane_waiting",
+            "ix_jobs_tenant_queue_waiting",
             "app_id",
-            "track",
+            "work_class",
             "priority",
             "seq",
             "due_at",
             **partial("state IN ('pending','deferred','retrying')"),
         ),
-        Index("ix_jobs_lane_in_flight", "app_id", "track", **partial("state IN ('queued','running')")),
+        Index("ix_jobs_tenant_queue_in_flight", "app_id", "work_class", **partial("state IN ('queued','running')")),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),
         Index("ix_jobs_state_seq", "state", "seq"),
         {"sqlite_autoincrement": True},
@@ -84,7 +84,7 @@ class Job(Base):
     payload: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     priority: Mapped[int] = mapped_column(default=5)
     """0 is first, 9 is last."""
-    track: Mapped[str] = mapped_column(String(10), default=Track.THOUGHT)
+    work_class: Mapped[str] = mapped_column(String(10), default=WorkClass.THOUGHT)
     state: Mapped[str] = mapped_column(String(12))
     attempts: Mapped[int] = mapped_column(default=0)
     max_attempts: Mapped[int] = mapped_column(default=5)
@@ -102,25 +102,25 @@ class Job(Base):
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
-class Lane(Base):
-    """The work of one app on one track: what stands at its head, and when its turn is.
+class TenantQueue(Base):
+    """The work of one app on one work class: what stands at its head, and when its turn is.
 
-    One row an app and track keeps the cost of choosing flat however many jobs wait. It can be made anew from the jobs
-    at any time (``shared.outbox.lanes``).
+    One row an app and work class keeps the cost of choosing flat however many jobs wait. It can be made from the jobs
+    at any time (``shared.jobs.tenant_queues``).
     """
 
-    __tablename__ = "lanes"
+    __tablename__ = "tenant_queues"
     __table_args__ = (
-        Index("ix_lanes_awake", "track", "turn", "head_seq", **partial("awake")),
-        Index("ix_lanes_asleep", "ready_at", **partial("NOT awake AND ready_at IS NOT NULL")),
-        Index("ix_lanes_held_until", "held_until"),
+        Index("ix_tenant_queues_awake", "work_class", "start_tag", "head_seq", **partial("awake")),
+        Index("ix_tenant_queues_asleep", "ready_at", **partial("NOT awake AND ready_at IS NOT NULL")),
+        Index("ix_tenant_queues_held_until", "held_until"),
     )
 
     app_id: Mapped[str] = mapped_column(ForeignKey("apps.app_id"), primary_key=True)
-    track: Mapped[str] = mapped_column(String(10), primary_key=True)
+    work_class: Mapped[str] = mapped_column(String(10), primary_key=True)
     served: Mapped[int] = mapped_column(BigInteger, default=0)
     """Virtual time up to which the app has had its share."""
-    turn: Mapped[int] = mapped_column(BigInteger, default=0)
+    start_tag: Mapped[int] = mapped_column(BigInteger, default=0)
     """Where its head stands among the heads of the other apps; the least is next."""
     head_seq: Mapped[int | None] = mapped_column(BigInteger)
     ready_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
@@ -132,10 +132,10 @@ class Lane(Base):
     held_why: Mapped[str | None] = mapped_column(String(300))
 
 
-class Round(Base):
-    """How far the virtual time of a track has come: where an app that was idle joins in."""
+class VirtualTime(Base):
+    """How far the virtual time of a work class has come: where an app that was idle joins in."""
 
-    __tablename__ = "lane_rounds"
+    __tablename__ = "virtual_times"
 
-    track: Mapped[str] = mapped_column(String(10), primary_key=True)
+    work_class: Mapped[str] = mapped_column(String(10), primary_key=True)
     virtual: Mapped[int] = mapped_column(BigInteger, default=0)

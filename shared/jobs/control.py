@@ -8,12 +8,12 @@ from datetime import datetime
 from sqlalchemy import Select, update
 from sqlalchemy.orm import Session
 
-from shared.contracts.jobs import Track
+from shared.contracts.jobs import WorkClass
 from shared.errors import Conflict, NotFound
-from shared.outbox import queries
-from shared.outbox.lanes import refresh
-from shared.outbox.models import FINISHED, OPEN, Job, JobState
-from shared.outbox.ownership import abandon
+from shared.jobs import queries
+from shared.jobs.models import FINISHED, OPEN, Job, JobState
+from shared.jobs.ownership import abandon
+from shared.jobs.tenant_queues import refresh
 
 NEVER = -1
 """The epoch of a job that may not be replayed; those of apps count from 0."""
@@ -35,7 +35,7 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
     job = _locked(session, job_id)
     if job.state not in (JobState.DEAD, JobState.CANCELLED):
         raise Conflict(f"Job {job_id} is {job.state}; only a dead or cancelled job can be replayed.")
-    if job.track == Track.DELIVERY:
+    if job.work_class == WorkClass.DELIVERY:
         return _run_again(session, job, now)
     if job.epoch != epoch:
         raise Conflict(f"Job {job_id} was asked for before the app's memories were purged; it cannot be replayed.")
@@ -47,7 +47,7 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
 def _run_again(session: Session, job: Job, now: datetime) -> Job:
     job.state, job.attempts, job.reason = JobState.PENDING, 0, None
     job.due_at, job.finished_at, job.started_at = now, None, None
-    refresh(session, job.app_id, job.track, now)
+    refresh(session, job.app_id, job.work_class, now)
     return job
 
 
@@ -56,11 +56,11 @@ def abandon_all(
     app_id: str,
     reason: str,
     now: datetime,
-    tracks: Collection[Track] = tuple(Track),
+    work_classes: Collection[WorkClass] = tuple(WorkClass),
     conversations: Select[int] | None = None,
 ) -> Sequence[Job]:
-    """Cancel every unfinished job of an app on some tracks, or only those about some conversations; return them."""
-    jobs = queries.lock_open_of_app(session, app_id, tracks, conversations)
+    """Cancel every unfinished job of an app in some work classes, or about some conversations only; return them."""
+    jobs = queries.lock_open_of_app(session, app_id, work_classes, conversations)
     abandon(session, jobs, reason, now)
     return jobs
 

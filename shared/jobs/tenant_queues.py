@@ -1,0 +1,160 @@
+"""Whose turn it is: one tenant queue an app and work class, in the order of start-time fair queueing.
+
+An app's tenant queue moves on by a quantum over its weight with every job it is given, and the one that has moved least is next. An app that was idle joins in where the others are, so it neither waits for their backlog nor owes its absence.
+A priority is a head start of so many turns, never a right of way for ever. Source: Goyal, Vin and Cheng, 1996.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from shared.contracts.jobs import WorkClass
+from shared.db.inserting import insert_if_absent
+from shared.jobs import queries
+from shared.jobs.models import Job, TenantQueue, VirtualTime
+
+QUANTUM = 1_000_000
+"""Virtual time of one job of an app of weight 1."""
+HEAD_START = 2 * QUANTUM
+"""What one step of priority is worth."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """An app's budget allows nothing more for now."""
+
+    until: datetime
+    why: str
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms an app is served: its share beside the others, and what holds it back."""
+
+    weight: int = 1
+    hold: Hold | None = None
+
+
+def start_tag_of(served: int, priority: int) -> int:
+    """Return where a head stands; the least is next."""
+    return served + priority * HEAD_START
+
+
+def served_after(served: int, weight: int) -> int:
+    """Return an app's virtual time once it was given one more job."""
+    return served + QUANTUM // max(1, weight)
+
+
+def refresh(session: Session, app_id: str | None, work_class: str, now: datetime) -> None:
+    """Bring a tenant queue up to date with its app's jobs; call it in every transaction that changes them."""
+    if app_id is not None:
+        bring_up_to_date(session, _tenant_queue(session, app_id, work_class), now)
+
+
+def bring_up_to_date(session: Session, tenant_queue: TenantQueue, now: datetime) -> None:
+    """Bring a locked tenant queue up to date with its app's jobs."""
+    if tenant_queue.held_until is not None and tenant_queue.held_until <= now:
+        tenant_queue.held_until = tenant_queue.held_why = None
+    head = queries.head_of_tenant_queue(session, tenant_queue.app_id, tenant_queue.work_class, now)
+    if head is None:
+        tenant_queue.head_seq, tenant_queue.ready_at, tenant_queue.awake = None, None, False
+        return
+    # Whoever comes back joins in where the others are: after having had nothing, and after having slept.
+    comes_back = tenant_queue.head_seq is None or (tenant_queue.ready_at is not None and not tenant_queue.awake)
+    if queries.has_in_flight(session, tenant_queue.app_id, tenant_queue.work_class):
+        tenant_queue.ready_at, tenant_queue.awake = None, False
+    else:
+        tenant_queue.ready_at = (
+            head.due_at if tenant_queue.held_until is None else max(head.due_at, tenant_queue.held_until)
+        )
+        tenant_queue.awake = tenant_queue.ready_at <= now
+    if comes_back:
+        round_ = session.get(VirtualTime, tenant_queue.work_class)
+        tenant_queue.served = max(tenant_queue.served, round_.virtual if round_ is not None else 0)
+    tenant_queue.head_seq = head.seq
+    tenant_queue.start_tag = start_tag_of(tenant_queue.served, head.priority)
+
+
+def refresh_all(session: Session, jobs: Iterable[Job], now: datetime) -> None:
+    """Bring the tenant queues of several jobs up to date, in one order everywhere."""
+    for app_id, work_class in sorted({(job.app_id, job.work_class) for job in jobs if job.app_id is not None}):
+        refresh(session, app_id, work_class, now)
+
+
+def wake(session: Session, now: datetime) -> int:
+    """Let the tenant queues compete whose time has come; return how many."""
+    tenant_queues = queries.lock_tenant_queues_asleep_until(session, now)
+    for tenant_queue in tenant_queues:
+        bring_up_to_date(session, tenant_queue, now)
+    return len(tenant_queues)
+
+
+def serve(session: Session, tenant_queue: TenantQueue, weight: int, now: datetime) -> None:
+    """Move a tenant queue on that was given a job."""
+    # Compared by the statement itself: a tenant queue served by another transaction meanwhile must not be set back.
+    ahead = (
+        update(VirtualTime)
+        .where(VirtualTime.work_class == tenant_queue.work_class, VirtualTime.virtual < tenant_queue.served)
+        .values(virtual=tenant_queue.served)
+    )
+    moved = session.execute(ahead)
+    if not moved.rowcount and session.get(VirtualTime, tenant_queue.work_class) is None:  # type: ignore[attr-defined]
+        insert_if_absent(session, VirtualTime, work_class=tenant_queue.work_class, virtual=tenant_queue.served)
+    tenant_queue.served = served_after(tenant_queue.served, weight)
+    bring_up_to_date(session, tenant_queue, now)
+
+
+def hold(session: Session, tenant_queue: TenantQueue, why: Hold, now: datetime) -> None:
+    """Keep a tenant queue back until its app's budget allows more."""
+    tenant_queue.held_until, tenant_queue.held_why = why.until, why.why[:300]
+    bring_up_to_date(session, tenant_queue, now)
+
+
+def hold_app(session: Session, app_id: str, work_class: str, why: Hold, now: datetime) -> None:
+    """Keep an app's tenant queue back until its budget allows more."""
+    hold(session, _tenant_queue(session, app_id, work_class), why, now)
+
+
+def held(session: Session, app_id: str, work_class: str) -> Hold | None:
+    """Return what keeps an app's tenant queue back."""
+    tenant_queue = session.get(TenantQueue, (app_id, work_class))
+    if tenant_queue is None or tenant_queue.held_until is None:
+        return None
+    return Hold(tenant_queue.held_until, tenant_queue.held_why or "")
+
+
+def release(session: Session, app_id: str, now: datetime) -> None:
+    """Let an app compete again at once, as when its budget was changed."""
+    for work_class in WorkClass:
+        tenant_queue = _tenant_queue(session, app_id, work_class)
+        tenant_queue.held_until = tenant_queue.held_why = None
+        bring_up_to_date(session, tenant_queue, now)
+
+
+def let_go_beyond(session: Session, horizon: datetime, now: datetime) -> None:
+    """Let apps compete again that are held for longer than any budget does, as after a clock was set back."""
+    for tenant_queue in queries.lock_held_beyond(session, horizon):
+        tenant_queue.held_until = tenant_queue.held_why = None
+        bring_up_to_date(session, tenant_queue, now)
+
+
+def mend(session: Session, now: datetime) -> int:
+    """Make every tenant queue agree with the jobs, as after another release wrote jobs alone; return how many did not."""
+    astray = queries.tenant_queues_astray(session)
+    for app_id, work_class in astray:
+        refresh(session, app_id, work_class, now)
+    return len(astray)
+
+
+def _tenant_queue(session: Session, app_id: str, work_class: str) -> TenantQueue:
+    tenant_queue = queries.lock_tenant_queue(session, app_id, work_class)
+    if tenant_queue is None:
+        insert_if_absent(session, TenantQueue, app_id=app_id, work_class=work_class)
+        tenant_queue = queries.lock_tenant_queue(session, app_id, work_class)
+    assert tenant_queue is not None
+    return tenant_queue
