@@ -1,6 +1,6 @@
 """A day of a thousand apps, with and without the regulator: ``python -m ops.bench.governing``.
 
-The real relay, tenant queues, ledger and pipeline over a SQLite file, with a set clock and a scripted agent as the model.
+The real relay, tenant queues, ledger and pipeline over a SQLite file, with a set clock and a scripted agent.
 Conversations arrive by a daily curve, a few apps bringing most of them; the loop is asked for answers in them, which
 draw on the same energy, and one app ends a great many conversations at once at noon. Prints JSON, both runs side by
 side: the level, the most drawn in a minute, what was deferred, how long apps waited for their memories, how long people

@@ -37,7 +37,7 @@ class NewJob:
     conversation_id: str | None = None
     epoch: int = 0
     priority: int | None = None
-    """As is usual for its kind, where none is given; the same goes for the track."""
+    """As is usual for its kind, where none is given; the same goes for the work class."""
     work_class: WorkClass | None = None
     max_attempts: int = 5
     payload: dict[str, Any] | None = None
@@ -121,7 +121,7 @@ def take_due(
             sent for tenant_queue in found if (sent := _take_head(session, tenant_queue, now, queued_seconds, terms))
         ]
         session.flush()
-        # A tenant queue that gave a job sleeps while that is in flight. Where all stay awake others have their jobs, and
+        # A tenant queue that gave a job sleeps while that is in flight. Where all stay awake, others have the jobs, and
         # looking again would find the same ones for ever.
         if not found or all(tenant_queue.awake for tenant_queue in found):
             break

@@ -247,7 +247,7 @@ def count_deferred(session: Session) -> int:
 
 
 def count_apps_waiting(session: Session) -> dict[str, int]:
-    """Return by track how many apps have a job that waits."""
+    """Return by work class how many apps have a job that waits."""
     rows = session.execute(
         select(TenantQueue.work_class, func.count(TenantQueue.head_seq)).group_by(TenantQueue.work_class)
     )

@@ -1,6 +1,7 @@
 """Whose turn it is: one tenant queue an app and work class, in the order of start-time fair queueing.
 
-An app's tenant queue moves on by a quantum over its weight with every job it is given, and the one that has moved least is next. An app that was idle joins in where the others are, so it neither waits for their backlog nor owes its absence.
+An app's tenant queue moves on by a quantum over its weight with every job it is given, and the one that has moved least
+is next. An app that was idle joins in where the others are, so it neither waits for their backlog nor owes its absence.
 A priority is a head start of so many turns, never a right of way for ever. Source: Goyal, Vin and Cheng, 1996.
 """
 
@@ -144,7 +145,7 @@ def let_go_beyond(session: Session, horizon: datetime, now: datetime) -> None:
 
 
 def mend(session: Session, now: datetime) -> int:
-    """Make every tenant queue agree with the jobs, as after another release wrote jobs alone; return how many did not."""
+    """Make every tenant queue agree with the jobs, as after another release wrote jobs; return how many did not."""
     astray = queries.tenant_queues_astray(session)
     for app_id, work_class in astray:
         refresh(session, app_id, work_class, now)

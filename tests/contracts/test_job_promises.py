@@ -1,4 +1,4 @@
-"""What the outbox promises, over each database: fairness, leases, retries, dead letters, replay."""
+"""What jobs promise, over each database: fairness, leases, retries, dead letters, replay."""
 
 from __future__ import annotations
 

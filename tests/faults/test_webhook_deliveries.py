@@ -98,7 +98,7 @@ def test_a_loop_that_is_asked_to_stop_waits_for_no_stream(fleet: Fleet) -> None:
             assert next(lines[-1]) == ": listening"
         begun = time.monotonic()
         assert fleet.system.loop.stop(30) == 0
-        assert time.monotonic() - begun < 8, "less than a stop may take to drain"
+        assert time.monotonic() - begun < 25, "listeners would stay for ever"
         for one in lines:
             assert not [line for line in one if line.startswith("event")], "it ends as a stream should"
     fleet.make_whole()

@@ -218,7 +218,7 @@ def test_a_reader_does_not_hold_an_erasure_up_for_long(sqlite_api: Api) -> None:
         _read_something(reader)
         begun = time.monotonic()
         assert sqlite_api.ask("DELETE", f"{path}/data")["receipt"]["left"]["databaseLog"] == 1
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
 
 
 def test_jobs_that_a_purge_cancels_are_counted_as_ended(api: Api) -> None:

@@ -407,7 +407,7 @@ def test_a_stopping_loop_sends_all_listeners_home_at_once(small_town: Town) -> N
         small_town.api.loop.hub.close()
         wait_until(lambda: heard.is_over and admin.is_over, 20, "the end of the streams")
         assert polling.result(20)["events"] == []
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 30, "a poll waits a minute"
 
 
 def test_there_are_only_so_many_streams(small_town: Town) -> None:
