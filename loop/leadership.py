@@ -186,7 +186,7 @@ class FencedTransactions(Transactions):
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """Open a transaction that may write while leadership is held. Raises: MandateLost, Transient."""
+        """Open a transaction that may write while leadership is held. Raises: LeadershipLost, Transient."""
         with self.database.write() as session:
             leadership.check(session, self.fence(), self.idle_seconds)
             yield session

@@ -145,5 +145,5 @@ def _add_security(schema: dict[str, Any]) -> None:
 
 def _add_limits(schema: dict[str, Any], settings: Settings) -> None:
     parts = schema["components"]["schemas"]
-    parts["SaidMessage"]["properties"]["content"]["maxLength"] = settings.max_message_chars
+    parts["AddMessage"]["properties"]["content"]["maxLength"] = settings.max_message_chars
     parts["WriteMemory"]["properties"]["content"]["maxLength"] = settings.memory_max_chars

@@ -23,7 +23,7 @@ _CHECKED_BY_THEIR_ROUTES = frozenset({"/api/memory/consent"})
 """They are for an app's token too, but name the app elsewhere than in the path."""
 _OF_SESSIONS = "/api/memory/"
 _NOUNS_OF_SESSIONS = frozenset({"projects", "sessions", "compositions", "decay", "semantic", "links", "jobs"})
-"""What lies under these looks the app up itself: ``dependencies.AppAsked``."""
+"""What lies under these looks the app up itself: ``dependencies.SessionsAppId``."""
 
 
 class AccessGuard:

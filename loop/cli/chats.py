@@ -249,7 +249,7 @@ def _function_called(value: Any) -> Sent:
 def moment(given: Any) -> datetime | None:
     """Return a time of a file, aware; one without an offset is UTC, a number is seconds or milliseconds since 1970.
 
-    Raises: Unusable.
+    Raises: UnusableFile.
     """
     if given is None or given == "":
         return None
@@ -296,7 +296,7 @@ class Grouping:
             return f"file-{hashlib.file_digest(file, 'sha256').hexdigest()[:_DIGEST_CHARACTERS]}"
 
     def portions(self, chat: FileChat) -> Iterator[Portion]:
-        """Yield the conversations that a line adds to. Raises: Unusable."""
+        """Yield the conversations that a line adds to. Raises: UnusableFile."""
         if not chat.said:
             raise UnusableFile("no message has any text")
         whole = chat.shape is not ChatShape.SINGLE

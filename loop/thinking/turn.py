@@ -164,7 +164,7 @@ class ToolExecutor:
         }
 
     def do(self, call: ToolCall) -> ToolResult:
-        """Carry out one call, or say why not. Raises: Transient, MandateLost."""
+        """Carry out one call, or say why not. Raises: Transient, LeadershipLost."""
         tool = BY_NAME.get(call.name)
         if tool is None:
             return ToolResult(

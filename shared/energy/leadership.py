@@ -46,7 +46,7 @@ def take(session: Session, holder: str, seen: LeadershipSnapshot, now: datetime)
 
 
 def beat(session: Session, fence: int) -> None:
-    """Show that the holder lives. Raises: MandateLost."""
+    """Show that the holder lives. Raises: LeadershipLost."""
     if not _changes(session, _held_by(fence), beats=Leadership.beats + 1):
         raise LeadershipLost(_REFUSED)
 
@@ -57,7 +57,7 @@ def step_down(session: Session, fence: int) -> None:
 
 
 def check(session: Session, fence: int | None, idle_seconds: float) -> None:
-    """Keep leadership where it is until this transaction ends. Raises: MandateLost, when it is elsewhere."""
+    """Keep leadership where it is until this transaction ends. Raises: LeadershipLost, when it is elsewhere."""
     if fence is None or hold_fence(session, idle_seconds) != fence:
         raise LeadershipLost(_REFUSED)
 

@@ -207,8 +207,8 @@ def test_the_description_is_complete_enough_to_generate_a_client(sqlite_api: Api
     assert schema["security"] == [{"bearer": []}]
     parts = schema["components"]["schemas"]
     assert "HTTPValidationError" not in parts
-    assert parts["SaidMessage"]["properties"]["content"]["maxLength"] == 200_000
-    assert parts["SaidMessages"]["properties"]["messages"]["maxItems"] == 1000
+    assert parts["AddMessage"]["properties"]["content"]["maxLength"] == 200_000
+    assert parts["AddMessages"]["properties"]["messages"]["maxItems"] == 1000
     for item in schema["paths"].values():
         for method, one in item.items():
             if method in {"post", "patch", "delete"} and one["operationId"] not in _READING:
