@@ -43,7 +43,7 @@ class Queue(StrEnum):
 
 
 class WorkClass(StrEnum):
-    """What work competes for: jobs of one app on one work class are carried out one after the other."""
+    """What work competes for: jobs of one app in one work class are carried out one after the other."""
 
     THOUGHT = "thought"
     """Work that costs energy."""
