@@ -110,12 +110,12 @@ class LeaderElection(Leader):
             self.lose()
         except Transient as error:
             # Others cannot write either; when they can, the fence decides.
-            self._log.info("mandate_beat_failed", error=error.message)
+            self._log.info("leadership_beat_failed", error=error.message)
 
     def lose(self) -> None:
         """Note that another loop regulates."""
         if self.fence is not None:
-            self._log.warning("mandate_lost", fence=self.fence)
+            self._log.warning("leadership_lost", fence=self.fence)
             self.fence, self._seen, self.standing = None, None, LeaderState.UNKNOWN
 
     def step_down(self, timeout: float) -> bool:
@@ -136,7 +136,7 @@ class LeaderElection(Leader):
             with self._database.write() as session:
                 leadership.step_down(session, fence)
         except Transient as error:
-            self._log.warning("mandate_not_given_back", error=error.message)
+            self._log.warning("leadership_not_given_back", error=error.message)
 
     def _run(self) -> None:
         while not self._over.wait(self._lock_seconds / _BEATS_IN_A_LOCK):
@@ -148,7 +148,7 @@ class LeaderElection(Leader):
         why = self._why_take(found)
         if why is None:
             if self.standing is not LeaderState.STANDBY or self.holder != found.holder:
-                self._log.info("standing_by", regulating=found.holder, fence=found.fence)
+                self._log.info("on_standby", regulating=found.holder, fence=found.fence)
             self.holder, self.standing = found.holder, LeaderState.STANDBY
             return
         with self._database.write() as session:
@@ -158,7 +158,7 @@ class LeaderElection(Leader):
             self._seen, self.holder, self.standing = None, self._name, LeaderState.REGULATES
             self.fence = fence
             self._metrics.takeovers.labels(why).inc()
-            self._log.info("mandate_taken", fence=fence, why=why)
+            self._log.info("leadership_taken", fence=fence, why=why)
 
     def _why_take(self, found: LeadershipSnapshot) -> Takeover | None:
         if found.holder is None:

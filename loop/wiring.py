@@ -20,7 +20,7 @@ from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleEnergy, SettleFacts
-from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendLanes, Upkeep
+from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendTenantQueues, Upkeep
 from loop.streams import Hub, Notices, is_of_events
 from loop.thinking.focus import Chooser
 from loop.thinking.thinker import ChooseAndThink, Thinker
@@ -189,7 +189,7 @@ def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Ste
     fenced, clock, regulator = base.fenced, base.clock, base.regulator
     steps: list[Step] = [
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
-        FinishErasures(fenced, base.store), MendLanes(fenced, clock),
+        FinishErasures(fenced, base.store), MendTenantQueues(fenced, clock),
         AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.redis, base.metrics),
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),

@@ -42,7 +42,7 @@ class LeaseLost(Conflict):
 class LeadershipLost(Conflict):
     """Another loop regulates now, or none does, so this loop's writing is refused."""
 
-    code = "mandate_lost"
+    code = "leadership_lost"
 
 
 class Purged(Conflict):

@@ -182,12 +182,12 @@ class ForgetRetrievals:
 
 
 @dataclass
-class MendLanes:
+class MendTenantQueues:
     """Counts the tenant queues anew where their rows do not agree with the jobs."""
 
     database: Transactions
     clock: Clock
-    name = "mend_lanes"
+    name = "mend_tenant_queues"
     every_seconds = 600.0
 
     def run(self) -> bool:
@@ -198,5 +198,5 @@ class MendLanes:
                 return False
         with self.database.write() as session:
             mended = tenant_queues.mend(session, now)
-        get_logger().warning("lanes_mended", count=mended)
+        get_logger().warning("tenant_queues_mended", count=mended)
         return mended > 0

@@ -103,7 +103,7 @@ ENERGY = (
            "sum(increase(afterthought_budget_deferrals_total[1h]))": "for a budget",
            "sum(increase(afterthought_jobs_shed_total[1h]))": "called back"}),
     Panel("Apps that wait", "Apps with a job that waits, by what it competes for; held ones have no budget left.",
-          {"max by (track) (afterthought_apps_waiting)": "{{track}}", "max(afterthought_apps_held)": "held"}),
+          {"max by (work_class) (afterthought_apps_waiting)": "{{work_class}}", "max(afterthought_apps_held)": "held"}),
 )  # fmt: skip
 
 MEMORIES = (
@@ -280,7 +280,8 @@ SESSIONS = (
     Panel("Tokens of compressed sessions", "An hour, before and after.",
           {"sum by (side) (increase(afterthought_session_tokens_total[1h]))": "{{side}}"}, width=6),
     Panel("Marked parts", "In the versions of an hour: kept word for word, and summarised.",
-          {"sum by (fate) (increase(afterthought_markers_decided_total[1h]))": "{{fate}}"}, stacked=True, width=6),
+          {"sum by (outcome) (increase(afterthought_markers_decided_total[1h]))": "{{outcome}}"},
+          stacked=True, width=6),
     Panel("Store of sessions", "Bytes copied into it and orphans swept from it in an hour.",
           {"sum(increase(afterthought_session_bytes_synced_total[1h]))": "bytes copied",
            "sum(increase(afterthought_session_files_swept_total[1h]))": "orphans"}, width=6),

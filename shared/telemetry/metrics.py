@@ -169,7 +169,7 @@ TICK_STEPS = (
     "ask_for_vectors",
     "ask_for_summaries",
     "forget_retrievals",
-    "mend_lanes",
+    "mend_tenant_queues",
     "scan_sessions",
     "tend_sessions",
     "age_sessions",

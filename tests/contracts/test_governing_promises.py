@@ -283,7 +283,7 @@ def test_an_app_purged_while_held_has_nothing_waiting(house: House) -> None:
         assert tenant_queue is not None and (tenant_queue.head_seq, tenant_queue.awake) == (None, False)
 
 
-def test_lanes_are_made_anew_from_jobs_another_release_wrote(house: House) -> None:
+def test_tenant_queues_are_made_anew_from_jobs_another_release_wrote(house: House) -> None:
     house.converse("notes", "c", "fact")
     with house.database.write() as session:
         session.query(tenant_queues.TenantQueue).delete()

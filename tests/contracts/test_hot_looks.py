@@ -148,7 +148,7 @@ def test_the_relay_goes_through_no_backlog(busy: House, units: float) -> None:
     govern(busy).settle()
     relay = Relay(busy, govern(busy))
     # Waking reads by app, so that tenant queues are locked in one order; it is bounded, and seldom.
-    walks = [step for step in Looks(busy).during(relay.step.run) if "sqlite_autoindex_lanes" not in step]
+    walks = [step for step in Looks(busy).during(relay.step.run) if "sqlite_autoindex_tenant_queues" not in step]
     assert walks == []
 
 

@@ -177,8 +177,8 @@ def test_a_former_holder_stands_by_and_counts_no_failure(house: House) -> None:
     first.ticker.tick()
     assert (first.keeper.standing, first.keeper.holder) == (LeaderState.STANDBY, "second")
     failures = {step: first.registry.get_sample_value("afterthought_tick_failures_total", {"step": step})
-                for step in ("settle_energy", "keep_mandate")}  # fmt: skip
-    assert failures == {"settle_energy": 0, "keep_mandate": 0}
+                for step in ("settle_energy", "hold_leadership")}  # fmt: skip
+    assert failures == {"settle_energy": 0, "hold_leadership": 0}
     assert drawn(house) == 0
 
 
@@ -204,7 +204,7 @@ def test_nothing_is_written_after_standing_down(house: House) -> None:
         pytest.fail("nor with the fence it had")
 
 
-def test_steps_run_only_where_the_mandate_is(house: House) -> None:
+def test_steps_run_only_where_leadership_is(house: House) -> None:
     first, second = Side(house, "first"), Side(house, "second")
     spend(house, 7.0)
     first.keeper.keep()
@@ -219,7 +219,7 @@ def test_each_step_is_due_again_when_a_loop_takes_over(house: House) -> None:
     ran: list[str] = []
 
     class Now:
-        name = "mend_lanes"
+        name = "mend_tenant_queues"
         every_seconds = 600.0
 
         def run(self) -> bool:
@@ -230,12 +230,12 @@ def test_each_step_is_due_again_when_a_loop_takes_over(house: House) -> None:
     ticker = Ticker([Now()], 60, side.metrics, side.keeper)
     ticker.tick()
     ticker.tick()
-    assert ran == ["mend_lanes"]
+    assert ran == ["mend_tenant_queues"]
     with house.database.write() as session:
         leadership.step_down(session, 1)
     side.keeper.beat()
     ticker.tick()
-    assert (side.keeper.fence, ran) == (2, ["mend_lanes"] * 2)
+    assert (side.keeper.fence, ran) == (2, ["mend_tenant_queues"] * 2)
 
 
 def test_a_takeover_waits_for_writing_that_has_begun_and_then_happens(house: House) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy import delete, func, select
 
-from loop.steps.upkeep import MendLanes, Upkeep
+from loop.steps.upkeep import MendTenantQueues, Upkeep
 from shared.contracts.events import EventKind
 from shared.energy import ledger
 from shared.energy.ledger import Booking
@@ -123,7 +123,7 @@ def test_a_lane_that_does_not_know_of_its_job_is_mended_so_that_the_job_is_sent(
     with house.database.write() as session:
         session.execute(delete(TenantQueue))
     assert list(house.claims()) == []
-    step = MendLanes(house.database, house.clock)
+    step = MendTenantQueues(house.database, house.clock)
     assert step.run() is True
     assert len(list(house.claims())) == 1
     assert step.run() is False, "there is nothing to mend any more"

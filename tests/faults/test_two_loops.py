@@ -101,7 +101,7 @@ def two_loops(folder: Path, database_url: str, redis_url: str, lock_seconds: flo
 
 
 def took_over(system: System, why: str) -> bool:
-    return any('"mandate_taken"' in line and f'"{why}"' in line for line in system.loop.log.splitlines())
+    return any('"leadership_taken"' in line and f'"{why}"' in line for line in system.loop.log.splitlines())
 
 
 @pytest.mark.postgres
@@ -135,7 +135,7 @@ def test_a_frozen_loop_is_followed_after_the_lock_and_stands_by_when_it_thaws(
         pair.wait_until_worked_off()
         os.kill(pair.first.loop.pid, signal.SIGCONT)
         wait_until(lambda: "is on standby" in regulator_of(pair.first), 30, "the first loop to are on standby")
-        assert '"mandate_lost"' in pair.first.loop.log
+        assert '"leadership_lost"' in pair.first.loop.log
         pair.converse(pair.first, "notes", "f")
         pair.wait_until_worked_off()
         assert regulates(pair.second) and pair.is_settled_exactly()

@@ -16,7 +16,7 @@ from loop.steps.publish_events import PublishEvents
 from loop.steps.relay_jobs import RelayJobs
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleEnergy, SettleFacts
-from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendLanes, Upkeep
+from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendTenantQueues, Upkeep
 from loop.thinking.thinker import ChooseAndThink
 from shared.jobs.models import FINISHED
 from shared.llm.calls import EXTRACTIVE
@@ -126,7 +126,7 @@ def test_names_follow_the_convention(fresh: tuple[CollectorRegistry, Metrics]) -
 def test_label_sets_are_those_of_the_domain() -> None:
     assert set(FINAL_STATES) == {state.value for state in FINISHED}
     steps = (
-        PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures, MendLanes, AskForFacts,
+        PublishEvents, RelayJobs, SettleEnergy, WakeSnoozed, Upkeep, FinishErasures, MendTenantQueues, AskForFacts,
         SettleFacts, AskForVectors, AskForSummaries, ForgetRetrievals, ChooseAndThink,
         ScanSessions, TendSessions, AgeSessions, IndexSessions,
     )  # fmt: skip

@@ -228,7 +228,7 @@ def test_a_ticker_that_was_told_to_end_begins_no_other_step() -> None:
     assert ran == ["first"]
 
 
-def test_a_mandate_that_cannot_be_looked_at_is_counted_and_looked_at_again() -> None:
+def test_leadership_that_cannot_be_looked_at_is_counted_and_looked_at_again() -> None:
     class Away(Unshared):
         def keep(self) -> int | None:
             raise Transient("the database did not answer")
@@ -239,7 +239,7 @@ def test_a_mandate_that_cannot_be_looked_at_is_counted_and_looked_at_again() -> 
     )
     ticker.tick()
     ticker.tick()
-    assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "keep_mandate"}) == 2
+    assert registry.get_sample_value("afterthought_tick_failures_total", {"step": "hold_leadership"}) == 2
     assert registry.get_sample_value("afterthought_whole_tick_duration_seconds_count") == 2
 
 
@@ -369,7 +369,7 @@ def test_a_step_that_was_slow_leaves_the_rest_of_its_tick_to_the_shift_that_took
     assert ticker.stop(10)
 
 
-def test_without_the_mandate_the_rest_of_a_tick_is_left_out() -> None:
+def test_without_leadership_the_rest_of_a_tick_is_left_out() -> None:
     def refuse() -> None:
         raise LeadershipLost("another loop regulates")
 

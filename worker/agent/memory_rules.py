@@ -210,9 +210,9 @@ def _merge(loose: Sequence[_Read], every: Sequence[_Read], limit: int) -> Decisi
     content = render(fuller(best.kept, limit)) or shorten(best.target.memory.content, limit)
     before = len(best.target.pieces) + len(best.absorbed.pieces)
     let_go = before - len(best.kept)
-    fate = f"the {let_go} that say least are let go" if let_go else "nothing is lost"
+    rest = f"the {let_go} that say least are let go" if let_go else "nothing is lost"
     names = f"{_called(best.target)} takes in {_called(best.absorbed)}"
-    reason = f"{names}, the pair that loses least: of {before} statements {len(best.kept)} are kept and {fate}"
+    reason = f"{names}, the pair that loses least: of {before} statements {len(best.kept)} are kept and {rest}"
     return Decision(Action.EDIT, best.target.memory.id, reason, content, best.absorbed.memory.id)
 
 
