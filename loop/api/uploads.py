@@ -51,7 +51,7 @@ async def receive(request: Request, store: Store, app_id: str, most_bytes: int, 
 
 
 def keyed(ctx: RequestContext, request: Request, upload: Upload) -> RequestContext:
-    """Return a desk whose idempotency key stands for this upload: its body was not read where keys are looked at."""
+    """Return a context whose idempotency key stands for this upload: its body was not read where keys are looked at."""
     named = f"{request.method} {request.url.path}?{request.url.query} {upload.sha256}"
     return replace(ctx, asked=replace(ctx.asked, request=named))
 

@@ -94,7 +94,7 @@ def add_webhook(
 
 @command(webhooks, "list")
 def list_webhooks(call: Invocation, app: AppArgument) -> None:
-    """List an app's webhooks, and how telling each of them last went."""
+    """List an app's webhooks, and how the last delivery to each of them went."""
     call.show_listing(route("apps", app, "webhooks"), "webhooks", _WEBHOOK_COLUMNS, "No webhooks.")
 
 

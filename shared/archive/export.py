@@ -36,7 +36,7 @@ from shared.conversations.queries import ConversationFilter, list_conversations,
 from shared.facts import queries as fact_queries
 from shared.facts.models import Fact
 from shared.memories import queries
-from shared.memories.history import looks_in, sources_in
+from shared.memories.history import attributes_in, sources_in
 from shared.memories.models import Change
 from shared.profiles.consent import agreed_profiles
 from shared.summaries.queries import of_conversation
@@ -119,7 +119,7 @@ def _change(one: Change, ids: Mapping[int, str]) -> ArchivedChange:
 def _standing(standing: dict[str, Any], ids: Mapping[int, str]) -> ArchivedStanding:
     origins = sources_in(standing)
     sources = [ArchivedSource(conversation_id=ids[k], message_ids=v) for k, v in origins.items() if k in ids]
-    return ArchivedStanding(**looks_in(standing), sources=sources)
+    return ArchivedStanding(**attributes_in(standing), sources=sources)
 
 
 def _leaving_facts(session: Session, app_id: str) -> list[Fact]:

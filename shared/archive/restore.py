@@ -222,7 +222,7 @@ class _Arrival:
                 continue
             standing: dict[str, Any] = {}
             if archived.standing is not None:
-                standing = archived.standing.model_dump(include={"importance", "tags", "pinned", "agent"})
+                standing = archived.standing.model_dump(exclude={"sources"})
                 sources = self._in_sources(archived.standing.sources)
                 standing["sources"] = {str(key): ids for key, ids in sources.items()}
             named = {self.keys[one] for one in archived.conversation_ids if one in self.keys}

@@ -2,7 +2,7 @@
 
 No model is called but the embedder, for what is said now. Each part is read in a short transaction of its own, and one
 that cannot be had is left out and named, because a conversation with less to go on is better than none; only what was
-said must be had. What else is recalled (a profile, summaries, earlier messages) is looked up by ``reaching``.
+said must be had. What else is recalled (a profile, summaries, earlier messages) is looked up by ``sources``.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class EventKind(StrEnum):
 
 
 class DeliveryOutcome(StrEnum):
-    """How telling a webhook went; a closed set, so it can label a metric."""
+    """How a delivery to a webhook went; a closed set, so it can label a metric."""
 
     DELIVERED = "delivered"
     GONE = "gone"

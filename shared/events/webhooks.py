@@ -60,7 +60,7 @@ def disable(webhook: Webhook, why: str, now: datetime) -> None:
 
 
 def note(webhook: Webhook, outcome: DeliveryOutcome, status: int | None, now: datetime) -> None:
-    """Keep how telling it last went."""
+    """Keep how the last delivery to it went."""
     webhook.tried_at, webhook.outcome, webhook.status = now, outcome, status
 
 

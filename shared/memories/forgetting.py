@@ -15,7 +15,7 @@ from shared.db.counting import rows_changed
 from shared.llm.calls import EXTRACTIVE
 from shared.memories import queries
 from shared.memories.compaction import RULES
-from shared.memories.history import looks_in, sources_in, updated_in
+from shared.memories.history import attributes_in, sources_in, updated_in
 from shared.memories.models import Change, ChangeKind, Memory, MemorySource, Origin
 from shared.memories.writing import remove, rewrite
 from shared.subjects import NOBODY, Subject
@@ -115,7 +115,7 @@ def _withdraw(session: Session, conversation_key: int, cause: Cause) -> int:
         else:
             rewrite(session, memory, former.before, sources_in(former.standing), cause, ChangeKind.RESTORED)
             # A merge joins tags too; those of then are the last that owe nothing to the conversation.
-            looks = looks_in(former.standing)
+            looks = attributes_in(former.standing)
             memory.importance, memory.tags = looks["importance"], looks["tags"]
             # Without the newer words it is as old as it was, in the order of memories and for oldest-goes.
             memory.updated_at = updated_in(former.standing) or memory.updated_at

@@ -23,21 +23,22 @@ def sources(session: Session, memory_id: int) -> Sources:
     return {one.conversation_key: list(one.message_ids) for one in queries.sources_of(session, memory_id)}
 
 
+ATTRIBUTES = ("importance", "tags", "pinned", "agent")
+"""The columns of a memory that, beside its text, are restored with it."""
+
+
 def as_standing(memory: Memory, origins: Sources) -> dict[str, Any]:
     """Return what, beside its text, a memory needs to be restored."""
     return {
-        "importance": memory.importance,
-        "tags": list(memory.tags),
-        "pinned": memory.pinned,
-        "agent": memory.agent,
+        **{name: getattr(memory, name) for name in ATTRIBUTES},
         "updated_at": memory.updated_at.isoformat(),
         "sources": {str(key): ids for key, ids in origins.items()},
     }
 
 
-def looks_in(standing: dict[str, Any]) -> dict[str, Any]:
-    """Return the importance, tags, pin and agent kept by ``as_standing``."""
-    return {name: standing[name] for name in ("importance", "tags", "pinned", "agent")}
+def attributes_in(standing: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns kept by ``as_standing``."""
+    return {name: standing[name] for name in ATTRIBUTES}
 
 
 def updated_in(standing: dict[str, Any]) -> datetime | None:

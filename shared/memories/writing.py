@@ -1,7 +1,7 @@
-"""Writing memories: a new one is placed, room is made for it, and changes are taken back, in an app that is locked.
+"""Writing memories: a new one is inserted, one evicted for it at the cap, changes taken back, in a locked app.
 
-Nothing here decides what should go; it carries out a ``Room`` that was thought out before, and falls back to a rule
-where none is given or a lowered cap asks for more room than one decision makes.
+Nothing here decides what should go; it carries out an ``Eviction`` that was thought out before, and falls back to a
+rule where none is given, or where a lowered cap takes more evictions than one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shared.audit import ERASED, Cause
 from shared.errors import Conflict, NotFound
 from shared.memories import queries
 from shared.memories.compaction import NEW, CompactionCandidate, Eviction, least_goes, oldest_goes
-from shared.memories.history import Sources, Texts, looks_in, record, sources, sources_in
+from shared.memories.history import Sources, Texts, attributes_in, record, sources, sources_in
 from shared.memories.models import SLOTS, Change, ChangeKind, Memory, MemorySource, Origin
 from shared.subjects import Subject
 
@@ -79,7 +79,7 @@ def place(
 ) -> InsertedMemory:
     """Make a memory of a subject and give it a place; the caller has locked the app.
 
-    ``room`` is used when the subject is at its cap; without one the ``rule`` chooses.
+    ``eviction`` is used when the subject is at its cap; without one the ``rule`` chooses.
     """
     born = new.created_at or cause.at
     origin = Origin(
@@ -191,13 +191,13 @@ def restore(
         raise Conflict(f"Memory {memory_id} stands, and nothing has happened to it since that could be taken back.")
     if present is not None:
         rewrite(session, present, change.before, sources_in(change.standing), cause, ChangeKind.RESTORED)
-        for name, value in looks_in(change.standing).items():
+        for name, value in attributes_in(change.standing).items():
             setattr(present, name, value)
         session.flush()
         return InsertedMemory(memory_id, True)
     memory = Memory(
         memory_id=memory_id, app_id=app_id, user_id=origin.user_id, content=change.before, version=1, 
-        created_at=origin.created_at, updated_at=cause.at, **looks_in(change.standing),
+        created_at=origin.created_at, updated_at=cause.at, **attributes_in(change.standing),
     )  # fmt: skip
     origins = sources_in(change.standing)
     record(session, memory, ChangeKind.RESTORED, Texts(after=change.before), cause, origins)

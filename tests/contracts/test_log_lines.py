@@ -28,7 +28,7 @@ def test_a_memory_is_logged_with_its_conversation_and_what_made_room_for_it(hous
     made = named(lines, "memory_created")
     assert [line["conversation_id"] for line in made] == [f"c{place}" for place in range(11)]
     assert all(line["app_id"] == "notes" and line["memory_id"] and line["job_id"] for line in made)
-    [room] = named(lines, "room_made")
+    [room] = named(lines, "memory_evicted")
     assert (room["app_id"], room["conversation_id"], room["outcome"]) == ("notes", "c10", "deleted")
     assert room["removed"] == made[0]["memory_id"]
     assert "canary" not in str(lines)

@@ -71,10 +71,8 @@ CASES: dict[str, Case] = {
     "PATCH /apps/{appId}/facts/{factId}": Case(body={"category": "project"}),
     "POST /apps/{appId}/facts/{factId}/pin": Case(),
     "POST /apps/{appId}/facts/{factId}/unpin": Case(),
-    "POST /apps/{appId}/context": Case(body={"message": "What do I insert_summary? A plant?", "userId": "ann"}),
-    "POST /apps/{appId}/search": Case(
-        body={"query": "what do I insert_summary, a plant", "userId": "ann", "explain": True}
-    ),
+    "POST /apps/{appId}/context": Case(body={"message": "What do I keep? A plant?", "userId": "ann"}),
+    "POST /apps/{appId}/search": Case(body={"query": "what do I keep, a plant", "userId": "ann", "explain": True}),
     "GET /apps/{appId}/export": OF_ANN,
     "GET /apps/{appId}/answers": OF_APP,
     "POST /apps/{appId}/answers/{answerId}/approve": Case(),
@@ -107,9 +105,7 @@ CASES: dict[str, Case] = {
     "DELETE /apps/{appId}/webhooks/{webhookId}": OF_APP,
     "GET /api/memory/consent": Case({"appId": "chat", "userId": "ann"}),
     "PUT /api/memory/consent": Case(body={"appId": "chat", "userId": "ann", "consent": True}),
-    "GET /api/memory/debug/retrieval": Case(
-        {"appId": "chat", "q": "what do I insert_summary", "conversationId": "ann-1"}
-    ),
+    "GET /api/memory/debug/retrieval": Case({"appId": "chat", "q": "what do I keep", "conversationId": "ann-1"}),
     # What operators see of all apps at once holds ids and numbers, and no text of anybody.
     "GET /api/memory/metrics": Case(),
     "GET /api/memory/debug/stats": Case(),
@@ -181,9 +177,9 @@ def _give_everything(api: Api, app_id: str, user: str | None, word: str) -> dict
     path, name, whose = f"/apps/{app_id}", f"{user}-1", {"userId": user} if user else {}
     api.ask("POST", f"{path}/conversations", json={"conversationId": name, **whose})
     said = [{"role": "system", "content": f"Secret of {word}."},
-            {"role": "user", "content": f"I insert_summary a plant: {word}."},
-            {"role": "assistant", "content": f"A {word}, how nice to insert_summary a plant."},
-            {"role": "user", "content": f"What do I insert_summary, {word}?"}]  # fmt: skip
+            {"role": "user", "content": f"I keep a plant: {word}."},
+            {"role": "assistant", "content": f"A {word}, how nice to keep a plant."},
+            {"role": "user", "content": f"What do I keep, {word}?"}]  # fmt: skip
     api.ask("POST", f"{path}/conversations/{name}/messages", json={"messages": said})
     api.clock.advance(1)
     memory = api.ask("POST", f"{path}/memories", json={"content": f"Keeps a plant: {word}.", "tags": [word], **whose})
@@ -238,7 +234,7 @@ def test_what_names_nobody_reaches_a_user_only_where_the_app_shares_it(
     api: Api, town: dict[str, str], shared: bool
 ) -> None:
     api.ask("PATCH", "/apps/chat", json={"sharedMemory": shared})
-    asked = {"message": "What do I insert_summary? A plant?", "contextWindow": 8192}
+    asked = {"message": "What do I keep? A plant?", "contextWindow": 8192}
     anns = api.send("POST", "/apps/chat/context", json=asked | {"userId": "ann"}).text
     assert ANNS in anns and BOBS not in anns and ELSEWHERE not in anns
     assert (NOBODYS in anns) is shared

@@ -125,7 +125,7 @@ class MemoryPiece:
     source: str = ""
     """The message it came from."""
     position: int = 0
-    """Its place in the order of telling."""
+    """Its position in what was said."""
 
 
 def speaker_name(turn: TranscriptTurn) -> str:
@@ -134,7 +134,7 @@ def speaker_name(turn: TranscriptTurn) -> str:
 
 
 def render(pieces: Iterable[MemoryPiece]) -> str:
-    """Write pieces as one text, in order of telling, those of one speaker together."""
+    """Write pieces as one text, in the order they were said, those of one speaker together."""
     said: dict[str, list[str]] = {}
     for piece in sorted(pieces, key=lambda piece: piece.position):
         said.setdefault(piece.speaker, []).append(piece.text)

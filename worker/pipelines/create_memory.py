@@ -171,7 +171,7 @@ class CreateMemory:
         for eviction in placed.evictions:
             why = proposal.why if eviction is proposal.eviction and proposal.why else CompactionReason.SNAPSHOT_CHANGED
             self.metrics.compactions.labels(eviction.outcome, why).inc()
-            get_logger().info("room_made", outcome=eviction.outcome, removed=eviction.removed_id, **named)
+            get_logger().info("memory_evicted", outcome=eviction.outcome, removed=eviction.removed_id, **named)
         get_logger().info("memory_created", memory_id=placed.memory_id, **named)
 
 

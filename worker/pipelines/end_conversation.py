@@ -58,4 +58,4 @@ class EndConversationByMessage:
             job = dead_letter(session, JobKind.END_CONVERSATION, reason, self.clock.now())
         self.metrics.dead_letters.labels(JobKind.END_CONVERSATION).inc()
         self.metrics.jobs_finished.labels(JobKind.END_CONVERSATION, JobState.DEAD).inc()
-        get_logger().warning("intake_message_buried", job_id=job.job_id)
+        get_logger().warning("intake_message_dead", job_id=job.job_id)

@@ -107,7 +107,7 @@ def add_webhook(ctx: Writes, app_id: AppInPath, body: AddWebhook) -> Response:
 
 @router.get("", summary="List webhooks")
 def list_webhooks(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None) -> WebhookList:
-    """List an app's webhooks, the disabled ones too, and how telling each of them last went."""
+    """List an app's webhooks, the disabled ones too, and how the last delivery to each of them went."""
     with ctx.read() as session:
         get_app(session, app_id)
         rows, following = cursors.slice_of(_WEBHOOKS, queries.webhooks_of(session, app_id), limit, cursor)
@@ -116,7 +116,7 @@ def list_webhooks(ctx: Reads, app_id: AppInPath, limit: LimitInQuery = 50, curso
 
 @router.get("/{webhookId}", summary="Show a webhook")
 def show_webhook(ctx: Reads, app_id: AppInPath, webhook_id: WebhookInPath) -> WebhookAnswer:
-    """Show a webhook and how telling it last went."""
+    """Show a webhook and how the last delivery to it went."""
     with ctx.read() as session:
         return WebhookAnswer.of(queries.get_webhook(session, app_id, webhook_id))
 

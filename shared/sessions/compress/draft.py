@@ -226,7 +226,7 @@ def tier_budgets(draft: Draft) -> list[int]:
 
 
 def by_worth(draft: Draft, numbers: Iterable[int]) -> list[int]:
-    """Return the numbers of pieces, the most telling first."""
+    """Return the numbers of pieces, the most informative first."""
     return sorted(numbers, key=lambda number: (-draft.pieces[number].worth, number))
 
 

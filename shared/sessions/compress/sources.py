@@ -30,7 +30,7 @@ _IDENTIFYING = (
     "command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "subagent_type",
     "skill", "prompt", "uri", "name", "glob",
 )  # fmt: skip
-"""Keys of inputs that say what a call was about, the most telling first."""
+"""Keys of inputs that say what a call was about, the most informative first."""
 _VERBS = {
     "Read": "read", "NotebookRead": "read", "Edit": "edited", "MultiEdit": "edited", "NotebookEdit": "edited",
     "Write": "wrote", "Bash": "ran", "Grep": "searched", "Glob": "listed", "LS": "listed", "WebFetch": "fetched",
