@@ -38,7 +38,7 @@ from shared.facts.models import Fact
 from shared.memories import queries
 from shared.memories.history import attributes_in, sources_in
 from shared.memories.models import Change
-from shared.profiles.consent import agreed_profiles
+from shared.profiles import consent
 from shared.summaries.queries import of_conversation
 
 EVERYTHING = 2**31 - 1
@@ -91,7 +91,7 @@ def export_app(session: Session, app: App, now: datetime, user_id: str | None = 
         ],
         profiles=[
             copied(ArchivedProfile, one)
-            for one in agreed_profiles(session, app.app_id)
+            for one in consent.agreed_profiles(session, app.app_id)
             if user_id in (None, one.user_id)
         ],
     )

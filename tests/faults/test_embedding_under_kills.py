@@ -52,7 +52,7 @@ def is_whole(fleet: Fleet, app_id: str, model: str | None = None) -> bool:
     return waits is None and kept == {wanted: doc_ids(fleet, app_id)}
 
 
-@pytest.mark.parametrize(("point", "deed"), KILLS, ids=[point for point, _ in KILLS])
+@pytest.mark.parametrize(("point", "result"), KILLS, ids=[point for point, _ in KILLS])
 def test_a_worker_killed_while_it_makes_vectors_leaves_none_out_and_makes_none_twice(
     fleet: Fleet, point: Point, result: ToolResult
 ) -> None:

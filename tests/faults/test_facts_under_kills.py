@@ -35,7 +35,7 @@ def sources(fleet: Fleet, app_id: str) -> list[tuple[str | None, int]]:
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "result",
     [
         # Its parent's death is the harder case, and takes it along.
         pytest.param(ToolResult.KILL, id="pool child", marks=pytest.mark.long),

@@ -27,7 +27,7 @@ def has_exactly(fleet: Fleet, app_id: str, *words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "result",
     [
         pytest.param(ToolResult.KILL, id="pool child", marks=pytest.mark.long),
         pytest.param(ToolResult.KILL_WITH_PARENT, id="whole worker"),

@@ -40,7 +40,7 @@ def covered(fleet: Fleet, app_id: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "result",
     [
         # Its parent's death is the harder case, and takes it along.
         pytest.param(ToolResult.KILL, id="pool child", marks=pytest.mark.long),

@@ -11,7 +11,7 @@ CAP = 1000
 
 
 @pytest.mark.parametrize(
-    ("bounds", "recalled", "is_capped", "room"),
+    ("bounds", "recalled", "is_capped", "budget"),
     [
         pytest.param(ContextLimits(500), 100, False, CAP, id="without a window as much as is tuned"),
         pytest.param(ContextLimits(500), 100, True, 400, id="a budget that was asked for holds for all of it"),

@@ -238,7 +238,7 @@ def test_a_reserve_that_would_be_touched_is_kept_free_before_the_window_is_full(
 
 
 @pytest.mark.parametrize(
-    ("room", "left"),
+    ("budget", "left"),
     [
         pytest.param(1100, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], id="nothing has to go"),
         pytest.param(1099, [0, 2, 3, 4, 5, 6, 7, 8, 9, 10], id="what is neither here nor there"),

@@ -103,7 +103,7 @@ class ArchivedVersion(_Part):
     keepit_stats: ArchivedStats
     statistics: JsonObject
     digests: dict[Literal["md", "jsonl"], _SHA]
-    outcomes: dict[Annotated[str, Field(max_length=40)], bool]
+    fates: dict[Annotated[str, Field(max_length=40)], bool]
     """By marker: whether it survived."""
     created_at: Moment
     finished_at: Moment | None = None

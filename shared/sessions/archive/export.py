@@ -115,7 +115,7 @@ def _sessions(session: Session, recorded: Sequence[RecordedSession]) -> list[Arc
     versions: dict[int, list[ArchivedVersion]] = defaultdict(list)
     for row in rows:
         settings = CompressionSettings.model_validate(row.settings)
-        own = copied(ArchivedVersion, row, settings=settings, outcomes=dict(sorted(outcomes[row.key].items())))
+        own = copied(ArchivedVersion, row, settings=settings, fates=dict(sorted(outcomes[row.key].items())))
         versions[row.session_key].append(own)
     return [copied(ArchivedSession, one, weights=weights[one.key], versions=versions[one.key]) for one in recorded]
 

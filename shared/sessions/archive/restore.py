@@ -227,7 +227,7 @@ def _agree(archive: ProjectArchive, intakes: Mapping[str, Intake]) -> None:
             raise _bad(original_member(one.session_id), "it is not as long as the archive says")
         marked = {placed.marker_id for placed in intake.overview.markers}
         named = {weight.marker_id for weight in one.weights}
-        named.update(marker_id for version in one.versions for marker_id in version.outcomes)
+        named.update(marker_id for version in one.versions for marker_id in version.fates)
         if not named <= marked:
             raise _bad(original_member(one.session_id), "it lacks marked parts that the archive speaks of")
 
@@ -355,7 +355,7 @@ def _insert_version(
     session.flush()
     outcomes = [
         {"compression_key": row.key, "marker_key": markers[marker_id].key, "survived": survived}
-        for marker_id, survived in one.outcomes.items()
+        for marker_id, survived in one.fates.items()
     ]
     if outcomes:
         session.execute(insert(MarkerOutcome), outcomes)
