@@ -43,10 +43,7 @@ _SAYING_NOTHING = """
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words a text is found by, each once, in the order in which they first stand."""
     tokens = _TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
-    # Straight to the cache where nothing is too long for it: a context looks at some 2,000 words of facts, and a
-    # function of ours for each made it a quarter slower.
-    forms = _remembered if max(map(len, tokens), default=0) <= LONGEST else _forms
-    return tuple(dict.fromkeys(chain.from_iterable(map(forms, tokens))))
+    return tuple(dict.fromkeys(chain.from_iterable(map(_forms, tokens))))
 
 
 def query_words(text: str) -> tuple[str, ...]:
