@@ -108,7 +108,7 @@ class Regulator:
 
     def expected(self, session: Session, job: Job) -> datetime | None:
         """Return when a deferred job may start, as far as can be told; None for never, and for any other job."""
-        if job.state != JobState.DEFERRED:
+        if job.state != JobState.DEFERRED or job.deferral == Deferral.PROVIDER:
             return None
         until = held_until(session, job) if job.deferral == Deferral.BUDGET else None
         if until is not None:

@@ -17,10 +17,10 @@ from loop.message_search import SearchServices, make_search_services
 from loop.regulator import Regulator
 from loop.steps.due_jobs import AskForFacts, AskForSummaries, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
-from loop.steps.relay_jobs import RelayJobs
+from loop.steps.relay_jobs import RelayJobs, kinds_in_need
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleEnergy, SettleFacts
-from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendTenantQueues, Upkeep
+from loop.steps.upkeep import FinishErasures, ForgetRetrievals, MendTenantQueues, ProbeProvider, Upkeep
 from loop.streams import Hub, Notices, is_of_events
 from loop.thinking.focus import Chooser
 from loop.thinking.thinker import ChooseAndThink, Thinker
@@ -35,6 +35,7 @@ from shared.db.transactions import Transactions
 from shared.energy.accounting import Accountant
 from shared.energy.budget import to_micro
 from shared.events.addresses import Resolve, resolve
+from shared.llm.ollama_status import is_there
 from shared.llm.providers import embedder_name, make_tool_chat
 from shared.llm.tools import ToolChat
 from shared.process import my_name
@@ -187,9 +188,12 @@ def _base(settings: Settings, clock: Clock) -> _Base:
 def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Step]:
     """Return what a tick does, in order."""
     fenced, clock, regulator = base.fenced, base.clock, base.regulator
+    # Where no model of a server's is set any more, nothing has to be waited for.
+    in_need = kinds_in_need(base.settings)
     steps: list[Step] = [
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
         FinishErasures(fenced, base.store), MendTenantQueues(fenced, clock),
+        ProbeProvider(fenced, clock, lambda: not in_need or is_there(base.settings.ollama_host)),
         AskForFacts(fenced, clock, base.settings.job_max_attempts),
         SettleFacts(fenced, clock, base.redis, base.metrics),
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
@@ -223,8 +227,17 @@ def _relay(base: _Base) -> RelayJobs:
     def send_job(task: str, queue: Queue, message: JobMessage, priority: int) -> None:
         send(base.celery, task, queue, message, priority)
 
-    queued_seconds, is_over = base.settings.queued_seconds, base.draining.is_set
-    return RelayJobs(base.fenced, base.clock, base.regulator, send_job, queued_seconds, base.metrics, is_over=is_over)
+    settings = base.settings
+    return RelayJobs(
+        base.fenced,
+        base.clock,
+        base.regulator,
+        send_job,
+        settings.queued_seconds,
+        base.metrics,
+        is_over=base.draining.is_set,
+        need_server=kinds_in_need(settings),
+    )
 
 
 def _upkeep(base: _Base) -> Upkeep:

@@ -85,6 +85,12 @@ class Transient(AfterthoughtError):
     code = "transient"
 
 
+class ProviderAway(Transient):
+    """Nobody answers where the model's server should be; what needs it waits until somebody does."""
+
+    code = "provider_away"
+
+
 class NotYet(Transient):
     """What is to be done has to wait ``until`` something is over; nothing has failed."""
 
@@ -94,7 +100,7 @@ class NotYet(Transient):
 
 
 class ModelOutput(AfterthoughtError):
-    """The model answered, but with nothing that may be used, even after one repair."""
+    """The model answered, but with nothing that may be used, however it was asked."""
 
     code = "model_output"
 

@@ -109,6 +109,12 @@ class ModelSettings(SettingsGroup):
         8192, ge=2048, le=1_048_576, description="num_ctx sent with every model call, tokens."
     )
 
+    on_bad_output: Literal["rules", "dead_letter"] = Field(
+        "rules",
+        description="What becomes of a job whose model answers nothing usable three times: the extractive agent does "
+        "it, or it is a dead letter.",
+    )
+
     @field_validator("model", "small_model")
     @classmethod
     def _known_provider(cls, value: str | None) -> str | None:

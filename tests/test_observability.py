@@ -56,7 +56,7 @@ def _known_metrics() -> set[str]:
 def _promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
     if shutil.which("promtool") is None:
         pytest.skip("promtool is not installed (Debian: apt-get install prometheus)")
-    return subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=100)
+    return subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=300)
 
 
 def test_promtool_accepts_the_rules() -> None:

@@ -67,14 +67,15 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
     owner = Owner(f"{node}/{os.getpid()}", lambda name: is_gone(name, node))
     longest = settings.task_hard_limit_seconds
     accountant = Accountant(database, clock, settings, metrics, longest)
-    agents, store = build_agents(settings), Store(settings.sessions_path)
+    agents, rules, store = build_agents(settings), rules_behind(settings), Store(settings.sessions_path)
     webhooks = WebhookClient(guard_of(settings.webhook_internal_hosts), settings.webhook_timeout_seconds)
     cap, limit, attempts = settings.memory_cap, settings.memory_max_chars, settings.job_max_attempts
-    create = CreateMemory(database, clock, agents.memories, accountant, cap, limit, metrics)
-    extract = ExtractFacts(database, clock, agents.facts, agents.embedder, accountant, metrics, settings)
+    create = CreateMemory(database, clock, agents.memories, accountant, cap, limit, metrics, rules.memories)
+    extract = ExtractFacts(database, clock, agents.facts, agents.embedder, accountant, metrics, settings, rules.facts)
     summarise = Summarise(
-        database, clock, agents.summaries, agents.embedder, accountant, metrics, attempts, tuning_of(settings)
-    )
+        database, clock, agents.summaries, agents.embedder, accountant, metrics, attempts, tuning_of(settings),
+        rules.summaries,
+    )  # fmt: skip
     return Wired(
         database=database,
         attempts=Attempts(database, clock, owner, settings, metrics, news),
@@ -84,10 +85,12 @@ def wire(settings: Settings, metrics: Metrics, node: str, clock: Clock | None = 
             JobKind.SUMMARISE: summarise,
             JobKind.EMBED_MESSAGES: _embed_messages(settings, database, clock, agents.embedder, accountant),
             JobKind.INDEX_MESSAGES: IndexMessages(database, clock, metrics),
-            JobKind.COMPRESS_SESSION: CompressSession(database, clock, agents.sessions.get, store, accountant, metrics),
+            JobKind.COMPRESS_SESSION: CompressSession(
+                database, clock, agents.sessions.get, store, accountant, metrics, rules=rules.sessions
+            ),
             JobKind.COMPOSE_CONTEXT: ComposeContext(database, clock, store, metrics, settings),
             JobKind.LEARN_FROM_SESSIONS: LearnFromSessions(
-                database, clock, agents.learning, store, accountant, metrics
+                database, clock, agents.learning, store, accountant, metrics, rules=rules.learning
             ),
             JobKind.DELIVER_WEBHOOK: DeliverWebhook(database, clock, webhooks, metrics),
         },
@@ -134,6 +137,27 @@ def build_agents(settings: Settings) -> Agents:
     return Agents(
         ModelAgent(*how), ModelFactAgent(*how), ModelSummaryAgent(*how), sessions, ModelLearningAgent(*how), embedder
     )
+
+
+@dataclass(frozen=True)
+class RulesBehind:
+    """The agents that do what a model could not; none where such a job is to be a dead letter."""
+
+    memories: MemoryAgent | None = None
+    facts: FactAgent | None = None
+    summaries: SummaryAgent | None = None
+    sessions: CompressionAgent | None = None
+    learning: LearningAgent | None = None
+
+
+def rules_behind(settings: Settings) -> RulesBehind:
+    """Return the agents that stand behind a model's."""
+    if settings.on_bad_output == "dead_letter":
+        return RulesBehind()
+    return RulesBehind(
+        ExtractiveAgent(), ExtractiveFactAgent(), ExtractiveSummaryAgent(), ExtractiveCompressionAgent(),
+        ExtractiveLearningAgent(),
+    )  # fmt: skip
 
 
 def node_name(settings: Settings) -> str:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from pathlib import Path
@@ -31,9 +31,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from loop.cli.invocation import Invocation
 from loop.embedded_redis import HOST, find_binary, is_free
 from shared.clock import SystemClock
+from shared.contracts.jobs import JobKind
 from shared.db.engine import Database
 from shared.db.schema import current_revision, newest_revision
+from shared.energy.budget import carried_an_hour, estimated_conversation, refill_for, to_units
+from shared.energy.ledger import paid_conversations
 from shared.errors import AfterthoughtError, Configuration
+from shared.jobs.queries import count_asked_since
+from shared.llm.calls import EXTRACTIVE
 from shared.llm.minilm import is_installed
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import NGRAMS, model_name
@@ -102,6 +107,7 @@ def examine(call: Invocation) -> list[Finding]:
         *check_redis(settings),
         *check_models(settings),
         *check_embedding(settings),
+        check_energy(settings, now),
         *check_service(call, now),
     ]
 
@@ -357,6 +363,49 @@ def check_models(settings: Settings) -> list[Finding]:
     if status.mend is not None:
         return [fail("model", f"{model} cannot be asked", status.mend)]
     return [ok("model", f"{model} at {host}, Ollama {status.version}")]
+
+
+_ENOUGH_CONVERSATIONS = 10
+_EXAMPLE_AN_HOUR = 1000
+
+
+def check_energy(settings: Settings, now: datetime) -> Finding:
+    """Reckon how many conversations an hour the refill carries, by what they cost here or are expected to cost."""
+    total, paid, asked = _spending(settings, now)
+    is_measured = paid >= _ENOUGH_CONVERSATIONS
+    cost = total // paid if is_measured else estimated_conversation(settings)
+    refill, units = settings.energy_refill_per_second, to_units(cost)
+    carried = carried_an_hour(refill, cost)
+    each = f"{units:,.0f}" if units >= 10 else f"{units:.2g}"
+    how = f"measured over the last {paid}" if is_measured else "estimated"
+    found = (
+        f"refills {refill * 60:g}/min carry about {carried:,.0f} conversations an hour with "
+        f"{settings.model or 'the built-in agent'} (about {each} units each, {how})"
+    )
+    name = environment_name("energy_refill_per_second")
+    if asked > carried * 24:
+        an_hour = -(-asked // 24)
+        mend = f"To carry {an_hour:,} an hour set {name}={refill_for(an_hour, cost):g}, if the model's server can."
+        return warn("energy", f"{found}; in 24 hours {asked:,} were ended, so more and more wait", mend)
+    more = f"to carry {_EXAMPLE_AN_HOUR:,} an hour set {name}={refill_for(_EXAMPLE_AN_HOUR, cost):g}"
+    return ok("energy", found if carried >= _EXAMPLE_AN_HOUR else f"{found}; {more}")
+
+
+def _spending(settings: Settings, now: datetime) -> tuple[int, int, int]:
+    """Return what the latest conversations cost, in micro-units, how many they were, and how many ended in 24 hours."""
+    location = make_url(settings.database)
+    if location.get_backend_name() == "sqlite" and not Path(location.database or "").exists():
+        return 0, 0, 0
+    database = Database(settings.database, pool_size=1)
+    models = [model for model in (settings.model or EXTRACTIVE, settings.small_model) if model is not None]
+    try:
+        with database.read() as session:
+            asked = count_asked_since(session, JobKind.CREATE_MEMORY, now - timedelta(days=1))
+            return *paid_conversations(session, models), asked
+    except (SQLAlchemyError, AfterthoughtError):
+        return 0, 0, 0  # What is wrong with the database is told where it is looked at.
+    finally:
+        database.dispose()
 
 
 def check_embedding(settings: Settings) -> list[Finding]:

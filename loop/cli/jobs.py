@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from loop.cli.invocation import Invocation, command
+from loop.cli.invocation import Invocation, YesOption, command, confirm
 from loop.cli.output import Columns, at, card, progress
 from loop.cli.routes import route
-from shared.errors import Conflict
+from shared.errors import Conflict, Invalid
 
 group = typer.Typer(help="Look at background work, replay and cancel it.", no_args_is_help=True)
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
@@ -75,10 +75,41 @@ def show_job(call: Invocation, job: JobArgument) -> None:
 
 
 @command(group, "replay")
-def replay_job(call: Invocation, job: JobArgument) -> None:
-    """Have a dead or cancelled job done again."""
-    answer = call.service.post(route("jobs", job, "replay"))
-    call.done(answer, f"Job {job} is {answer.get('state', 'pending')} again.")
+def replay_jobs(
+    call: Invocation,
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="One dead or cancelled job's id.")] = None,
+    app: Annotated[str | None, typer.Option("--app", help="The dead ones of this app.")] = None,
+    kind: Annotated[str | None, typer.Option(help="The dead ones of this kind.")] = None,
+    reason: Annotated[str | None, typer.Option(help="The dead ones whose reason holds this text.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All dead ones.")] = False,
+    yes: YesOption = False,
+) -> None:
+    """Have a dead or cancelled job done again; or dead ones by app, kind and reason, counted first."""
+    wanted = {name: value for name, value in (("appId", app), ("kind", kind), ("reason", reason)) if value is not None}
+    if (job is not None) + bool(wanted) + everything != 1:
+        raise Invalid("Name one JOB; or narrow down with --app, --kind, --reason; or say --all.")
+    if job is not None:
+        answer = call.service.post(route("jobs", job, "replay"))
+        call.done(answer, f"Job {job} is {answer.get('state', 'pending')} again.")
+        return
+    found = call.service.post("/jobs/replay", {**wanted, "dryRun": True})
+    if found["left"]:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in found["matching"].items())
+        confirm(f"Replay {found['left']} dead jobs ({kinds})?", yes)
+        found = _replay_all(call, wanted)
+    said = f"{found['replayed']} dead jobs will be done again"
+    call.done(found, f"{said}; {found['refused']} stay dead, see their reasons." if found["refused"] else f"{said}.")
+
+
+def _replay_all(call: Invocation, wanted: dict[str, str]) -> dict[str, Any]:
+    """Replay round after round; return what all of them came to."""
+    answer: dict[str, Any] = call.patient_service.post("/jobs/replay", wanted)
+    total = answer
+    while answer["cursor"] is not None:
+        answer = call.patient_service.post("/jobs/replay", {**wanted, "cursor": answer["cursor"]})
+        counts = {name: total[name] + answer[name] for name in ("replayed", "refused")}
+        total = {**total, **counts, "left": answer["left"], "cursor": None}
+    return total
 
 
 @command(group, "cancel")

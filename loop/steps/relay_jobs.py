@@ -14,19 +14,28 @@ from sqlalchemy.orm import Session
 
 from loop.regulator import Allowance, Regulator
 from shared.clock import Clock
-from shared.contracts.jobs import JOB_TYPES, JobKind, JobMessage, Queue, WorkClass, task_name
+from shared.contracts.jobs import JOB_TYPES, JobKind, JobMessage, ModelNeed, Queue, WorkClass, task_name
 from shared.db.transactions import Transactions
 from shared.errors import Transient
 from shared.jobs import dispatch, queries
 from shared.jobs.dispatch import DEFER_LIMIT, Dispatch
 from shared.jobs.models import Deferral
 from shared.jobs.tenant_queues import Terms
+from shared.llm.providers import OLLAMA
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
 
 SendJob = Callable[[str, Queue, JobMessage, int], None]
 """Puts (task, queue, message, priority) on the broker; raises ``Transient``."""
 BROKER_PAUSE_SECONDS = 1.0
+
+
+def kinds_in_need(settings: Settings) -> frozenset[JobKind]:
+    """Return the kinds of jobs that cannot be done while the model's server is away."""
+    models = {ModelNeed.CHAT: settings.model, ModelNeed.EMBEDDING: settings.embedding}
+    served = {need for need, model in models.items() if model is not None and model.startswith(OLLAMA)}
+    return frozenset(kind for kind, job_type in JOB_TYPES.items() if job_type.needs in served)
 
 
 @dataclass
@@ -42,6 +51,8 @@ class RelayJobs:
     most_deliveries: int = 32
     is_over: Callable[[], bool] = lambda: False
     """Whether the loop was asked to stop, so that nothing more is sent."""
+    need_server: frozenset[str] = frozenset()
+    """Kinds of jobs that are not sent while the model's server is away."""
     name = "relay_jobs"
     every_seconds = 0.0
 
@@ -58,9 +69,14 @@ class RelayJobs:
                 shed = dispatch.revoke(session, allowance.why, now) if allowance.shed else 0
                 deferred = dispatch.defer(session, Deferral.ENERGY, allowance.why, now)
             room = max(0, self.most_deliveries - queries.count_in_flight(session, WorkClass.DELIVERY))
-            held: list[str] = []
+            away = self.need_server if queries.waits_for_provider(session) else frozenset()
+            held, waiting = [], False
 
             def terms_of(session: Session, app_id: str, kind: str) -> Terms:
+                nonlocal waiting
+                if kind in away:
+                    waiting = True
+                    return Terms(away=away)
                 terms = self.regulator.terms(session, app_id, kind)
                 if terms.hold is not None:
                     held.append(app_id)
@@ -70,7 +86,11 @@ class RelayJobs:
             deliveries = dispatch.take_due(session, now, room, self.queued_seconds, work_class=WorkClass.DELIVERY)
         self._report(allowance, shed, deferred, held)
         sent = self._send_all(leased + deliveries)
-        return deferred == DEFER_LIMIT or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
+        return (
+            deferred == DEFER_LIMIT
+            or waiting
+            or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
+        )
 
     def _has_work(self, session: Session, now: datetime) -> bool:
         """Whether there is anything to send, to defer or to call back; a backlog without energy is looked at only."""

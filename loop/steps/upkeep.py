@@ -1,4 +1,4 @@
-"""Takes back jobs that were leased and lost, forgets old idempotency keys, and lets go of what killed calls reserved.
+"""Takes back jobs that were leased and lost, resumes those whose server is back, and tidies what is no longer needed.
 
 Jobs leased or due in a future that no lease and no retry reaches were written before the clock was set back; they are
 taken back, or made due, as well.
@@ -7,6 +7,7 @@ taken back, or made due, as well.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -23,7 +24,7 @@ from shared.events.recording import record_end_of_job
 from shared.jobs import dispatch, ownership, tenant_queues
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Swept
-from shared.jobs.queries import has_due_beyond, has_expired, tenant_queues_astray
+from shared.jobs.queries import has_due_beyond, has_expired, tenant_queues_astray, waits_for_provider
 from shared.search.models import Retrieval
 from shared.search.search_queries import keys_before
 from shared.search.tuning import Tuning, in_force
@@ -179,6 +180,32 @@ class ForgetRetrievals:
         if forgotten:
             get_logger().info("retrievals_forgotten", count=forgotten)
         return False
+
+
+@dataclass
+class ProbeProvider:
+    """Looks whether the model's server is back for which jobs wait, and lets all of them go on."""
+
+    database: Transactions
+    clock: Clock
+    is_there: Callable[[], bool]
+    name = "probe_provider"
+    every_seconds = 5.0
+
+    def run(self) -> bool:
+        """Look once, if anything waits; True when jobs can be relayed."""
+        with self.database.read() as session:
+            if not waits_for_provider(session):
+                return False
+        if not self.is_there():
+            return False
+        resumed, more = 0, True
+        while more:
+            with self.database.write() as session:
+                count = dispatch.resume(session, self.clock.now())
+            resumed, more = resumed + count, count == dispatch.DEFER_LIMIT
+        get_logger().info("provider_back", jobs=resumed)
+        return True
 
 
 @dataclass

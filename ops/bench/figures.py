@@ -32,4 +32,4 @@ def say(what: str) -> None:
 
 def show(figures: dict[str, Any]) -> None:
     """Print the figures as JSON."""
-    print(json.dumps(figures, indent=2))
+    print(json.dumps(figures, indent=2, ensure_ascii=False))

@@ -125,7 +125,7 @@ def by_merging(agent: ExtractiveAgent) -> Evict:
 
     def evict(existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int) -> Eviction:
         decision = agent.compact(existing, new, limit, Calls())
-        why = refusal(decision, existing, limit)
+        why = refusal(decision, existing, new, limit)
         if why is not None:
             raise AssertionError(f"the agent's decision was refused: {why}")
         return carry_out(decision)

@@ -99,6 +99,10 @@ class NoCalls:
     def __call__(self, call: ModelCall) -> None:
         raise AssertionError(f"{call.model} was called")
 
+    def allow_repeat(self, more_prompt_tokens: int) -> int:
+        """Raises: AssertionError."""
+        raise AssertionError("a question is asked again")
+
 
 def measure(url: str, messages: int, apps: int, queries: int, commits: int) -> dict[str, Any]:
     """Fill a database, search it, and return the figures."""

@@ -51,6 +51,13 @@ class WorkClass(StrEnum):
     """Work that costs none."""
 
 
+class ModelNeed(StrEnum):
+    """What jobs of a kind cannot do without, where the settings name one of a server's."""
+
+    CHAT = "chat"
+    EMBEDDING = "embedding"
+
+
 MEMORY_PRIORITY = 7
 """Memory work is of low priority: 0 is first, 9 is last."""
 INDEX_PRIORITY = 8
@@ -82,17 +89,19 @@ class JobType:
     priority: int = MEMORY_PRIORITY
     work_class: WorkClass = WorkClass.THOUGHT
     payload: type[BaseModel] = NoPayload
+    needs: ModelNeed | None = None
+    """None too where it differs from job to job: whether a version needs a model is the version's to say."""
 
 
 JOB_TYPES: Mapping[JobKind, JobType] = {
-    JobKind.CREATE_MEMORY: JobType(),
-    JobKind.EXTRACT_FACTS: JobType(),
-    JobKind.SUMMARISE: JobType(),
-    JobKind.EMBED_MESSAGES: JobType(priority=INDEX_PRIORITY),
+    JobKind.CREATE_MEMORY: JobType(needs=ModelNeed.CHAT),
+    JobKind.EXTRACT_FACTS: JobType(needs=ModelNeed.CHAT),
+    JobKind.SUMMARISE: JobType(needs=ModelNeed.CHAT),
+    JobKind.EMBED_MESSAGES: JobType(priority=INDEX_PRIORITY, needs=ModelNeed.EMBEDDING),
     JobKind.INDEX_MESSAGES: JobType(priority=INDEX_PRIORITY),
     JobKind.COMPRESS_SESSION: JobType(priority=SESSION_PRIORITY),
     JobKind.COMPOSE_CONTEXT: JobType(priority=SESSION_PRIORITY),
-    JobKind.LEARN_FROM_SESSIONS: JobType(priority=SESSION_PRIORITY),
+    JobKind.LEARN_FROM_SESSIONS: JobType(priority=SESSION_PRIORITY, needs=ModelNeed.CHAT),
     JobKind.DELIVER_WEBHOOK: JobType(Queue.DELIVERY, 5, WorkClass.DELIVERY, WebhookPayload),
 }
 """Every kind that is dispatched."""

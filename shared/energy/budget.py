@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import ceil
 
-from shared.llm.calls import EXTRACTIVE, ModelCall, Prospect, WorkKind
+from shared.llm.calls import ENOUGH, EXTRACTIVE, ModelCall, Prospect, WorkKind
 from shared.settings import Settings
 
 MICRO = 1_000_000
@@ -78,6 +79,19 @@ def price(call: ModelCall, settings: Settings) -> int:
     return _price(call.kind, call.model, call.prompt_tokens, call.completion_tokens, settings)
 
 
+def likely(prospect: Prospect, settings: Settings, prompt_tokens: int | None = None) -> int:
+    """Return what a call usually costs, in micro-units; by the prompt's length as it was counted, where it was."""
+    prompt = prospect.likely_prompt_tokens if prompt_tokens is None else prompt_tokens
+    return _price(prospect.kind, prospect.model, prompt, prospect.likely_completion_tokens, settings)
+
+
+def completion_tokens_for(micro: int, prospect: Prospect, prompt_tokens: int, settings: Settings) -> int:
+    """Return how long the answer to a prompt may be for a cost; ``ENOUGH`` where answers cost nothing."""
+    left = micro - _price(prospect.kind, prospect.model, prompt_tokens, 0, settings)
+    thousand = _price(prospect.kind, prospect.model, 0, 1000, settings)
+    return max(0, left * 1000 // thousand) if thousand else ENOUGH
+
+
 def most(prospect: Prospect, settings: Settings) -> int:
     """Return the most a call can cost, in micro-units."""
     return _price(prospect.kind, prospect.model, prospect.most_prompt_tokens, prospect.most_completion_tokens, settings)
@@ -92,6 +106,29 @@ def _price(kind: WorkKind, model: str, prompt_tokens: int, completion_tokens: in
     if kind is WorkKind.EMBED and model != EXTRACTIVE:
         units *= settings.embedding_price_factor
     return to_micro(units * settings.extractive_fraction if model == EXTRACTIVE else units)
+
+
+TYPICAL_TOKENS = {WorkKind.CREATE: (970, 90), WorkKind.EXTRACT: (780, 40), WorkKind.COMPACT: (940, 40)}
+"""Prompt and completion of each call that the end of a conversation takes: six messages of 35 words, ten memories.
+
+The prompts were measured with our prompts; answers are as long as their form lets them be expected to be.
+"""
+
+
+def estimated_conversation(settings: Settings) -> int:
+    """Return what a conversation is expected to cost, in micro-units, where none has been paid for yet."""
+    calls = {kind: tokens for kind, tokens in TYPICAL_TOKENS.items() if settings.facts or kind is not WorkKind.EXTRACT}
+    return sum(_price(kind, settings.model or EXTRACTIVE, *tokens, settings) for kind, tokens in calls.items())
+
+
+def carried_an_hour(per_second: float, conversation: int) -> float:
+    """Return how many conversations of that cost (micro-units) an hour's refill pays for."""
+    return per_second * 3600 * MICRO / max(1, conversation)
+
+
+def refill_for(an_hour: float, conversation: int) -> float:
+    """Return the refill in units a second, rounded up to a tenth, that carries so many conversations an hour."""
+    return ceil(an_hour * to_units(conversation) / 360) / 10
 
 
 def averaged(average: int, calls: int, cost: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,7 +14,7 @@ from shared.clock import CLOCK_DOUBT
 from shared.db.inserting import insert_if_absent
 from shared.energy.budget import FULL, affordable_at, averaged, drained, price, refilled, to_units
 from shared.energy.models import EnergyLevel, Estimate, Leadership, Reservation, Spending, TokenRate
-from shared.llm.calls import MEMORY_KINDS, ModelCall, Prospect
+from shared.llm.calls import MEMORY_KINDS, CallOutcome, ModelCall, Prospect, WorkKind
 from shared.settings import Settings
 
 SETTLE_LIMIT = 10_000
@@ -48,6 +49,8 @@ class Booking:
     app_id: str
     job_id: str | None
     conversation_key: int | None
+    attempt: int = 1
+    """Of the job; what those before it have spent counts for its price."""
 
 
 def book(session: Session, call: ModelCall, on: Booking, settings: Settings, now: datetime) -> int:
@@ -237,12 +240,34 @@ def spent_by_conversation(session: Session, conversation_key: int) -> int:
     return int(session.scalar(query) or 0)
 
 
+def spent_on_job(session: Session, job_id: str, model: str) -> tuple[int, int]:
+    """Return what a job has spent on questions to a model, and what of it was answered, in micro-units."""
+    answered = case((Spending.outcome == CallOutcome.ANSWERED, Spending.micro), else_=0)
+    of_job = (Spending.job_id == job_id, Spending.model == model, Spending.kind != WorkKind.EMBED)
+    sums = select(func.coalesce(func.sum(Spending.micro), 0), func.coalesce(func.sum(answered), 0)).where(*of_job)
+    row = session.execute(sums).one()
+    return int(row[0]), int(row[1])
+
+
 def typical_job(session: Session, sample: int = 50) -> int:
     """Return the mean cost of the latest jobs, in micro-units; 0 when nothing was spent yet."""
     of_jobs = select(Spending.job_id, Spending.micro).where(Spending.job_id.is_not(None))
     latest = of_jobs.order_by(Spending.entry.desc()).limit(sample).subquery()
     total, jobs = session.execute(select(func.sum(latest.c.micro), func.count(latest.c.job_id.distinct()))).one()
     return int(total) // jobs if jobs else 0
+
+
+def paid_conversations(session: Session, models: Collection[str], sample: int = 500) -> tuple[int, int]:
+    """Return what the conversations cost that the latest calls of these models were about, and how many they were.
+
+    ``sample``: calls; the cost is in micro-units.
+    """
+    about = (Spending.conversation_key.is_not(None), Spending.model.in_(models))
+    calls = select(Spending.conversation_key, Spending.micro).where(*about).order_by(Spending.entry.desc())
+    latest = calls.limit(sample).subquery()
+    counted = select(func.coalesce(func.sum(latest.c.micro), 0), func.count(latest.c.conversation_key.distinct()))
+    total, conversations = session.execute(counted).one()
+    return int(total), int(conversations)
 
 
 def memory_share(session: Session, since: datetime) -> float | None:

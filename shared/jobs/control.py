@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Select, update
 from sqlalchemy.orm import Session
 
-from shared.contracts.jobs import WorkClass
+from shared.apps.queries import lock_app
+from shared.contracts.jobs import JOB_TYPES, WorkClass
 from shared.errors import Conflict, NotFound
 from shared.jobs import queries
 from shared.jobs.models import FINISHED, OPEN, Job, JobState
 from shared.jobs.ownership import abandon
+from shared.jobs.queries import JobFilter
 from shared.jobs.tenant_queues import refresh
 
 NEVER = -1
@@ -35,6 +38,8 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
     job = _locked(session, job_id)
     if job.state not in (JobState.DEAD, JobState.CANCELLED):
         raise Conflict(f"Job {job_id} is {job.state}; only a dead or cancelled job can be replayed.")
+    if job.kind not in JOB_TYPES:
+        raise Conflict(f"{job_id} is a message that never became a job; send it again, correctly.")
     if job.work_class == WorkClass.DELIVERY:
         return _run_again(session, job, now)
     if job.epoch != epoch:
@@ -44,8 +49,34 @@ def replay(session: Session, job_id: str, epoch: int, now: datetime) -> Job:
     return _run_again(session, job, now)
 
 
+@dataclass(frozen=True)
+class ReplayRound:
+    """What one round over the dead letters came to."""
+
+    replayed: int
+    refused: int
+    """They stay dead: what they were about was purged or erased, or they never became jobs."""
+    last: int | None
+    """The ``seq`` to go on above; None when that was all."""
+
+
+def replay_dead(session: Session, wanted: JobFilter, after: int, limit: int, now: datetime) -> ReplayRound:
+    """Run the first ``limit`` dead letters that match again, oldest first. ``wanted.state`` has to be DEAD."""
+    found = queries.first_jobs(session, wanted, after, limit)
+    # Locked as for one job, in one order everywhere, so that no purge comes between the epoch and the job.
+    app_ids = sorted({job.app_id for job in found if job.app_id is not None})
+    epochs = {app_id: lock_app(session, app_id).purge_epoch for app_id in app_ids}
+    refused = 0
+    for job in found:
+        try:
+            replay(session, job.job_id, epochs.get(job.app_id or "", 0), now)
+        except Conflict:
+            refused += 1  # Or somebody else replayed it a moment ago.
+    return ReplayRound(len(found) - refused, refused, found[-1].seq if len(found) == limit else None)
+
+
 def _run_again(session: Session, job: Job, now: datetime) -> Job:
-    job.state, job.attempts, job.reason = JobState.PENDING, 0, None
+    job.state, job.attempts, job.reason, job.deferral = JobState.PENDING, 0, None, None
     job.due_at, job.finished_at, job.started_at = now, None, None
     refresh(session, job.app_id, job.work_class, now)
     return job

@@ -5,7 +5,7 @@ Whether they may be handed out at all is the regulator's to say; carrying them o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,10 +17,21 @@ from shared.contracts.jobs import JOB_TYPES, JobKind, WorkClass
 from shared.ids import new_id
 from shared.jobs import queries
 from shared.jobs.models import Deferral, Job, JobState, TenantQueue
-from shared.jobs.tenant_queues import Terms, held, hold, let_go_beyond, refresh, refresh_all, serve, wake
+from shared.jobs.tenant_queues import (
+    Terms,
+    bring_up_to_date,
+    held,
+    hold,
+    let_go_beyond,
+    refresh,
+    refresh_all,
+    serve,
+    wake,
+)
 
 DEFER_LIMIT = 500
 """Jobs marked at a time, so that a tick stays short however many wait."""
+PROVIDER_AWAY = "provider: the model's server cannot be reached"
 AskTerms = Callable[[Session, str, str], Terms]
 """Says on what terms an app's job of a kind may start."""
 
@@ -111,7 +122,7 @@ def take_due(
 ) -> list[Dispatch]:
     """Lease up to ``limit`` due jobs of a work class, at most one an app, in the order of the tenant queues.
 
-    An app whose terms hold it back is passed over, and its due jobs say so.
+    An app whose terms hold it back is passed over, and its due jobs say so; so do jobs whose model's server is away.
     """
     taken: list[Dispatch] = []
     wake(session, now)
@@ -136,6 +147,10 @@ def _take_head(
         refresh(session, tenant_queue.app_id, tenant_queue.work_class, now)
         return None
     terms = ask(session, tenant_queue.app_id, job.kind)
+    if job.kind in terms.away:
+        defer(session, Deferral.PROVIDER, PROVIDER_AWAY, now, app_id=tenant_queue.app_id, kinds=terms.away)
+        bring_up_to_date(session, tenant_queue, now)
+        return None
     if terms.hold is not None:
         hold(session, tenant_queue, terms.hold, now)
         defer(session, Deferral.BUDGET, terms.hold.why, now, app_id=tenant_queue.app_id)
@@ -179,11 +194,30 @@ def make_due(session: Session, now: datetime, horizon: timedelta) -> int:
     return len(jobs)
 
 
+def resume(session: Session, now: datetime, limit: int = DEFER_LIMIT) -> int:
+    """Let jobs compete again that waited for their model's server, first asked for first; return how many."""
+    jobs = queries.lock_waiting_for_provider(session, limit)
+    for job in jobs:
+        job.state, job.deferral, job.deferred_since, job.reason = JobState.PENDING, None, None, None
+    session.flush()
+    refresh_all(session, jobs, now)
+    return len(jobs)
+
+
 def defer(
-    session: Session, what: Deferral, why: str, now: datetime, limit: int = DEFER_LIMIT, app_id: str | None = None
+    session: Session,
+    what: Deferral,
+    why: str,
+    now: datetime,
+    limit: int = DEFER_LIMIT,
+    app_id: str | None = None,
+    kinds: Collection[str] = (),
 ) -> int:
-    """Mark due jobs, of one app or of all, as deferred, saying why and since when; return how many are newly so."""
-    due = queries.lock_undeferred(session, now, limit, app_id)
+    """Mark due jobs as deferred, of all apps, of one, or of some kinds of one, saying why and since when.
+
+    Return how many are newly so.
+    """
+    due = queries.lock_undeferred(session, now, limit, app_id, kinds)
     if due:
         deferred = {"state": JobState.DEFERRED, "deferral": what, "deferred_since": now, "reason": why}
         session.execute(update(Job), [{"seq": seq, **deferred} for seq in due])

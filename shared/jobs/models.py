@@ -33,6 +33,8 @@ class Deferral(StrEnum):
 
     ENERGY = "energy"
     BUDGET = "budget"
+    PROVIDER = "provider_away"
+    """The model's server; such a job does not compete for its app's turn, so what needs no model goes on."""
 
 
 WAITING = (JobState.PENDING, JobState.DEFERRED, JobState.RETRYING)
@@ -62,8 +64,10 @@ class Job(Base):
             "priority",
             "seq",
             "due_at",
+            "deferral",
             **partial("state IN ('pending','deferred','retrying')"),
         ),
+        Index("ix_jobs_provider_away", "seq", **partial("state = 'deferred' AND deferral = 'provider_away'")),
         Index("ix_jobs_tenant_queue_in_flight", "app_id", "work_class", **partial("state IN ('queued','running')")),
         Index("ix_jobs_app_id_seq", "app_id", "seq"),
         Index("ix_jobs_state_seq", "state", "seq"),
@@ -96,7 +100,7 @@ class Job(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     due_at: Mapped[datetime] = mapped_column(UtcDateTime)
     deferred_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    deferral: Mapped[str | None] = mapped_column(String(10))
+    deferral: Mapped[str | None] = mapped_column(String(20))
     """What a deferred job waits for."""
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -130,6 +130,16 @@ def postpone(
     defer(session, Deferral.BUDGET, why, now, app_id=held.app_id)
 
 
+def await_provider(session: Session, held: Claim, why: str, now: datetime) -> None:
+    """Defer a job until its model's server answers again; the attempt does not count. Raises: LeaseLost."""
+    job = _held(session, held)
+    job.state, job.fence, job.attempts = JobState.DEFERRED, job.fence + 1, max(0, job.attempts - 1)
+    job.lease_owner = job.leased_until = None
+    job.deferral, job.deferred_since, job.reason = Deferral.PROVIDER, now, why
+    session.flush()
+    tenant_queues.refresh(session, job.app_id, job.work_class, now)
+
+
 def fail(
     session: Session, held: Claim, reason: str, now: datetime, settings: JobSettings, patiently: bool = False
 ) -> JobState:
@@ -143,6 +153,12 @@ def fail(
         job.due_at = now + timedelta(seconds=settings.retry_max_seconds)
     tenant_queues.refresh(session, job.app_id, job.work_class, now)
     return state
+
+
+def give_up(session: Session, held: Claim, reason: str, now: datetime) -> JobState:
+    """Make a job a dead letter whatever attempts it has left: another would fail as well. Raises: LeaseLost."""
+    finish(session, held, JobState.DEAD, now, reason)
+    return JobState.DEAD
 
 
 def wait(session: Session, held: Claim, why: str, until: datetime, now: datetime) -> None:

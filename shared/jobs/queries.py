@@ -26,6 +26,9 @@ from shared.jobs.models import IN_FLIGHT, OPEN, WAITING, Deferral, Job, JobState
 
 _AWAKE, _ASLEEP = text("tenant_queues.awake"), text("NOT tenant_queues.awake")
 # Written out as their partial indexes have them: for SQLite, SQLAlchemy would write "awake = 1", which finds no index.
+_WAITS_FOR_PROVIDER = text("jobs.state = 'deferred' AND jobs.deferral = 'provider_away'")
+_COMPETES = or_(Job.deferral.is_(None), Job.deferral != Deferral.PROVIDER)
+"""Of a waiting job: a job whose provider is away leaves its place to what needs none."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,19 @@ class JobFilter:
     app_id: str | None = None
     kind: str | None = None
     conversation_key: int | None = None
+    reason: str | None = None
+    """Part of the reason it has, in any case of letters."""
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return what holds of the jobs."""
+        wanted = {
+            Job.state: self.state,
+            Job.app_id: self.app_id,
+            Job.kind: self.kind,
+            Job.conversation_key: self.conversation_key,
+        }
+        equal = [column == value for column, value in wanted.items() if value is not None]
+        return equal if self.reason is None else [*equal, Job.reason.icontains(self.reason, autoescape=True)]
 
 
 def get_job(session: Session, job_id: str) -> Job:
@@ -59,16 +75,20 @@ def lock_job(session: Session, job_id: str) -> Job | None:
 
 def list_jobs(session: Session, wanted: JobFilter, limit: int, before: int | None = None) -> Sequence[Job]:
     """Return jobs, newest first; ``before`` is the ``seq`` to go on below."""
-    query = select(Job).order_by(Job.seq.desc()).limit(limit)
-    for column, value in (
-        (Job.state, wanted.state),
-        (Job.app_id, wanted.app_id),
-        (Job.kind, wanted.kind),
-        (Job.conversation_key, wanted.conversation_key),
-    ):
-        if value is not None:
-            query = query.where(column == value)
+    query = select(Job).where(*wanted.conditions()).order_by(Job.seq.desc()).limit(limit)
     return session.scalars(query if before is None else query.where(Job.seq < before)).all()
+
+
+def first_jobs(session: Session, wanted: JobFilter, after: int, limit: int) -> Sequence[Job]:
+    """Return jobs, oldest first; ``after`` is the ``seq`` to go on above."""
+    query = select(Job).where(*wanted.conditions(), Job.seq > after).order_by(Job.seq).limit(limit)
+    return session.scalars(query).all()
+
+
+def count_jobs(session: Session, wanted: JobFilter, after: int = 0) -> dict[str, int]:
+    """Return by kind how many jobs there are, above the ``seq`` of ``after``."""
+    query = select(Job.kind, func.count()).where(*wanted.conditions(), Job.seq > after)
+    return {kind: count for kind, count in session.execute(query.group_by(Job.kind).order_by(Job.kind))}  # noqa: C416
 
 
 def jobs_of_conversation(session: Session, conversation_key: int) -> Sequence[Job]:
@@ -103,7 +123,7 @@ def conversations_with_open(session: Session, app_id: str, kind: str) -> Sequenc
 
 def head_of_tenant_queue(session: Session, app_id: str, work_class: str, now: datetime) -> Job | None:
     """Return the first due job of a tenant queue; where none is due, the one that will be due first."""
-    waiting = select(Job).where(Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING))
+    waiting = select(Job).where(Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING), _COMPETES)
     due = session.scalar(waiting.where(Job.due_at <= now).order_by(Job.priority, Job.seq).limit(1))
     return due if due is not None else session.scalar(waiting.order_by(Job.due_at, Job.seq).limit(1))
 
@@ -113,7 +133,7 @@ def lock_head_of_tenant_queue(session: Session, app_id: str, work_class: str, no
 
     What another has in hand is waited for in a later tick and not passed over: an app's jobs keep their order.
     """
-    due = (Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING), Job.due_at <= now)
+    due = (Job.app_id == app_id, Job.work_class == work_class, _is_one_of(WAITING), _COMPETES, Job.due_at <= now)
     head = select(Job.seq).where(*due).order_by(Job.priority, Job.seq).limit(1).scalar_subquery()
     query = select(Job).where(Job.seq == head, _is_one_of(WAITING)).with_for_update(skip_locked=True)
     return session.scalar(query, execution_options={"populate_existing": True})
@@ -171,7 +191,10 @@ def has_asleep_until(session: Session, at: datetime) -> bool:
 def tenant_queues_astray(session: Session) -> Sequence[tuple[str, str]]:
     """Return the app and work class of tenant queues that do not know of a waiting job. Looks at every waiting job."""
     waiting = (
-        select(Job.app_id, Job.work_class).where(_is_one_of(WAITING), Job.app_id.is_not(None)).distinct().subquery()
+        select(Job.app_id, Job.work_class)
+        .where(_is_one_of(WAITING), _COMPETES, Job.app_id.is_not(None))
+        .distinct()
+        .subquery()
     )
     busy = (
         select(Job.seq)
@@ -205,9 +228,14 @@ def count_held(session: Session, now: datetime) -> int:
     return session.scalar(query) or 0
 
 
-def lock_undeferred(session: Session, now: datetime, limit: int, app_id: str | None = None) -> Sequence[int]:
-    """Return the ``seq`` of due jobs that cost energy and are not yet deferred, locked; of one app or of all."""
-    query = select(Job.seq).where(*_undeferred(now)) if app_id is None else _undeferred_of(app_id, now)
+def lock_undeferred(
+    session: Session, now: datetime, limit: int, app_id: str | None = None, kinds: Collection[str] = ()
+) -> Sequence[int]:
+    """Return the ``seq`` of due jobs that cost energy and are not yet deferred, locked; of one app or of all.
+
+    ``kinds``: only those of these kinds, whatever else they are deferred for.
+    """
+    query = select(Job.seq).where(*_undeferred(now)) if app_id is None else _undeferred_of(app_id, now, kinds)
     return session.scalars(query.order_by(Job.due_at, Job.seq).limit(limit).with_for_update(skip_locked=True)).all()
 
 
@@ -222,11 +250,25 @@ def _undeferred(now: datetime) -> tuple[ColumnElement[bool], ...]:
     return _is_one_of(states), Job.work_class == literal_column(f"'{WorkClass.THOUGHT}'"), Job.due_at <= now
 
 
-def _undeferred_of(app_id: str, now: datetime) -> Select[int]:
+def _undeferred_of(app_id: str, now: datetime, kinds: Collection[str]) -> Select[int]:
     # By the index of its tenant queue, which holds the deferred ones too.
+    mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, _is_one_of(WAITING), _COMPETES)
+    query = select(Job.seq).where(*mine, Job.due_at <= now)
+    if kinds:
+        return query.where(Job.kind.in_(kinds))
     # What waited for energy may now wait for its app's budget.
-    mine = (Job.app_id == app_id, Job.work_class == WorkClass.THOUGHT, _is_one_of(WAITING), Job.due_at <= now)
-    return select(Job.seq).where(*mine, or_(Job.state != JobState.DEFERRED, Job.deferral != Deferral.BUDGET))
+    return query.where(or_(Job.state != JobState.DEFERRED, Job.deferral != Deferral.BUDGET))
+
+
+def waits_for_provider(session: Session) -> bool:
+    """Whether any job waits for its model's server."""
+    return session.scalar(select(Job.seq).where(_WAITS_FOR_PROVIDER).order_by(Job.seq).limit(1)) is not None
+
+
+def lock_waiting_for_provider(session: Session, limit: int) -> Sequence[Job]:
+    """Return jobs that wait for their model's server, first asked for first, locked."""
+    query = select(Job).where(_WAITS_FOR_PROVIDER).order_by(Job.seq).limit(limit)
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
 def has_sent(session: Session, work_class: str = WorkClass.THOUGHT) -> bool:
@@ -337,6 +379,12 @@ def count_by_state(session: Session) -> dict[tuple[str, str], int]:
     """Return the number of jobs by (kind, state)."""
     rows = session.execute(select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state))
     return {(kind, state): count for kind, state, count in rows}
+
+
+def count_asked_since(session: Session, kind: JobKind, since: datetime) -> int:
+    """Return how many jobs of a kind were asked for since then. Looks at every job."""
+    query = select(func.count()).select_from(Job).where(Job.kind == kind, Job.created_at >= since)
+    return session.scalar(query) or 0
 
 
 def count_ended_at(session: Session, app_id: str, state: JobState, at: datetime) -> dict[str, int]:

@@ -39,6 +39,8 @@ class Terms:
 
     weight: int = 1
     hold: Hold | None = None
+    away: frozenset[str] = frozenset()
+    """Kinds of jobs whose model's server is away."""
 
 
 def start_tag_of(served: int, priority: int) -> int:

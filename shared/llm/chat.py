@@ -1,4 +1,4 @@
-"""Asking a language model for a value of a given type, and once more where its answer cannot be used.
+"""Asking a language model for a value of a given type, and twice more where its answer cannot be used.
 
 What a question is, what a raw reply is, and how the one becomes the other. Reaching a model is left to the adapters.
 """
@@ -63,6 +63,7 @@ class Question(Generic[AnswerT]):
     max_completion_tokens: int
     fresh: str = ""
     """The end of the prompt from where a server cannot have it cached, because it begins with something unique."""
+    temperature: float = 0.0
     previous: str | None = None
     """The model's own unusable answer to the same question, when this is the repair."""
     complaint: str | None = None
@@ -140,7 +141,7 @@ class Reply:
 
 def prospect_of(asked: ModelRequest, model: str) -> Prospect:
     """Describe a call that is about to be made, with the most it can take."""
-    return Prospect(asked.kind, model, asked.most_tokens, asked.max_completion_tokens)
+    return Prospect(asked.kind, model, asked.most_tokens, asked.max_completion_tokens, asked.estimated_tokens)
 
 
 def check_fit(asked: ModelRequest, context_tokens: int) -> None:
@@ -205,6 +206,10 @@ def call_of(asked: ModelRequest, model: str, reply: Reply, outcome: CallOutcome,
 
 _LONGEST_PREVIOUS = 600
 """Characters of an unusable answer shown back to the model."""
+RETRY_TEMPERATURE = 0.4
+_LEAST_SHARE = 5
+"""With less than a fifth of the room that answers have, asking again is of no use: most would be cut off."""
+_REMINDER = "Answer with one short JSON object of the fields asked for, and nothing else."
 
 REPAIR_TOKENS = 400
 """Room to leave in the window for the repair: ``most_tokens`` of the above, and of what is said about it."""
@@ -216,26 +221,34 @@ Check = Callable[[AnswerT], str | None]
 def ask_repairing(
     chat: Chat, question: Question[AnswerT], seconds: float, meter: Meter, first: Check[AnswerT], last: Check[AnswerT]
 ) -> AnswerT:
-    """Ask, and where the answer is unusable or ``first`` complains, ask once more within the same ``seconds``.
+    """Ask; where the answer is unusable or ``first`` complains, ask for a repair, and then once more in another way.
 
-    ``last`` judges the second answer, so a caller can then accept what it can mend itself.
+    ``last`` judges the later answers, so a caller can then accept what it can mend itself. All of it takes no longer
+    than ``seconds``, and no more than the meter allows.
 
     Raises:
-        ModelOutput: both answers were unusable; the message says why, without their text.
+        ModelOutput: no answer was usable; the message says why, without their text.
         Transient, Configuration: as the chat raises them.
     """
     started = time.monotonic()
     try:
         return _checked(chat.ask(question, seconds, meter), first)
     except Unusable as unusable:
-        once = unusable
-    left = seconds - (time.monotonic() - started)
-    try:
-        return _checked(chat.ask(_again(question, once), left, meter), last)
-    except Unusable as twice:
-        raise ModelOutput(
-            f"The model gave no usable answer: first {once.complaint}; asked again, {twice.complaint}."
-        ) from None
+        wrong, complaints = unusable, [f"first {unusable.complaint}"]
+    for vary, told in ((_repair, "asked again"), (_retry, "asked in another way")):
+        repeat = vary(question, wrong)
+        left = seconds - (time.monotonic() - started)
+        allowed = meter.allow_repeat(max(0, repeat.estimated_tokens - question.estimated_tokens))
+        if left <= 0 or allowed * _LEAST_SHARE < question.max_completion_tokens:
+            complaints.append("there was no time left" if left <= 0 else "asking on would cost too much")
+            break
+        repeat = dataclasses.replace(repeat, max_completion_tokens=min(allowed, question.max_completion_tokens))
+        try:
+            return _checked(chat.ask(repeat, left, meter), last)
+        except Unusable as unusable:
+            wrong = unusable
+            complaints.append(f"{told}, {unusable.complaint}")
+    raise ModelOutput(f"The model gave no usable answer: {'; '.join(complaints)}.")
 
 
 def _checked(answer: AnswerT, check: Check[AnswerT]) -> AnswerT:
@@ -245,7 +258,7 @@ def _checked(answer: AnswerT, check: Check[AnswerT]) -> AnswerT:
     return answer
 
 
-def _again(question: Question[AnswerT], unusable: Unusable) -> Question[AnswerT]:
+def _repair(question: Question[AnswerT], unusable: Unusable) -> Question[AnswerT]:
     complaint = (
         f"This answer cannot be used: {unusable.complaint}. "
         "Answer the question again, with one JSON object and nothing else."
@@ -253,3 +266,9 @@ def _again(question: Question[AnswerT], unusable: Unusable) -> Question[AnswerT]
     # The first call's prompt was seen whole, and may be cached by now: only what is added is sure to be counted.
     previous = unusable.text[:_LONGEST_PREVIOUS].strip() or "(nothing)"
     return dataclasses.replace(question, previous=previous, complaint=complaint, fresh=complaint)
+
+
+def _retry(question: Question[AnswerT], _: Unusable) -> Question[AnswerT]:
+    """Ask as if for the first time, so that no bad answer is in sight, and not so that the same one comes again."""
+    user = f"{question.user}\n\n{_REMINDER}"
+    return dataclasses.replace(question, user=user, temperature=RETRY_TEMPERATURE, fresh=_REMINDER)

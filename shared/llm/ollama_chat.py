@@ -20,7 +20,7 @@ from ollama import ResponseError
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from shared.errors import AfterthoughtError, Configuration, Transient
+from shared.errors import AfterthoughtError, Configuration, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, Meter
 from shared.llm.chat import (
     AnswerT,
@@ -37,6 +37,7 @@ from shared.llm.chat import (
     prospect_of,
     read_reply,
 )
+from shared.llm.ollama_status import GATEWAY_STATUSES, is_there
 from shared.llm.tools import Exchange, ExchangeLine, Speaker, ToolChat
 from shared.llm.transport import DeadlineTransport, TooMuch, is_loopback
 
@@ -64,8 +65,9 @@ class OllamaChat(Chat):
         return self._model.ask(asking, seconds, meter)
 
     def _stream(self, question: Question[AnswerT]) -> Chunks:
+        options = self._model.options(question) | {"temperature": question.temperature}
         yield from self._model.langchain.stream(
-            _messages(question), format=question.answer.model_json_schema(), options=self._model.options(question)
+            _messages(question), format=question.answer.model_json_schema(), options=options
         )
 
 
@@ -214,6 +216,8 @@ class OllamaModel:
 
     def translate(self, error: Exception, *, late: bool) -> tuple[CallOutcome, AfterthoughtError]:
         """Say in our words what a foreign error means; ``late``: the deadline has passed."""
+        if isinstance(error, httpx.ConnectTimeout) and not late:
+            return CallOutcome.UNAVAILABLE, self.unreached()
         if late or isinstance(error, httpx.TimeoutException):
             return CallOutcome.TIMEOUT, Transient(f"{self.name} did not answer in time.")
         if isinstance(error, TooMuch):
@@ -223,12 +227,20 @@ class OllamaModel:
         if isinstance(error, ValidationError | OutputParserException):
             return CallOutcome.MALFORMED, Unusable(CallOutcome.MALFORMED, "its tool calls are malformed", "")
         if isinstance(error, ConnectionError | httpx.ConnectError):
-            return CallOutcome.UNAVAILABLE, _Unreached(f"Ollama cannot be reached at {self._host}. Is it running?")
+            return CallOutcome.UNAVAILABLE, self.unreached()
         if isinstance(error, httpx.TransportError):
             return CallOutcome.UNAVAILABLE, _Hiccup(f"Ollama at {self._host} broke off: {type(error).__name__}.")
         return CallOutcome.UNAVAILABLE, Transient(
             f"{self._host} does not speak as Ollama does: {type(error).__name__}."
         )
+
+    def unreached(self) -> _Unreached:
+        """Return what to raise where nobody answers."""
+        return _Unreached(f"Ollama cannot be reached at {self._host}. Is it running?")
+
+    def is_there(self) -> bool:
+        """Whether the server answers at all."""
+        return is_there(self._host)
 
     def _translate_status(self, error: ResponseError) -> tuple[CallOutcome, AfterthoughtError]:
         status = error.status_code
@@ -248,8 +260,8 @@ class _Hiccup(Transient):
     """A broken connection: worth one more try at once."""
 
 
-class _Unreached(_Hiccup):
-    """No connection came about, so no call was made."""
+class _Unreached(ProviderAway, _Hiccup):
+    """Nobody took the call, so none was made."""
 
 
 _NOTHING = Reply("", 0, 0)
@@ -300,6 +312,10 @@ class _Call:
 
     def _fail(self, error: Exception) -> None:
         self.outcome, ours = self.model.translate(error, late=time.monotonic() >= self.end)
+        # A proxy takes connections, or answers, for a server that is not there.
+        is_doubtful = isinstance(ours, _Hiccup) or getattr(error, "status_code", None) in GATEWAY_STATUSES
+        if is_doubtful and not (self.reply.text or self.reply.calls) and not self.model.is_there():
+            ours = self.model.unreached()
         self.reached = not isinstance(ours, _Unreached)
         if _nothing_was_done(error):
             self.reply = _NOTHING

@@ -9,9 +9,10 @@ import httpx
 import numpy as np
 import ollama
 
-from shared.errors import Configuration, Transient
+from shared.errors import Configuration, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
 from shared.llm.embedding import Vectors, normalised
+from shared.llm.ollama_status import GATEWAY_STATUSES, is_there
 from shared.llm.tokens import estimate_tokens, most_tokens
 from shared.llm.transport import DeadlineTransport, is_loopback
 
@@ -52,18 +53,27 @@ class OllamaEmbedder:
             vectors = self._read(answer.embeddings, len(texts))
             outcome = CallOutcome.ANSWERED
             return vectors
-        except ollama.ResponseError as error:
-            outcome = CallOutcome.REFUSED
-            raise self._refused(error) from error
-        except (httpx.ConnectError, ConnectionError) as error:
-            tokens = 0  # Nobody was there to read any.
-            raise Transient(f"Ollama at {self._host} cannot be reached; start it, and it is tried again.") from error
-        except httpx.HTTPError as error:
+        except (ollama.ResponseError, httpx.HTTPError, ConnectionError) as error:
+            if self._is_away(error):
+                tokens = 0  # Nobody was there to read any.
+                why = f"Ollama at {self._host} cannot be reached; start it, and what waits for it goes on."
+                raise ProviderAway(why) from error
+            if isinstance(error, ollama.ResponseError):
+                outcome = CallOutcome.REFUSED
+                raise self._refused(error) from error
             raise Transient(f"Ollama did not embed in time ({type(error).__name__}); try again.") from error
         finally:
             used = sum(map(estimate_tokens, texts)) if tokens is None else tokens
             seconds = perf_counter() - began
             meter(ModelCall(WorkKind.EMBED, self.name, used, 0, tokens is None, outcome, seconds))
+
+    def _is_away(self, error: Exception) -> bool:
+        """Whether nobody took the call; a proxy takes it, and answers, for a server that is not there."""
+        if isinstance(error, ollama.ResponseError):
+            return error.status_code in GATEWAY_STATUSES and not is_there(self._host)
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
+            return True
+        return not isinstance(error, httpx.TimeoutException) and not is_there(self._host)
 
     def _read(self, rows: Sequence[Sequence[float]], expected: int) -> Vectors:
         vectors = np.array(rows, np.float32)

@@ -45,6 +45,22 @@ def ollama_status(host: str, model: str, timeout_seconds: float) -> OllamaStatus
     return OllamaStatus(model, str(version), mend)
 
 
+GATEWAY_STATUSES = frozenset({502, 503, 504})
+"""What a proxy says in the place of a server that is not there; Ollama says 503 too, when it is busy."""
+
+
+def is_there(host: str, timeout_seconds: float = 2.0) -> bool:
+    """Whether a server answers at ``host``, whatever it says; a proxy that answers for nobody does not count.
+
+    Does not raise.
+    """
+    try:
+        with httpx.Client(base_url=host, timeout=timeout_seconds, trust_env=not is_loopback(host)) as client:
+            return client.get("/api/version").status_code not in GATEWAY_STATUSES
+    except (httpx.HTTPError, httpx.InvalidURL, OSError):
+        return False
+
+
 def _get(client: httpx.Client, path: str) -> dict[str, Any]:
     response = client.get(path)
     response.raise_for_status()

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from shared.telemetry.metrics import CompactionOutcome
 from shared.text.lines import shorten
+from shared.text.words import content_stems, unfounded
 
 LONGEST_REASON = 500
 """Characters of an agent's reason that are kept; an archive takes no longer ones either."""
@@ -69,18 +70,38 @@ class Eviction:
     rewritten_id: int | None = None
     content: str | None = None
     rule: str | None = None
-    """The rule that chose it; None where an agent did."""
+    """Who chose it, where not the agent that wrote the new memory: a rule, or the built-in agent in a model's stead."""
 
 
-def refusal(decision: Decision, existing: Sequence[CompactionCandidate], limit: int) -> str | None:
+def refusal(
+    decision: Decision, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int
+) -> str | None:
     """Say why a decision may not be carried out, or return None when it may."""
-    places = {memory.id: memory for memory in existing}
+    places = {memory.id: memory for memory in (*existing, new)}
     touched = (decision.target_id,) if decision.action is Action.DELETE else (decision.target_id, decision.absorbed_id)
-    if any(i != NEW and i not in places for i in touched):
+    if any(i not in places for i in touched):
         return "it names a memory that is not this subject's"
     if any(i != NEW and places[i].pinned for i in touched):
         return "it touches a pinned memory"
-    return _refuse_edit(decision, limit) if decision.action is Action.EDIT else None
+    if decision.action is Action.DELETE:
+        least = decision.target_id != NEW or is_clearly_least(new, existing)
+        return None if least else "it gives up the new memory, which is not clearly worth least"
+    return _refuse_edit(decision, limit) or _refuse_text(
+        decision.new_content or "", places[decision.target_id], places[decision.absorbed_id]
+    )
+
+
+_CLEARLY = 2
+"""By so much importance the new memory must fall short of every other, to be the one that goes."""
+
+
+def is_clearly_least(new: CompactionCandidate, existing: Sequence[CompactionCandidate]) -> bool:
+    """Say whether the new memory may be given up: nothing else can go, it says nothing new, or it matters far less."""
+    said = content_stems(new.content)
+    return (
+        all(memory.pinned or memory.importance >= new.importance + _CLEARLY for memory in existing)
+        or any(said <= content_stems(memory.content) for memory in existing)
+    )  # fmt: skip
 
 
 def _refuse_edit(decision: Decision, limit: int) -> str | None:
@@ -93,6 +114,17 @@ def _refuse_edit(decision: Decision, limit: int) -> str | None:
     if len(decision.new_content or "") > limit:
         return f"its text is longer than {limit} characters"
     return None
+
+
+def _refuse_text(text: str, target: CompactionCandidate, absorbed: CompactionCandidate) -> str | None:
+    """Say why a text is no merge of two memories: it holds nothing of one, or what stands in neither."""
+    held = content_stems(text)
+    for one, other in ((target, absorbed), (absorbed, target)):
+        own = content_stems(one.content) - content_stems(other.content)
+        if own and not own & held:
+            return f"its text holds nothing of memory {one.id}, which it names as a source"
+    made_up = unfounded(text, f"{target.content}\n{absorbed.content}")
+    return f"its text holds {', '.join(made_up[:3])}, which neither memory says" if made_up else None
 
 
 def carry_out(decision: Decision) -> Eviction:

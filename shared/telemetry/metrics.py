@@ -139,6 +139,13 @@ SEARCH_STAGES = ("total", "embed", "words", "dense", "rank")
 DEGRADED_PARTS = ("words", "vectors", "embedding")
 
 
+THINKING_JOBS = (
+    JobKind.CREATE_MEMORY, JobKind.EXTRACT_FACTS, JobKind.SUMMARISE, JobKind.COMPRESS_SESSION,
+    JobKind.LEARN_FROM_SESSIONS,
+)  # fmt: skip
+"""Kinds of jobs that an agent does: a model's, or the rules'."""
+
+
 class Takeover(StrEnum):
     """Why a loop began to regulate."""
 
@@ -170,6 +177,7 @@ TICK_STEPS = (
     "ask_for_summaries",
     "forget_retrievals",
     "mend_tenant_queues",
+    "probe_provider",
     "scan_sessions",
     "tend_sessions",
     "age_sessions",
@@ -305,10 +313,17 @@ class Metrics:
         self.energy_spent = self._counter("energy_spent_units", "Energy booked in the ledger.", {"kind": WorkKind})
         self.energy_deferrals = self._counter("energy_deferrals", "Jobs deferred for lack of energy.", {})
         self.budget_deferrals = self._counter("budget_deferrals", "Times a job was deferred for its app's budget.", {})
+        self.provider_deferrals = self._counter(
+            "provider_deferrals", "Times a job that was begun was deferred because its model's server was away.", {}
+        )
         self.jobs_shed = self._counter("jobs_shed", "Sent jobs called back because energy had run out.", {})
         self.model_calls = self._counter(
             "model_calls", "Calls of the agent's model, by how they ended.", {**calls, "outcome": CallOutcome}
         )
+        self.agent_fallbacks = self._counter(
+            "agent_fallbacks", "Jobs that the built-in agent did because the model's answers could not be used.",
+            {"kind": THINKING_JOBS},
+        )  # fmt: skip
         self.model_tokens = self._counter(
             "model_tokens", "Tokens of model calls.", {**calls, "direction": ("prompt", "completion")}
         )

@@ -1,6 +1,7 @@
 """Sentences of what somebody wrote, without what is not their own statement.
 
-Code, addresses, quotations of others and recalled memories are left out.
+Left out are code, addresses, quotations, pasted documents and letters, stage directions of a played role, placeholders,
+recalled memories, and orders to the assistant that came in with such text.
 """
 
 from __future__ import annotations
@@ -9,17 +10,93 @@ import re
 
 from shared.text.lines import shorten
 
-_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-_RECALLED = re.compile(
-    r"^[ \t]*(?:\(memories for app\b.*|(?:\d+\.[ \t]*)?\[(?:created|recalled)\b[^\]]*\].*)$",
+_RECALLED = r"(?:\(memories for app\b|(?:\d+\.[ \t]*)?\[(?:created|recalled)\b[^\]\n]*\]).*"
+_NOISE = (
+    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*|(?-i:INFO|WARN(?:ING)?|ERROR|DEBUG|FATAL|CRITICAL)\b.*"
+    r"|\[?\d\d:\d\d:\d\d\b.*|Traceback .*|File \".*|at \S+\(.*|[\w.]*(?:Error|Exception): .*"
+    r"|\|.*\||[{}\[\]()\",; \t]+|[\[{\"].*[\]}\",]|(?:[-=_*~]{3,})|dear [^\n]{2,40},|sent from my .*"
+    r"|(?:kind|best|warm) regards.*|yours (?:sincerely|faithfully|truly).*|(?:viele|mit freundlichen) grüßen?.*"
+)
+_NO_STATEMENT = re.compile(rf"^[ \t]*(?:>.*|\#{{1,6}}[ \t].*|{_RECALLED}|{_NOISE})$", re.MULTILINE | re.IGNORECASE)
+"""Lines: quoted ones, headings, recalled memories, log lines, traces, tables, data, rules and forms of letters."""
+_PLACEHOLDER = re.compile(
+    r"!?\[(?:image|img|photo|picture|video|audio|file|attachment|your \w+)[^\]\n]{0,40}\](?:\([^)\n]*\))?"
+    r"|\{\{[^}\n]*\}\}|<(?:image|img|file|attachment)\b[^>\n]*>",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"(?:(?<=\s)|(?<=^)|(?<=[(\[:]))(?:\"([^\"]*)\"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»|「([^」]*)」)")
+_LONG_QUOTATION = 60
+"""Characters from which a quotation is another's text, and no longer the name of something."""
+_LETTER = re.compile(r"^(?:From|Subject|To|Cc|Sent|Von|Betreff|An|De|Objet|Asunto):[ \t]", re.MULTILINE)
+_DOCUMENT = re.compile(r"^#{1,6}[ \t]+\S", re.MULTILINE)
+_SALUTATION = re.compile(
+    r"(?<=\n)[ \t]*(?:dear|hi|hello|sehr geehrte[rn]?|liebe[rn]?|cher|chère|bonjour|estimad[oa]"
+    r"|hola)\b[^\n,.!?]{0,40},[ \t]*\n.*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A letter within a message; a message's own first line may greet."""
+_TEXT_WORK = (
+    r"summari[sz]e|tl;?dr|condense|rephrase|reword|rewrite|proof-?read|translate|paraphrase|analy[sz]e"
+    r"|(?:shorten|correct|fix|improve|polish|edit|review|check|explain|halve|double|read|make|rate"
+    r"|grade)\b[^\n:.]{0,40}?"
+    r"\b(?:this|these|it|following|below|letter|text|e?-?mail|message|english|german|french|spanish|grammar"
+    r"|spelling|wording"
+    r"|cv|resume|essay|poem|paragraph|clause|recipe|contract|article)|is this (?:clause|contract|text|ok|legal|right)"
+    r"|übersetz\w*|korrigier\w*|fass\w* .{0,20}zusammen|rechtschreibung|traduis\w*|corrige\w*|résume\w*|traduce\w*"
+    r"|resume"
+    r"|(?:sent|wrote|forwarded|copied|pasted|found)\b[^\n.]{0,40}\b(?:this|these|it|following)|here(?:['’]s| is"
+    r"| are) what \w+"
+)
+_HANDED_OVER = re.compile(
+    rf"(?<!i will )(?<!i'll )(?<!we will )(?<!we'll )(?<!have to )\b(?:{_TEXT_WORK})\b[^\n]{{0,120}}"
+    r"(?:\n\s*\n.{40,}|:[ \t]*\n?.{40,})|(?:here it is|hier ist er)\s*:.*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A request to work on a text with that text: after an empty line, or after a colon."""
+_ROLE_PLAY = re.compile(
+    r"(?:^|[.!?\s])\*(?!\*)[^\W\d_][^*\n]*\s[^*\n]*\*(?!\*)|^\s*\*[a-zà-ÿ]+\*\s"
+    r"|\b(?:pretend (?:i|i['’]?m|you|we|to)|role-?play|act as (?:my|a|an|the)|as a character|in character"
+    r"|let['’]?s play)\b",
+    re.MULTILINE,
+)
+_PLANTED = re.compile(
+    r"^[ \t]*[<\[({*#]{1,3}[ \t]*(?:system|admin|developer|notes? (?:to|for)|instructions?)\b.*"
+    r"|(?:^[ \t]*|(?<=[.!?:;][ \t]))(?:(?:system|admin(?:istrator)?|developer|assistant)\b[ \t]*(?:notice|message"
+    r"|prompt"
+    r"|override|update|instructions?)?\b[^:\n]{0,30}:"
+    r"|(?:system |important |admin )?(?:note|notice|message|instructions?) (?:to|for) (?:the |any |all )?(?:ai"
+    r"|assistants?|bots?|llms?|(?:language )?models?)\b)"
+    r".*"
+    r"|(?:please )?\b(?:ignore|disregard|forget) (?:all |any |the |your |my )*(?:previous|prior|above|earlier"
+    r"|preceding) "
+    r"(?:instructions?|prompts?|rules|messages?).*"
+    r"|\byou are now (?:an? |the |in )?[A-Z].*"
+    r"|\b(?:remember|store|save)\b[^.\n]{0,60}\bfor (?:this and )?(?:all|every) (?:other )?(?:users?|customers?"
+    r"|sessions?).*"
+    r"|\bignorier\w* (?:alle |die )*(?:vorherigen|bisherigen) .*|\bignore[zr]? (?:toutes )?les (?:instructions"
+    r"|consignes) .*"
+    r"|\bignora (?:todas )?las instrucciones .*",
     re.MULTILINE | re.IGNORECASE,
 )
+"""An order to whoever reads along, as planted text gives it, to the end of its line."""
+_SECRET = re.compile(
+    r"\b[A-Z]{2}\d{2}(?: ?[0-9A-Z]{4}){3,7}(?: ?[0-9A-Z]{1,3})?\b|\b\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}\b"
+    r"|\b(?:pass(?:word|phrase|code)|pwd?|passwort|kennwort|contraseña|mot de passe|pin|cvv|cvc|api[ _-]?key"
+    r"|access[ _-]?token|secret(?:[ _-]key)?)\b['\w ]{0,20}(?:\bis\b|\bist\b|\best\b|\bes\b|[:=])"
+    r"|\b(?:log-?in|credentials|zugangsdaten|pass|user)\b.{0,40}?[ :=]\S*[A-Za-z]\S*\d\S*"
+    r"|\b(?:ssn|social security|sozialversicherungsnummer|steuer-?id|passport n\w*)\b.{0,20}\d"
+    r"|\b(?:sk|pk|ghp|gho|xox[bp]|AKIA|glpat)[-_]?[A-Za-z0-9_-]{12,}|\w+://\w+:[^@\s]+@",
+    re.IGNORECASE,
+)
+"""Numbers of accounts and cards, passwords and keys: nobody's memory holds them."""
 _BULLET = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
-_MARKUP = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#+\s*", re.MULTILINE)
+_MARKUP = re.compile(r"(?<!\w)[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}(?!\w)", re.MULTILINE)
 _SENTENCE = re.compile(
-    r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)[\"'”’)\]]*\s+|(?<=[。！？])|\n+"
+    # Not after a title, an initial, or a number: "1. April", "at 9. 30".
+    r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b\d\.)(?<!\b\d\d\.)"
+    r"[\"'”’)\]]*\s+|(?<=[。！？])|\n+"
 )
 _LONGEST = 2000
 """No memory may be longer, so no more of one sentence is read, characters."""
@@ -27,6 +104,38 @@ _LONGEST = 2000
 
 def sentences(content: str) -> list[str]:
     """Cut a message into sentences, without what is not this person's own statement."""
-    own = _QUOTED_LINE.sub("", _ADDRESS.sub("", _RECALLED.sub("", _FENCE.sub("\n", content))))
-    plain = _MARKUP.sub("", _BULLET.sub("", own))
-    return [cleaned for part in _SENTENCE.split(plain) if (cleaned := shorten(part[:_LONGEST], _LONGEST))]
+    plain = _MARKUP.sub("", _BULLET.sub("", own_words(content)))
+    found = (shorten(part[:_LONGEST], _LONGEST) for part in _SENTENCE.split(plain) if not _SECRET.search(part))
+    return [sentence for sentence in found if sentence]
+
+
+def own_words(content: str) -> str:
+    """Return what is left of a message without what its writer only passed on."""
+    own = _FENCE.sub("\n", content)
+    if _ROLE_PLAY.search(own):
+        return ""
+    handed = _HANDED_OVER.search(own)
+    own = _SALUTATION.sub("", _request_of(own, handed) if handed else own)
+    own = _PLACEHOLDER.sub("", _QUOTED.sub(_without_quotation, own))
+    for opening in (_LETTER, _DOCUMENT):
+        # One such line may be the writer's; from two on, they hand over a text.
+        found = list(opening.finditer(own))
+        own = own[: found[0].start()] if len(found) > 1 else own
+    return _PLANTED.sub("", _NO_STATEMENT.sub("", _ADDRESS.sub("", own)))
+
+
+def _request_of(own: str, handed: re.Match[str]) -> str:
+    """Return a message without the text that it hands over, which goes on to its end or to the end of its line."""
+    gap = re.search(r"\n\s*\n|:", own[handed.start() :])
+    start = handed.start() + (gap.start() if gap else 0)
+    return own[:start]
+
+
+def planted(content: str) -> list[str]:
+    """Return the orders to whoever reads along that a message holds."""
+    return [match[0] for match in _PLANTED.finditer(content)]
+
+
+def _without_quotation(match: re.Match[str]) -> str:
+    inner = next(part for part in match.groups() if part is not None)
+    return "" if len(inner) >= _LONG_QUOTATION else match[0]

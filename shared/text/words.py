@@ -96,10 +96,66 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
+TERM = re.compile(r"\d+(?:[.,:/]\d+)+|[㐀-鿿]{1,2}|[゠-ヿ]+|[぀-ゟ]+|[^\W_㐀-鿿぀-ヿ]+(?:['’][^\W_]+)?")
+"""A word or a number; of scripts without spaces, two characters of Chinese or a run of one Japanese alphabet."""
+
+
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words of a text that say something; of ``Asta's`` that of ``Asta``."""
-    words = (re.split(r"['’]", word, maxsplit=1)[0] for word in WORD.findall(text.lower()))
+    words = (re.split(r"['’]", word, maxsplit=1)[0] for word in TERM.findall(text.lower()))
     return frozenset(stem(word) for word in words if word not in EMPTY)
+
+
+_DATE = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)? )?(?:{'|'.join([*MONTHS, *(month[:3] for month in MONTHS)])})\b"
+    r"(?: \d{1,2}\b)?(?:,? \d{4})?"
+    r"|\b\d{4}-\d\d(?:-\d\d)?\b|\b\d{1,2}[./]\d{1,2}\b(?:[./](?:\d{4}|\d\d)\b)?|\b\d{1,2}/(?:19|20)\d\d\b"
+    r"|(?<!\d)(?:19|20)\d\d(?!\d)|\b\d{1,2}[:.h]\d\d(?: ?[ap]m| Uhr)?\b|\b\d{1,2} ?(?:[ap]m|Uhr|h)\b"
+)
+"""Days and times, which are often said in words: "half past eight"."""
+
+
+def unfounded(text: str, source: str) -> list[str]:
+    """Return the numbers and names of a text that stand nowhere in its source; days and times may be worked out."""
+    lowered = source.lower()
+    known = {part for word in TERM.findall(lowered) for part in _spellings(word)}
+    plain = _DATE.sub(" ", text)
+    found = [match[0] for match in TERM.finditer(plain) if match[0][0].isdigit() or _is_name(plain, match)]
+    # A short form or a part of a compound stands in its word: "Thu", and "Wagen" in "Umzugswagen".
+    return [
+        word
+        for word in dict.fromkeys(found)
+        if word not in WEEKDAYS
+        and not _spellings(word.lower()) & known
+        and not (len(word) >= _LEAST_PART and word.isalpha() and word.lower() in lowered)
+    ]
+
+
+_LEAST_PART = 3
+
+
+def _spellings(word: str) -> set[str]:
+    """Return a word's stem without an apostrophe's tail, and a number's digits, however they are written."""
+    if word in NUMERALS:
+        return {word, str(NUMERALS.index(word))}
+    digits = "".join(character for character in word if character.isdigit())
+    parts = re.split(r"[.,:/-]", word) if digits else []
+    return {stem(re.split(r"['’]", word)[0]), *parts, *([digits, word] if digits else [])}
+
+
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    # What begins a sentence or a part of one has a capital of its own.
+    return match[0][0].isupper() and text[: match.start()].rstrip()[-1:] not in (
+        "",
+        ".",
+        "!",
+        "?",
+        ":",
+        ";",
+        '"',
+        "“",
+        "(",
+    )
 
 
 @lru_cache(maxsize=8192)

@@ -13,6 +13,7 @@ from shared.contracts.jobs import JobKind, JobMessage
 from shared.erasure.erasing import purge_memories
 from shared.errors import Configuration, ModelOutput, Transient
 from shared.jobs import dispatch
+from shared.jobs.control import replay
 from shared.jobs.models import Job, JobState
 from shared.jobs.ownership import Claim, Owner
 from tests.support.house import House
@@ -42,7 +43,6 @@ def only_job(house: House) -> Job:
 
 FAILURES = {
     "model away": Transient("the model did not answer in time"),
-    "model talks nonsense": ModelOutput("no usable answer after one repair"),
     "model missing": Configuration("run: ollama pull tiny"),
     "took too long": SoftTimeLimitExceeded(),
     "a bug": ZeroDivisionError("secret words"),
@@ -63,6 +63,23 @@ def test_a_failed_attempt_is_recorded_raised_and_retried(
     job = only_job(house)
     assert job.state == JobState.RETRYING and job.reason and "secret" not in job.reason
     house.clock.at = job.due_at
+    attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
+    assert only_job(house).state == JobState.DONE and house.contents() == ["fact 1"]
+
+
+def test_what_a_model_cannot_answer_is_a_dead_letter_at_once_where_no_rules_stand_behind_it(
+    house: House, attempts: Attempts
+) -> None:
+    house.scripted.says = [ModelOutput("The model gave no usable answer")]
+    house.converse("notes", "c1", "fact 1")
+    with pytest.raises(JobFailed):
+        attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
+    job = only_job(house)
+    assert (job.state, job.attempts, house.memories()) == (JobState.DEAD, 1, [])
+    assert "no usable answer" in (job.reason or "")
+    assert house.counted("dead_letters_total", kind="create_memory") == 1
+    with house.database.write() as session:
+        replay(session, job.job_id, job.epoch, house.clock.now())
     attempts.run(deliver(house), JobKind.CREATE_MEMORY, house.pipeline)
     assert only_job(house).state == JobState.DONE and house.contents() == ["fact 1"]
 

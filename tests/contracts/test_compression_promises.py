@@ -11,7 +11,7 @@ import pytest
 from shared.apps.queries import lock_app
 from shared.choices import KeepitMode
 from shared.erasure.erasing import purge_memories
-from shared.errors import Conflict, ModelOutput
+from shared.errors import Conflict, Transient
 from shared.jobs.control import cancel, replay
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import blocks_in
@@ -125,7 +125,7 @@ def test_each_part_is_kept_as_soon_as_it_is_made_and_none_is_made_twice(press: P
 
 
 def test_parts_of_another_division_are_not_taken_for_these(press: Press) -> None:
-    press.scripted.says = [ModelOutput("nonsense")]
+    press.scripted.says = [Transient("away")]
     asked = press.ask("s1", by_model())
     with press.house.database.write() as session:
         session.add(VersionPart(compression_key=asked.key, position=0, content=[{"outline": "old"}, {"kept": []}]))
@@ -138,7 +138,7 @@ def test_parts_of_another_division_are_not_taken_for_these(press: Press) -> None
 
 
 def test_a_model_that_fails_for_good_leaves_nothing_half(press: Press) -> None:
-    press.scripted.says = [ModelOutput("nonsense")] * 5
+    press.scripted.says = [Transient("away")] * 5
     asked = press.ask("s1", by_model())
     for _ in range(8):
         press.attempt()

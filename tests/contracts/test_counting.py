@@ -112,12 +112,12 @@ def test_messages_that_come_twice_or_too_late_are_counted(house: House, attempts
     ("decision", "outcome", "reason"),
     [
         (Decision(Action.DELETE, 1, "worn out"), "deleted", "agent"),
-        (Decision(Action.EDIT, 1, "alike", "both in one"), "merged", "agent"),
-        (Decision(Action.DELETE, NEW, "it says nothing"), "new_gave_way", "agent"),
+        (Decision(Action.EDIT, 1, "alike", "fact c0 and eleventh"), "merged", "agent"),
         (Decision(Action.DELETE, 999_999, "mischief"), "oldest_went", "invalid_decision"),
+        (Decision(Action.DELETE, NEW, "it says nothing"), "oldest_went", "invalid_decision"),
         (ModelOutput("no usable answer"), "oldest_went", "model_failed"),
     ],
-    ids=["delete", "merge", "gives way", "refused", "failed"],
+    ids=["delete", "merge", "refused", "gives up the new one", "failed"],
 )
 def test_how_and_why_room_was_made_is_counted(
     house: House, attempts: Attempts, decision: Decision | Exception, outcome: str, reason: str

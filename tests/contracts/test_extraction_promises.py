@@ -17,7 +17,7 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, en
 from shared.conversations.models import Conversation
 from shared.conversations.queries import get_conversation, lock_conversation
 from shared.erasure.erasing import clear_facts, erase_app, erase_conversation, purge_memories, settle_clear
-from shared.errors import ModelOutput, Transient
+from shared.errors import Transient
 from shared.facts.categories import Category
 from shared.facts.clearing import undo_clear
 from shared.facts.models import FactSource
@@ -28,6 +28,7 @@ from shared.llm.calls import Meter
 from shared.llm.embedding import Vectors
 from shared.telemetry.metrics import RefusedFact
 from tests.support.house import House
+from worker.agent.fact_rules import ExtractiveFactAgent
 from worker.agent.protocol import Extraction, Statement
 from worker.pipelines.extract_facts import ExtractFacts, UnreadMessages
 
@@ -246,9 +247,8 @@ def test_more_messages_than_a_job_looks_at_are_all_read(house: House) -> None:
     assert sum(len(one.turns) for one in house.fact_agent.seen) == 450
 
 
-@pytest.mark.parametrize("failure", [Transient("away"), ModelOutput("nonsense")], ids=["model away", "nonsense"])
-def test_a_failed_extraction_moves_nothing_and_is_made_good_by_the_next(house: House, failure: BaseException) -> None:
-    house.fact_agent.says = [failure]
+def test_a_failed_extraction_moves_nothing_and_is_made_good_by_the_next(house: House) -> None:
+    house.fact_agent.says = [Transient("away")]
     open_conversation(house)
     speak(house, *FIVE)
     house.clock.advance(5)
@@ -262,7 +262,7 @@ def test_a_failed_extraction_moves_nothing_and_is_made_good_by_the_next(house: H
 
 
 def test_what_a_dead_job_left_unread_is_read_when_more_is_said(house: House) -> None:
-    house.fact_agent.says = [ModelOutput("nonsense") for _ in range(5)]
+    house.fact_agent.says = [Transient("away") for _ in range(5)]
     open_conversation(house)
     speak(house, *FIVE)
     house.clock.advance(5)
@@ -519,3 +519,43 @@ def test_without_a_pace_nothing_is_asked_for(house: House) -> None:
     house.clock.advance(3600)
     assert not tick(house)
     assert house.work_off() == [JobState.DONE]
+
+
+def test_the_rules_learn_from_a_chatty_conversation_what_its_user_said(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(house, "fact_agent", ExtractiveFactAgent())
+    open_conversation(house)
+    speak(
+        house,
+        "hey! quick one. no dill please, my niece Vera is allergic, and i dont eat pork",
+        "Noted: I always cook with dill.",
+        "ha. please always answer in metric units. Vera lives in Turku btw",
+        "Of course.",
+        "Could I have been vegan in 1990? if i had a boat i'd live on it. Ich wohne seit Mai in Ulm",
+    )
+    finish(house)
+    house.work_off()
+    assert statements(house) == [
+        "Does not eat pork",
+        "Ich wohne seit Mai in Ulm",
+        "Niece Vera is allergic: no dill please",
+        "Niece Vera lives in Turku",
+        "Wants: always answer in metric units",
+    ]
+
+
+def test_the_rules_learn_what_a_user_corrects_to_and_forget_what_is_over(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(house, "fact_agent", ExtractiveFactAgent())
+    open_conversation(house)
+    speak(house, "I live in Lepzig. I'm vegetarian.", "Noted.", "sorry, typo, Leipzig i mean", "Fixed.", "I love jazz.")
+    finish(house)
+    house.work_off()
+    assert statements(house) == ["Is vegetarian", "Lives in Leipzig", "Loves jazz"]
+    open_conversation(house, "c2")
+    speak(house, "I eat fish again", "Good.", "I love tea.", conversation_id="c2")
+    finish(house, "c2")
+    house.work_off()
+    assert "Eats fish" in statements(house) and "Is vegetarian" not in statements(house)

@@ -18,7 +18,7 @@ from loop.steps.due_jobs import AskForFacts, AskForVectors, WakeSnoozed
 from loop.steps.publish_events import PublishEvents
 from loop.steps.sessions import AgeSessions, IndexSessions, ScanSessions, TendSessions
 from loop.steps.settlement import SettleFacts
-from loop.steps.upkeep import Upkeep
+from loop.steps.upkeep import ProbeProvider, Upkeep
 from shared.apps.models import Budgets
 from shared.conversations.queries import oldest_unanswered
 from shared.energy import ledger
@@ -97,6 +97,7 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
         AskForFacts(busy.database, busy.clock, 5),
         SettleFacts(busy.database, busy.clock, redis.Redis(), busy.metrics),
         AskForVectors(busy.database, busy.clock, busy.embedder.name, 5),
+        ProbeProvider(busy.database, busy.clock, lambda: True),
     )
 
     def tick() -> None:

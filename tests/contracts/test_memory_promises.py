@@ -336,10 +336,10 @@ def test_recalled_memories_are_not_shown_to_the_agent_again(house: House) -> Non
 
 
 def test_spending_counts_when_the_work_fails(house: House) -> None:
-    house.scripted.says = [Transient("no answer")]
+    house.scripted.says = [ModelOutput("no usable answer")]
     house.converse("notes", "c1", "fact 1")
     [claim] = house.claims()
-    with pytest.raises(Transient):
+    with pytest.raises(ModelOutput):
         house.pipeline(claim)
     with house.database.read() as session:
         assert unsettled(session) == 11_000_000

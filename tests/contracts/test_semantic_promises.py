@@ -71,7 +71,9 @@ def ask(shelf: Shelf) -> str:
         ).job_id
 
 
-def carry_out(shelf: Shelf, agent: LearningAgent | None = None, seconds: float = 0.0) -> JobState:
+def carry_out(
+    shelf: Shelf, agent: LearningAgent | None = None, seconds: float = 0.0, rules: LearningAgent | None = None
+) -> JobState:
     house, ticks = shelf.house, iter(range(1000))
 
     def elapsed() -> float:
@@ -79,7 +81,7 @@ def carry_out(shelf: Shelf, agent: LearningAgent | None = None, seconds: float =
 
     run = LearnFromSessions(
         house.database, house.clock, agent or ExtractiveLearningAgent(), shelf.store, house.accountant, house.metrics,
-        elapsed,
+        elapsed, rules,
     )  # fmt: skip
     (claim,) = house.claims()
     try:

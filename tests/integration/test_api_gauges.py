@@ -38,16 +38,18 @@ def hold(api: Api, app_id: str, seconds: float) -> None:
 
 
 def test_deferred_jobs_are_told_apart_by_what_they_wait_for(api: Api) -> None:
-    for app_id in ("poor", "idle", "held"):
+    for app_id in ("poor", "idle", "held", "served"):
         ask_for_memory(api, app_id)
     defer(api, "poor", Deferral.ENERGY)
     api.clock.advance(60)
     defer(api, "idle", Deferral.ENERGY)
     defer(api, "held", Deferral.BUDGET)
-    api.clock.advance(30)
+    api.clock.advance(20)
+    defer(api, "served", Deferral.PROVIDER)
+    api.clock.advance(10)
     counted = [metric_of(api, "afterthought_deferred_jobs", cause=cause) for cause in Deferral]
     ages = [metric_of(api, "afterthought_oldest_deferred_job_seconds", cause=cause) for cause in Deferral]
-    assert (counted, ages) == ([4, 2], [90, 30]), "of each app a memory and facts"
+    assert (counted, ages) == ([4, 2, 2], [90, 30, 10]), "of each app a memory and facts"
 
 
 def test_only_jobs_that_wait_for_their_turn_alone_grow_old(api: Api) -> None:

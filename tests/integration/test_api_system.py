@@ -5,14 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from loop.api.routes import jobs as jobs_routes
 from loop.embedded_redis import EmbeddedRedis
 from loop.gauges import CATALOGUE
 from shared.broker import announce_worker, send
 from shared.contracts.jobs import MEMORY_PRIORITY, JobKind, JobMessage, Queue, task_name
 from shared.jobs import dispatch
 from shared.jobs.models import Deferral, JobState
+from shared.jobs.queries import get_job
 from tests.support.api import Api, open_api
 
 
@@ -89,6 +92,91 @@ def test_a_job_from_before_a_purge_cannot_be_replayed(api: Api) -> None:
     job = _job(api)
     api.ask("DELETE", f"{path}/memories")
     assert "purged" in api.refused(409, "POST", f"/jobs/{job}/replay")["message"]
+
+
+def _kill(api: Api, job: str, reason: str) -> None:
+    with api.loop.database.write() as session:
+        row = get_job(session, job)
+        row.state, row.reason, row.finished_at = JobState.DEAD, reason, api.clock.now()
+
+
+@pytest.fixture
+def graves(api: Api) -> dict[str, str]:
+    """Two dead jobs of each of two apps, one of a message that never became a job, and one that was cancelled."""
+    reasons = ("transient: Ollama did not answer in time. (attempt 5 of 5)", "configuration: no model. 100% sure")
+    jobs = {}
+    for app in ("chat", "email"):
+        conversation = api.converse(api.install(app), "c1", "Hello.")
+        for reason, job in zip(reasons, api.ask("POST", f"{conversation}/end")["jobs"], strict=True):
+            _kill(api, job["jobId"], reason)
+            jobs[f"{app} {job['kind']}"] = job["jobId"]
+    with api.loop.database.write() as session:
+        jobs["intake"] = dispatch.dead_letter(session, JobKind.END_CONVERSATION, "malformed", api.clock.now()).job_id
+    conversation = api.converse("/apps/chat", "c2", "Hello.")
+    for job in api.ask("POST", f"{conversation}/end")["jobs"]:
+        api.ask("POST", f"/jobs/{job['jobId']}/cancel")
+    return jobs
+
+
+def _alive(api: Api, graves: dict[str, str]) -> set[str]:
+    return {name for name, job in graves.items() if api.ask("GET", f"/jobs/{job}")["state"] == "pending"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "replayed"),
+    [
+        ({"appId": "chat"}, {"chat create_memory", "chat extract_facts"}),
+        ({"kind": "create_memory"}, {"chat create_memory", "email create_memory"}),
+        ({"reason": "DID NOT answer"}, {"chat create_memory", "email create_memory"}),
+        ({"reason": "100% sure"}, {"chat extract_facts", "email extract_facts"}),
+        ({"reason": "_% %"}, set()),
+        ({"appId": "email", "kind": "extract_facts", "reason": "model"}, {"email extract_facts"}),
+        ({"appId": "email", "kind": "summarise"}, set()),
+        ({}, {"chat create_memory", "chat extract_facts", "email create_memory", "email extract_facts"}),
+    ],
+    ids=["app", "kind", "reason", "per cent", "no pattern", "each of them", "nothing", "all"],
+)
+def test_dead_letters_are_counted_and_then_replayed_by_app_kind_reason_or_all(
+    api: Api, graves: dict[str, str], wanted: dict[str, str], replayed: set[str]
+) -> None:
+    counted = api.ask("POST", "/jobs/replay", json={**wanted, "dryRun": True})
+    unfit = 0 if wanted else 1
+    assert (counted["left"], counted["replayed"], counted["cursor"]) == (len(replayed) + unfit, 0, None)
+    assert sum(counted["matching"].values()) == counted["left"] and _alive(api, graves) == set()
+    answer = api.ask("POST", "/jobs/replay", json=wanted)
+    assert (answer["replayed"], answer["refused"], answer["left"]) == (len(replayed), unfit, 0)
+    assert _alive(api, graves) == replayed
+    assert {api.ask("GET", f"/jobs/{graves[name]}")["attempts"] for name in replayed} <= {0}
+
+
+def test_dead_letters_are_replayed_in_rounds_and_each_round_once_for_a_key(
+    api: Api, graves: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_routes, "_REPLAYED_AT_ONCE", 3)
+    key = {"Idempotency-Key": "round-1"}
+    first = api.ask("POST", "/jobs/replay", json={}, headers=key)
+    assert (first["replayed"], first["refused"], first["left"]) == (3, 0, 2) and first["cursor"]
+    assert api.ask("POST", "/jobs/replay", json={}, headers=key) == first and len(_alive(api, graves)) == 3
+    second = api.ask("POST", "/jobs/replay", json={"cursor": first["cursor"]})
+    assert (second["replayed"], second["refused"], second["left"], second["cursor"]) == (1, 1, 0, None)
+    assert second["matching"] == {"end_conversation": 1, "extract_facts": 1}
+    api.refused(409, "POST", f"/jobs/{graves['intake']}/replay")
+
+
+def test_dead_letters_from_before_a_purge_stay_dead(api: Api, graves: dict[str, str]) -> None:
+    api.ask("DELETE", "/apps/chat/memories")
+    answer = api.ask("POST", "/jobs/replay", json={"appId": "chat"})
+    assert (answer["replayed"], answer["refused"], answer["left"]) == (0, 2, 0)
+
+
+def test_dead_letters_are_the_admins_to_replay(api: Api, graves: dict[str, str]) -> None:
+    token = api.token("chat")
+    for wanted in ({"appId": "chat"}, {"appId": "email"}, {}):
+        answer = api.send("POST", "/jobs/replay", token=token, json=wanted)
+        assert answer.status_code == 403
+    api.refused(422, "POST", "/jobs/replay", json={"app_id": "chat"})
+    api.refused(422, "POST", "/jobs/replay", json={"cursor": "nonsense"})
+    assert _alive(api, graves) == set()
 
 
 def test_liveness_asks_nothing_of_anything(sqlite_api: Api) -> None:

@@ -17,6 +17,7 @@ from ops.bench import (
     idling,
     ingesting,
     keeping,
+    remembering,
     retaining,
     scarcity,
     searching,
@@ -27,6 +28,7 @@ from ops.bench import (
 )
 from ops.bench.scarcity import Scarcity
 from shared.llm.embedding import NgramEmbedder
+from tests.support.recorded_answers import RecordedAnswers
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 long = pytest.mark.long
@@ -133,6 +135,18 @@ def test_memories_keep_more_of_what_is_asked_than_first_sentences_do() -> None:
     ratios = keeping.measure(subjects, 200)["ratios"]
     assert min(ratios.values()) > 1.7
     assert all(value > 0 for value in keeping.timed(subjects, 200).values())
+
+
+@long
+@pytest.mark.skipif(remembering.missing(corpora.DEFAULT_DATA) is not None, reason="the labelled chats are not here")
+def test_the_remembering_bench_holds_and_judges_at_a_service_of_its_own(tmp_path: Path) -> None:
+    first = remembering.labelled(corpora.DEFAULT_DATA)[:3]
+    answers = RecordedAnswers(first)
+    for name, way in (("rules", None), ("recorded", answers)):
+        found = remembering.at_a_service(tmp_path / name, first, way, "ngrams")["in all"]
+        assert found["conversations"] == found["kept where something"]["of"] == 3
+        assert found["must"]["kept"] > 0 and found["asks answered"]["kept"] > 0
+    assert {name for name, _ in answers.asked} == {one["id"] for one in first}
 
 
 @no_corpora

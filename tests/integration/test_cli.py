@@ -16,12 +16,14 @@ from pathlib import Path
 import pytest
 from typer import Exit
 
+from loop.api.routes import jobs as jobs_routes
 from loop.cli.erasure import leave_if_incomplete
 from loop.embedded_redis import free_port
 from loop.release import release
 from shared.contracts.jobs import JobKind, WorkClass
 from shared.jobs.dispatch import dead_letter, defer
-from shared.jobs.models import Deferral
+from shared.jobs.models import Deferral, JobState
+from shared.jobs.queries import JobFilter, list_jobs
 from shared.jobs.tenant_queues import Hold, hold_app
 from shared.settings import Settings, environment_name
 from tests.support.api import ADMIN, Api
@@ -105,6 +107,30 @@ def test_conversations_and_jobs_are_looked_at_and_jobs_cancelled_and_replayed(te
     assert [one["jobId"] for one in terminal.json(*pending)] == [facts]
     terminal.run("jobs", "replay", memory)
     assert {one["jobId"] for one in terminal.json(*pending)} == {memory, facts}
+
+
+def test_dead_jobs_are_counted_asked_about_and_replayed_together(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = terminal.api.install()
+    for name in ("c1", "c2"):
+        terminal.api.converse(path, name, "Hello there.")
+        terminal.run("conversations", "end", "chat", name)
+    with terminal.api.loop.database.write() as session:
+        for job in list_jobs(session, JobFilter(), 10):
+            job.state, job.reason = JobState.DEAD, "transient: the model did not answer in time"
+    monkeypatch.setattr(jobs_routes, "_REPLAYED_AT_ONCE", 1)
+    assert "JOB" in terminal.run("jobs", "replay", status=1).err
+    assert "JOB" in terminal.run("jobs", "replay", "--all", "--app", "chat", status=1).err
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    asked = terminal.run("jobs", "replay", "--all", status=1).err
+    assert "Replay 4 dead jobs (2 create_memory, 2 extract_facts)?" in asked
+    assert len(terminal.json("jobs", "list", "--state", "dead")) == 4, "nobody said yes"
+    said = terminal.run("jobs", "replay", "--kind", "create_memory", "--reason", "in TIME", "--yes").out
+    assert "2 dead jobs will be done again." in said
+    assert terminal.json("jobs", "replay", "--app", "chat", "--yes")["replayed"] == 2
+    assert terminal.json("jobs", "list", "--state", "dead") == []
+    assert "0 dead jobs" in terminal.run("jobs", "replay", "--all").out
 
 
 def test_the_doctor_tells_of_dead_jobs(terminal: Terminal) -> None:

@@ -115,6 +115,7 @@ CASES: dict[str, Case] = {
     "GET /jobs": Case(),
     "GET /jobs/{jobId}": Case(),
     "POST /jobs/{jobId}/replay": Case(),
+    "POST /jobs/replay": Case(body={"appId": "chat"}),
     "POST /jobs/{jobId}/cancel": Case(),
     "GET /energy": Case(),
     "GET /health/live": Case(),

@@ -110,14 +110,15 @@ def test_an_unusable_answer_is_repaired(agent: ModelAgent, server: OllamaServer,
 
 
 @pytest.mark.parametrize("act", UNUSABLE)
-def test_an_unusable_answer_twice_is_an_error_and_two_metered_calls(
+def test_an_unusable_answer_three_times_is_an_error_and_three_metered_calls(
     agent: ModelAgent, server: OllamaServer, act: Act
 ) -> None:
-    server.will(act, act)
+    server.will(act, act, act)
     calls = Calls()
     with pytest.raises(ModelOutput) as raised:
         agent.create(TRANSCRIPT, LIMIT, calls)
-    assert len(calls) == len(server.chats) == 2
+    assert len(calls) == len(server.chats) == 3
+    assert [body["options"]["temperature"] for body in server.chats] == [0.0, 0.0, 0.4]
     assert all(call.prompt_tokens > 0 for call in calls)
     assert "bees" not in str(raised.value)
 
@@ -171,10 +172,10 @@ def decision(**changes: Any) -> dict[str, Any]:
 def test_a_compaction_that_may_not_be_is_repaired_or_an_error(
     agent: ModelAgent, server: OllamaServer, answer: dict[str, Any] | str
 ) -> None:
-    server.will(Act(answer=answer), Act(answer=decision(action="edit", new_content="Two in one.")))
+    server.will(Act(answer=answer), Act(answer=decision(action="edit", new_content="Memory 3, a new one.")))
     returned = agent.compact(PRESENT, ARRIVED, LIMIT, Calls())
-    assert refusal(returned, PRESENT, LIMIT) is None and returned.new_content == "Two in one."
-    server.will(Act(answer=answer), Act(answer=answer))
+    assert refusal(returned, PRESENT, ARRIVED, LIMIT) is None and returned.new_content == "Memory 3, a new one."
+    server.will(*[Act(answer=answer)] * 3)
     with pytest.raises(ModelOutput):
         agent.compact(PRESENT, ARRIVED, LIMIT, Calls())
 

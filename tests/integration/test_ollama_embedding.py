@@ -8,7 +8,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from shared.errors import Configuration, Transient
+from shared.errors import Configuration, ProviderAway
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.ollama_embedding import OllamaEmbedder
 from tests.support.meters import Calls
@@ -42,9 +42,12 @@ def test_a_model_that_is_missing_can_never_answer(server: OllamaServer) -> None:
     assert [call.outcome for call in calls] == [CallOutcome.REFUSED]
 
 
-def test_a_server_that_is_down_is_tried_again() -> None:
+@pytest.mark.parametrize("away", [None, 503, 0], ids=["nobody listens", "a proxy says so", "the connection breaks"])
+def test_a_server_that_is_down_is_away(server: OllamaServer, away: int | None) -> None:
     calls = Calls()
-    with closing(OllamaEmbedder("embedder", "http://127.0.0.1:1", 2)) as embedder, pytest.raises(Transient):
+    server.script.away = away
+    address = "http://127.0.0.1:1" if away is None else server.url
+    with closing(OllamaEmbedder("embedder", address, 2)) as embedder, pytest.raises(ProviderAway):
         embedder.embed(["text"], calls)
     # Nobody read anything, so nothing is to be paid for.
     assert [(call.outcome, call.prompt_tokens) for call in calls] == [(CallOutcome.UNAVAILABLE, 0)]

@@ -16,7 +16,9 @@ from shared.llm.chat import Chat
 from shared.llm.providers import make_chat
 from tests.support.house import House
 from tests.support.ollama_server import Act, OllamaServer
+from tests.support.settings import default_settings
 from worker.agent.fact_model import ModelFactAgent
+from worker.wiring import rules_behind
 
 WINDOW = 4096
 SAID = ("I live in Lyon.", "Nice.", "I play the oboe.", "Lovely.")
@@ -94,6 +96,8 @@ UNUSABLE = {
     "a truncated list": Act(answer=json.dumps(BOTH)[:-40]),
     "two candidates": Act(answer=f"{json.dumps(BOTH)} or rather {json.dumps({'facts': [LYON]})}"),
     "an answer cut off by its length": Act(answer=json.dumps(BOTH), done_reason="length"),
+}
+AWAY = {
     "a broken connection": Act(answer=BOTH, close_after=1),
     "an error in the stream": Act(answer=BOTH, error_after=1),
     "not JSON on the wire": Act(answer=BOTH, garbage=True),
@@ -103,9 +107,21 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("act", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_a_model_that_is_unusable_for_a_while_costs_only_time(house: House, server: OllamaServer, act: Act) -> None:
+def test_a_model_that_answers_nothing_usable_is_asked_three_times_at_most_and_the_rules_do_it(
+    house: House, server: OllamaServer, act: Act
+) -> None:
+    house.rules = rules_behind(default_settings())
     house.converse("notes", "c1", *SAID)
     server.will(*[act] * 4)
+    assert until_done(house) == ["done"]
+    assert len(server.chats) <= 3 and seen(house) == 4, "a long bad answer leaves no room for another"
+    assert {fact.agent for fact in house.facts()} == {"extractive"}
+
+
+@pytest.mark.parametrize("act", AWAY.values(), ids=AWAY.keys())
+def test_a_model_that_is_away_for_a_while_costs_only_time(house: House, server: OllamaServer, act: Act) -> None:
+    house.converse("notes", "c1", *SAID)
+    server.will(*[act] * 2)
     assert until_done(house) == ["done"]
     assert (statements(house), seen(house)) == (EXPECTED, 4)
     assert [fact.mention_count for fact in house.facts()] == [1, 1]

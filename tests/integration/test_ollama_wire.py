@@ -15,11 +15,11 @@ import pytest
 from langsmith.utils import tracing_is_enabled
 from pydantic import BaseModel
 
-from shared.errors import Configuration, ModelOutput, Transient
+from shared.errors import Configuration, ModelOutput, ProviderAway, Transient
 from shared.llm.calls import CallOutcome, WorkKind
 from shared.llm.chat import PromptCut, Question, Unusable, ask_repairing
 from shared.llm.ollama_chat import OllamaChat
-from shared.llm.ollama_status import ollama_status
+from shared.llm.ollama_status import is_there, ollama_status
 from shared.llm.providers import make_chat
 from tests.support.meters import Calls
 from tests.support.ollama_server import Act, OllamaServer, count_tokens
@@ -165,16 +165,45 @@ def test_a_connection_broken_twice_is_transient(server: OllamaServer, chat: Olla
     assert len(calls) == 2
 
 
-def test_a_server_that_is_not_there_is_transient_and_seen_once_for_nothing(calls: Calls) -> None:
+def test_a_server_that_is_not_there_is_away_and_seen_once_for_nothing(calls: Calls) -> None:
     with OllamaServer() as gone:
         address = gone.url
     chat = make_chat("ollama:tiny", address, CONTEXT_TOKENS)
-    with pytest.raises(Transient, match="cannot be reached"):
+    with pytest.raises(ProviderAway, match="cannot be reached"):
         chat.ask(question(), 60, calls)
     chat.close()
     assert [(call.outcome, call.prompt_tokens, call.completion_tokens) for call in calls] == [
         (CallOutcome.UNAVAILABLE, 0, 0)
     ]
+
+
+@pytest.mark.parametrize("away", [502, 503, 504, 0], ids=["502", "503", "504", "the connection breaks"])
+def test_a_proxy_that_answers_for_a_server_that_is_not_there_is_away_and_costs_nothing(
+    server: OllamaServer, chat: OllamaChat, calls: Calls, away: int
+) -> None:
+    server.script.away = away
+    with pytest.raises(ProviderAway, match="cannot be reached"):
+        chat.ask(question(), 60, calls)
+    assert [(call.outcome, call.prompt_tokens) for call in calls] == [(CallOutcome.UNAVAILABLE, 0)]
+    assert not is_there(server.url)
+    server.script.away = None
+    server.will(Act(answer=ANSWER))
+    assert is_there(server.url) and chat.ask(question(), 60, calls) == LAGOS
+
+
+@pytest.mark.parametrize(
+    "act",
+    [Act(status=503), Act(stall=True), Act(answer=""), Act(ANSWER, close_after=0)],
+    ids=["it is busy", "it is slow", "it talks nonsense", "it broke off"],
+)
+def test_a_server_that_answers_anything_is_not_away(
+    server: OllamaServer, chat: OllamaChat, calls: Calls, act: Act
+) -> None:
+    server.will(act, act)
+    with pytest.raises((Transient, Unusable)) as raised:
+        chat.ask(question(), 0.5, calls)
+    assert not isinstance(raised.value, ProviderAway)
+    server.go_on()
 
 
 @pytest.mark.parametrize(
@@ -245,14 +274,28 @@ def test_one_repair_goes_over_the_wire_with_the_first_answer_and_what_was_wrong(
     assert "it holds no JSON object" in repair[3]["content"]
 
 
-def test_two_unusable_answers_are_an_error_that_keeps_their_text_to_itself(
+def test_three_unusable_answers_are_an_error_that_keeps_their_text_to_itself(
     server: OllamaServer, chat: OllamaChat, calls: Calls
 ) -> None:
-    server.will(Act(answer="the canary sings"), Act(answer='{"name": "canary", "people": "canary"}'))
+    bad = '{"name": "canary", "people": "canary"}'
+    server.will(Act(answer="the canary sings"), Act(answer=bad), Act(answer=bad))
     with pytest.raises(ModelOutput) as raised:
         ask_repairing(chat, question(), 5, calls, lambda _: None, lambda _: None)
     assert "canary" not in str(raised.value)
-    assert len(calls) == 2
+    assert len(calls) == 3
+
+
+def test_the_second_repeat_differs_and_shows_no_bad_answer(
+    server: OllamaServer, chat: OllamaChat, calls: Calls
+) -> None:
+    server.will(Act(answer="Lagos, I think."), Act(answer="Lagos, surely."), Act(answer=ANSWER))
+    assert ask_repairing(chat, question(), 5, calls, lambda _: None, lambda _: None) == LAGOS
+    first, repair, retry = server.chats
+    assert [body["options"]["temperature"] for body in (first, repair, retry)] == [0.0, 0.0, 0.4]
+    assert len({body["options"]["num_predict"] for body in server.chats}) == 1, "the answer's limit is the same"
+    assert [message["role"] for message in retry["messages"]] == ["system", "user"]
+    assert "Lagos" not in retry["messages"][1]["content"]
+    assert retry["messages"][1]["content"].startswith(first["messages"][1]["content"])
 
 
 def test_an_interruption_in_the_middle_of_a_call_is_metered(

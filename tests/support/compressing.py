@@ -11,14 +11,14 @@ from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.jobs.dispatch import take_due
 from shared.jobs.models import Job
-from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.llm.calls import Meter, WorkKind
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
 from shared.sessions.compress.queries import find_version, get_version, versions_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import request_version
 from shared.sessions.models import MarkerOutcome, RecordedSession, SessionVersion
 from shared.sessions.queries import get_session, lock_session, markers_of, outcomes_of
-from tests.support.house import House
+from tests.support.house import House, call_once
 from tests.support.recordings import PROJECT, Shelf, Transcript
 from worker.agent.protocol import CompressionAgent
 from worker.agent.session_rules import ExtractiveCompressionAgent
@@ -65,11 +65,10 @@ class ScriptedCompressionAgent(CompressionAgent):
 
     def condense(self, chunk: Chunk, meter: Meter) -> CondensedChunk:
         assert not self.house.database.is_held_here, "a transaction is open while the agent thinks"
-        meter.reserve(Prospect(WorkKind.COMPRESS, self.name, 900, 100))
-        meter(ModelCall(WorkKind.COMPRESS, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
+        said = self.says.pop(0) if self.says else None
+        call_once(WorkKind.COMPRESS, self.name, meter, said)
         self.while_thinking()
         self.seen.append(chunk)
-        said = self.says.pop(0) if self.says else None
         if isinstance(said, BaseException):
             raise said
         return said or CondensedChunk(
@@ -96,7 +95,7 @@ class Press:
         house = self.house
         return CompressSession(
             house.database, house.clock, self.agents.get, self.shelf.store, house.accountant, house.metrics,
-            self.elapsed,
+            self.elapsed, house.rules.sessions,
         )  # fmt: skip
 
     def ask(self, session_id: str, settings: CompressionSettings, source: str | None = None) -> SessionVersion:

@@ -142,8 +142,8 @@ class FaultyCompressionAgent(CompressionAgent):
 class FaultyCompression(CompressSession):
     """The pipeline that compresses, with points around its files."""
 
-    def __init__(self, database: Any, clock: Any, agent_of: Any, store: Store, *more: Any) -> None:
-        super().__init__(database, clock, agent_of, VersionStore(store.root), *more)
+    def __init__(self, database: Any, clock: Any, agent_of: Any, store: Store, *more: Any, **named: Any) -> None:
+        super().__init__(database, clock, agent_of, VersionStore(store.root), *more, **named)
 
     def _write(self, *what: Any) -> WrittenVersion:
         written = super()._write(*what)

@@ -22,6 +22,7 @@ from shared.conversations.lifecycle import NewConversation, NewMessage, Role, en
 from shared.conversations.queries import lock_conversation
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
+from shared.errors import ModelOutput, Transient
 from shared.facts import queries as fact_queries
 from shared.facts.categories import Category
 from shared.facts.models import Fact
@@ -56,6 +57,7 @@ from worker.pipelines.embed_messages import EmbedMessages
 from worker.pipelines.extract_facts import ExtractFacts
 from worker.pipelines.index_messages import IndexMessages
 from worker.pipelines.summarise import Summarise
+from worker.wiring import RulesBehind
 
 PRICES = default_settings(
     price_prompt_token=0.01,
@@ -80,9 +82,9 @@ class ScriptedAgent:
     seen: list[Transcript] = field(default_factory=list)
 
     def create(self, transcript: Transcript, limit: int, meter: Meter) -> MemoryDraft | NothingToRemember:
-        self._think(WorkKind.CREATE, meter)
-        self.seen.append(transcript)
         said = self.says.pop(0) if self.says else transcript.turns[0].content
+        self._think(WorkKind.CREATE, meter, said)
+        self.seen.append(transcript)
         if isinstance(said, BaseException):
             raise said
         ids = tuple(turn.message_id for turn in transcript.turns)
@@ -91,17 +93,26 @@ class ScriptedAgent:
     def compact(
         self, existing: Sequence[CompactionCandidate], new: CompactionCandidate, limit: int, meter: Meter
     ) -> Decision:
-        self._think(WorkKind.COMPACT, meter)
         decided = self.decides.pop(0) if self.decides else Decision(Action.DELETE, existing[0].id, "it is the oldest")
+        self._think(WorkKind.COMPACT, meter, decided)
         if isinstance(decided, BaseException):
             raise decided
         return decided(existing, new) if callable(decided) else decided
 
-    def _think(self, kind: WorkKind, meter: Meter) -> None:
+    def _think(self, kind: WorkKind, meter: Meter, said: object) -> None:
         assert not self.database.is_held_here, "a transaction is open while the agent thinks"
-        meter.reserve(Prospect(kind, self.name, 900, 100))
-        meter(ModelCall(kind, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
+        call_once(kind, self.name, meter, said)
         self.while_thinking()
+
+
+def call_once(kind: WorkKind, model: str, meter: Meter, said: object) -> None:
+    """Have a call metered as it ends: with an answer, a bad one, or none because the model is away."""
+    meter.reserve(Prospect(kind, model, 900, 100, 800))
+    if isinstance(said, Transient):
+        meter(ModelCall(kind, model, 0, 0, True, CallOutcome.UNAVAILABLE, 0.5))
+    else:
+        outcome = CallOutcome.MALFORMED if isinstance(said, ModelOutput) else CallOutcome.ANSWERED
+        meter(ModelCall(kind, model, 800, 60, False, outcome, 0.5))
 
 
 @dataclass
@@ -121,11 +132,10 @@ class ScriptedFactAgent:
 
     def extract(self, segment: ExtractionRequest, meter: Meter) -> Extraction:
         assert not self.database.is_held_here, "a transaction is open while the agent thinks"
-        meter.reserve(Prospect(WorkKind.EXTRACT, self.name, 900, 100))
-        meter(ModelCall(WorkKind.EXTRACT, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
+        said = self.says.pop(0) if self.says else None
+        call_once(WorkKind.EXTRACT, self.name, meter, said)
         self.while_thinking()
         self.seen.append(segment)
-        said = self.says.pop(0) if self.says else None
         if isinstance(said, BaseException):
             raise said
         read = segment.turns[: self.reads]
@@ -153,11 +163,10 @@ class ScriptedSummaryAgent:
 
     def summarise(self, span: SummaryRequest, meter: Meter) -> Digest:
         assert not self.database.is_held_here, "a transaction is open while the agent thinks"
-        meter.reserve(Prospect(WorkKind.SUMMARISE, self.name, 900, 100))
-        meter(ModelCall(WorkKind.SUMMARISE, self.name, 800, 60, False, CallOutcome.ANSWERED, 0.5))
+        said = self.says.pop(0) if self.says else None
+        call_once(WorkKind.SUMMARISE, self.name, meter, said)
         self.while_thinking()
         self.seen.append(span)
-        said = self.says.pop(0) if self.says else None
         if isinstance(said, BaseException):
             raise said
         read = span.turns[: self.reads]
@@ -188,21 +197,24 @@ class House:
         self.former_embedders: dict[str, Embedder] = {}
         """By name, those that can still be had beside the one in force."""
         self.embed_batch = 8
+        self.rules = RulesBehind()
+        """Nothing stands behind the agents, so that what they raise is seen."""
 
     def pipeline_of(self, kind: str) -> Pipeline:
         """Return what carries out jobs of a kind."""
         if kind == JobKind.SUMMARISE:
             how = (self.summary_agent, self.embedder, self.accountant)
-            return Summarise(self.database, self.clock, *how, self.metrics, 5, self.tuning)
+            return Summarise(self.database, self.clock, *how, self.metrics, 5, self.tuning, self.rules.summaries)
         if kind == JobKind.EMBED_MESSAGES:
             how = (self.embedder, self.accountant, self.metrics, self.embed_batch)
             return EmbedMessages(self.database, self.clock, *how, self.former_embedders.get)
         if kind == JobKind.INDEX_MESSAGES:
             return IndexMessages(self.database, self.clock, self.metrics)
         if kind != JobKind.EXTRACT_FACTS:
+            self.pipeline.rules = self.rules.memories
             return self.pipeline
         thinks = (self.fact_agent, self.embedder, self.accountant)
-        return ExtractFacts(self.database, self.clock, *thinks, self.metrics, self.settings)
+        return ExtractFacts(self.database, self.clock, *thinks, self.metrics, self.settings, self.rules.facts)
 
     def install(self, app_id: str = "notes") -> App:
         with self.database.write() as session:

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -69,13 +69,23 @@ class Script:
     hung_up: threading.Event = field(default_factory=threading.Event)
     """Set when a client went away before its answer was complete."""
     arrived: threading.Condition = field(default_factory=threading.Condition)
+    answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda _: None
+    """What a chat's body is answered where no act is left; None: sensibly."""
+    away: int | None = None
+    """What a proxy says to everybody while there is no server behind it; 0: it takes the connection and breaks it."""
 
 
 class OllamaServer:
     """The server as a context manager; ``url`` is its address."""
 
-    def __init__(self, *acts: Act, models: tuple[str, ...] = ("tiny:latest", "embedder:latest"), port: int = 0) -> None:
-        self.script = Script(list(models), deque(acts))
+    def __init__(
+        self,
+        *acts: Act,
+        models: tuple[str, ...] = ("tiny:latest", "embedder:latest"),
+        port: int = 0,
+        answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda _: None,
+    ) -> None:
+        self.script = Script(list(models), deque(acts), answers=answers)
         self._server = _Server(("127.0.0.1", port), self.script)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
@@ -167,6 +177,9 @@ class _Handler(BaseHTTPRequestHandler):
         with script.arrived:
             script.requests.append((self.path, body))
             script.arrived.notify_all()
+        if script.away is not None:
+            self._json(script.away, {"error": "nobody is behind this"}) if script.away else self._break_off()
+            return
         routes = {
             "/api/version": lambda _: {"version": VERSION},
             "/api/tags": lambda _: {"models": [{"name": name, "model": name} for name in script.models]},
@@ -204,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
         script = self.server.script
         if self._missing(body):
             return
-        act = script.acts.popleft() if script.acts else Act()
+        act = script.acts.popleft() if script.acts else Act(answer=script.answers(body))
         if act.status != 200:
             self._json(act.status, {"error": act.error})
         elif act.close_after == 0:

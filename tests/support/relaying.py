@@ -42,13 +42,23 @@ class _OneAtATime:
 class Relay:
     """Sends into a list; ``run_all`` also carries everything out, as a worker would."""
 
-    def __init__(self, house: House, regulator: Regulator, *, one_at_a_time: bool = False) -> None:
+    def __init__(
+        self,
+        house: House,
+        regulator: Regulator,
+        *,
+        one_at_a_time: bool = False,
+        need_server: frozenset[str] = frozenset(),
+    ) -> None:
         self.house = house
         self.regulator = regulator
         self.sent: list[JobMessage] = []
         self.queues: list[Queue] = []
         governing = _OneAtATime(regulator) if one_at_a_time else regulator
-        self.step = RelayJobs(house.database, house.clock, governing, self._send, 60.0, house.metrics)  # type: ignore[arg-type]
+        self.step = RelayJobs(
+            house.database, house.clock, governing, self._send, 60.0, house.metrics,  # type: ignore[arg-type]
+            need_server=need_server,
+        )  # fmt: skip
 
     def _send(self, task: str, queue: Queue, message: JobMessage, priority: int) -> None:
         assert not self.house.database.is_held_here, "a transaction is open while a job is sent"

@@ -16,6 +16,7 @@ from loop.cli.checks import (
     check_database,
     check_disk,
     check_embedding,
+    check_energy,
     check_home,
     check_models,
     check_names,
@@ -25,7 +26,14 @@ from loop.cli.checks import (
     names_given,
 )
 from loop.embedded_redis import EmbeddedRedis, free_port
+from shared.apps.registry import install
+from shared.contracts.jobs import JobKind
+from shared.conversations.lifecycle import NewConversation, start
 from shared.db.engine import Database
+from shared.db.schema import migrate
+from shared.energy.ledger import Booking, book
+from shared.jobs.dispatch import NewJob, enqueue
+from shared.llm.calls import CallOutcome, ModelCall, WorkKind
 from shared.llm.minilm import is_installed
 from shared.settings import Settings, environment_name
 from tests.support.command_line import run
@@ -74,6 +82,58 @@ def test_the_home_is_its_owners_alone(
     found = worst(check_home(tmp_path / "home"))
     assert found.health is health
     assert word in (found.mend or "")
+
+
+def _pay(home: Path, conversations: int, units: float, model: str = "ollama:tiny") -> Settings:
+    """Return settings of an installation where conversations were ended within a day, each for so many units."""
+    chosen = settings(home, model="ollama:tiny")
+    home.mkdir()
+    migrate(chosen.database)
+    database = Database(chosen.database)
+    with database.write() as session:
+        install(session, "chat", "Chat", {}, NOW)
+        for number in range(conversations):
+            key = start(session, "chat", NewConversation(f"c{number}"), NOW).key
+            job = NewJob(JobKind.CREATE_MEMORY, "chat", f"d{number}", key)
+            enqueue(session, job, NOW - timedelta(minutes=number % 1400))
+            call = ModelCall(WorkKind.CREATE, model, 0, 1, False, CallOutcome.ANSWERED, 1.0)
+            prices = chosen.model_copy(update={"price_completion_token": units, "extractive_fraction": 1.0})
+            book(session, call, Booking("chat", None, key), prices, NOW)
+    database.dispose()
+    return chosen
+
+
+def test_how_many_conversations_the_refill_carries_is_estimated_before_any_was_paid_for(tmp_path: Path) -> None:
+    found = check_energy(settings(tmp_path / "none", model="ollama:tiny"), NOW)
+    assert found.health is Health.OK and "about 83 conversations an hour with ollama:tiny" in found.found
+    assert "(about 44 units each, estimated)" in found.found
+    assert "set AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND=12.2" in found.found
+    without_facts = check_energy(settings(tmp_path / "none", model="ollama:tiny", facts=False), NOW)
+    assert "(about 35 units each, estimated)" in without_facts.found
+    built_in = check_energy(settings(tmp_path / "none"), NOW)
+    assert "8,252 conversations an hour with the built-in agent" in built_in.found and "set AFTER" not in built_in.found
+
+
+def test_how_many_conversations_the_refill_carries_is_measured_where_enough_were_paid_for(tmp_path: Path) -> None:
+    found = check_energy(_pay(tmp_path / "home", 40, 20), NOW)
+    assert found.health is Health.OK
+    assert "carry about 180 conversations an hour" in found.found and "measured over the last 40" in found.found
+    few = check_energy(_pay(tmp_path / "few", 9, 20), NOW)
+    assert "estimated" in few.found
+    others = check_energy(_pay(tmp_path / "others", 40, 20, model="extractive"), NOW)
+    assert "estimated" in others.found, "what another agent cost says nothing"
+
+
+def test_more_conversations_than_the_refill_carries_are_told_with_the_setting_that_would_carry_them(
+    tmp_path: Path,
+) -> None:
+    chosen = _pay(tmp_path / "home", 100, 2000)
+    found = check_energy(chosen, NOW)
+    assert found.health is Health.WARN and "in 24 hours 100 were ended" in found.found
+    assert found.mend and "To carry 5 an hour set AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND=2.8" in found.mend
+    assert check_energy(chosen.model_copy(update={"energy_refill_per_second": 2.8}), NOW).health is Health.OK
+    never = check_energy(chosen.model_copy(update={"energy_refill_per_second": 0.0}), NOW)
+    assert never.health is Health.WARN and "carry about 0 conversations" in never.found
 
 
 def test_the_store_of_sessions_must_be_a_folder_that_can_be_written(tmp_path: Path) -> None:
@@ -201,6 +261,15 @@ def test_the_doctor_fails_when_nothing_runs_and_says_how_to_start_it(capsys: pyt
     ran = run(capsys, "doctor", status=1)
     assert "./ops/up" in ran.out
     assert "1 to mend" in ran.out
+
+
+def test_the_doctor_says_what_the_refill_carries(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND", "0.01")
+    findings = run(capsys, "doctor", "--json", status=1).json["findings"]
+    [energy] = [one["found"] for one in findings if one["what"] == "energy"]
+    assert energy.startswith("refills 0.6/min carry about 83 conversations an hour with the built-in agent")
 
 
 def test_the_doctor_names_every_wrong_setting(

@@ -92,12 +92,12 @@ def test_no_line_at_all_is_an_answer() -> None:
         pytest.param({"points": ["It went well."]}, id="another key"),
     ],
 )
-def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(answer: ScriptLine) -> None:
+def test_an_unusable_answer_is_asked_for_again_and_after_three_refused(answer: ScriptLine) -> None:
     found, chat, calls = condense(answer, GOOD)
     assert len(found.lines) == 2 and len(calls) == 2
     assert (chat.questions[1].complaint or "").startswith("This answer cannot be used")
     with pytest.raises(ModelOutput):
-        condense(answer, answer)
+        condense(answer, answer, answer)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def _memory(number: int, content: str, *, pinned: bool = False, importance: int 
 def _decide(existing: list[CompactionCandidate], new: str, limit: int = 200) -> Decision:
     candidate = CompactionCandidate(NEW, new, _START + timedelta(days=99))
     decision = ExtractiveAgent().compact(existing, candidate, limit, Calls())
-    assert refusal(decision, existing, limit) is None
+    assert refusal(decision, existing, candidate, limit) is None
     return decision
 
 

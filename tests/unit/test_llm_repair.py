@@ -61,11 +61,44 @@ def test_an_unusable_answer_is_asked_for_once_more_saying_what_was_wrong(
     assert chat.seconds[1] <= chat.seconds[0]
 
 
-def test_two_unusable_answers_are_an_error_that_names_both_reasons() -> None:
+def test_the_third_time_it_is_asked_in_another_way() -> None:
+    chat = ScriptedChat(["Ducks!", "Still ducks!", {"value": 4}])
+    assert ask(chat, Calls()).value == 4
+    first, repair, retry = chat.questions
+    assert [one.temperature for one in chat.questions] == [0, 0, 0.4]
+    assert retry.previous is None and retry.complaint is None, "a model repeats what it sees"
+    assert retry.user.startswith(first.user) and retry.user != first.user
+    assert retry.most_tokens < repair.most_tokens
+
+
+def test_three_unusable_answers_are_an_error_that_names_each_reason() -> None:
     calls = Calls()
-    with pytest.raises(ModelOutput, match=r"no JSON object.*asked again.*not below ten"):
-        ask(ScriptedChat(["", "Ducks!", {"value": 99}][1:]), calls)
-    assert len(calls) == 2
+    with pytest.raises(ModelOutput, match=r"no JSON object.*asked again.*not below ten.*another way.*cut off"):
+        ask(ScriptedChat(["Ducks!", {"value": 99}, Reply('{"value": 1', truncated=True)]), calls)
+    assert len(calls) == 3
+
+
+def test_an_answer_to_a_repeated_question_may_take_only_what_the_meter_allows() -> None:
+    calls = Calls()
+    calls.allowed = 11
+    chat = ScriptedChat(["Ducks!", {"value": 4}])
+    ask(chat, calls)
+    assert [one.max_completion_tokens for one in chat.questions] == [20, 11]
+
+
+def test_where_the_meter_allows_less_than_an_answer_takes_nothing_more_is_asked() -> None:
+    calls = Calls()
+    calls.allowed = 3
+    with pytest.raises(ModelOutput, match=r"no JSON object.*too much"):
+        ask(ScriptedChat(["Ducks!"]), calls)
+    assert len(calls) == 1
+
+
+def test_where_no_time_is_left_nothing_more_is_asked() -> None:
+    calls = Calls()
+    with pytest.raises(ModelOutput, match=r"no JSON object.*no time"):
+        ask_repairing(ScriptedChat(["Ducks!"]), QUESTION, 0.0, calls, small, small)
+    assert len(calls) == 1
 
 
 def test_what_the_caller_can_mend_itself_is_accepted_the_second_time() -> None:

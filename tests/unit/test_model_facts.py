@@ -148,12 +148,12 @@ def test_what_small_models_really_return_is_read(line: ScriptLine) -> None:
         pytest.param(facts(fact(confidence=True)), id="confidence true"),
     ],
 )
-def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(line: ScriptLine) -> None:
+def test_an_unusable_answer_is_asked_for_again_and_after_three_refused(line: ScriptLine) -> None:
     found, chat, calls = extract(line, facts(fact()))
     assert found.statements == (Statement("Lives in Porto", Category.IDENTITY, ("msg_1",)),)
     assert len(calls) == 2 and (chat.questions[1].complaint or "").startswith("This answer cannot be used")
     with pytest.raises(ModelOutput):
-        extract(line, line)
+        extract(line, line, line)
 
 
 def test_what_is_still_wrong_after_the_repair_is_dropped_and_counted() -> None:
@@ -193,6 +193,47 @@ def test_a_yes_is_grounded_in_the_question_it_answers_also_when_that_was_seen_be
 def test_a_relative_time_may_be_given_as_its_date() -> None:
     found, _, _ = extract(facts(fact("Moved to Porto in April 2025")))
     assert [one.text for one in found.statements] == ["Moved to Porto in April 2025"]
+
+
+@pytest.mark.parametrize(
+    ("said", "stated"),
+    [
+        ("A wisdom tooth comes out on the 22nd.", "Has a wisdom tooth taken out on 22 May 2025"),
+        ("We are on the new build since Monday.", "On the new build since 2025-05-05"),
+        ("I bought the robot in autumn.", "Bought the robot in autumn 2024"),
+        ("An xmas present, it has to be here before the 20th.", "Needs the Christmas present before 20 December"),
+        ("Er kommt in die Schule und ist 6.", "Sohn kommt in die Schule und ist 6"),
+        ("Die Schule hat ein Notfallset.", "In der Schule hat Sohn ein Notfallset"),
+    ],
+)  # fmt: skip
+def test_what_a_reader_works_out_of_days_and_kin_is_no_invention(said: str, stated: str) -> None:
+    found, _, _ = extract(facts(fact(stated)), given=segment(("user", said)))
+    assert [one.text for one in found.statements] == [stated]
+
+
+@pytest.mark.parametrize("stated", ["Has lived in Porto since 12 May 1984", "Lives in Porto, in house number 2025-77"])
+def test_a_date_far_from_the_day_it_was_said_needs_ground_as_other_numbers_do(stated: str) -> None:
+    found, _, _ = extract(facts(fact(stated)), given=segment(known=KNOWN))
+    assert found.refused == {RefusedFact.UNGROUNDED: 1} and not found.statements
+
+
+NAMED_BEFORE = (("user", "I am planning a trip to Slovenia with my son Emil."), ("assistant", "What about Bled?"))
+
+
+@pytest.mark.parametrize(
+    ("stated", "kept"),
+    [
+        pytest.param("Wants to travel to Slovenia by train", True, id="named by the user before"),
+        pytest.param("Wants to travel by train with Emil and Aarhus", True, id="known"),
+        pytest.param("Wants to travel to Bled by train", False, id="named by the assistant"),
+        pytest.param("Wants to travel to Slovenia by train with 4 people", False, id="a number said elsewhere"),
+        pytest.param("Wants Emil in Slovenia", False, id="nothing of its own message"),
+    ],
+)
+def test_a_name_may_come_from_another_message_of_the_user_or_from_what_is_known(stated: str, kept: bool) -> None:
+    said = (*NAMED_BEFORE, ("user", "We are 4."), ("assistant", "Good."), ("user", "We travel by train."))
+    found, _, _ = extract(facts(fact(stated, messages=[5])), given=segment(*said, known=KNOWN))
+    assert [one.text for one in found.statements] == [stated] * kept
 
 
 def test_a_correction_names_the_known_fact() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from worker.agent import memory_rules, session_rules, summary_rules
+from worker.agent import memory_rules, salience, session_rules, summary_rules
 from worker.agent.clauses import PhraseTable
 from worker.agent.fact_rules import SINGLE_VALUES, slot_of
 
@@ -13,6 +13,11 @@ PHRASES = [
     for module in (memory_rules, session_rules, summary_rules)
     for name, table in vars(module).items()
     if isinstance(table, PhraseTable)
+    for example in table.phrases
+] + [
+    pytest.param(table, example, id=f"{language} {sort}: {example}")
+    for language, tables in salience.PHRASES.items()
+    for sort, table in tables.items()
     for example in table.phrases
 ]
 
@@ -29,4 +34,4 @@ def test_what_one_has_once_is_known_by_its_example(example: str) -> None:
 
 
 def test_every_kind_of_phrase_has_its_table() -> None:
-    assert len({id(param.values[0]) for param in PHRASES}) == 8
+    assert len({id(param.values[0]) for param in PHRASES}) == 8 + sum(map(len, salience.PHRASES.values()))

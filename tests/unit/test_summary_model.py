@@ -102,12 +102,12 @@ def test_what_small_models_really_return_is_read(line: ScriptLine) -> None:
         pytest.param({"summary": "They use SQLite"}, id="another key"),
     ],
 )
-def test_an_unusable_answer_is_asked_for_once_more_and_then_refused(line: ScriptLine) -> None:
+def test_an_unusable_answer_is_asked_for_again_and_after_three_refused(line: ScriptLine) -> None:
     found, chat, calls = summarise(line, points("They use SQLite"))
     assert found.points == ("They use SQLite",) and len(calls) == 2
     assert (chat.questions[1].complaint or "").startswith("This answer cannot be used")
     with pytest.raises(ModelOutput):
-        summarise(line, line)
+        summarise(line, line, line)
 
 
 def test_too_much_is_asked_for_once_more_and_then_handed_on_to_be_cut() -> None:

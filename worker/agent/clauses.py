@@ -8,7 +8,7 @@ stay, and so do times with more than one reading. What a clause is worth is left
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -17,23 +17,53 @@ from shared.text.words import COMMON, EMPTY, MONTHS, NUMERALS, VAGUE, WEEKDAYS, 
 
 _CLAUSE = re.compile(
     r"\s+[-–—]+\s+|\s*[;—]\s*"
-    r"|,?\s+(?=(?:but|which|because(?! of)|since|although|though)\s)"
+    r"|,?\s+(?=but\s+(?:now\s+|then\s+)?(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|the|my|this|that)\s)"
+    r"|,?\s+(?=(?:because|since|although|though)\s+(?:i|i['’]\w+|we|we['’]\w+|he|she|they|it|it['’]s|my|the|you"
+    r"|that)\b)|,\s+(?=which\s)"
     # "So" joins clauses only where it begins one: not in "were so kind".
     r"|,\s+(?=so\s)|\s+(?=so\s+(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|they['’]\w+|you|that)\s)"
-    r"|,?\s+(?=and\s+(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|they['’]\w+|my|that|that['’]s|now|then|you)\s)"
-    r"|,\s+(?=(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|you)\s)",
+    r"|,?\s+(?=and\s+(?!i\s+(?:are|were|both)\b)(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|they['’]\w+|my|that|that['’]s|now|then|you)\s)"
+    r"|,\s+(?=(?:i|i['’]\w+|we|we['’]\w+|it|it['’]s|he|she|they|you)\s)"
+    r"|,\s+(?:und\s+)?(?=(?:ich|wir|er|sie|es)\s+\w+)|,?\s+et\s+(?=(?:je|on|nous|il|elle|ça)\s|j['’]|c['’])"
+    r"|,\s+(?=(?:je|on|nous)\s|j['’])"
+    r"|,\s+(?=así\s+que\s)|,?\s+y\s+(?=(?:en|mi|no|me)\s)",
     re.IGNORECASE,
 )
-
-
+_HANGS = re.compile(
+    # A condition in front, or who said it: what follows stays with it.
+    r"^(?:(?:and|but|so|or)\s+)?(?:if|when|whenever|unless|until|once|while|as long as|in case|before|after|had"
+    r"|wenn|falls|sobald"
+    r"|solange|bevor|si|quand|lorsque|tant que|cuando|mientras|hasta que)\b"
+    r"|\b(?:says?|said|told|tells?|thinks?|thought|claims?|heard|asked|believes?|swears?|sagt|sagte|meint|dit|dice"
+    r"|dijo)"
+    r"(?:\s+(?:me|us|him|her|them|that|dass|que))*\s*$",
+    re.IGNORECASE,
+)
+_STOP = re.compile(r",\s+|\s+(?=\()|\s+(?=(?:because|since|which|although|though|weil|obwohl|parce que|porque)\s)")
+_BOUND = re.compile(
+    # What takes back, limits or sets a condition for the words before it is not left behind.
+    r"^\W*(?:and\s+|or\s+|und\s+|et\s+|y\s+)?(?:but|except|unless|if|only|not|never|no|nor|without|until"
+    r"|at\s+(?:most|least)|which"
+    r"|or|aber|außer|wenn|falls|nur|nicht|kein\w*|ohne|sondern|mais|sauf|si|sans|seulement|pas|pero|salvo|sin|sino"
+    r"|solo|excepto|nada)\b",
+    re.IGNORECASE,
+)
+_LEAST_WORDS = 3
 _OPENING = re.compile(
-    r"^(?:(?:oh|ah|aww?|oof|wow|whoa|woah|woo|mm+|hey|hi|hello|yeah|yep|yes|yup|no|nah|well|so|and|but|or|because"
-    r"|'?cause|plus|also|anyway|ok|okay|sure|right|great|cool|thanks|thank you|congrats|haha|lol|gee|man|btw|by the way"
-    r"|actually|honestly|basically|recently|unfortunately|fortunately|luckily|absolutely|definitely|totally|of course"
-    r"|for example|you know|i mean|i think|i guess|i believe|i feel like|in fact|the fact is|then|though|which|since"
-    r"|although|as for me|guess what|please remember(?: that)?|remember(?: that)?|just so you know|fyi"
-    r"|(?:since )?we last (?:spoke|talked|chatted)|i wanted to (?:tell|let) you(?: know)?(?: that)?)\b"
-    r"(?!['’])[,!:]?\s*)+",
+    # Interjections go as they are; a word that may carry meaning ("no coffee", "since May") only before a comma.
+    r"^(?:(?:oh|ah|aww?|oof|wow|whoa|woah|woo|mm+|hmm+|hey|hi+|hello|yeah|yep|yup|nah|uh|um|and|but|or|plus|also"
+    r"|anyway|ok|okay"
+    r"|thanks|thank you|congrats|haha|lol|gee|btw|by the way|actually|honestly|basically|recently|unfortunately"
+    r"|fortunately"
+    r"|luckily|absolutely|definitely|totally|of course|for example|you know|i mean|i think|i guess|i believe"
+    r"|i feel like"
+    r"|in fact|the fact is|guess what|please remember(?: that)?|remember(?: that)?|just so you know|fyi|heads up"
+    r"|one more thing"
+    r"|(?:since )?we last (?:spoke|talked|chatted)|i wanted to (?:tell|let) you(?: know)?(?: that)?|und|ach"
+    r"|übrigens|et|y"
+    r"|ah y)\b(?!['’])[,!:.]?\s*"
+    r"|(?:well|so|then|because|'?cause|sure|right|great|cool|yes|no|man|though|as for me)\b(?!['’])[,!:.]+\s*"
+    r"|(?:well|so|then|'?cause)\s+(?=(?:i|we|my|it|she|he|they|the|that|let['’]?s|no|please)\b))+",
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(
@@ -50,12 +80,13 @@ _PHRASE = re.compile(
 )
 _FILLERS = word_set(
     """
-    a an the really very just so quite actually totally definitely super pretty absolutely truly simply basically
-    honestly literally certainly some too also already still even is are am was were that's it's there's being
-    lately currently recently
+    a an the really very just quite actually totally definitely super pretty absolutely truly simply basically
+    honestly literally certainly some too also already still even that's it's there's being
+    is are am was were
+    being lately currently recently
     """
 )
-_TIDY = re.compile(r"\s+(?=[,.;:!?])|^[\s,.;:!?–—-]+|[\s,.;:!–—-]+$")
+_TIDY = re.compile(r"\s+(?=[,.;:!?](?:\s|$))|^[\s,.;:!?–—-]+|[\s,.;:!。–—-]+$")
 _AND = re.compile(r",?\s+and\s+", re.IGNORECASE)
 _SPOKEN_TO = re.compile(r",\s*(?:my\s+)?(\w+(?: companion)?)\s*[.!]*$")
 _ADDRESSED = re.compile(r"^(?:[\w']+\s+){0,2}?(\w+(?: companion)?)[,!.]\s*")
@@ -78,12 +109,35 @@ class Clause:
 
 
 def clauses(content: str) -> list[Clause]:
-    """Cut a message into clauses, in the order they were said."""
+    """Cut a message into clauses that can stand alone, in the order they were said."""
     found = []
     for sentence in sentences(content):
         asks = sentence.rstrip("\"'”’) ").endswith(("?", "？"))
-        found += [Clause(part.strip(" ,"), asks) for part in _CLAUSE.split(sentence) if part and part.strip(" ,.!?")]
+        found += [Clause(part, asks) for part in _parts(sentence) if part.strip(" ,.!?")]
     return found
+
+
+def _parts(sentence: str) -> Iterator[str]:
+    start = 0
+    for cut in _CLAUSE.finditer(sentence):
+        part = sentence[start : cut.start()]
+        # "Priya and I broke up" has one subject.
+        joins = sentence[cut.end() :].lower().startswith("and i ") and len(part.split()) < _LEAST_WORDS
+        if part.strip(" ,") and not _HANGS.search(part) and not joins:
+            yield part.strip(" ,")
+            start = cut.end()
+    yield sentence[start:].strip(" ,")
+
+
+def beginnings(text: str) -> tuple[str, ...]:
+    """Return the beginnings of a clause that can stand alone, the longest first."""
+    found = []
+    for cut in _STOP.finditer(text):
+        head, rest = text[: cut.start()], text[cut.end() :]
+        whole = head.count("(") == head.count(")") and head.count('"') % 2 == 0
+        if whole and len(head.split()) >= _LEAST_WORDS and not _BOUND.match(rest) and not _HANGS.search(head):
+            found.append(head)
+    return tuple(reversed(found))
 
 
 def plain(text: str, names: frozenset[str] = frozenset()) -> str:
@@ -220,7 +274,11 @@ class PhraseTable:
 
     def is_in(self, text: str) -> bool:
         """Whether any of the phrases stands in a text."""
-        return self._every.search(text) is not None
+        return self.search(text) is not None
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first of the phrases in a text."""
+        return self._every.search(text)
 
     def compiled(self, pattern: str) -> re.Pattern[str]:
         """Return a pattern as it is looked for."""

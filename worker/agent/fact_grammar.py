@@ -1,19 +1,17 @@
-"""The clauses of a user's turn that may state something, the frames that recognise it, and the third person.
+"""The sentences and clauses of a user's turn that may state something, and the third person.
 
-Only what users say in their own words and mean as it stands is read: no code, quotations, pasted lists and records,
-questions, suppositions, what somebody else is said to have said, nor whole turns that hand over a text to work on. A
-frame is one way people state something about themselves, with at most one free place, ``rest``; whether what stands
-there is whole in itself is left to ``fact_rules``.
+Only what users say in their own words and mean as it stands is read: no code, quotations, pasted lists, records and
+documents, questions, suppositions, what somebody else is said to have said, nothing said in a role, nor whole turns
+that hand over a text to work on. What a clause states is left to ``fact_predicates``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 
-from shared.facts.categories import Category
 from shared.text.lines import clean
 from shared.text.sentences import sentences
 from shared.text.words import MONTHS, WEEKDAYS
@@ -28,6 +26,9 @@ _CONTRACTIONS = (
     (re.compile(r"\b(?:can['’]?t|can not)\b", re.IGNORECASE), "cannot"),
     (re.compile(r"\bwon['’]t\b", re.IGNORECASE), "will not"),
     (re.compile(r"\b(do|does|did|is|are|was|were|have|has|had)n['’]?t\b", re.IGNORECASE), r"\1 not"),
+    (re.compile(r"\b(he|she)['’]s (?=got\b|been\b|had\b)", re.IGNORECASE), r"\1 has "),
+    (re.compile(r"\b(he|she)['’]s\b", re.IGNORECASE), r"\1 is"),
+    (re.compile(r"\bthey['’]re\b", re.IGNORECASE), "they are"),
     (re.compile(r"\bname['’]s\b", re.IGNORECASE), "name is"),
     (re.compile(r"\bfavou?rite\b", re.IGNORECASE), "favourite"),
     (re.compile(r"\bgonna\b", re.IGNORECASE), "going to"),
@@ -78,7 +79,7 @@ def third_person(verb: str) -> str:
 
 def turned(text: str) -> str:
     """Turn the first person into the third: ``my kids and me`` becomes ``their kids and them``."""
-    return _PERSON.sub(_other_person, text)
+    return _PERSON.sub(_other_person, _ALONE.sub(", alone", text))
 
 
 def _other_person(match: re.Match[str]) -> str:
@@ -90,6 +91,10 @@ def _other_person(match: re.Match[str]) -> str:
 def capitalised(text: str) -> str:
     """Write the first letter large and leave the others."""
     return text[:1].upper() + text[1:]
+
+
+_ALONE = re.compile(r",\s*(?:(?:just|only) )?me$", re.IGNORECASE)
+"""The speaker at the end of a list of circumstances, who would read as somebody else in the third person."""
 
 
 def name_of(name: str | None) -> str | None:
@@ -111,83 +116,26 @@ def stated(phrase: str, name: str | None) -> str:
     return capitalised(bare)
 
 
-Says = str | Callable[[re.Match[str], str], str]
-"""The phrase, made of the pattern's groups and of what stands in the free place; an empty one states nothing."""
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One way to state something."""
-
-    example: str
-    """A clause of which this frame decides what it states."""
-    pattern: re.Pattern[str]
-    says: Says
-    category: Category
-    the: bool = False
-    """Whether ``the …`` in the free place can be whole without more."""
-
-
-ADVERBS = (
-    r"(?:(?:really|also|still|currently|actually|just|now|absolutely|totally|definitely|truly|personally|particularly"
-    r"|especially|primarily|generally|recently|finally|even|already|genuinely|simply|honestly|lately|both|all|so|very"
-    r"|super|pretty|quite|deeply|extremely|mainly|busy|proudly)\s+)*"
-)
-FEW = r"(?:[a-z][\w-]*\s+){0,3}?"
-"""Up to three adjectives."""
-REST = r"(?P<rest>.+)"
-MORE = r"(?:\s+(?P<rest>.+))?"
-NAME = r"(?P<rest>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*){0,3})"
-PROJECT, PREFERENCE, IDENTITY = Category.PROJECT, Category.PREFERENCE, Category.IDENTITY
-
-
-def i_state(example: str, pattern: str, says: Says, category: Category, the: bool = False) -> Frame:
-    """Return a frame of what begins with ``I`` or ``we`` and perhaps an adverb."""
-    return Frame(example, re.compile(rf"^(?:i|we)\s+{ADVERBS}{pattern}$", re.IGNORECASE), says, category, the)
-
-
-def my_state(example: str, pattern: str, says: Says, category: Category) -> Frame:
-    """Return a frame of what begins with ``my`` or ``our``."""
-    return Frame(example, re.compile(rf"^(?:my|our)\s+{pattern}$", re.IGNORECASE), says, category, the=True)
-
-
-def bare(example: str, pattern: str, says: Says, category: Category) -> Frame:
-    """Return a frame of what names neither."""
-    return Frame(example, re.compile(rf"^{pattern}$", re.IGNORECASE), says, category)
-
-
-def present(found: re.Match[str], rest: str) -> str:
-    """Say it in the present tense."""
-    return f"{third_person(found['verb'])} {rest}"
-
-
-def past(found: re.Match[str], rest: str) -> str:
-    """Say it in the past tense, which is the same for all persons."""
-    return f"{found['verb'].lower()} {rest}"
-
-
-def denied(found: re.Match[str], rest: str) -> str:
-    """Say that it is not so."""
-    return f"{found['not'].lower()} {found['verb'].lower()} {rest}"
-
-
-_FURTHER_VERB = re.compile(rf"(?:,|\band)\s+(?:and\s+)?(?:{words.DEEDS})\b")
-"""It would have to be put in the third person too."""
-_NO_OBJECT = re.compile(rf"(?:{words.REGULARLY}|for\b|with\b|at\b|in\b|on\b|together\b|$)")
-
-
-def habit(found: re.Match[str], rest: str) -> str:
-    """Say that it is a habit, unless what is done, or done besides, cannot be told."""
-    if _FURTHER_VERB.search(rest):
-        return ""
-    if found["verb"].lower() in words.NEEDS_OBJECT and _NO_OBJECT.match(rest):
-        return ""
-    often = found.groupdict().get("often") or ""
-    return f"{often.lower()} {third_person(found['verb'])} {rest}"
-
-
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _LISTED = re.compile(r"^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+.*$", re.MULTILINE)
+_FEW_ITEMS = 6
+"""A list that is longer was pasted."""
+_DOCUMENT = re.compile(r"^#{1,4} \S.*\Z|^\S+:\n.*\Z", re.MULTILINE | re.DOTALL)
+_IN_A_ROLE = re.compile(r"(?:^|\s)\*[a-z][^*\n]*\s[^*\n]+\*(?:\s|$)")
+_TO_THE_MACHINE = re.compile(
+    r"\b(?:system (?:notice|prompt|message)|(?:ignore|disregard|forget) (?:all|any|your|the|previous)\b"
+    r"|(?:note|notice|message|instructions?) (?:to|for) (?:the |all |any )?(?:ai|assistants?|chatbots?|llms?)\b"
+    r"|(?:store|save|remember|keep) (?:this |it )?(?:permanently|in your (?:long-term )?memory))",
+    re.IGNORECASE,
+)
+"""What is worded for a machine's memory and not as somebody's own statement."""
+_SECRET = re.compile(
+    r"\b[A-Z]{2}\d{2}(?: ?\d{4}){2,}|\d(?:[ -]?\d){11,}|\b\w*(?:password|passwd|api[_ ]?key|token|secret)\b\s*"
+    r"(?:[=:]|is\b)"
+    r"|\b\w+://\S+:\S+@|\b(?:sk|pk|ghp|npm)_?-?\w{16,}",
+    re.IGNORECASE,
+)
+"""Numbers of accounts and cards, and what opens something."""
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _RECORD = re.compile(
     r"^[ \t]*(?:[\[{}\]].*|\"[^\"]*\"\s*:.*|\d{4}-\d\d-\d\d[ T].*|\S{1,60}@\S{1,60}[:~].*|[$#%] .*|(?:user|assistant"
@@ -195,15 +143,15 @@ _RECORD = re.compile(
     r"|(?:from|to|subject|cc|sent):.*|(?:error|warning|info|debug|traceback)\b.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
-_QUOTATION = re.compile(
-    r"[\"“](?=[^\"”]*(?:\b(?:i|i['’]\w+|my|me|we|our)\b|[.!?]\s))[^\"”]*(?:[\"”]|\Z)", re.IGNORECASE
-)
+_QUOTATION = re.compile(r"[\"“][^\"”]*[\"”]|(?<![^\s(])[\"“][^\"”]*\Z")
+_OF_SOMEBODY = re.compile(r"\b(?:i|i['’]\w+|my|me|we|our)\b|[.!?]\s", re.IGNORECASE)
+"""What makes a quotation more than a title or a word."""
 _SPOKEN_QUOTE = re.compile(r"(?:^|(?<=\s))['‘](?=i\b|i['’]|my\b|we\b)[^\n]{0,400}?['’](?=[\s.,!?]|$)", re.IGNORECASE)
 _MATERIAL = re.compile(
     r"^\W*(?:(?:please|can you|could you|would you|hey|hi|now|ok|okay)\W+)*"
     r"(?:translate|rewrite|rephrase|proofread|paraphrase|summari[sz]e|correct|fix|edit|improve|polish|write|draft"
     r"|compose|complete|continue|role-?play|act as|pretend|imagine|suppose|analy[sz]e|review|classify|extract"
-    r"|explain)\b",
+    r"|explain|condense|shorten|convert|(?:spell-?|grammar-?)?check)\b",
     re.IGNORECASE,
 )
 _FICTION = re.compile(
@@ -219,7 +167,8 @@ _INTRODUCED = re.compile(
 """Only behind a greeting is a name behind ``I'm`` sure to be one."""
 _NOT_MEANT = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|might"
-    r"|(?<!\bin )(?<!\bsince )(?<!\blast )(?<!\bnext )(?<!\bof )may(?! \d|\b\W*$)|could|would|should|shall"
+    r"|(?<!\bin )(?<!\bsince )(?<!\blast )(?<!\bnext )(?<!\bof )(?<!\bon )(?<!\d )(?<!\d\w\w )may(?! \d|\b\W*$)"
+    r"|could|would|should|shall"
     r"|i (?:\w+ )?(?:think|guess|suppose|believe"
     r"|assume|doubt|feel like|wish|hope|wonder|bet|heard|dreamed|dreamt)|not sure|unsure|hopefully|if|unless|whether"
     r"|used to|pretend(?:ing|ed)?|imagin\w+|hypothetical\w*|as if|suppose(?:d|dly)?|yeah right|in theory|considering"
@@ -233,6 +182,10 @@ _SUPPOSED = re.compile(
     r"(?:said|says|say|told|tells|asked|asks|thinks?|thought|claims?|believes?|wrote|jokes?|joked))\b",
     re.IGNORECASE,
 )
+_WHEN_WISHED = re.compile(
+    r"^when(?:ever)? (?:i|i['’]?m|we|we['’]?re)\b.*\b(?:do not|don['’]?t|never|always)\b", re.IGNORECASE
+)
+"""May want something whenever something is so; all else in such a sentence is supposed."""
 _TAKEN_BACK = re.compile(
     r"^(?:but|though|although|except|unless|however)?\W*(?:only\b|not\b|rarely|never|just when|except|unless|if\b"
     r"|though not"
@@ -242,11 +195,13 @@ _TAKEN_BACK = re.compile(
 _SHARED_SUBJECT = re.compile(
     r",?\s+and\s+(?=(?:also |now |currently |often |usually |always |never |really )?"
     r"(?:live|work|study|love|like|enjoy|prefer|hate|have|am|own|drive|play|speak|use|go|do|run|write|teach|volunteer"
-    r"|cook|collect|paint|was|grew|moved|started|joined|adopted|bought|plan|want|need|got|make|take|try|read|watch)\s+"
+    r"|cook|collect|paint|carry|wear|was|grew|moved|started|joined|adopted|bought|plan|want|need|got|make|take|try|read|watch)\s+"
     r"(?:a|an|the|my|our|in|at|as|for|to|with|on|two|three|four|five|both|every|\w+ing|[A-Z]\w+|going|not|from"
     r"|up|some|lots|all|it|about|tea|coffee)\b)"
 )
-_CORRECTING = re.compile(r"^(?:(?:no|sorry|oh|wait|well|and|but)\W+)*(?:actually|correction|in fact)\b", re.IGNORECASE)
+_CORRECTING = re.compile(
+    r"^(?:(?:no|sorry|oh|wait|well|and|but)\W+)*(?:actually|correction|in fact)\b|^(?:i|we)\b[^,]* now\b", re.IGNORECASE
+)
 _PASSING = re.compile(
     r"\b(?:today|tonight|this (?:morning|afternoon|evening|weekend)|tomorrow|later|soon)\b", re.IGNORECASE
 )
@@ -262,6 +217,8 @@ _DATES = (
     (re.compile(rf"{_AFTER_NO_PREPOSITION}\b(?:spring|summer|autumn|fall|winter) \d{{4}}"), "in"),
     (re.compile(rf"(?<=[a-z] ){_AFTER_NO_PREPOSITION}{_AFTER_NO_MONTH}(?:19|20)\d\d$"), "in"),
 )
+_ELLIPSIS_IN_BRACKETS = re.compile(r"\[(?:\.\.\.|…)\]")
+"""No sentence ends there."""
 _LEFT_OUT = " \ufffc "
 """Stands where a quotation was, so that no clause is read across it."""
 _FIRST_PERSON = re.compile(
@@ -269,12 +226,21 @@ _FIRST_PERSON = re.compile(
 )
 """What follows some verbs may share more than the subject with them: ``I will rest and play``."""
 _SPLICE = re.compile(
-    r"(\S+\s+\S+\s+\S+),\s+(?=(?:the|my|this|that|there)\s(?:\w+\s){0,3}?(?:is|are|was|were|has|have|makes?)\b)",
+    r"(\S+(?:\s+\S+){1,2}),\s+(?=(?:the|my|our|this|that|there)\s(?:\w+\s){0,3}?(?:is|are|was|were|has|have|makes?)\b"
+    r"|there['’]s\b|s?he['’]s\b|your\s\w+\s\w+)",
     re.IGNORECASE,
+)
+_AND_SHE = re.compile(
+    r",? and (?=s?he['’]?s (?:\w+ly )?(?:an?|allergic|\w+ing|in|at|from|\d+|got|been)\b)", re.IGNORECASE
 )
 _CAUSE = re.compile(r"\s['’]?cause\b", re.IGNORECASE)
 _RELATIVE = re.compile(
     r"^(?:which|who|whom|that|where|when|than|as (?!an? )|like|what|until|till|while|after|before)\b", re.IGNORECASE
+)
+_LEFT_OUT_SUBJECT = re.compile(
+    r"^(?:(?P<am>allergic to|intolerant to|based in|originally from)|(?:(?:just|recently|finally) )?(?:moved to"
+    r"|bought an?|adopted|grew up in|was born in))\s",
+    re.IGNORECASE,
 )
 _ANOTHER_AND_I = re.compile(r"^my (?:\w+ ){1,2}and i\b", re.IGNORECASE)
 _NOW = re.compile(
@@ -293,6 +259,15 @@ class Assertion:
     """Whether it was said to set something right: ``actually …``."""
     passing: bool
     """Whether it is about the day it was said on."""
+    before: str = ""
+    """The clause before it in the sentence."""
+    whole: bool = False
+    """Whether it is the sentence as it was said, for what only a whole sentence can state."""
+
+
+def has_secret(text: str) -> bool:
+    """Whether a number of an account or card, or what opens something, stands in a text."""
+    return _SECRET.search(text) is not None
 
 
 def own_words(content: str) -> str:
@@ -301,23 +276,43 @@ def own_words(content: str) -> str:
         return ""
     if _FICTION.search(content):
         return ""
+    if _IN_A_ROLE.search(content) or _TO_THE_MACHINE.search(content):
+        return ""
     content = _INTRODUCED.sub(r"\1my name is \2. ", content)
-    for foreign in (_FENCE, _QUOTED_LINE, _LISTED, _RECORD):
+    for foreign in (_FENCE, _DOCUMENT, _QUOTED_LINE, _RECORD):
         content = foreign.sub("\n", content)
-    for quotation in (_QUOTATION, _SPOKEN_QUOTE):
-        content = quotation.sub(_LEFT_OUT, content)
-    return _PICTOGRAM.sub(" ", content)
+    items = _LISTED.findall(content)
+    if len(items) > _FEW_ITEMS:
+        content = _LISTED.sub("\n", content)
+    content = _QUOTATION.sub(lambda met: _LEFT_OUT if _OF_SOMEBODY.search(met[0]) else met[0], content)
+    content = _SPOKEN_QUOTE.sub(_LEFT_OUT, content)
+    return _PICTOGRAM.sub(" ", _ELLIPSIS_IN_BRACKETS.sub("[\u2026\u2060]", content))
 
 
-def assertions(content: str, said_on: date, names: frozenset[str] = frozenset()) -> Iterator[Assertion]:
-    """Yield the clauses that are meant as they stand, contractions written out and relative times as dates."""
+def assertions(content: str, said_on: date, people: Mapping[str, str], names: frozenset[str]) -> Iterator[Assertion]:
+    """Yield the clauses of a turn that are meant as they stand, in one form of each.
+
+    Contractions are written out, relative times are dates, and whoever of the user's own ``people`` (a name, and what
+    they are to the user) is spoken of is named with both: ``my aunt Brid is getting married``.
+    """
+    spoken_of: str | None = None
     for sentence in sentences(own_words(content)):
-        if not _SUPPOSED.match(sentence):
-            yield from _stating(sentence, said_on, names)
+        if _WHEN_WISHED.match(sentence) and not has_secret(sentence):
+            yield Assertion(sentence, corrects=False, passing=False, whole=True)
+        if _SUPPOSED.match(sentence) or has_secret(sentence) or words.language_of(sentence) != "en":
+            spoken_of = None
+            continue
+        yield Assertion(sentence, corrects=False, passing=False, whole=True)
+        for one in _stating(sentence, said_on, names):
+            text, spoken_of = _with_person(one.text, people, spoken_of)
+            yield replace(one, text=text)
+        if not _OF_ANOTHER.search(sentence) and not _person_in(sentence, people):
+            spoken_of = None
 
 
 def _stating(sentence: str, said_on: date, names: frozenset[str]) -> Iterator[Assertion]:
-    parts = clauses(_SPLICE.sub(r"\1; ", _CAUSE.sub(" because", sentence)))
+    spliced = _SPLICE.sub(r"\1; ", _AND_SHE.sub("; ", _CAUSE.sub(" because", _LABEL.sub("", sentence))))
+    parts = clauses(_SINCE_WHEN.sub("since\u2027 ", _FRONTED.sub(_to_the_end, spliced)))
     passing = _PASSING.search(sentence) is not None
     for i, part in enumerate(parts):
         following = parts[i + 1].text if i + 1 < len(parts) else ""
@@ -325,24 +320,114 @@ def _stating(sentence: str, said_on: date, names: frozenset[str]) -> Iterator[As
             continue
         if _RELATIVE.match(part.text):
             continue
-        corrects = _CORRECTING.match(part.text) is not None
+        corrects = _CORRECTING.search(part.text) is not None
         text = _NOW.sub("", _ANOTHER_AND_I.sub("we", expand(_dated(part.text, said_on, names))))
-        yield from (Assertion(one, corrects, passing) for one in _with_subject(text))
+        before = expand(parts[i - 1].text) if i else ""
+        yield from (Assertion(one, corrects, passing, before) for one in _with_subject(text))
+
+
+_LABEL = re.compile(
+    r"^(?!.*\b(?:example|sentence|text|title|quote|letter|cv|resume|résumé|essay|draft|bio|e-?mail|post|prompt"
+    r"|says?|said|wrote|user)\b[^:]*:)[^:,.!?]{2,40}:\s+"
+    r"(?=(?:i|i['’]?m|i['’]ve|we|we['’]re|we['’]ve|my|our)\b)",
+    re.IGNORECASE,
+)
+"""What a statement is announced with: ``some background: I am building …``."""
+_FRONTED = re.compile(
+    r"(?:^|(?<=[,;] )|(?<=\band ))(?P<front>(?:since|every|each|in|on|at|during|after|before)(?: [\w.-]+){1,3}),? "
+    r"(?P<said>(?:i|i['’]?m|we|we['’]?re) [^;]+?)(?=(?:[,;] )?\b(?:so|but|because|and (?:i|we|the|my))\b|[;.!]|$)",
+    re.IGNORECASE,
+)
+_SINCE_WHEN = re.compile(
+    rf"\bsince (?=\d|the \d|i was \d|last|early|late|{'|'.join(MONTHS)}|christmas|easter|spring|summer|autumn|winter)",
+    re.IGNORECASE,
+)
+"""No clause begins with such a ``since``."""
+_NO_FRONT = re.compile(
+    r"(?:at (?:first|last|least|the moment|this point)|in (?:fact|short|theory|case|general|that|this|my "
+    r"(?:opinion|mind"
+    r"|view))|on (?:the other|top|a side)|after (?:all|that|this)|before (?:that|this)|every time|each time)\b",
+    re.IGNORECASE,
+)
+
+
+def _to_the_end(match: re.Match[str]) -> str:
+    """Put a time or place that stands before its statement behind it."""
+    if _NO_FRONT.match(match["front"]):
+        return match[0]
+    return f"; {match['said'].rstrip()} {match['front'][0].lower()}{match['front'][1:]}"
+
+
+_SPOUSE_TO_BOSS = rf"(?:{words.KIN}|{words.ACQUAINTANCE})"
+_INTRODUCES = re.compile(
+    rf"\b(?i:my|our) (?P<kin>(?:[a-z-]+ )?{_SPOUSE_TO_BOSS}),? (?P<name>[A-Z][a-zà-ÿ]+)\b"
+    rf"|\b(?P<before>[A-Z][a-zà-ÿ]+)\b[^.!?\n]{{0,20}}, my (?P<after>(?:[a-z-]+ )?{_SPOUSE_TO_BOSS})\b"
+)
+_KNOWN_PERSON = re.compile(rf"^(?P<kin>(?:[A-Z][a-z]+ )?(?i:{_SPOUSE_TO_BOSS})) (?P<name>[A-Z][a-zà-ÿ]+)\b")
+_MENTIONS = re.compile(rf"\b(?i:my|our) (?:[a-z-]+ )?{_SPOUSE_TO_BOSS}(?: [A-Z][a-zà-ÿ]+)?\b")
+_OF_A_NAME = re.compile(r"^[^\W\d_]{3,} (?:is|has|cannot|does not|lives|works)\b")
+"""A name may be written small where it cannot be another word."""
+_OF_ONE = re.compile(r"(?P<who>he|she) ", re.IGNORECASE)
+_OF_ANOTHER = re.compile(r"\b(?:he|she|his|her|him)\b", re.IGNORECASE)
+
+
+def people_of(contents: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return who is somebody of the user's own by name, with what they are: ``{"Brid": "great aunt"}``."""
+    found: dict[str, str] = {}
+    for statement in known:
+        if met := _KNOWN_PERSON.match(statement):
+            found.setdefault(met["name"], met["kin"][0].lower() + met["kin"][1:])
+    for content in contents:
+        for met in _INTRODUCES.finditer(own_words(content)):
+            found[met["name"] or met["before"]] = met["kin"] or met["after"]
+    return found
+
+
+def _with_person(clause: str, people: Mapping[str, str], spoken_of: str | None) -> tuple[str, str | None]:
+    """Name the person a clause begins with by name or pronoun; return the one that it leaves to be spoken of."""
+    first = clause.split(" ", 1)[0]
+    name = first if first in people else first.capitalize() if _OF_A_NAME.match(clause) else ""
+    if name in people:
+        spoken_of = f"my {people[name]} {name}"
+        return f"{spoken_of}{clause[len(first) :]}", spoken_of
+    if (pronoun := _OF_ONE.match(clause)) and spoken_of is not None and _fits(pronoun["who"], spoken_of):
+        return f"{spoken_of} {clause[pronoun.end() :]}", spoken_of
+    return clause, _person_in(clause, people) or spoken_of
+
+
+def _person_in(clause: str, people: Mapping[str, str]) -> str | None:
+    """Return the one person of the user's own that is spoken of in a clause."""
+    named = [f"my {people[name]} {name}" for name in people if re.search(rf"\b{name}\b", clause)]
+    mentioned = named or _MENTIONS.findall(clause)
+    return mentioned[0] if len(mentioned) == 1 else None
+
+
+def _fits(pronoun: str, person: str) -> bool:
+    other = words.MEN if pronoun.lower() == "she" else words.WOMEN
+    return re.search(rf"\b{other}\b", person) is None
 
 
 def _dated(clause: str, said_on: date, names: frozenset[str]) -> str:
     """Write relative times as dates, with the prepositions that dates take, and leave out greeting and address."""
-    resolved = resolve(clause, said_on)
+    apart = _AFTER_A_NUMBER.sub(_HELD_APART, _ASIDE.sub("", clause))
+    resolved = resolve(apart, said_on)
     text = plain(resolved, names)
-    if resolved == clause:
-        return text
-    for pattern, preposition in _DATES:
-        text = pattern.sub(rf"{preposition} \g<0>", text)
-    return text
+    if resolved != apart:
+        for pattern, preposition in _DATES:
+            text = pattern.sub(rf"{preposition} \g<0>", text)
+    return text.replace(_HELD_APART, " ").replace("since\u2027", "since")
+
+
+_HELD_APART = " \u2063 "
+_ASIDE = re.compile(r"\s*\((?![^()]*\b(?:not|no|never|if|joking|kidding|maybe)\b)[^()]*\)", re.IGNORECASE)
+"""A remark in brackets that changes nothing of what is stated."""
+_AFTER_A_NUMBER = re.compile(r"(?<=\d) (?=(?:last|next|this|in|on)\b)", re.IGNORECASE)
+"""A house number before ``last month`` is no day of it."""
 
 
 def _with_subject(clause: str) -> Iterator[str]:
     """Cut ``I live in Rome and work as a nurse`` in two, each with its subject."""
+    clause = _LEFT_OUT_SUBJECT.sub(lambda met: f"I am {met[0]}" if met["am"] else f"I {met[0]}", clause)
     subject = _FIRST_PERSON.match(clause)
     if not subject:
         yield clause

@@ -23,7 +23,7 @@ from shared.llm.chat import Question
 from shared.telemetry.metrics import RefusedFact
 from shared.text.likeness import normal
 from shared.text.lines import clean
-from shared.text.words import EMPTY, MONTHS, NUMERALS, WEEKDAYS, WORD, stem
+from shared.text.words import EMPTY, MONTHS, NUMERALS, WEEKDAYS, WORD, stem, word_set
 from worker.agent.clauses import resolve
 from worker.agent.fact_rules import LONGEST, once_each, without_known
 from worker.agent.fact_words import EXPLAINING
@@ -137,7 +137,7 @@ def _verdict(one: ExtractedFact, segment: ExtractionRequest, shown: set[str], kn
         return RefusedFact.MALFORMED
     if one.confidence < HIGH:
         return RefusedFact.UNSURE
-    ids = _sources(one, segment, shown)
+    ids = _sources(one, segment, shown, known)
     if not ids:
         repeats = normal(one.statement) in {normal(fact.statement) for fact in segment.known}
         return RefusedFact.RECALLED if repeats else RefusedFact.UNGROUNDED
@@ -145,15 +145,20 @@ def _verdict(one: ExtractedFact, segment: ExtractionRequest, shown: set[str], kn
     return Statement(one.statement, category, ids, updates)
 
 
-def _sources(one: ExtractedFact, segment: ExtractionRequest, shown: set[str]) -> tuple[str, ...]:
+def _sources(
+    one: ExtractedFact, segment: ExtractionRequest, shown: set[str], known: Mapping[int, str]
+) -> tuple[str, ...]:
     """Return the user turns that bear the statement: of those it names, or of all shown where it names none."""
     turns = segment.turns
     numbers = one.messages or range(1, len(turns) + 1)
     named = [number for number in numbers if 0 < number <= len(turns) and turns[number - 1].message_id in shown]
     named = [number for number in named if turns[number - 1].role == "user"]
-    bearing = [number for number in named if Ground.of(_with_question(segment, number)).bears(one.statement)]
+    # Names go on from one message to the next, and from what is known to what is said.
+    users = [turn for turn in (*segment.before, *turns) if turn.role == "user"]
+    elsewhere = Ground([*(text for turn in users for text in _readings(turn)), *known.values()])
+    bearing = [n for n in named if Ground.of(_with_question(segment, n)).bears(one.statement, elsewhere)]
     together = [turn for number in named for turn in _with_question(segment, number)]
-    if not bearing and one.messages and Ground.of(together).bears(one.statement):
+    if not bearing and one.messages and Ground.of(together).bears(one.statement, elsewhere):
         bearing = named
     return tuple(dict.fromkeys(turns[number - 1].message_id for number in bearing))
 
@@ -295,29 +300,53 @@ def blemish(one: ExtractedFact) -> str | None:
 
 _NUMBERS = {word: str(number) for number, word in enumerate(NUMERALS)}
 _DATE_WORDS = frozenset(word.lower() for word in (*MONTHS, *WEEKDAYS))
+_KIN = word_set(
+    """
+    mann frau partner partnerin freund freundin sohn tochter kind kinder bruder schwester mutter mama vater papa eltern
+    oma opa schwiegermutter schwiegervater hund hündin katze kater nachbar nachbarin kollege kollegin chef chefin
+    """
+)
+"""Nouns that German writes like names, and that a reader puts before a name to say who that is."""
+_SHORT_FOR = {"xmas": "christmas"}
 _PREFIX = 5
 """Letters in which two forms of one long word agree."""
 _UNSPACED = re.compile(r"[^\x00-\u024f\u0370-\u05ff\u0600-\u06ff\u0900-\u0dff]")
 
 
+_MONTH = "|".join(dict.fromkeys([*MONTHS, *(month[:3] for month in MONTHS)]))
+_WRITTEN_DATE = re.compile(
+    rf"(?P<year>\d{{4}})-(?:0\d|1[0-2])(?:-[0-3]\d)?\b|\b(?:\d{{1,2}}(?:st|nd|rd|th)? )?(?:{_MONTH})\b"
+    r"(?: \d{1,2}(?:st|nd|rd|th)?\b)?,? (?P<year_after>\d{4})\b|\b(?P<year_alone>(?:19|20)\d\d)\b"
+)
+
+
 class Ground:
     """The words of some texts, as a statement may use them."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], years: Iterable[int] = ()) -> None:
+        """``years`` are those in which it was said."""
         self._text = " ".join(texts).casefold()
         self._roots = frozenset(_root(word) for word in WORD.findall(self._text))
+        self._years = frozenset(near for year in years for near in (year - 1, year, year + 1))
 
     @classmethod
-    def of(cls, turns: Iterable[TranscriptTurn]) -> Ground:
+    def of(cls, turns: Sequence[TranscriptTurn]) -> Ground:
         """Return the ground that turns give: what was said, by whom, and when."""
-        return cls(text for turn in turns for text in _readings(turn))
+        texts = (text for turn in turns for text in _readings(turn))
+        return cls(texts, (turn.created_at.year for turn in turns))
 
-    def bears(self, statement: str) -> bool:
-        """Say whether a statement has ground here."""
-        words = WORD.findall(statement)
+    def bears(self, statement: str, elsewhere: Ground | None = None) -> bool:
+        """Say whether a statement has ground here; its names may have theirs ``elsewhere``, its numbers may not."""
+        undated = _WRITTEN_DATE.sub(self._without_date, statement)
+        words = WORD.findall(undated)
         weighty = [word for i, word in enumerate(words) if _is_weighty(word, i == 0)]
         content = [word for word in words if word.lower() not in EMPTY | EXPLAINING | _DATE_WORDS]
-        return all(map(self._has, weighty)) and any(map(self._has, content))
+        return all(self._has(word) or _is_name_of(elsewhere, word) for word in weighty) and any(map(self._has, content))
+
+    def _without_date(self, date: re.Match[str]) -> str:
+        """Drop a date that may be worked out of "on Tuesday" or "the 22nd": of the year it was said, or one beside."""
+        year = date["year"] or date["year_after"] or date["year_alone"]
+        return " " if int(year) in self._years else date[0]
 
     def _has(self, word: str) -> bool:
         lowered = word.casefold()
@@ -338,13 +367,18 @@ def _readings(turn: TranscriptTurn) -> tuple[str, ...]:
     return turn.content, resolve(turn.content, day), turn.name or "", str(day.year)
 
 
+def _is_name_of(ground: Ground | None, word: str) -> bool:
+    """Say whether a word is a name, maybe with a number in it, that has ground there."""
+    return ground is not None and word[:1].isalpha() and ground._has(word)
+
+
 def _is_weighty(word: str, opens: bool) -> bool:
     """Say whether a word is a number, or a name: those are not put in other words."""
     if any(character.isdigit() for character in word) or word.lower() in _NUMBERS:
         return True
-    return word[:1].isupper() and not opens and word.lower() not in _DATE_WORDS | EMPTY
+    return word[:1].isupper() and not opens and word.lower() not in _DATE_WORDS | EMPTY | _KIN
 
 
 def _root(word: str) -> str:
-    bare = re.split(r"['’]", word)[0]
-    return _NUMBERS.get(bare, stem(bare))
+    bare = re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", re.split(r"['’]", word)[0])
+    return _NUMBERS.get(bare, stem(_SHORT_FOR.get(bare, bare)))

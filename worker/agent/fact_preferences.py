@@ -1,276 +1,197 @@
-"""The ways people state what they like, do and have in hand; with ``identity``, all frames there are."""
+"""The English ways to state what one likes, plans and does; with ``fact_identity``, all there are.
+
+The first that fits decides, so the narrower stand before the wider.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
+from shared.text.words import content_stems, word_set
 from worker.agent import fact_words as words
-from worker.agent.fact_grammar import (
+from worker.agent.fact_grammar import third_person, turned
+from worker.agent.fact_identity import IDENTITIES
+from worker.agent.fact_predicates import (
     FEW,
     IDENTITY,
     MORE,
     PREFERENCE,
     PROJECT,
     REST,
-    Frame,
+    SINCE,
+    VENTURE,
+    Predicate,
+    among_favourites,
     bare,
-    capitalised,
-    denied,
     habit,
     i_state,
+    in_hand,
+    lasting_past,
     my_state,
-    past,
-    present,
-    third_person,
-    turned,
 )
-from worker.agent.fact_identity import IDENTITIES
 
-
-def _inclined(found: re.Match[str], rest: str) -> str:
-    negated = "not " if found["not"] else ""
-    return f"is {negated}{found['how'].lower()} {rest}"
-
-
-def _favourite(found: re.Match[str], rest: str) -> str:
-    return f"'s {turned(found['what'])} {found['is'].lower()} {rest}"
-
-
-def _among_favourites(found: re.Match[str], rest: str) -> str:
-    verb = "include" if "one of" in found[0].lower() else found["is"].lower()
-    return f"'s {turned(found['what'])} {verb} {_within(rest)}"
-
-
-def _within(opening: str) -> str:
-    """Return what began a sentence as it stands within one."""
-    first = opening.split(" ", 1)[0]
-    return opening[:1].lower() + opening[1:] if first.endswith("ing") else opening
-
-
-def _in_hand(found: re.Match[str], rest: str) -> str:
-    return f"{'has been' if 'been' in found['be'].lower() else 'is'} {turned(found['verb'].lower())} {rest}"
-
-
-def _cared(found: re.Match[str], rest: str) -> str:
-    takes = {"care": "about ", "believe": "in ", "value": ""}[found["verb"].lower()]
-    return f"{third_person(found['verb'])} {rest}" if rest.startswith(takes) else ""
-
-
-PREFERENCES = (
+_OF_THE_MIND = word_set(
+    "thinking feeling wondering trying having getting waiting looking going being seeing meaning hoping"
+)
+_LIKING = (
     my_state(
         "my favourite colour is green",
-        r"(?P<what>(?:all[- ]time |absolute |personal |current )?favourite (?!is\b|are\b)[^,]{1,60}?) (?P<is>is|are) "
-        + REST,
-        _favourite,
+        rf"(?P<what>(?:[\w-]+ )?favourite (?!is\b|are\b)[^,]{{1,60}}?) (?P<is>is|are) {REST}",
+        lambda found, rest: f"'s {turned(found['what'])} {found['is'].lower()} {rest}",
         PREFERENCE,
     ),
-    Frame(
+    Predicate(
         "Ravel is my favourite composer",
         re.compile(
-            r"^(?P<rest>[A-Z\"“][^,]{1,80}?|[a-z]+ing\b[^,]{0,60}?) (?P<is>is|are) (?:definitely |still |also )?"
-            r"(?:one of )?my (?:all[- ]time |absolute |personal )?(?P<what>favourite [^,]{1,40}?)$"
+            r"^(?P<rest>[A-Z\"“][^,]{1,80}?|[a-z]+ing\b[^,]{0,60}?) (?P<is>is|are) (?:definitely |still |also "
+            r"|really )?(?:one of )?my "
+            r"(?:all[- ]time |absolute |personal |biggest |true )?(?P<what>favourite [^,]{1,40}?|passion"
+            r"|(?:main )?(?:hobby|hobbies))$"
         ),
-        _among_favourites,
+        among_favourites,
         PREFERENCE,
     ),
     my_state(
         "my main hobby is archery",
-        r"(?P<what>(?:main |biggest )?(?:hobby|hobbies|passion|passions|interests)) (?P<is>is|are|include) " + REST,
+        rf"(?P<what>(?:main |biggest )?(?:hobby|hobbies|passion|passions|interests)) (?P<is>is|are|include) {REST}",
         "'s {what} {is} {rest}",
         PREFERENCE,
     ),
     i_state(
         "I like oak",
         rf"(?:do )?(?P<verb>love|like|enjoy|adore|prefer|hate|dislike|detest|loathe|despise|avoid)\s+{REST}",
-        present,
+        "{v} {rest}",
         PREFERENCE,
     ),
     i_state(
         "I care about wildlife",
-        r"(?P<verb>care|value|believe) (?!about you)(?:deeply |a lot )?" + REST,
-        _cared,
+        rf"(?P<verb>care about|believe in|value) (?!you\b){REST}",
+        lambda found, rest: f"{third_person(found['verb'].split()[0])} {' '.join([*found['verb'].split()[1:], rest])}",
         PREFERENCE,
     ),
-    i_state("I cannot stand coriander", rf"(?P<not>cannot) (?P<verb>stand)\s+{REST}", denied, PREFERENCE),
     i_state(
         "I do not like cilantro",
-        r"(?P<not>do not) (?:really |particularly |even )?(?P<verb>like|enjoy|eat|drink|smoke|use|watch|care for|own)"
-        + MORE,
-        lambda found, rest: f"does not {found['verb'].lower()} {rest}",
-        PREFERENCE,
-    ),
-    i_state(
-        "I never eat meat",
-        rf"(?P<often>never) (?P<verb>eat|drink|smoke|drive|use|watch|wear|buy|skip|fly){MORE}",
-        habit,
-        PREFERENCE,
-    ),
-    i_state(
-        "I am not interested in football",
-        r"(?:am|have (?:always |long )?been) (?P<not>not )?(?:(?:always|really|very|super|quite|totally|so|deeply) )*"
-        r"(?P<how>into|all about|fond of|passionate about|keen on|interested in|obsessed with|addicted to|crazy about"
-        r"|hooked on)"
-        rf"\s+{REST}",
-        _inclined,
-        PREFERENCE,
-    ),
-    i_state(
-        "I am afraid of heights",
-        rf"am (?P<not>not )?(?:(?:very|so|terribly) )*(?P<how>afraid of|scared of"
-        rf"|terrified of) (?P<rest>{words.FEARS})",
-        _inclined,
-        IDENTITY,
-    ),
-    i_state(
-        "I am a big fan of Ravel",
-        r"am (?P<not>not )?(?P<how>(?:an? |such a )?(?:big |huge |massive |lifelong |real |die-hard )*"
-        rf"(?:fan of|lover of|believer in)) {REST}",
-        _inclined,
-        PREFERENCE,
-    ),
-    i_state(
-        "I am a huge opera fan",
-        r"am (?P<rest>an? (?:big |huge |massive |lifelong |real |die-hard )*(?!big\b|huge\b|real\b)[\w' -]{3,40}? "
-        r"(?:fan|lover|enthusiast|buff|nerd|geek|fanatic|addict|collector))",
-        "is {rest}",
-        PREFERENCE,
-    ),
-    bare(
-        "Making pottery is my passion",
-        r"(?P<rest>[a-z][\w' -]{2,40}?) (?P<is>is|are) (?:definitely |still |also |really )?my (?P<what>(?:biggest "
-        r"|main |true )?(?:passion|hobby|hobbies))",
-        _among_favourites,
-        PREFERENCE,
-    ),
-    i_state(
-        "I have always had a love for horses",
-        r"have always had (?P<rest>an? (?:\w+ )?(?:love|passion|soft spot|respect|interest|fear|talent) (?:for|in"
-        r"|of) .+)",
-        "has always had {rest}",
+        rf"do not (?:really |particularly |even |usually )?(?P<verb>like|enjoy|eat|drink|smoke|use|watch|care for"
+        rf"|own|drive|run|fly|cook|have(?= (?:an?|any) {FEW}(?:{words.THINGS}|{words.ANIMALS}|{words.KIN}))){MORE}",
+        "does not {verb} {rest}",
         PREFERENCE,
     ),
     i_state(
         "I have always loved trains",
         rf"(?:have )?always (?:\w+ly )?(?P<verb>loved|enjoyed|hated|liked|preferred)\s+{REST}",
-        lambda found, rest: f"has always {found['verb'].lower()} {rest}",
+        "has always {verb} {rest}",
+        PREFERENCE,
+    ),
+    i_state("I would rather walk", rf"would (?P<verb>rather|prefer) {REST}", "would {verb} {rest}", PREFERENCE),
+)
+_DOING = (
+    i_state(
+        "I use Postgres at work",
+        rf"(?P<verb>use|code in|program in|develop in)\s(?!for\b|to\b|in\b|with\b|as\b|an? (?-i:[a-z])|my\b"
+        rf"|print\b|some\b|the\b){REST}",
+        lambda found, rest: f"{'uses' if found['verb'].lower() == 'use' else 'codes in'} {rest}",
+        PREFERENCE,
+    ),
+    i_state(
+        "I am using Rails 8",
+        r"am (?:currently )?using (?P<rest>(?:[A-Z]\w+|\w+ \d[\w.]*)\b.*)",
+        "uses {rest}",
         PREFERENCE,
     ),
     i_state(
         "I always take the train to work",
-        rf"(?P<often>always|never|usually|often|regularly|rarely|mostly|frequently|typically) (?P<verb>{words.DEEDS})"
-        rf"\s+(?!been\b|not\b){REST}",
+        rf"(?P<often>always|never|usually|often|regularly|rarely|mostly|frequently|typically|only) (?P<verb>"
+        rf"(?!been\b|not\b)[a-z]+)\s+{REST}",
         habit,
         PREFERENCE,
         the=True,
     ),
     i_state(
         "I go swimming every Tuesday",
-        rf"(?P<verb>{words.DEEDS})\s+(?P<rest>(?!been\b|not\b|to\b)(?:.+ )?{words.REGULARLY}\b.*)",
+        rf"(?P<verb>[a-z]+)\s+(?P<rest>(?!been\b|not\b|to\b)(?:.+ )?{words.REGULARLY}.*)",
         habit,
         PREFERENCE,
+        the=True,
+        wide=True,
     ),
     i_state(
         "I play the cello",
-        rf"(?P<verb>{words.HABITS})(?:\s+(?P<rest>(?!for\b|a lot\b|with it|off\b|down\b|out\b|along\b|around\b"
-        r"|together\b|up\b).+))",
+        rf"(?P<verb>{words.LASTING})\s+(?P<rest>(?!for\b|a lot\b|with it|off\b|down\b|out\b|along\b|around\b"
+        rf"|together\b|up\b|now\b).+)",
         habit,
-        PREFERENCE,
-    ),
-    i_state(
-        "I have been playing the flute for 15 years",
-        r"have been (?P<verb>playing|painting|drawing|dancing|singing|collecting|practi[sc]ing|teaching|gardening"
-        r"|knitting|cycling|running|swimming|skiing|doing|coaching) (?P<rest>.+ (?:for (?!the first)|since ).+)",
-        lambda found, rest: f"has been {found['verb'].lower()} {rest}",
         PREFERENCE,
         the=True,
     ),
     i_state(
-        "I use Postgres at work",
-        r"(?:use|code in|program in|develop in|write everything in) (?!for\b|to\b|in\b|with\b|as\b|an? (?-i:[a-z])"
-        r"|my\b|print\b|some\b)" + REST,
-        "uses {rest}",
+        "I smoke",
+        r"(?P<verb>smoke|swim|run|cycle|drive|paint|draw|dance|sing|knit|sew|bake|climb|ski|surf|meditate)"
+        r"(?P<rest>)(?:,? (?:now|regularly|a lot))?(?P<more>,? in the (?:morning|evening)s?)?",
+        lambda found, _: f"{third_person(found['verb'])}{found['more'] or ''}",
         PREFERENCE,
     ),
-    bare(
-        "Please always answer in danish",
-        rf"(?:please |from now on,? |always )+(?:answer|reply|respond|write|talk"
-        rf"|speak)(?: to me)? (?:only )?(?P<rest>in {words.TONGUES})",
-        lambda _, rest: f"wants answers {rest[:3]}{capitalised(rest[3:])}",
+    i_state(
+        "I have been playing the flute for 15 years",
+        rf"have been (?P<verb>\w+ing) (?P<rest>{SINCE})",
+        lambda found, rest: "" if found["verb"].lower() in _OF_THE_MIND else f"has been {found['verb'].lower()} {rest}",
         PREFERENCE,
+        the=True,
     ),
 )
-_VENTURE = rf"(?=(?:an?|my|our|the|my own|a new) {FEW}{words.VENTURES}\b)"
-_WORK = (
-    r"working on|building|developing|writing(?! to\b| this\b|.* down$)|designing|learning|researching|organi[sz]ing"
-    r"|renovating|remodell?ing|restoring|saving(?: up)? for|training for|preparing for|practi[cs]ing for"
-    r"|applying (?:to|for)|recording|composing|programming|coding|migrating|porting|rewriting|refactoring"
-    r"|planning(?: on)?|teaching myself|volunteering (?:at|for|with|in|as)|mentoring|coaching|attending"
+_WORK_ON = (
+    r"working on|building|developing|writing(?! to\b| this\b|.* down$)|designing|learning|researching"
+    r"|organi[sz]ing|renovating|remodell?ing"
+    r"|restoring|saving(?: up)? for|training for|preparing for|practi[cs]ing for|applying (?:to|for)|recording"
+    r"|composing|programming|coding"
+    r"|migrating|porting|rewriting|refactoring|planning(?: on)?|teaching myself|volunteering (?:at|for|with|in|as)"
+    r"|mentoring|coaching|attending"
     r"|taking (?=an? (?:\w+ )*(?:class|course|workshop)|[a-z]+ (?:classes|lessons|courses))"
-    r"|looking for (?=an? (?:\w+ ){0,2}(?:job|position|flat|apartment|house|home|roommate|mentor|internship|school)\b)"
-    r"|job hunting in|moving to|creating|expanding|running for|raising|fostering|expecting|adopting"
-    rf"|(?:starting|opening|launching|setting up|running|hosting) {_VENTURE}|turning (?=my )|offering"
-    r"|trying to (?=learn |lose |quit (?:smoking|drinking|sugar) |save (?:up|money) |become |get better |eat "
-    r"|maintain )"
-    r"|aiming (?:to|for)|getting ready for|getting into|rehearsing(?: for)?|revising for|studying for"
-    r"|blogging about|focused on|practi[sc]ing (?!for\b|hard\b)|participating in|competing in"
-    r"|studying (?!for\b|hard\b)|searching for (?=an? (?:\w+ ){0,2}(?:job|place|flat|apartment|house|home)\b)"
-    r"|collecting|collaborating with|reading (?=[\"“]|(?-i:[A-Z]))"
+    r"|(?:looking|searching) for (?=an? (?:\w+ ){0,2}(?:job|position|place|flat|apartment|house|home|roommate"
+    r"|mentor|internship|school)\b)"
+    r"|job hunting in|moving (?:to|in with)|creating|expanding|running for|raising|fostering|expecting|adopting"
+    r"|getting (?=married|divorced)"
+    rf"|(?:starting|opening|launching|setting up|running|hosting) {VENTURE}|turning (?=my )|offering|flying to"
+    rf"|travell?ing to"
+    r"|trying to (?=learn |lose |quit |save (?:up|money) |become |get better |eat |maintain |stop (?:smoking"
+    r"|drinking) )|aiming (?:to|for)"
+    r"|getting ready for|getting into|rehearsing(?: for)?|revising for|studying (?!hard\b)|blogging about"
+    r"|focused on|practi[sc]ing (?!for\b|hard\b)"
+    r"|participating in|competing in|collecting|collaborating with|reading (?=[\"“]|(?-i:[A-Z]))"
 )
-_OF_THE_MOMENT = re.compile(
-    rf"^(?:an?|the|my|our|some|two)?\s*(?:[\w-]+ ){{0,3}}?{words.MOMENTARY}(?:$|,| (?:that|which|to|for|in|with|from"
-    r"|called|named|of|on|and|at|using|where|so)\b)",
-    re.IGNORECASE,
+_STARTED = (
+    rf"joined|signed up for|enrolled in|took up|taken up|applied (?:to|for)|registered for|(?:started|began"
+    rf"|begun) (?=\w+ing\b|on a book)"
+    rf"|(?:started|began|launched|opened|founded|set up) {VENTURE}|booked|stopped (?=\w+ing)|got rid of"
+    rf"|ripped out|(?:finished|completed|published|released|passed) (?=(?:my|an?|our|the) "
+    rf"(?:[a-z][\w-]*\s+){0, 3}?(?:book|novel|course|degree|thesis|album|screenplay|script|program|exam|app|game"
+    r"|memoir|certification|internship|marathon)\b)"
 )
-"""What is under way at a keyboard this minute: no project."""
-
-
-def _lasting(says: Callable[[re.Match[str], str], str]) -> Callable[[re.Match[str], str], str]:
-    """State nothing of what is over before it is of use."""
-
-    def stated(found: re.Match[str], rest: str) -> str:
-        return "" if _OF_THE_MOMENT.match(rest) else says(found, rest)
-
-    return stated
-
-
-def _begun(found: re.Match[str], rest: str) -> str:
-    has = "has " if found["has"] else ""
-    return f"{has}{found['verb'].lower()} {rest}"
-
-
-_OCCASION = (
-    r"deadline|exam|interview|presentation|audition|recital|competition|tournament|exhibition|performance|gig|show"
-    r"|surgery|trip|wedding|conference"
+_TURNED_OUT = (
+    rf"(?:adopted|rescued|bought|purchased) (?=(?:an?|two|three|my first|my own) )|retired(?= |$)|gave up|quit"
+    r"|(?:broke|split) up with|sold (?=my |our )|(?:won|lost|landed) (?=(?:my|an?|our|the) (?:[a-z][\w-]*\s+){0,3}?"
+    r"(?:job|role|internship|race|marathon|competition|tournament|contest|award|prize|scholarship|championship"
+    rf"|game jam)\b)|(?<!have )got (?=(?:an?|two|three|my) {FEW}(?:{words.ANIMALS}|{words.VENTURES}|{words.THINGS}"
+    r"|job|promotion|visa|tattoo|diagnosis|scholarship|place at|passport)\b)"
 )
-_ACHIEVED = (
-    r"book|novel|course|degree|thesis|album|screenplay|script|program|exam|test|paper|app|game|memoir|certification"
-    r"|internship|marathon"
-)
-PROJECTS = (
+_PLANNING = (
     i_state(
-        "I am researching seed banks", rf"(?P<be>am) (?:busy )?(?P<verb>{_WORK})\s*{REST}", _lasting(_in_hand), PROJECT
-    ),
-    i_state(
-        "I have been learning Finnish for two years",
-        rf"(?P<be>have (?:\w+ )?been) (?:(?:busy|currently|secretly|really) )?(?P<verb>{_WORK})\s*{REST}",
-        _lasting(_in_hand),
+        "I am researching seed banks",
+        rf"(?P<be>am|have (?:\w+ )?been) (?:(?:busy|currently|secretly|really) )?(?P<verb>{_WORK_ON})\s*{REST}",
+        in_hand,
         PROJECT,
+        the=True,
     ),
-    i_state("I plan to visit Japan", rf"plan (?P<how>to|on)\s+{REST}", "plans {how} {rest}", PROJECT),
-    i_state("I aim to run a marathon", rf"(?:aim|intend) to\s+{REST}", "aims to {rest}", PROJECT),
+    i_state(
+        "I plan to visit Japan", rf"(?P<verb>plan|aim|intend) (?P<how>to|on)\s+{REST}", "{v} {how} {rest}", PROJECT
+    ),
     i_state(
         "I want to open a bakery",
-        r"want to (?P<rest>(?:become|learn (?!how|more|about)|study|lose|quit (?:smoking|drinking|my)|move to|travel"
-        rf"|visit|(?:open|start|launch|run|own|build|create|buy|publish|write) {_VENTURE}).+)",
+        rf"want to (?P<rest>(?:become|learn (?!how|more|about)|study|lose|quit (?:smoking|drinking|my)|move to"
+        rf"|travel|visit|(?:open|start|launch|run|own|build|create|buy|publish|write) {VENTURE}).+)",
         "wants to {rest}",
         PROJECT,
     ),
     i_state(
-        "I have always wanted to visit Peru",
-        r"have always wanted to (?P<rest>(?:become|be an?|learn|open|write|visit|travel|play|live|go to|own|try) .+)",
-        "has always wanted to {rest}",
-        PROJECT,
+        "I have always wanted to be Pope", rf"have (?P<what>always wanted to) {REST}", "has {what} {rest}", PROJECT
     ),
     i_state(
         "I am going to adopt a dog",
@@ -280,35 +201,45 @@ PROJECTS = (
     ),
     my_state(
         "My thesis is about river deltas",
-        r"(?P<what>(?:(?:main|big|biggest|long-term|short-term|ultimate|next|current|new|latest|life|career|fitness) )*"
-        r"(?:goal|dream|dream job|plan|ambition|project|thesis|dissertation|side project|deadline|resolution|startup"
-        rf"|focus)) (?P<is>is|are) (?=an?\b|the\b|about\b|on\b|due\b|called\b|to\b|in\b|\w+ing an?\b|(?-i:[A-Z])"
-        rf"|\d){REST}",
+        r"(?P<what>(?:(?:main|big|biggest|long-term|short-term|ultimate|next|current|new|latest|life|career"
+        r"|fitness) )*(?:goal|dream|dream job|plan|ambition|project|thesis"
+        rf"|dissertation|side project|deadline|resolution|startup|focus)) (?P<is>is|are) (?=an?\b|the\b|about\b"
+        rf"|on\b|due\b|called\b|to\b|in\b|\w+ing an?\b|(?-i:[A-Z])|\d){REST}",
         "'s {what} {is} {rest}",
         PROJECT,
     ),
     i_state(
-        "I have an exam on 12 June",
-        rf"have (?P<rest>(?:an?|my) {FEW}(?:{_OCCASION}) (?:on|in|for|to|at|with)\b.+)",
-        "has {rest}",
-        PROJECT,
-    ),
-    i_state(
         "I started playing the oboe",
-        r"(?P<has>have (?:(?:just|recently|finally|already) )?)?(?P<verb>joined|signed up for|enrolled in|took up"
-        r"|taken up"
-        r"|applied (?:to|for)|registered for|(?:started|began|begun) (?=\w+ing\b|on a book)"
-        rf"|(?:started|began|launched|opened|founded|set up) {_VENTURE}){REST}",
-        _lasting(_begun),
+        rf"(?P<has>have (?:(?:just|recently|finally|already) )?)?(?P<verb>{_STARTED})\s*{REST}",
+        lasting_past,
         PROJECT,
     ),
     i_state(
-        "I finished my novel",
-        rf"(?P<verb>finished|completed|published|released|passed) (?P<rest>(?:my|an?|our"
-        rf"|the) {FEW}(?:{_ACHIEVED})\b.*)",
-        past,
+        "I adopted a greyhound",
+        rf"(?P<has>have (?:(?:just|recently|finally|already) )?)?(?P<verb>{_TURNED_OUT})\s*{REST}",
+        lasting_past,
+        IDENTITY,
+    ),
+    i_state(
+        "I decided to stay in Turku",
+        rf"(?:have )?decided (?P<how>to|on|against|that) {REST}",
+        lambda found, rest: f"decided {found['how'].lower()} {rest}" if len(content_stems(rest)) > 1 else "",
+        PROJECT,
+    ),
+    bare(
+        "Help me plan a week in Crete",
+        r"(?:(?:can|could|would) you )?(?:please )?help me (?:to )?(?P<verb>plan|prepare for|organi[sz]e"
+        r"|train for|learn|study for) (?P<rest>(?!how\b|this\b|the\b).+)",
+        lambda found, rest: "" if words.MOMENT.match(rest) else f"is {_gerund(found['verb'])} {rest}",
         PROJECT,
     ),
 )
 
-FRAMES = (*IDENTITIES, *PREFERENCES, *PROJECTS)
+
+def _gerund(verb: str) -> str:
+    first, _, rest = verb.lower().partition(" ")
+    return f"{first + 'n' if first == 'plan' else first.removesuffix('e')}ing {rest}".rstrip()
+
+
+PREDICATES = (*IDENTITIES, *_LIKING, *_PLANNING, *_DOING)
+"""The English ways to state something that lasts."""

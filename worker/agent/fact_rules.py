@@ -1,7 +1,8 @@
 """The built-in agent's part that extracts facts: no model, no network, the same answer every time.
 
-It keeps to what users say of themselves in so many words (the frames of ``identity`` and ``preferences``), and says
-less rather than inventing. Turns of assistants, quotations and what was only recalled are no source. What is said to
+It keeps to what users say of themselves and theirs in so many words (``fact_predicates``), of what they want from now
+on and have decided (``fact_wishes``), and in other languages than English (``fact_languages``), and says less rather
+than inventing. Turns of assistants, quotations and what was only recalled are no source. What is said to
 set right a known fact updates it only where one known fact is meant. Source: decisions, "Facts and context".
 """
 
@@ -9,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from shared.facts.categories import Category, contradict
+from shared.facts.categories import Category, category_of, contradict
 from shared.llm.calls import EXTRACTIVE, Meter, Prospect, WorkKind, metered
 from shared.llm.tokens import estimate_tokens
 from shared.telemetry.metrics import RefusedFact
@@ -20,8 +21,12 @@ from shared.text.likeness import normal, oppose
 from shared.text.lines import clean
 from shared.text.words import EMPTY, VAGUE, WORD, content_stems
 from worker.agent import fact_words as words
-from worker.agent.fact_grammar import ADVERBS, Assertion, Frame, assertions, name_of, stated, third_person, turned
-from worker.agent.fact_preferences import FRAMES
+from worker.agent.fact_corrections import corrected, ending_of, pieces
+from worker.agent.fact_grammar import Assertion, assertions, name_of, people_of, stated, third_person, turned
+from worker.agent.fact_languages import statements_of
+from worker.agent.fact_predicates import ADVERBS, Predicate
+from worker.agent.fact_preferences import PREDICATES
+from worker.agent.fact_wishes import wish_of
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact, Statement
 
 
@@ -45,19 +50,33 @@ class ExtractiveFactAgent(FactAgent):
 
 def _extracted(segment: ExtractionRequest) -> Extraction:
     refused: Counter[RefusedFact] = Counter()
-    statements: list[Statement] = []
+    made: dict[str | None, list[Statement]] = {}
+    last: dict[str | None, str] = {}
     names = frozenset(turn.name for turn in (*segment.before, *segment.turns) if turn.name)
+    users = [turn for turn in (*segment.before, *segment.turns) if turn.role == "user"]
+    people = people_of((turn.content for turn in users), (fact.statement for fact in segment.known))
     for turn in segment.turns:
         if turn.role != "user":
             continue
         content, repeated = without_known(turn.content, segment.known)
         refused[RefusedFact.RECALLED] += repeated
-        said = assertions(content, turn.created_at.date(), names)
-        phrases = [phrase for one in said if (phrase := phrase_of(one, segment.known)) is not None]
-        for phrase in settled(phrases, segment.known):
-            text = stated(phrase.text, name_of(turn.name))
-            if len(text) <= LONGEST:
-                statements.append(Statement(text, phrase.category, (turn.message_id,), phrase.updates))
+        own = made.setdefault(turn.name, [])
+        for piece in pieces(content):
+            own[:], left = corrected(own, piece, turn, last.get(turn.name, ""), segment.known)
+            said = assertions(left, turn.created_at.date(), people, names)
+            phrases = [phrase for one in said if (phrase := phrase_of(one, segment.known)) is not None]
+            phrases += [Phrase(text, category) for text, category in statements_of(left)]
+            for phrase in settled(phrases, segment.known):
+                standing = [one for one in own if phrase.over is None or not phrase.over(one.text)]
+                if not phrase.alone and phrase.updates is None and len(standing) == len(own):
+                    continue
+                own[:] = standing
+                text = stated(phrase.text, name_of(turn.name))
+                if len(text) <= LONGEST:
+                    own.append(Statement(text, phrase.category, (turn.message_id,), phrase.updates))
+        last[turn.name] = turn.message_id
+    place = {turn.message_id: i for i, turn in enumerate(segment.turns)}
+    statements = sorted((one for own in made.values() for one in own), key=lambda one: place[one.message_ids[0]])
     return Extraction(once_each(statements), len(segment.turns), +refused)
 
 
@@ -97,15 +116,18 @@ def _is_over(old: Statement, new: Statement) -> bool:
 
 
 _ONCE = r"(?:(?:just|recently|have|finally|now) )*"
-_STOPPED = re.compile(r"^(?:I|we) no longer (?P<verb>\w+) (?P<rest>.+)$", re.IGNORECASE)
+_STOPPED = re.compile(r"^(?:I|we) (?:no longer|stopped) (?P<verb>\w+)(?: (?P<rest>.+))?$", re.IGNORECASE)
 _NOT_ANY_MORE = re.compile(
-    r"^(?:I|we) (?:do not|cannot) (?:\w+ly )?(?P<verb>\w+) (?P<rest>.+?) (?:any ?more|any longer)$", re.IGNORECASE
+    r"^(?:I|we) (?:do not|cannot) (?:\w+ly )?(?P<verb>\w+)(?: (?P<rest>.+?))? (?:any ?more|any longer)$", re.IGNORECASE
+)
+_NOT_BEING_ANY_MORE = re.compile(
+    r"^(?:I|we) (?:am|are) (?:not (?P<rest>.+?) (?:any ?more|any longer)|no longer (?P<what>.+))$", re.IGNORECASE
 )
 _MOVED = re.compile(rf"^(?:I|we) {_ONCE}moved from (?P<old>.+?) to (?P<new>(?-i:[A-Z])[^,]*?)$", re.IGNORECASE)
 _SWITCHED = re.compile(
     rf"^(?:I|we) {_ONCE}(?:switched|changed|migrated) from (?P<old>.+?) to (?P<new>.+)$", re.IGNORECASE
 )
-_PLANS = re.compile(r"(?:plans|is planning|is going|wants|aims|is looking)\b")
+_PLANS = re.compile(r"(?:plans|is planning|is going|wants|aims|is looking|decided)\b")
 _OUTING = re.compile(
     r"\b(?:walk|stroll|movie|film|dinner|lunch|breakfast|picnic|nap|shower|rest|shopping|coffee"
     r"|drink)\b(?!.*\b20\d\d\b)|\bgo (?:out|home|to bed|back)\b",
@@ -139,15 +161,35 @@ class Phrase:
     updates: int | None = None
     ends: bool = False
     """Whether it only says that something is no longer so."""
+    over: Callable[[str], bool] | None = None
+    """Whether a statement made before is over by it."""
+    alone: bool = True
+    """Whether it states something where nothing was known to be over."""
 
 
 def phrase_of(said: Assertion, known: Sequence[PresentFact]) -> Phrase | None:
     """Return what a clause states, with the one known fact it explicitly corrects."""
+    if said.whole:
+        wish = wish_of(said.text)
+        return None if wish is None else Phrase(*wish)
     explicit = _moved(said.text, known) or _switched(said.text, known) or _ended(said.text, known)
     if explicit:
         return explicit
-    phrase = framed(said.text)
+    phrase, ending = framed(said.text), ending_of(_ENDING_BUT_AGAIN.sub("", said.text))
+    if ending is not None:
+        is_framed = phrase is not None and not ending.alone
+        if ending.text and not is_framed:
+            phrase = Phrase(ending.text, category_of(ending.text.removeprefix("'s ")), alone=ending.alone)
+        hit = _only([fact for fact in known if ending.ends(fact.statement)])
+        return None if phrase is None else replace(phrase, updates=hit, over=ending.ends)
+    if phrase is not None and phrase.text.endswith("is allergic"):
+        # To what stands in the clause before it: "no nuts please, my niece is allergic".
+        is_said = any(word.lower() not in words.INTERJECTIONS for word in WORD.findall(said.before))
+        what = turned(said.before) if is_said else ""
+        phrase = replace(phrase, text=f"{phrase.text}: {what}") if what else None
     if phrase is None:
+        return None
+    if said.passing and phrase.text.startswith("'s favourite "):
         return None
     # A plan for the day it is told on, or for an outing, is over before it is of use.
     if _PLANS.match(phrase.text) and (said.passing or _OUTING.search(phrase.text)):
@@ -202,21 +244,45 @@ def _switched(clause: str, known: Sequence[PresentFact]) -> Phrase | None:
 
 
 def _ended(clause: str, known: Sequence[PresentFact]) -> Phrase | None:
+    if being := _NOT_BEING_ANY_MORE.match(clause):
+        rest = being["rest"] or being["what"]
+        if _POINTING.search(rest) or not content_stems(rest):
+            return None
+        text = f"is no longer {turned(rest)}"
+        return Phrase(text, Category.IDENTITY, _only(_naming(rest, known)), ends=True, over=_over(rest))
     end = _STOPPED.match(clause) or _NOT_ANY_MORE.match(clause)
     if not end:
         return None
-    before = framed(f"I {end['verb']} {end['rest']}")
+    rest = end["rest"] or ""
+    before = framed(f"I {end['verb']} {rest}".strip())
     if before is None:
         return None
-    phrase = f"no longer {third_person(end['verb'])} {turned(end['rest'])}"
-    said = _only(_naming(f"{end['verb']} {end['rest']}", known))
-    return Phrase(phrase, before.category, said, ends=True)
+    is_able = "cannot" in clause[:12].lower()
+    verb = f"can no longer {end['verb']}" if is_able else f"no longer {third_person(end['verb'])}"
+    phrase = f"{verb} {turned(rest)}".strip()
+    said = f"{end['verb']} {rest.split(',')[0]}"
+    return Phrase(phrase, before.category, _only(_naming(said, known)), ends=True, over=_over(said))
+
+
+def _over(text: str) -> Callable[[str], bool]:
+    wanted = content_stems(text)
+    return lambda stated: bool(wanted) and all(_stands(one, content_stems(stated)) for one in wanted)
+
+
+_SAME_BEGINNING = 5
+"""Letters from which ``garden`` and ``gardener`` are of one root."""
 
 
 def _naming(text: str, known: Sequence[PresentFact]) -> list[PresentFact]:
     """Return the known facts in which every word of weight in ``text`` stands."""
-    wanted = content_stems(text)
-    return [fact for fact in known if wanted and wanted <= content_stems(fact.statement)]
+    is_named = _over(text)
+    return [fact for fact in known if is_named(fact.statement)]
+
+
+def _stands(word: str, others: frozenset[str]) -> bool:
+    return word in others or any(
+        len(word) >= _SAME_BEGINNING and other[:_SAME_BEGINNING] == word[:_SAME_BEGINNING] for other in others
+    )
 
 
 _WE_ARE = re.compile(r"^we are\b", re.IGNORECASE)
@@ -224,13 +290,17 @@ _AFTER_VERB = re.compile(rf"^((?:i|we) (?:am|have been|have|do not)) {ADVERBS}",
 _ENDING = re.compile(
     r"(?:[\s,.!;:…]+|\b(?:too|as well|though|lately|these days|right now|at the moment|a lot|so much|very much|nowadays"
     r"|currently|actually|haha\w*|you know|and all|and stuff|for now|again|anyway|honestly|though|already|now|also"
-    r"|really|by the way|btw|to be honest|tbh|and so on|etc|at all|recently|next|as of late|sometimes|for me"
+    r"|really|by the way|btw|to be honest|tbh|and so on|etc|at all|recently|next|do not (?:laugh|judge|ask)"
+    r"|as of late|sometimes|for me"
     r"|for us)\b)+$",
     re.IGNORECASE,
 )
+_ENDING_BUT_AGAIN = re.compile(
+    r"[\s,.!;:…]+$|,? (?:now|by the way|btw|though|unfortunately|sadly)[.!]*$", re.IGNORECASE
+)
 _POINTING = re.compile(
     r"\b(?:it|its|this|these|those|they|them|their|theirs|he|him|she|here|ones|one(?=\s*(?:$|[,.]|(?:for|that|with"
-    r"|too|and|or|in|on|best|better)\b))|such(?! as)|same|others?|another|else|either|neither|you|your|yours|you['’]\w+"
+    r"|too|and|or|in|on|best|better)\b))|such(?! as)|same|others?|another|else|you|your|yours|you['’]\w+"
     r"|yourself|ur|u|latter|former|things?|stuff)\b(?!['’]s day)"
     r"|\b(?:last|past|coming|next) \w+|\blater\b"
     r"|\b(?<!every )(?<!each )(?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?! \d)"
@@ -241,6 +311,8 @@ _POINTING = re.compile(
     r"|\bthere\b(?! (?:is|are|was|were)\b)|\b(?:her|his)\b",
     re.IGNORECASE,
 )
+_PLAIN_THERE = re.compile(r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|his|her|he|she|him)\b", re.IGNORECASE)
+"""What points at nothing where a week or another person is spoken of."""
 _HANGING_START = re.compile(
     r"(?:to (?:think|say|see|know|hear|be|thank|have|ask|believe)\b|the (?:idea|thought|look|fact|concept|point|rest"
     r"|part) of|how(?! to)|what|why|when|where|who|that|if|as|so|more|less|any|anything|everything|everyone"
@@ -250,8 +322,9 @@ _HANGING_START = re.compile(
 )
 _HANGING_END = re.compile(
     r"\b(?:to|of|in|for|with|and|or|the|an?|my|our|about|at|on|than|as|from|by|very|so|into|like|because"
-    r"|(?<!\ba )while|when|where|which|who|what|how|that|is|are|was|were|be|am|not|if|more|some|any|every|his|her|no"
-    r"|i|we|few|lot|lots|ton|tons|bit|much|many|new)$",
+    r"|(?<!\ba )while|when|where|which|who|what|how|that|is|are|was|were|be|(?<!\d )am|not|if|more|some|any|every"
+    r"|his|her|no"
+    r"|i|we|together|few|lot|lots|ton|tons|bit|much|many|new)$",
     re.IGNORECASE,
 )
 _SHARED = re.compile(words.LIKED_WITH_THE + r"(?:$|,| (?:and|or|of|in|at|on|with)\b)", re.IGNORECASE)
@@ -265,35 +338,42 @@ _HOLLOW = EMPTY | VAGUE | words.HOLLOW
 
 def framed(clause: str) -> Phrase | None:
     """Return what a clause states, or None where it states nothing lasting, or not the whole of it."""
-    decided = frame_of(clause)
+    decided = predicate_of(clause)
     return None if decided is None else Phrase(decided[1], decided[0].category)
 
 
-def frame_of(clause: str) -> tuple[Frame, str] | None:
-    """Return the first frame that fits a clause, with the phrase it makes of it."""
+def predicate_of(clause: str) -> tuple[Predicate, str] | None:
+    """Return the first predicate that fits a clause, with the phrase it makes of it."""
     clause = _AFTER_VERB.sub(r"\1 ", _WE_ARE.sub("we am", _ENDING.sub("", clause).strip()))
     if _UNFIT.search(clause) or len(clause.split()) > _MOST_WORDS:
         return None
-    for frame in FRAMES:
-        found = frame.pattern.match(clause)
-        if found and (phrase := _phrase(frame, found)):
-            return frame, phrase
+    for predicate in PREDICATES:
+        found = predicate.pattern.match(clause)
+        if found and (phrase := _phrase(predicate, found)):
+            return predicate, phrase
     return None
 
 
-def _phrase(frame: Frame, found: re.Match[str]) -> str | None:
+def _phrase(predicate: Predicate, found: re.Match[str]) -> str | None:
     rest = _ENDING.sub("", found.groupdict().get("rest") or "").strip(" ,")
-    if rest and not is_whole(rest, frame.the):
+    if rest and not is_whole(rest, predicate.the, predicate.wide):
         return None
-    if not isinstance(frame.says, str):
-        return clean(frame.says(found, turned(rest)))
+    if not isinstance(predicate.says, str):
+        return clean(predicate.says(found, turned(rest)))
     groups = {key: value or "" for key, value in found.groupdict().items()}
-    return clean(frame.says.format(**{**groups, "rest": turned(rest)}))
+    if "kin" in groups:
+        groups["kin"] = turned(groups["kin"])
+    verb = groups.get("verb", "")
+    return clean(predicate.says.format(**{**groups, "rest": turned(rest), "v": third_person(verb) if verb else ""}))
 
 
-def is_whole(rest: str, the: bool = False) -> bool:
+def is_whole(rest: str, the: bool = False, wide: bool = False) -> bool:
     """Say whether what stands in the free place means something without what was said around it."""
-    if _POINTING.search(rest) or _HANGING_START.match(rest) or _HANGING_END.search(rest):
+    if (
+        _POINTING.search(_PLAIN_THERE.sub("", rest) if wide else rest)
+        or _HANGING_START.match(rest)
+        or _HANGING_END.search(rest)
+    ):
         return False
     definite = _THE.match(rest)
     if definite:

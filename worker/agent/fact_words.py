@@ -14,7 +14,7 @@ from shared.text.words import word_set
 def _any(words: str) -> str:
     """Return an alternative of the words, the longest first; ``_`` stands for a space."""
     ordered = sorted(set(words.split()), key=lambda word: (-len(word), word))
-    return "(?:" + "|".join(re.escape(word).replace("_", r"\s") for word in ordered) + ")"
+    return "(?:" + "|".join(re.escape(word).replace("_", r"[\s-]") for word in ordered) + ")"
 
 
 KIN = _any(
@@ -30,29 +30,39 @@ KIN = _any(
 )
 """Family and animals of one's own."""
 
-CHILDREN = _any(
+ACQUAINTANCE = _any(
     """
-    kid kids child children son sons daughter daughters brother brothers sister sisters sibling siblings twins
-    grandchild grandchildren grandson grandsons granddaughter granddaughters stepson stepdaughter niece nieces nephew
-    nephews cousin cousins wife husband boyfriend girlfriend partner
+    friend best_friend boss manager colleague coworker co-worker flatmate roommate neighbour neighbor landlord landlady
+    tutor coach teacher therapist doctor gp dentist accountant lawyer godson goddaughter godchild ex in-laws
+    """
+)
+MEN = _any(
+    """
+    husband fiance fiancé boyfriend son dad father grandpa grandfather grandson uncle nephew stepson stepfather
+    father-in-law brother-in-law brother landlord godson
+    """
+)
+WOMEN = _any(
+    """
+    wife fiancée fiancee girlfriend daughter mom mum mother grandma grandmother granddaughter aunt niece stepdaughter
+    stepmother mother-in-law sister-in-law sister landlady goddaughter
     """
 )
 ANIMALS = _any(
     """
-    dog dogs cat cats puppy puppies kitten kittens rabbit rabbits bunny bunnies parrot parrots hamster hamsters horse
-    horses turtle turtles tortoise pet pets guinea_pig guinea_pigs goldfish snake snakes lizard chickens bird fish_tank
+    dog dogs pup pups cat cats puppy puppies kitten kittens kitty rabbit rabbits bunny bunnies parrot parrots
+    hamster hamsters horse horses turtle turtles tortoise pet pets guinea_pig guinea_pigs goldfish snake snakes
+    lizard chickens bird fish_tank
     """
 )
 THINGS = _any(
     """
     car cars bike bikes bicycle motorbike motorcycle truck van boat house flat apartment cottage cabin farm garden
-    greenhouse studio workshop piano guitar guitars violin keyboard drum_kit cello telescope camera laptop desktop
-    computer server servers homelab printer 3d_printer blog website podcast channel shop store bakery restaurant cafe
-    company business startup agency studio gallery scooter caravan camper campervan rv vineyard
+    greenhouse studio workshop piano guitar guitars violin keyboard drum_kit cello telescope camera homelab
+    3d_printer blog podcast shop store bakery restaurant cafe induction balcony allotment oven freezer dishwasher
+    microwave tv lift licence driving_licence company business startup agency gallery scooter caravan camper
+    campervan rv vineyard
     """
-)
-COMPANY = _any(
-    "company business startup agency shop store bakery restaurant cafe studio gallery podcast blog channel farm"
 )
 VENTURES = _any(
     """
@@ -60,7 +70,7 @@ VENTURES = _any(
     farm clinic school practice charity foundation club choir band community course class degree new_job career diet
     family book novel memoir album film screenplay thesis house home flat apartment boat cabin garden campaign marathon
     race half-marathon competition contest workshop festival conference exhibition fundraiser meetup charity_run run
-    newsletter magazine garden apprenticeship internship programme program therapy
+    newsletter magazine apprenticeship internship programme program therapy team vineyard
     """
 )
 """What takes weeks to begin or to hold."""
@@ -84,9 +94,9 @@ CONDITIONS = _any(
 STATES = _any(
     """
     single married engaged divorced widowed separated retired self-employed unemployed pregnant adopted gay lesbian
-    bisexual
-    queer trans transgender non-binary nonbinary autistic dyslexic diabetic epileptic asthmatic colour-blind colorblind
-    deaf left-handed right-handed bilingual trilingual lactose_intolerant gluten_intolerant hard_of_hearing
+    bisexual queer trans transgender non-binary nonbinary autistic dyslexic diabetic epileptic asthmatic
+    colour_blind color_blind colourblind colorblind short-sighted deaf left_handed right_handed in_a_wheelchair
+    between_jobs coeliac celiac bilingual trilingual lactose_intolerant gluten_intolerant hard_of_hearing
     an_only_child an_immigrant an_orphan
     """
 )
@@ -113,25 +123,6 @@ TONGUES = _any(
     swahili latin catalan basque welsh irish sign_language esperanto
     """
 )
-ROLES = _any(
-    """
-    nurse doctor surgeon dentist vet veterinarian pharmacist therapist psychologist psychiatrist midwife paramedic
-    physiotherapist teacher professor lecturer tutor librarian researcher scientist biologist chemist physicist
-    mathematician statistician economist historian linguist engineer developer programmer architect designer analyst
-    administrator sysadmin consultant accountant auditor lawyer attorney paralegal judge officer firefighter policeman
-    policewoman soldier veteran pilot sailor driver mechanic electrician plumber carpenter builder farmer gardener chef
-    cook baker barista waiter waitress bartender cashier clerk secretary assistant receptionist manager director founder
-    co-founder ceo cto entrepreneur freelancer contractor salesperson marketer recruiter realtor banker trader investor
-    writer author journalist editor translator interpreter blogger photographer filmmaker producer musician singer
-    songwriter composer drummer guitarist pianist violinist dj dancer actor actress comedian artist painter sculptor
-    illustrator animator potter hairdresser barber tailor coach trainer athlete runner cyclist swimmer climber
-    boxer gamer streamer volunteer activist student undergraduate freshman sophomore postdoc intern trainee apprentice
-    graduate parent mother father mom mum dad grandmother grandfather grandma grandpa widow widower twin immigrant
-    refugee pensioner homeowner landlord beekeeper sommelier florist pastor priest monk nun social_worker product_owner
-    data_scientist night_owl morning_person early_bird early_riser introvert extrovert cat_person dog_person
-    vegan vegetarian pescatarian
-    """
-)
 LIKED_WITH_THE = _any(
     """
     beach outdoors ocean sea mountains countryside forest woods rain snow sun cold heat dark night guitar piano violin
@@ -140,35 +131,45 @@ LIKED_WITH_THE = _any(
 )
 """What is the same for everyone, so that ``the`` points at nothing said before."""
 
-HABITS = _any(
+MOMENT = re.compile(
+    rf"^(?:an?|the|my|our|some|two)?\s*(?:[\w-]+ ){{0,3}}?{MOMENTARY}(?:$|,| (?:that|which|to|for|in|with|from"
+    rf"|called|named"
+    r"|of|on|and|at|using|where|so)\b)",
+    re.IGNORECASE,
+)
+"""What is under way at a keyboard or a table this minute."""
+NOBODY = (
+    r"(?:bit|little|lot|few|mix|customer of yours|mess|wreck|fool|idiot|coward|failure|fan$|friend$|human|\d+|minute"
+    r"|couple|million|ton)\b"
+)
+"""What somebody who says ``I am a …`` does not say of who they are."""
+LASTING = _any(
     """
-    play paint draw dance sing knit sew crochet bake cook garden collect practice practise swim
-    hike cycle ski surf climb jog meditate sail fish hunt camp ride code program blog commute exercise
+    play paint draw dance sing knit sew crochet bake cook garden collect practice practise swim hike cycle ski surf
+    climb jog meditate sail fish hunt camp ride drive code program blog commute exercise own breed volunteer coach
+    mentor teach smoke rent cowork co-own eat drink deploy host
     """
 )
-"""Plain present tense of these tells a habit."""
-DEEDS = (
-    HABITS[:-1]
-    + "|"
-    + _any(
-        """
-        go run walk eat drink take read write watch listen visit buy wear work use start wake sleep spend bring carry
-        keep check order travel drive train study stay attend get_up skip avoid leave shop clean make do have explore
-        bike volunteer teach
-        """
-    )[3:]
+"""Plain present tense of these tells how somebody lives; of other verbs, where the clause says how often."""
+NOT_A_HABIT = word_set(
+    """
+    think guess hope know see mean feel wonder believe understand agree remember forget thank apologise apologize
+    promise say tell ask suppose get appreciate look hear find bet swear admit wish doubt imagine notice seem sound
+    come let give put add fix expect assume recommend suggest want need just love like enjoy prefer hate always
+    never often usually rarely regularly mostly only also am are is was were have has had do did does can could will
+    would shall should may might must cannot not been went got made took came saw knew thought felt found left lost
+    told gave kept ran ate drank drove wrote read spoke bought brought met sat stood slept paid sent heard held
+    began became broke chose fell forgot grew led understood won sold spent said put set cut hit let quit
+    """
 )
-"""Verbs that tell a habit where the clause says how often."""
+"""Of the mind and the moment, helping verbs, and past forms that do not end in ``ed``."""
 REGULARLY = (
     r"(?:every (?:single )?(?:other )?(?:day|morning|evening|night|week|weekend|month|year|summer|winter|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day)|on (?:weekdays|weekends|(?:mon|tues|wednes|thurs|fri|satur|sun)days)"
-    r"|daily|weekly|(?:once|twice|(?:two|three|four|five|\d) (?:times|days)) an? (?:day|week|month|year)"
+    r"|daily|weekly|at night\b|nights\b|in the (?:morning|afternoon|evening)s?\b|in (?:winter|summer|spring"
+    r"|autumn)\b|since\b"
+    r"|(?:once|twice|(?:two|three|four|five|\d) (?:times|days)) an? (?:day|week|month|year)"
     r"|in my (?:free|spare) time)"
-)
-NEEDS_OBJECT = word_set(
-    """
-    play collect watch buy wear use bring carry keep check order visit attend avoid skip take make do have leave
-    """
 )
 FEARS = _any(
     """
@@ -181,10 +182,17 @@ HOLLOW = word_set(
     project projects skill skills thing stuff something item items piece set kind type one two three few ton
     tons bunch company place different various several certain cool own job jobs day days week weeks month
     months year years time times today lately recently now trying try doing making being having going getting
-    taking
+    taking sorry oops whoops typo pardon please thanks thank
     """
 )
 """Say nothing alone: ``working on a new project``."""
+INTERJECTIONS = word_set(
+    """
+    sorry oops whoops typo pardon please thanks thx ok okay yes no nope yeah yep nothing nevermind danke bitte ja nein
+    merci oui non gracias sí wrong right haha lol that this it something else
+    """
+)
+"""No value of anything."""
 EXPLAINING = word_set(
     """
     user lives live living works work working likes like loves love prefers prefer enjoys uses use name called plans
@@ -192,3 +200,22 @@ EXPLAINING = word_set(
     """
 )
 """Words in which anything can be put: that they were said shows nothing."""
+_SMALL_WORDS = {
+    "de": "ich und der die das nicht ist ein eine mit auch auf wir mein meine bin habe hab zu für mir bitte kein seit",
+    "fr": "je j le la les des est une un pas avec mon ma mes suis ai pour dans que qui du nous au vous ne sur depuis",
+    "es": "yo y el la los las es una un con mi mis soy tengo para en que del por estoy muy pero gusta desde",
+    "en": "i and the is my to of it you we are have for with not that this but our at they if he from",
+}
+SMALL_WORDS = {language: word_set(listed) for language, listed in _SMALL_WORDS.items()}
+_LETTERS = re.compile(r"[^\W\d_]+")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+
+
+def language_of(text: str) -> str:
+    """Return the language of a text by its small words: ``de``, ``fr``, ``es``, ``ja``, or ``en`` where in doubt."""
+    if _KANA.search(text):
+        return "ja"
+    said = _LETTERS.findall(text.lower())
+    counts = {language: sum(word in small for word in said) for language, small in SMALL_WORDS.items()}
+    best = max(counts, key=lambda language: counts[language])
+    return best if counts[best] > counts["en"] else "en"

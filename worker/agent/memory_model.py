@@ -16,6 +16,8 @@ from shared.llm.chat import Question
 from shared.llm.tokens import most_tokens
 from shared.memories.compaction import NEW, Action, CompactionCandidate, Decision, refusal
 from shared.text.lines import clean, shorten
+from shared.text.sentences import planted
+from shared.text.words import content_stems, unfounded
 from worker.agent.prompt import (
     ModelPart,
     PromptLine,
@@ -27,7 +29,7 @@ from worker.agent.prompt import (
     spoken_lines,
     written,
 )
-from worker.agent.protocol import MemoryAgent, MemoryDraft, NothingToRemember, Transcript
+from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, NothingToRemember, Transcript
 
 _ANSWER_TOKENS = 160
 """What an answer takes beside its text: keys, reason, tags. The text may take one token per character."""
@@ -60,7 +62,12 @@ class ModelAgent(ModelPart, MemoryAgent):
             lines, what = self._note(transcript, lines, what, meter), "notes on the conversation"
             if not lines:
                 return NothingToRemember(f"None of its {len(parts)} parts holds anything worth keeping.")
-        answer = self.ask(self._creation(transcript, lines, what, limit), meter, lambda a: _too_long(a, limit))
+
+        def complaint(answer: CreationAnswer) -> str | None:
+            return _too_long(answer, limit) or _unsaid(answer, transcript)
+
+        question = self._creation(transcript, lines, what, limit)
+        answer = self.ask(question, meter, complaint, lambda a: _unsaid(a, transcript))
         return _proposal(answer, transcript, limit, message_ids(lines))
 
     def compact(
@@ -72,8 +79,8 @@ class ModelAgent(ModelPart, MemoryAgent):
         answer = self.ask(
             prompt.question(WorkKind.COMPACT, CompactionAnswer, limit + _ANSWER_TOKENS),
             meter,
-            lambda a: refusal(a.decision(), existing, limit),
-            lambda a: refusal(_cut(a, limit), existing, limit),
+            lambda a: refusal(a.decision(), existing, new, limit),
+            lambda a: refusal(_cut(a, limit), existing, new, limit),
         )
         return _cut(answer, limit)
 
@@ -146,6 +153,25 @@ def _too_long(answer: CreationAnswer, limit: int) -> str | None:
     if not answer.remember or length <= limit:
         return None
     return f"the memory has {length} characters and may have at most {limit}"
+
+
+_PLANTED_SHARE = 0.6
+"""Of a memory's words, so many in an order that was planted make it that order's."""
+
+
+def _unsaid(answer: CreationAnswer, transcript: Transcript) -> str | None:
+    """Say what a memory holds that nobody said, or that was planted for whoever reads along."""
+    if not answer.remember:
+        return None
+    spoken = [turn for turn in transcript.turns if turn.role in SPOKEN_ROLES]
+    told = (f"{turn.name or 'the user'}: {turn.content}" for turn in spoken)
+    said = "\n".join([transcript.app_name, *transcript.known, *told])
+    words = content_stems(answer.memory)
+    for order in (order for turn in spoken for order in planted(turn.content)):
+        if words and len(words & content_stems(order)) >= _PLANTED_SHARE * len(words):
+            return "the memory repeats an order that was planted in the conversation; that is nothing to remember"
+    made_up = unfounded(answer.memory, said)
+    return f"the memory says {', '.join(made_up[:3])}, which nobody said" if made_up else None
 
 
 def _proposal(

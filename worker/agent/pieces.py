@@ -13,15 +13,22 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from shared.text.languages import ENGLISH, empty_words, words_of_self
 from shared.text.lines import shorten
 from shared.text.sentences import sentences
-from shared.text.words import COMMON, EMPTY, MONTHS, SPEAKING_OF_SELF, SPEAKING_TO_YOU, VAGUE, WEEKDAYS, WORD, stem
+from shared.text.words import COMMON, MONTHS, SPEAKING_TO_YOU, TERM, VAGUE, WEEKDAYS, WORD, stem
 from worker.agent.protocol import TranscriptTurn
+from worker.agent.salience import BONUS, FACTORS, Sort
 
+_KANA = re.compile(r"[぀-ゟ]+")
+"""Japanese grammar is written in this alphabet."""
 _QUOTED = re.compile(r"[\"“]([^\"”]{2,60})[\"”]")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}\b")
 _DANGLING = re.compile(r"^(?:he|she|it|they|this|that|these|those|which)\b", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|no|never|without|anymore)\b|n['’]t\b", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|without|anymore|nicht|kein\w*|nie|niemals|ohne|pas|jamais|sans|nunca|sin)\b|n['’]t\b|ない|ません",
+    re.IGNORECASE,
+)
 """Told apart, so that a denial is never taken for a repetition of what it denies."""
 _THANKS = re.compile(r"\bthank(?:s|\b)|\bappreciate\b|\bnice to meet\b|\bglad to meet\b", re.IGNORECASE)
 _DATE_WORDS = frozenset(word.lower() for word in (*MONTHS, *WEEKDAYS)) - {"may", "march"}
@@ -61,15 +68,15 @@ WEIGHTS = Weights()
 
 
 @lru_cache(maxsize=4096)
-def word_values(text: str) -> Mapping[str, float]:
+def word_values(text: str, language: str = ENGLISH) -> Mapping[str, float]:
     """Return the stems of a text with what each is worth."""
     found = {date.lower(): WEIGHTS.date for date in _DATE.findall(text)}
     text = _DATE.sub(" , ", text)
     quoted = {stem(word.lower()) for title in _QUOTED.findall(text) for word in WORD.findall(title)}
     if _NEGATION.search(text):
         found["not"] = WEIGHTS.vague
-    for match in WORD.finditer(text):
-        worth = _worth(match[0], match.start() == 0)
+    for match in TERM.finditer(text):
+        worth = _worth(match[0], match.start() == 0, language)
         root = stem(match[0].lower())
         if worth:
             found[root] = max(found.get(root, 0.0), worth * (WEIGHTS.quoted if root in quoted else 1.0))
@@ -77,28 +84,32 @@ def word_values(text: str) -> Mapping[str, float]:
 
 
 @lru_cache(maxsize=8192)
-def _worth(word: str, opens: bool) -> float:
-    plain = re.split(r"['’]", word.lower())[0]
+def _worth(word: str, opens: bool, language: str) -> float:
+    # "Anna's" is Anna, and "l'architecte" the architect.
+    plain = max(re.split(r"['’]", word.lower()), key=len) if language != ENGLISH else re.split(r"['’]", word.lower())[0]
     if plain.isdigit() or any(c.isdigit() for c in plain):
         return WEIGHTS.number
     if plain in _DATE_WORDS or word in MONTHS:
         return WEIGHTS.date
-    if plain in EMPTY:
+    if plain in empty_words(language) or _KANA.fullmatch(plain):
         return 0.0
-    if plain in VAGUE:
+    if language == ENGLISH and plain in VAGUE:
         return WEIGHTS.vague
-    if word[:1].isupper() and not opens:
+    # Every German noun has a capital.
+    if word[:1].isupper() and not opens and language != "de":
         return WEIGHTS.name
     return WEIGHTS.common if plain in COMMON else WEIGHTS.other if len(plain) > 2 else WEIGHTS.common
 
 
-def voice(text: str, asks: bool) -> float:
-    """Return the factor for how a clause is said: of oneself, to the other, as a question, as thanks."""
+def voice(text: str, sort: Sort, language: str = ENGLISH) -> float:
+    """Return the factor for what a clause is and how it is said: of oneself, to the other."""
     spoken = {part for word in WORD.findall(text.lower()) for part in re.split(r"['’]", word)}
-    to_you, of_self = bool(spoken & SPEAKING_TO_YOU), bool(spoken & SPEAKING_OF_SELF)
-    if asks:
+    to_you, of_self = bool(spoken & SPEAKING_TO_YOU), bool(spoken & words_of_self(language))
+    if sort is Sort.QUESTION:
         return WEIGHTS.question if of_self and not to_you else 0.0
-    factor = WEIGHTS.about_you if to_you else WEIGHTS.about_self if of_self else 1.0
+    factor = FACTORS[sort]
+    if sort in (Sort.PLAIN, Sort.EVENT, Sort.REQUEST):
+        factor *= WEIGHTS.about_you if to_you else WEIGHTS.about_self if of_self else 1.0
     factor *= WEIGHTS.thanks if _THANKS.search(text) else 1.0
     return factor * (WEIGHTS.dangling if _DANGLING.match(text) else 1.0)
 
@@ -120,12 +131,24 @@ class MemoryPiece:
     speaker: str = ""
     factor: float = 1.0
     """How much more or less than its words say it counts."""
-    full: str = ""
-    """The same in fuller wording, for when there is room."""
+    wordings: tuple[str, ...] = ()
+    """The same in fuller words, for when there is room, the fullest first."""
     source: str = ""
     """The message it came from."""
     position: int = 0
-    """Its position in what was said."""
+    """Its position in what was said; of pieces that share one, the others are parts of the first."""
+    language: str = ENGLISH
+    sort: Sort = Sort.PLAIN
+
+    @property
+    def solid(self) -> bool:
+        """Whether it is worth a memory by itself: no talk, no bare question or errand."""
+        if self.sort not in (Sort.PLAIN, Sort.REQUEST, Sort.QUESTION):
+            return True
+        words = {root: worth for root, worth in word_values(self.text, self.language).items() if " " not in root}
+        named = max(words.values(), default=0.0) > WEIGHTS.other or any(root[0].isdigit() for root in words)
+        of_self = self.factor >= WEIGHTS.about_self or self.language in ("ja", "zh")
+        return named or (self.sort is Sort.PLAIN and of_self and sum(words.values()) >= WEIGHTS.other)
 
 
 def speaker_name(turn: TranscriptTurn) -> str:
@@ -163,6 +186,7 @@ def choose(pieces: Sequence[MemoryPiece], limit: int, said: frozenset[str] = fro
     others are chosen, so one that is still best when looked at again is the best of all.
     """
     chosen: list[MemoryPiece] = []
+    positions: set[int] = set()
     covered = set(said)
     queue = [(-_rate(piece, covered), i) for i, piece in enumerate(pieces)]
     heapq.heapify(queue)
@@ -171,15 +195,20 @@ def choose(pieces: Sequence[MemoryPiece], limit: int, said: frozenset[str] = fro
         rate = _rate(pieces[i], covered)
         if queue and -rate > queue[0][0]:
             heapq.heappush(queue, (-rate, i))
-        elif rate > 0 and len(render([*chosen, pieces[i]])) <= limit:
+        elif rate > 0 and pieces[i].position not in positions and len(render([*chosen, pieces[i]])) <= limit:
             chosen.append(pieces[i])
-            covered |= word_values(pieces[i].text).keys()
+            positions.add(pieces[i].position)
+            covered |= word_values(pieces[i].text, pieces[i].language).keys()
     return chosen
 
 
 def _rate(piece: MemoryPiece, covered: set[str]) -> float:
-    worth = piece.factor * gain(word_values(piece.text), covered)
-    return worth / float((len(piece.text) + 2) ** WEIGHTS.length_power)
+    return _worth_of(piece, covered) / float((len(piece.text) + 2) ** WEIGHTS.length_power)
+
+
+def _worth_of(piece: MemoryPiece, covered: set[str]) -> float:
+    worth = piece.factor * gain(word_values(piece.text, piece.language), covered)
+    return worth + BONUS.get(piece.sort, 0.0) if worth > 0 else worth
 
 
 def total(pieces: Iterable[MemoryPiece], said: frozenset[str] = frozenset()) -> float:
@@ -187,8 +216,8 @@ def total(pieces: Iterable[MemoryPiece], said: frozenset[str] = frozenset()) -> 
     covered = set(said)
     worth = 0.0
     for piece in pieces:
-        words = word_values(piece.text)
-        worth += piece.factor * gain(words, covered)
+        words = word_values(piece.text, piece.language)
+        worth += _worth_of(piece, covered)
         covered |= words.keys()
     return worth
 
@@ -197,6 +226,9 @@ def fuller(chosen: Sequence[MemoryPiece], limit: int) -> list[MemoryPiece]:
     """Give pieces back their fuller wording where there is room, the first chosen first."""
     texts = list(chosen)
     for i, piece in enumerate(chosen):
-        longer = [*texts[:i], replace(piece, text=piece.full or piece.text), *texts[i + 1 :]]
-        texts = longer if len(render(longer)) <= limit else texts
+        for wording in piece.wordings:
+            longer = [*texts[:i], replace(piece, text=wording), *texts[i + 1 :]]
+            if len(wording) > len(piece.text) and len(render(longer)) <= limit:
+                texts = longer
+                break
     return texts

@@ -5,7 +5,7 @@ An agent only proposes. Whether a proposal is valid is decided by ``shared.memor
 pipelines. An agent never sees a marked part of a session that survives word for word, and so cannot change it.
 
 Every agent raises ``Transient`` when the model could not be reached or ran out of time, ``ModelOutput`` when it
-answered unusably twice, and ``Configuration`` when it can never answer (model missing, window too small).
+answered unusably three times, and ``Configuration`` when it can never answer (model missing, window too small).
 """
 
 from __future__ import annotations

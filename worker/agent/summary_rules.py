@@ -17,6 +17,7 @@ from shared.summaries.bullets import MOST_CHARS, MOST_TOKENS
 from worker.agent.clauses import Clause, PhraseTable, clauses, plain, resolve
 from worker.agent.pieces import WEIGHTS, MemoryPiece, choose, speaker_name, voice, word_values
 from worker.agent.protocol import Digest, SummaryAgent, SummaryRequest, TranscriptTurn
+from worker.agent.salience import Sort
 
 _DECIDED = PhraseTable(
     {
@@ -112,7 +113,7 @@ def _points(turns: Sequence[TranscriptTurn]) -> Iterator[_Point]:
             if tells is not None and text and not _CODE.search(text):
                 text = text.rstrip("?") + "?" if clause.asks else text
                 # An open question speaks to the other, as it must.
-                factor = _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, False))
+                factor = _FACTORS[tells] * (1.0 if clause.asks else voice(clause.text, Sort.PLAIN))
                 yield _Point(
                     tells, MemoryPiece(text, speaker_name(turn) or turn.role.capitalize(), factor, position=position)
                 )

@@ -23,7 +23,17 @@ from shared.clock import Clock
 from shared.contracts.events import EventKind
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.db.engine import Database
-from shared.errors import AfterthoughtError, Configuration, LeaseLost, NotYet, OverBudget, Purged, Transient
+from shared.errors import (
+    AfterthoughtError,
+    Configuration,
+    LeaseLost,
+    ModelOutput,
+    NotYet,
+    OverBudget,
+    ProviderAway,
+    Purged,
+    Transient,
+)
 from shared.events.recording import record, record_end_of_job
 from shared.jobs import ownership
 from shared.jobs.models import Deferral, JobState
@@ -85,16 +95,15 @@ class Attempts:
             with self.database.write() as session:
                 changed_at = lock_app(session, held.app_id).updated_at
                 ownership.postpone(session, held, error.message, error.until, self.clock.now(), changed_at)
-                record(
-                    session,
-                    EventKind.JOB_DEFERRED,
-                    held.app_id,
-                    self.clock.now(),
-                    conversation_id=held.conversation_id,
-                    subject=held.job_id,
-                    job=held.kind,
-                    deferral=Deferral.BUDGET.value,
-                )
+                record_deferral(session, held, Deferral.BUDGET, self.clock.now())
+            self.metrics.budget_deferrals.inc()
+            return JobState.DEFERRED, None
+        except ProviderAway as error:
+            get_logger().info("job_awaits_provider", job_id=held.job_id, app_id=held.app_id, why=error.message)
+            with self.database.write() as session:
+                ownership.await_provider(session, held, error.message, self.clock.now())
+                record_deferral(session, held, Deferral.PROVIDER, self.clock.now())
+            self.metrics.provider_deferrals.inc()
             return JobState.DEFERRED, None
         except NotYet as error:
             get_logger().info("job_waits", job_id=held.job_id, app_id=held.app_id, until=error.until.isoformat())
@@ -105,15 +114,21 @@ class Attempts:
             return self._fail(held, "it took longer than the task's time limit")
         except AfterthoughtError as error:
             get_logger().warning("job_attempt_failed", error=error.code, **_named(held))
-            return self._fail(held, f"{error.code}: {error.message}", isinstance(error, Configuration))
+            return self._fail(
+                held, f"{error.code}: {error.message}", isinstance(error, Configuration), isinstance(error, ModelOutput)
+            )
         # The top of a worker's work: an error nobody foresaw is logged whole and must not lose the job.
         except Exception as error:  # noqa: BLE001
             get_logger().exception("job_attempt_broke", **_named(held))
             return self._fail(held, f"unexpected {type(error).__name__}; the worker's log has the traceback")
 
-    def _fail(self, held: Claim, reason: str, patiently: bool = False) -> tuple[JobState, str]:
+    def _fail(self, held: Claim, reason: str, patiently: bool = False, for_good: bool = False) -> tuple[JobState, str]:
         with self.database.write() as session:
-            state = ownership.fail(session, held, reason, self.clock.now(), self.settings, patiently)
+            now = self.clock.now()
+            if for_good:
+                state = ownership.give_up(session, held, reason, now)
+            else:
+                state = ownership.fail(session, held, reason, now, self.settings, patiently)
             if state is JobState.DEAD:
                 record_end(session, held, state, self.clock.now())
         return state, reason
@@ -123,9 +138,7 @@ class Attempts:
         self.metrics.job_duration.labels(held.kind).observe((now - begun).total_seconds())
         if state is JobState.RETRYING:
             self.metrics.job_retries.labels(held.kind).inc()
-        elif state is JobState.DEFERRED:
-            self.metrics.budget_deferrals.inc()
-        elif state is not None:
+        elif state not in (JobState.DEFERRED, None):
             self.metrics.jobs_finished.labels(held.kind, state).inc()
             self.metrics.job_delay.labels(held.kind).observe((now - held.created_at).total_seconds())
         if state is JobState.DEAD:
@@ -186,3 +199,17 @@ def unpurged(app: App, claim: Claim) -> App:
 def record_end(session: Session, claim: Claim, state: JobState, now: datetime) -> None:
     """Record the event of a job that has ended for good."""
     record_end_of_job(session, claim.app_id, claim.job_id, claim.kind, state, now, claim.conversation_id)
+
+
+def record_deferral(session: Session, claim: Claim, deferral: Deferral, now: datetime) -> None:
+    """Record the event of a job that was begun and has to wait."""
+    record(
+        session,
+        EventKind.JOB_DEFERRED,
+        claim.app_id,
+        now,
+        conversation_id=claim.conversation_id,
+        subject=claim.job_id,
+        job=claim.kind,
+        deferral=deferral.value,
+    )

@@ -47,6 +47,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.protocol import CompressionAgent
 from worker.pipelines.attempt import end, unpurged
+from worker.pipelines.fallback import JobAgent
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -92,6 +93,7 @@ class CompressSession:
     accountant: Accountant
     metrics: Metrics
     elapsed: Callable[[], float] = perf_counter
+    rules: CompressionAgent | None = None
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE. Raises: LeaseLost, Purged, and NotYet when more is left."""
@@ -102,11 +104,17 @@ class CompressSession:
         agent = self.agent_of(wanted)
         if agent is None:
             raise Configuration(f"No agent {wanted} is set up; set AFTERTHOUGHT_MODEL, or cancel the job.")
+        worker = JobAgent(agent, self.rules, claim, self.metrics)
+        written = worker.do(lambda one: self._make(claim, one, began))
+        return self._end(worker, rows, written)
+
+    def _make(self, claim: Claim, agent: CompressionAgent, began: float) -> WrittenVersion:
+        """Have a whole version made by one agent; what another one made of it, which divides otherwise, is dropped."""
+        rows = self._read(claim)
         settings = CompressionSettings.model_validate(rows.compression.settings)
         run = CompressionRun(read_task(self.store, rows.origin, settings), agent.chunk_tokens)
         parts = self._condense(claim, rows, run, agent, began)
-        written = self._write(claim, rows, run, run.finish(parts), agent, began)
-        return self._end(claim, rows, written)
+        return self._write(claim, rows, run, run.finish(parts), agent, began)
 
     def _resume_failed(self, claim: Claim) -> None:
         """Set a version that had failed to working again, where its job was replayed."""
@@ -157,8 +165,8 @@ class CompressSession:
     def _condense(
         self, claim: Claim, rows: CompressionRows, run: CompressionRun, agent: CompressionAgent, began: float
     ) -> list[CondensedChunk]:
-        key, chunking_hash = rows.compression.key, {"outline": run.chunking_hash}
-        # Parts made of the session as it is divided now; those of another division are of no use.
+        key, chunking_hash = rows.compression.key, {"outline": run.chunking_hash, "by": agent.name}
+        # Parts made of the session as it is divided now, by this agent; others are of no use.
         parts = {
             position: condensed_of(part.content[1:])
             for position, part in rows.parts.items()
@@ -171,11 +179,12 @@ class CompressSession:
                 if len(parts) < len(rows.parts):
                     drop_parts(session, compression)
                     compression.parts_done = 0
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None, claim.attempt))
         for chunk in run.chunks:
             if chunk.position in parts:
                 continue
-            if parts and self.elapsed() - began > LONGEST_SECONDS:
+            # What the rules began in a model's stead they end at once: the next attempt asks the model first.
+            if parts and agent is not self.rules and self.elapsed() - began > LONGEST_SECONDS:
                 raise NotYet("Parts of the session are left; other work of the app comes first.", self.clock.now())
             part = agent.condense(chunk, meter)
             with self.database.write() as session:
@@ -223,7 +232,8 @@ class CompressSession:
         )
         return WrittenVersion(version, agent.name, self.elapsed() - began, file, digests, summarised)
 
-    def _end(self, claim: Claim, rows: CompressionRows, written: WrittenVersion) -> JobState:
+    def _end(self, agent: JobAgent[CompressionAgent], rows: CompressionRows, written: WrittenVersion) -> JobState:
+        claim = agent.claim
         with self.database.write() as session:
             now = self.clock.now()
             unpurged(lock_app(session, claim.app_id), claim)
@@ -234,7 +244,7 @@ class CompressSession:
             compression = self._held(session, claim, rows.compression.key)
             finish_version(session, project, recorded, compression, written, markers_of(session, recorded.key), now)
             wake_waiting(session, compression, now)
-            end(session, claim, JobState.DONE, now)
+            end(session, claim, JobState.DONE, now, agent.reason() or None)
         version, metrics = written.version, self.metrics
         metrics.sessions_compressed.labels(agent_kind(written.agent)).inc()
         metrics.session_tokens.labels("input").inc(version.plan.input_tokens)

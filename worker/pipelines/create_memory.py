@@ -7,7 +7,7 @@ goes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.apps.queries import get_app, lock_app
 from shared.audit import Cause
@@ -18,7 +18,7 @@ from shared.conversations.queries import messages_of
 from shared.db.engine import Database
 from shared.energy.accounting import Accountant
 from shared.energy.ledger import Booking
-from shared.errors import Configuration, ModelOutput, OverBudget, Transient
+from shared.errors import Configuration, ModelOutput, OverBudget, ProviderAway, Transient
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import Meter
@@ -30,6 +30,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import CompactionOutcome, CompactionReason, Metrics, agent_kind
 from worker.agent.protocol import SPOKEN_ROLES, MemoryAgent, MemoryDraft, Transcript, TranscriptTurn
 from worker.pipelines.attempt import end, erased, unpurged
+from worker.pipelines.fallback import JobAgent
 
 NOTHING = "nothing to remember"
 
@@ -68,30 +69,33 @@ class CreateMemory:
     cap: int
     limit: int
     metrics: Metrics
+    rules: MemoryAgent | None = None
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry out one job. Raises: Transient, ModelOutput, Purged, LeaseLost."""
         seen = self._read(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
-        draft = self.agent.create(seen.transcript, self.limit, meter)
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
+        agent = JobAgent(self.agent, self.rules, claim, self.metrics)
+        draft = agent.do(lambda one: one.create(seen.transcript, self.limit, meter))
         if not isinstance(draft, MemoryDraft):
             with self.database.write() as session:
-                end(session, claim, JobState.NOTHING, self.clock.now(), NOTHING)
-            self.metrics.nothing_to_remember.labels(agent_kind(self.agent.name)).inc()
+                end(session, claim, JobState.NOTHING, self.clock.now(), agent.reason(NOTHING))
+            self.metrics.nothing_to_remember.labels(agent_kind(agent.name)).inc()
             return JobState.NOTHING
-        proposal = self._evict(seen, draft, meter)
+        drafted = Cause(agent.name, agent.reason("its conversation ended"), self.clock.now(), claim.job_id)
+        proposal = self._evict(seen, draft, agent, meter)
         try:
-            placed = self._write(claim, proposal, seen)
+            placed = self._write(agent, proposal, seen, drafted)
         except SnapshotChanged:
             # The memories changed while the agent thought: it thinks about those there are now, once.
             seen = self._read(claim)
-            proposal = self._evict(seen, draft, meter)
+            proposal = self._evict(seen, draft, agent, meter)
             try:
-                placed = self._write(claim, proposal, seen)
+                placed = self._write(agent, proposal, seen, drafted)
             except SnapshotChanged:
                 proposal = MemoryProposal(draft, None, CompactionReason.SNAPSHOT_CHANGED)
-                placed = self._write(claim, proposal, seen, has_to=True)
-        self._report(claim, placed, proposal)
+                placed = self._write(agent, proposal, seen, drafted, has_to=True)
+        self._report(claim, placed, proposal, drafted.actor)
         return JobState.DONE
 
     def _read(self, claim: Claim) -> Snapshot:
@@ -113,13 +117,16 @@ class CreateMemory:
             )
         return Snapshot(conversation.subject, transcript, existing, len(existing) >= self.cap)
 
-    def _evict(self, seen: Snapshot, draft: MemoryDraft, meter: Meter) -> MemoryProposal:
+    def _evict(self, seen: Snapshot, draft: MemoryDraft, agent: JobAgent[MemoryAgent], meter: Meter) -> MemoryProposal:
         """Ask the agent what goes at the cap; where it cannot say, the oldest memory goes."""
         if not seen.at_cap:
             return MemoryProposal(draft)
         new = CompactionCandidate(NEW, draft.content, seen.transcript.held_at, draft.importance, draft.tags)
         try:
-            decision = self.agent.compact(seen.existing, new, self.limit, meter)
+            decision = agent.do(lambda one: one.compact(seen.existing, new, self.limit, meter))
+        except ProviderAway:
+            # No memory goes unread because a server was restarted: the job waits and does all of it again.
+            raise
         except (Transient, ModelOutput, Configuration) as error:
             why = f"the agent could not decide ({error.code})"
             return MemoryProposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.MODEL_FAILED)
@@ -128,14 +135,25 @@ class CreateMemory:
             return MemoryProposal(
                 draft, compaction.oldest_goes(seen.existing, error.message), CompactionReason.OVER_BUDGET
             )
-        refused = compaction.refusal(decision, seen.existing, self.limit)
+        refused = compaction.refusal(decision, seen.existing, new, self.limit)
         if refused is not None:
             why = f"the agent's decision was refused: {refused}"
             return MemoryProposal(draft, compaction.oldest_goes(seen.existing, why), CompactionReason.INVALID_DECISION)
-        return MemoryProposal(draft, compaction.carry_out(decision), CompactionReason.AGENT)
+        eviction = compaction.carry_out(decision)
+        if agent.why is not None:
+            eviction = replace(eviction, reason=agent.reason(eviction.reason), rule=agent.name)
+        return MemoryProposal(draft, eviction, CompactionReason.AGENT)
 
-    def _write(self, claim: Claim, proposal: MemoryProposal, seen: Snapshot, has_to: bool = False) -> InsertedMemory:
+    def _write(
+        self,
+        agent: JobAgent[MemoryAgent],
+        proposal: MemoryProposal,
+        seen: Snapshot,
+        drafted: Cause,
+        has_to: bool = False,
+    ) -> InsertedMemory:
         """Write memory, history and the end of the job; ``has_to`` writes whatever changed. Raises: SnapshotChanged."""
+        claim = agent.claim
         with self.database.write() as session:
             now = self.clock.now()
             unpurged(lock_app(session, claim.app_id), claim)
@@ -148,7 +166,7 @@ class CreateMemory:
             draft = proposal.draft
             new = NewMemory(
                 content=draft.content,
-                agent=self.agent.name,
+                agent=drafted.actor,
                 epoch=claim.epoch,
                 importance=draft.importance,
                 tags=draft.tags,
@@ -157,16 +175,15 @@ class CreateMemory:
                 message_ids=draft.message_ids,
                 created_at=seen.transcript.held_at,
             )
-            cause = Cause(self.agent.name, "its conversation ended", now, claim.job_id)
-            placed = place(session, seen.subject, new, cause, self.cap, proposal.eviction)
+            placed = place(session, seen.subject, new, replace(drafted, at=now), self.cap, proposal.eviction)
             why = None
             if not placed.stands and placed.evictions[-1].outcome is CompactionOutcome.NEW_GAVE_WAY:
                 why = f"memory {placed.memory_id} was made and has no place: {placed.evictions[-1].reason}"
-            end(session, claim, JobState.DONE, now, why)
+            end(session, claim, JobState.DONE, now, agent.reason(why) or None)
             return placed
 
-    def _report(self, claim: Claim, placed: InsertedMemory, proposal: MemoryProposal) -> None:
-        self.metrics.memories_created.labels(agent_kind(self.agent.name)).inc()
+    def _report(self, claim: Claim, placed: InsertedMemory, proposal: MemoryProposal, author: str) -> None:
+        self.metrics.memories_created.labels(agent_kind(author)).inc()
         named = {"app_id": claim.app_id, "conversation_id": claim.conversation_id, "job_id": claim.job_id}
         for eviction in placed.evictions:
             why = proposal.why if eviction is proposal.eviction and proposal.why else CompactionReason.SNAPSHOT_CHANGED

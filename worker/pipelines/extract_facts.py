@@ -36,6 +36,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import FactRemoval, Metrics, agent_kind
 from worker.agent.protocol import Extraction, ExtractionRequest, FactAgent, PresentFact
 from worker.pipelines.attempt import end, erased, unpurged
+from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import UnseenTurns, embed_if_available, spoken_turn, unseen_turns
 
 BEFORE = 4
@@ -77,15 +78,17 @@ class ExtractFacts:
     accountant: Accountant
     metrics: Metrics
     settings: Settings
+    rules: FactAgent | None = None
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
         seen = self._read(claim)
         if seen is None:
             return self._end_with_nothing(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
-        thought = self._think(seen, meter)
-        return self._write(claim, seen, thought)
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
+        agent = JobAgent(self.agent, self.rules, claim, self.metrics)
+        thought = self._think(seen, agent, meter)
+        return self._write(agent, seen, thought)
 
     def _read(self, claim: Claim) -> UnreadMessages | None:
         """Return what there is to think about; None when nobody said anything new."""
@@ -113,10 +116,10 @@ class ExtractFacts:
             user_id, opened_at = conversation.subject.user_id, conversation.created_at
             return UnreadMessages(segment, unseen, user_id, opened_at, unembedded)
 
-    def _think(self, seen: UnreadMessages, meter: Meter) -> EmbeddedExtraction:
+    def _think(self, seen: UnreadMessages, agent: JobAgent[FactAgent], meter: Meter) -> EmbeddedExtraction:
         if not any(turn.role == "user" for turn in seen.segment.turns):
             return EmbeddedExtraction(Extraction((), len(seen.segment.turns)), (), {})
-        extraction = self.agent.extract(seen.segment, meter)
+        extraction = agent.do(lambda one: one.extract(seen.segment, meter))
         said = [statement.text for statement in extraction.statements]
         texts = [*said, *seen.unembedded.values()] if said else []
         vectors = embed_if_available(self.embedder, texts, meter, self.metrics, "facts_not_embedded")
@@ -130,7 +133,8 @@ class ExtractFacts:
             found.append(FoundStatement(one.text, one.category, one.message_ids, one.updates, vector, model, said_at))
         return EmbeddedExtraction(extraction, tuple(found), dict(zip(seen.unembedded, others, strict=False)))
 
-    def _write(self, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction) -> JobState:
+    def _write(self, agent: JobAgent[FactAgent], seen: UnreadMessages, thought: EmbeddedExtraction) -> JobState:
+        claim = agent.claim
         with self.database.write() as session:
             now = self.clock.now()
             app = lock_app(session, claim.app_id)
@@ -148,16 +152,16 @@ class ExtractFacts:
                 user_id=seen.user_id,
                 # An old chat that is brought in now is heard now: its facts begin their life here.
                 at=min(now, max((max(turn.created_at, seen.opened_at) for turn in read), default=now)),
-                agent=self.agent.name,
+                agent=agent.name,
             )
-            cause = Cause(self.agent.name, "said in a conversation", now, claim.job_id)
+            cause = Cause(agent.name, agent.reason("said in a conversation"), now, claim.job_id)
             learned = learn(session, claim.app_id, heard, thought.found, cause, self.embedder.same_meaning)
             changed = learned.learned or learned.merged or learned.replaced
             state = JobState.DONE if changed else JobState.NOTHING
-            end(session, claim, state, now, None if changed else NOTHING)
+            end(session, claim, state, now, agent.reason(None if changed else NOTHING) or None)
             after = seen.unseen.seen_after(thought.extraction.turns_read)
             move_on(session, conversation, after, app.purge_epoch, self.settings, now)
-        self._report(claim, seen, thought, learned, now)
+        self._report(agent, seen, thought, learned, now)
         return state
 
     def _end_with_nothing(self, claim: Claim) -> JobState:
@@ -172,10 +176,15 @@ class ExtractFacts:
         return JobState.NOTHING
 
     def _report(
-        self, claim: Claim, seen: UnreadMessages, thought: EmbeddedExtraction, learned: FactLearning, now: datetime
+        self,
+        agent: JobAgent[FactAgent],
+        seen: UnreadMessages,
+        thought: EmbeddedExtraction,
+        learned: FactLearning,
+        now: datetime,
     ) -> None:
-        metrics = self.metrics
-        metrics.facts_learned.labels(agent_kind(self.agent.name)).inc(len(learned.learned))
+        claim, metrics = agent.claim, self.metrics
+        metrics.facts_learned.labels(agent_kind(agent.name)).inc(len(learned.learned))
         metrics.fact_conflicts.inc(len(learned.replaced))
         metrics.facts_removed.labels(FactRemoval.EVICTED).inc(len(learned.evicted))
         for by, count in learned.merged.items():

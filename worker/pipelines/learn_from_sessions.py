@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from time import perf_counter
 
@@ -28,8 +29,9 @@ from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
-from worker.agent.protocol import LearningAgent
+from worker.agent.protocol import LearningAgent, SessionFindings
 from worker.pipelines.attempt import end, unpurged
+from worker.pipelines.fallback import JobAgent
 
 LONGEST_SECONDS = 20.0
 """After this a job gives way to the other work of its app."""
@@ -56,19 +58,22 @@ class LearnFromSessions:
     accountant: Accountant
     metrics: Metrics
     elapsed: Callable[[], float] = perf_counter
+    rules: LearningAgent | None = None
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises: LeaseLost, Purged, and NotYet when more is left."""
         until, state, project_id = self.elapsed() + LONGEST_SECONDS, JobState.NOTHING, None
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, None, claim.attempt))
+        agent = JobAgent(self.agent, self.rules, claim, self.metrics)
         while (found := self._next(claim)) is not None:
-            if state is JobState.DONE and self.elapsed() > until:
+            if state is JobState.DONE and agent.why is None and self.elapsed() > until:
                 raise NotYet("Sessions are left to be read; other work of the app comes first.", self.clock.now())
             project_id, state = found.project.project_id, JobState.DONE
-            self._read(claim, found, meter, until)
+            self._read(agent, found, meter, until)
         with self.database.write() as session:
             unpurged(lock_app(session, claim.app_id), claim)
-            end(session, claim, state, self.clock.now(), NOTHING if state is JobState.NOTHING else None)
+            nothing = NOTHING if state is JobState.NOTHING else None
+            end(session, claim, state, self.clock.now(), agent.reason(nothing) or None)
         if project_id is not None:
             manifest.write(self.database, self.store, claim.app_id, project_id)
         return state
@@ -85,7 +90,7 @@ class LearnFromSessions:
             path = self.store.original(claim.app_id, project.project_id, recorded.session_id)
             return _Next(project, recorded, path)
 
-    def _read(self, claim: Claim, found: _Next, meter: Meter, until: float) -> None:
+    def _read(self, agent: JobAgent[LearningAgent], found: _Next, meter: Meter, until: float) -> None:
         """Read a session to its end. Raises: NotYet, once the job's time is over."""
         try:
             material = material_of(read_blocks(found.path, found.recorded.size_bytes))
@@ -95,12 +100,13 @@ class LearnFromSessions:
             material = LearningMaterial()
         read = min(found.recorded.learnt_prompts, len(material.prompts))
         while read < len(material.prompts):
-            learnt = self.agent.learn(material.prompts[read:], meter)
+            learnt: SessionFindings = agent.do(methodcaller("learn", material.prompts[read:], meter))
             read += learnt.prompts_read
-            self._save(claim, found, learnt.proposals, self.agent.name, read)
-            if self.elapsed() > until and read < len(material.prompts):
+            self._save(agent.claim, found, learnt.proposals, agent.name, read)
+            # What the rules began in a model's stead they end at once: the next attempt asks the model first.
+            if agent.why is None and self.elapsed() > until and read < len(material.prompts):
                 raise NotYet("Prompts are left to be read; other work of the app comes first.", self.clock.now())
-        self._save(claim, found, tuple(patterns_in(material)), EXTRACTIVE, read, found.recorded.size_bytes)
+        self._save(agent.claim, found, tuple(patterns_in(material)), EXTRACTIVE, read, found.recorded.size_bytes)
 
     def _save(
         self,

@@ -32,6 +32,7 @@ from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
 from worker.agent.protocol import SummaryAgent, SummaryRequest
 from worker.pipelines.attempt import end, erased, unpurged
+from worker.pipelines.fallback import JobAgent
 from worker.pipelines.turns import UnseenTurns, embed_if_available, unseen_turns
 
 NOTHING = "nothing worth a summary"
@@ -82,12 +83,14 @@ class Summarise:
     metrics: Metrics
     max_attempts: int
     defaults: Tuning
+    rules: SummaryAgent | None = None
 
     def __call__(self, claim: Claim) -> JobState:
         """Carry the job out; return DONE or NOTHING. Raises what an attempt records."""
         seen = self._read(claim)
-        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key))
-        return self._write(claim, seen, self._think(seen, meter))
+        meter = self.accountant.meter(Booking(claim.app_id, claim.job_id, claim.conversation_key, claim.attempt))
+        agent = JobAgent(self.agent, self.rules, claim, self.metrics)
+        return self._write(agent, seen, self._think(seen, agent, meter))
 
     def _read(self, claim: Claim) -> SummaryInput:
         with self.database.read() as session:
@@ -110,16 +113,17 @@ class Summarise:
             )
             return SummaryInput(span, unseen, conversation.message_count, missing)
 
-    def _think(self, seen: SummaryInput, meter: Meter) -> SummaryProposal:
+    def _think(self, seen: SummaryInput, agent: JobAgent[SummaryAgent], meter: Meter) -> SummaryProposal:
         if not seen.span.turns:
             return SummaryProposal("", 0, ())
-        digest = self.agent.summarise(seen.span, meter)
+        digest = agent.do(lambda one: one.summarise(seen.span, meter))
         content = written(digest.points)
         texts = [*([content] if content else []), *seen.missing.summaries.values(), *seen.missing.profiles.values()]
         vectors = embed_if_available(self.embedder, texts, meter, self.metrics, "summary_not_embedded")
         return SummaryProposal(content, digest.turns_read, vectors)
 
-    def _write(self, claim: Claim, seen: SummaryInput, thought: SummaryProposal) -> JobState:
+    def _write(self, agent: JobAgent[SummaryAgent], seen: SummaryInput, thought: SummaryProposal) -> JobState:
+        claim = agent.claim
         state = JobState.DONE if thought.content else JobState.NOTHING
         start, after = seen.unseen.start, seen.unseen.seen_after(thought.turns_read)
         with self.database.write() as session:
@@ -131,12 +135,12 @@ class Summarise:
                 raise erased(claim)
             if conversation.summarised != start:
                 raise Transient("How far the conversation was summarised has changed meanwhile; it is read again.")
-            end(session, claim, state, now, None if thought.content else NOTHING)
+            end(session, claim, state, now, agent.reason(None if thought.content else NOTHING) or None)
             model, vectors = self.embedder.name, thought.vectors
             if thought.content:
                 own, vectors = (vectors[0], vectors[1:]) if vectors else (None, ())
                 by = None if own is None else model
-                new = NewSummary(thought.content, self.agent.name, start, after - 1, own, by, claim.job_id)
+                new = NewSummary(thought.content, agent.name, start, after - 1, own, by, claim.job_id)
                 insert_summary(session, conversation, new, now)
             # What was changed or erased meanwhile stays as it is now.
             summaries, profiles = seen.missing.summaries, seen.missing.profiles
@@ -148,6 +152,6 @@ class Summarise:
             if after < seen.until and has_words_from(session, conversation.key, after):
                 ask(session, conversation, app.purge_epoch, now, self.max_attempts)
         if state is JobState.DONE:
-            self.metrics.summaries_made.labels(agent_kind(self.agent.name)).inc()
+            self.metrics.summaries_made.labels(agent_kind(agent.name)).inc()
         get_logger().info("summarised", job_id=claim.job_id, app_id=claim.app_id, state=state, messages=after - start)
         return state

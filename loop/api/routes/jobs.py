@@ -11,16 +11,19 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, JobInPath, LimitInQuery, Reads, RequestContext, Writes
-from loop.api.schema import APP_ID_PATTERN, ResponseModel
+from loop.api.schema import APP_ID_PATTERN, AppId, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
 from shared.apps.queries import lock_app
 from shared.contracts.jobs import JobKind
+from shared.contracts.values import Words
 from shared.errors import Denied, NotFound
 from shared.events.recording import record_end_of_job
 from shared.jobs import control, queries
+from shared.jobs.control import ReplayRound
 from shared.jobs.models import Deferral, Job, JobState
 from shared.jobs.queries import JobFilter
+from shared.telemetry.logging import get_logger
 
 
 class JobAnswer(ResponseModel):
@@ -33,7 +36,9 @@ class JobAnswer(ResponseModel):
     state: JobState
     attempts: int
     max_attempts: int
-    reason: str | None = Field(description="Why it waits, was deferred, failed or was cancelled.")
+    reason: str | None = Field(
+        description="Why it waits, was deferred, failed or was cancelled, or who did it in the model's stead."
+    )
     created_at: datetime
     due_at: datetime
     deferral: Deferral | None = Field(description="What a deferred job waits for.")
@@ -62,8 +67,36 @@ class JobList(ResponseModel):
     cursor: str | None
 
 
+class ReplayJobs(RequestModel):
+    """Which dead letters to run again; without any field, all there are."""
+
+    app_id: AppId | None = None
+    kind: JobKind | None = None
+    reason: Annotated[Words, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Part of their reason, in any case of letters.", examples=["cannot be reached"]
+    )
+    dry_run: bool = Field(False, description="Only count them.")
+    cursor: Annotated[str, Field(max_length=400)] | None = Field(
+        None, description="Goes on where a former round ended."
+    )
+
+
+class ReplayAnswer(ResponseModel):
+    """What one round came to; ask again with the cursor until it is null."""
+
+    matching: dict[JobKind, int] = Field(
+        description="By kind, the dead letters that this round and later ones are for."
+    )
+    replayed: int
+    refused: int = Field(description="Stay dead: what they were about was purged or erased, or they never became jobs.")
+    left: int = Field(description="For later rounds.")
+    cursor: str | None
+
+
 router = APIRouter(prefix="/jobs", tags=["Jobs"])
-_JOBS = "jobs"
+_JOBS, _REPLAYS = "jobs", "replays"
+_REPLAYED_AT_ONCE = 100
+"""So that the transaction stays short; its apps are locked meanwhile."""
 
 
 @router.get("", summary="List jobs")
@@ -111,6 +144,32 @@ def _visible(ctx: RequestContext, session: Session, job_id: str) -> Job:
     if job is None or not _may_list(ctx, job.app_id):
         raise Denied("This token sees only its own app's jobs.")
     return job
+
+
+@router.post("/replay", response_model=ReplayAnswer, summary="Replay dead letters")
+def replay_jobs(ctx: Writes, wanted: ReplayJobs) -> Response:
+    """Run dead letters again with fresh attempts, by app, by kind, by reason, or all, oldest first, 100 at a time."""
+
+    def work(session: Session) -> WriteResult:
+        after = cursors.decode_number(_REPLAYS, wanted.cursor) or 0
+        dead = JobFilter(JobState.DEAD, wanted.app_id, wanted.kind, reason=wanted.reason)
+        matching = queries.count_jobs(session, dead, after)
+        done = ReplayRound(0, 0, None)
+        if not wanted.dry_run:
+            done = control.replay_dead(session, dead, after, _REPLAYED_AT_ONCE, ctx.now())
+        left = max(0, sum(matching.values()) - done.replayed - done.refused)
+        cursor = cursors.encode(_REPLAYS, done.last) if left and done.last is not None else None
+        named = {JobKind(kind): count for kind, count in matching.items()}
+        body = ReplayAnswer(matching=named, replayed=done.replayed, refused=done.refused, left=left, cursor=cursor)
+        return WriteResult(body, about=wanted.app_id, then=lambda: _told(ctx, body))
+
+    return ctx.write(work)
+
+
+def _told(ctx: RequestContext, body: ReplayAnswer) -> None:
+    if body.replayed:
+        ctx.loop.ticker.wake()
+    get_logger().info("jobs_replayed", by=ctx.caller.name, replayed=body.replayed, refused=body.refused, left=body.left)
 
 
 @router.post("/{jobId}/replay", response_model=JobAnswer, summary="Replay a job")

@@ -299,15 +299,17 @@ def _create_tables() -> None:
         required("attempts", Integer), required("max_attempts", Integer), Column("reason", Text),
         required("fence", Integer), Column("lease_owner", String(200)), Column("leased_until", UtcDateTime),
         required("created_at", UtcDateTime), required("due_at", UtcDateTime), Column("deferred_since", UtcDateTime),
-        Column("deferral", String(10)), Column("started_at", UtcDateTime), Column("finished_at", UtcDateTime),
+        Column("deferral", String(20)), Column("started_at", UtcDateTime), Column("finished_at", UtcDateTime),
         sqlite_autoincrement=True)
     op.create_index("ix_jobs_app_id_seq", "jobs", ["app_id", "seq"])
     op.create_index("ix_jobs_in_flight", "jobs", ["leased_until"], **partial("state IN ('queued','running')"))
     in_flight = partial("state IN ('queued','running')")
     op.create_index("ix_jobs_tenant_queue_in_flight", "jobs", ["app_id", "work_class"], **in_flight)
     op.create_index(
-        "ix_jobs_tenant_queue_waiting", "jobs", ["app_id", "work_class", "priority", "seq", "due_at"],
+        "ix_jobs_tenant_queue_waiting", "jobs", ["app_id", "work_class", "priority", "seq", "due_at", "deferral"],
         **partial("state IN ('pending','deferred','retrying')"))
+    provider_away = partial("state = 'deferred' AND deferral = 'provider_away'")
+    op.create_index("ix_jobs_provider_away", "jobs", ["seq"], **provider_away)
     op.create_index("ix_jobs_state_seq", "jobs", ["state", "seq"])
     op.create_index(
         "ix_jobs_undeferred", "jobs", ["work_class", "due_at", "seq"],

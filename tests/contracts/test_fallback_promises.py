@@ -1,0 +1,214 @@
+"""A model that answers nothing usable: the rules do its work in the same attempt, by name, at a bounded price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from shared.contracts.jobs import JobKind, JobMessage
+from shared.energy.ledger import Booking
+from shared.errors import ModelOutput, Transient
+from shared.facts.queries import changes_of_app as fact_changes_of_app
+from shared.jobs.dispatch import take_due
+from shared.jobs.models import Job
+from shared.llm.calls import CallOutcome, Meter, ModelCall, Prospect, WorkKind
+from shared.memories.queries import changes_of_app
+from shared.sessions.compress.queries import parts_of
+from tests.contracts.test_compression_promises import by_model
+from tests.contracts.test_semantic_promises import RULE, ask, carry_out, memories
+from tests.contracts.test_summary_promises import exchange, open_conversation, summaries, tick
+from tests.support.compressing import Press, long_talk
+from tests.support.house import House
+from tests.support.recordings import Shelf
+from tests.support.scripted_chat import ScriptedChat
+from tests.support.settings import default_settings
+from worker.agent.fact_model import ModelFactAgent
+from worker.agent.session_model import ModelLearningAgent
+from worker.agent.session_rules import ExtractiveLearningAgent
+from worker.agent.summary_model import ModelSummaryAgent
+from worker.wiring import rules_behind
+
+GARBAGE = "Sure! I will gladly help you with that."
+MODEL = "ollama:scripted"
+
+
+@pytest.fixture
+def house(database_url: str) -> Iterator[House]:
+    house = House(database_url)
+    house.install()
+    house.rules = rules_behind(default_settings())
+    yield house
+    house.database.dispose()
+
+
+def deliver(house: House) -> None:
+    """Attempt what is due, as often as anything is."""
+    for _ in range(50):
+        with house.database.write() as session:
+            sent = take_due(session, house.clock.now(), 10, 60)
+        if not sent:
+            return
+        for one in sent:
+            house.attempt(JobMessage(job_id=one.job_id, fence=one.fence))
+
+
+def only(house: House, kind: JobKind) -> Job:
+    [job] = house.jobs(kind=kind)
+    return job
+
+
+def test_a_memory_is_made_by_the_rules_which_are_named_with_the_reason(house: House) -> None:
+    house.scripted.says = [ModelOutput("The model gave no usable answer: first it is empty.")]
+    house.converse("notes", "c1", "I moved to Lyon and my sister Ada keeps bees there.")
+    deliver(house)
+    job = only(house, JobKind.CREATE_MEMORY)
+    [memory] = house.memories()
+    with house.database.read() as session:
+        [change] = changes_of_app(session, "notes", 5)
+    assert (job.state, job.attempts, memory.agent, change.actor) == ("done", 1, "extractive", "extractive")
+    for reason in (job.reason, change.reason):
+        assert "done by extractive, as ollama:scripted could not: The model gave no usable answer" in (reason or "")
+    assert house.counted("agent_fallbacks_total", kind="create_memory") == 1
+    assert house.counted("memories_created_total", agent="extractive") == 1
+
+
+def test_where_only_the_compaction_fails_the_draft_stays_the_models_and_the_rules_choose(house: House) -> None:
+    for number in range(10):
+        house.converse("notes", f"c{number}", f"I own boat number {number}.")
+    deliver(house)
+    house.scripted.decides = [ModelOutput("no usable answer")]
+    house.converse("notes", "c10", "I own a bicycle from Denmark.")
+    deliver(house)
+    assert {memory.agent for memory in house.memories() if "bicycle" in memory.content} <= {MODEL, "extractive"}
+    with house.database.read() as session:
+        changes = changes_of_app(session, "notes", 3)
+    assert {change.actor for change in changes if change.kind == "created"} == {MODEL}
+    chosen = [change for change in changes if change.kind != "created"]
+    assert chosen and {change.actor for change in chosen} == {"extractive"}
+    assert all("done by extractive, as ollama:scripted could not" in change.reason for change in chosen)
+    assert house.counted("compactions_total", outcome="oldest_went", reason="model_failed") == 0
+
+
+def test_a_model_that_is_away_is_no_reason_for_the_rules(house: House) -> None:
+    house.scripted.says = [Transient("away")]
+    house.converse("notes", "c1", "I moved to Lyon.")
+    deliver(house)
+    assert (only(house, JobKind.CREATE_MEMORY).state, house.memories()) == ("retrying", [])
+
+
+def fact_agent(house: House, lines: Sequence[object]) -> ScriptedChat:
+    chat = ScriptedChat(lines, context_tokens=2048)  # type: ignore[arg-type]
+    house.fact_agent = ModelFactAgent(chat, MODEL, 2048, 30.0)  # type: ignore[assignment]
+    house.settings = house.settings.model_copy(update={"facts": True})
+    return chat
+
+
+LONG = "I live in Lyon. " + "We walked along the river and talked about the weather. " * 200 + "I play the oboe."
+
+
+@pytest.mark.parametrize("answered", [0, 2], ids=["the first part fails", "the third part fails"])
+def test_facts_of_many_parts_are_left_to_the_rules_once_and_not_part_by_part(house: House, answered: int) -> None:
+    chat = fact_agent(house, [{"facts": []}] * answered + [GARBAGE] * 50)
+    house.converse("notes", "c1", LONG, "Nice.")
+    deliver(house)
+    job = only(house, JobKind.EXTRACT_FACTS)
+    assert (job.state, job.attempts, len(chat.questions)) == ("done", 1, answered + 3)
+    assert house.facts() and {fact.agent for fact in house.facts()} == {"extractive"}
+    assert "done by extractive" in (job.reason or "")
+    with house.database.read() as session:
+        assert all("done by extractive" in change.reason for change in fact_changes_of_app(session, "notes", 10))
+
+
+def test_a_summary_is_made_by_the_rules_and_says_so(house: House) -> None:
+    chat = ScriptedChat([GARBAGE] * 9)
+    house.summary_agent = ModelSummaryAgent(chat, MODEL, 8192, 30.0)  # type: ignore[assignment]
+    open_conversation(house)
+    exchange(house, 5)
+    assert tick(house)
+    deliver(house)
+    job = only(house, JobKind.SUMMARISE)
+    assert job.attempts == 1 and len(chat.questions) == 3 and "done by extractive" in (job.reason or "")
+    assert [one.agent for one in summaries(house)] == ["extractive"] * (job.state == "done")
+
+
+def test_a_version_is_made_anew_by_the_rules_whole(house: House, tmp_path: Path) -> None:
+    press = Press(house, tmp_path)
+    press.shelf.add(long_talk(press.shelf.transcript("s1")))
+    press.scripted.says = [None, None, ModelOutput("no usable answer")]  # type: ignore[list-item]
+    version = press.make("s1", by_model())
+    [job] = house.jobs(kind=JobKind.COMPRESS_SESSION)
+    assert (job.state, job.attempts, len(press.scripted.seen)) == ("done", 1, 3)
+    assert "went well" not in press.text(version, "s1"), "one version has one author"
+    assert version.agent == "extractive" and "done by extractive" in (job.reason or "")
+    with house.database.read() as session:
+        assert not parts_of(session, version.key)
+
+
+def test_a_project_of_many_sessions_is_left_to_the_rules_once(house: House, tmp_path: Path) -> None:
+    shelf = Shelf(house, tmp_path)
+    for name in ("one", "two", "three"):
+        shelf.add(shelf.transcript(name).human(f"{RULE} Mind {name}."))
+    chat = ScriptedChat([GARBAGE] * 20)
+    ask(shelf)
+    carry_out(shelf, ModelLearningAgent(chat, MODEL, 8192, 30.0), rules=ExtractiveLearningAgent())
+    assert len(chat.questions) == 3
+    assert memories(shelf) and {one.agent for one in memories(shelf).values()} == {"extractive"}
+
+
+PROSPECT = Prospect(WorkKind.EXTRACT, MODEL, 1800, 600, 900)
+
+
+def meter_of(house: House, attempt: int) -> Meter:
+    return house.accountant.meter(Booking("notes", "job_1", None, attempt))
+
+
+def call(meter: Meter, outcome: CallOutcome, completion: int = 100) -> None:
+    meter.reserve(PROSPECT)
+    meter(ModelCall(WorkKind.EXTRACT, MODEL, 900, completion, False, outcome, 0.1))
+
+
+def test_what_an_attempt_spent_before_its_worker_was_killed_counts_for_the_next(house: House) -> None:
+    first = meter_of(house, 1)
+    for _ in range(3):
+        call(first, CallOutcome.MALFORMED)
+        first.allow_repeat(0)
+    with pytest.raises(ModelOutput, match="usual price"):
+        meter_of(house, 2).reserve(PROSPECT)
+
+
+def test_a_job_of_many_questions_that_were_answered_may_ask_them_all_again_twice(house: House) -> None:
+    for attempt in (1, 2, 3):
+        meter = meter_of(house, attempt)
+        for _ in range(14):
+            call(meter, CallOutcome.ANSWERED)
+    with pytest.raises(ModelOutput, match="usual price"):
+        meter_of(house, 4).reserve(PROSPECT)
+
+
+def test_questions_that_time_out_end_with_the_rules_before_they_cost_too_much(house: House) -> None:
+    for attempt in range(1, 10):
+        try:
+            call(meter_of(house, attempt), CallOutcome.TIMEOUT)
+        except ModelOutput:
+            break
+    assert attempt in (3, 4), "the fourth would cost more than three times the usual price"
+
+
+def test_a_long_bad_answer_leaves_less_for_the_next_and_a_very_long_one_nothing(house: House) -> None:
+    short, long, longest = (meter_of(house, 1) for _ in range(3))
+    call(short, CallOutcome.MALFORMED, 10)
+    call(long, CallOutcome.MALFORMED, 200)
+    call(longest, CallOutcome.TRUNCATED, 600)
+    allowed = [meter.allow_repeat(100) for meter in (short, long, longest)]
+    assert allowed[0] > allowed[1] > allowed[2] == 0
+
+
+def test_vectors_and_the_rules_own_work_count_for_no_price(house: House) -> None:
+    meter = meter_of(house, 2)
+    for kind, model in ((WorkKind.EMBED, MODEL), (WorkKind.EXTRACT, "extractive")):
+        for _ in range(9):
+            meter.reserve(Prospect(kind, model, 900, 100, 900))
+            meter(ModelCall(kind, model, 900, 100, False, CallOutcome.ANSWERED, 0.1))
+    meter.reserve(PROSPECT)

@@ -1,0 +1,271 @@
+"""While the model's server is away, over each database: what needs it waits, visibly and for nothing, and goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import func, select
+
+from loop.regulator import Regulator
+from loop.steps.relay_jobs import kinds_in_need
+from loop.steps.upkeep import MendTenantQueues, ProbeProvider, Upkeep
+from shared.contracts.jobs import JobKind
+from shared.energy import ledger
+from shared.energy.models import Spending
+from shared.errors import ProviderAway
+from shared.jobs import control, dispatch
+from shared.jobs.dispatch import NewJob, enqueue
+from shared.jobs.models import Deferral, Job, JobState
+from shared.llm.providers import make_chat
+from tests.support.embedding import ScriptedEmbedder
+from tests.support.house import House
+from tests.support.minds import WINDOW
+from tests.support.ollama_server import OllamaServer
+from tests.support.relaying import Relay
+from tests.support.settings import default_settings
+from worker.agent.memory_model import ModelAgent
+
+AWAY = ProviderAway("Ollama cannot be reached at http://127.0.0.1:11434. Is it running?")
+NEED_SERVER = frozenset({JobKind.CREATE_MEMORY, JobKind.EXTRACT_FACTS})
+
+
+class Outage:
+    """Relay, worker, upkeep and probe of an installation whose server a test takes away and brings back."""
+
+    def __init__(self, house: House, in_flight: int = 32) -> None:
+        self.house = house
+        settings = default_settings(energy_refill_per_second=1000.0, in_flight_jobs=in_flight)
+        self.relay = Relay(house, Regulator(house.database, house.clock, settings), need_server=NEED_SERVER)
+        self.is_there = True
+        self.looks = 0
+        self.upkeep = Upkeep(house.database, house.clock, house.settings, house.metrics)
+        self.probe = ProbeProvider(house.database, house.clock, self._look)
+        house.scripted.while_thinking = self._refuse
+
+    def _look(self) -> bool:
+        assert not self.house.database.is_held_here, "a transaction is open while the server is asked"
+        self.looks += 1
+        return self.is_there
+
+    def _refuse(self) -> None:
+        if not self.is_there:
+            raise AWAY
+
+    def tick(self) -> None:
+        """Do once what the loop's tick does, and what workers do with what it sends, as often as energy runs out."""
+        self.upkeep.run()
+        self.probe.run()
+        self.relay.run_all()
+        while any(job.deferral == Deferral.ENERGY for job in self.house.jobs(state=JobState.DEFERRED)):
+            self.house.clock.advance(1)
+            self.relay.run_all()
+
+
+@pytest.fixture
+def outage(house: House) -> Outage:
+    return Outage(house)
+
+
+def oldest_first(house: House) -> list[Job]:
+    return list(reversed(house.jobs()))
+
+
+def test_a_job_whose_server_is_away_waits_and_has_used_no_attempt_however_often(house: House, outage: Outage) -> None:
+    house.converse("notes", "c1", "I keep bees.")
+    outage.is_there = False
+    for _ in range(3 * house.settings.job_max_attempts):
+        outage.tick()
+        [job] = house.jobs()
+        assert (job.state, job.deferral, job.attempts) == (JobState.DEFERRED, Deferral.PROVIDER, 0)
+        assert job.deferred_since is not None and "cannot be reached" in (job.reason or "")
+        house.clock.advance(600)
+        # It comes and goes: what looked is told that it is there, and who asks finds it gone again.
+        outage.probe.is_there = lambda: True
+    outage.is_there = True
+    outage.tick()
+    [job] = house.jobs()
+    assert (job.state, job.attempts, job.deferral, job.deferred_since) == (JobState.DONE, 1, None, None)
+    assert house.contents() == ["I keep bees."]
+
+
+def test_what_comes_meanwhile_waits_too_without_being_begun_and_all_go_on_in_order(
+    house: House, outage: Outage
+) -> None:
+    house.converse("notes", "c0", "text 0")
+    outage.is_there = False
+    outage.tick()
+    house.install("other")
+    for number in range(1, 5):
+        house.converse("notes" if number % 2 else "other", f"c{number}", f"text {number}")
+    outage.tick()
+    assert {(job.state, job.deferral) for job in house.jobs()} == {(JobState.DEFERRED, Deferral.PROVIDER)}
+    assert len(house.scripted.seen) == 0 and sum(job.fence for job in house.jobs()) == 3, "only the first was sent"
+    outage.is_there = True
+    outage.tick()
+    assert {job.state for job in house.jobs()} == {JobState.DONE}
+    mine = [seen.turns[0].content for seen in house.scripted.seen]
+    assert [text for text in mine if text in ("text 0", "text 1", "text 3")] == ["text 0", "text 1", "text 3"]
+
+
+def test_what_needs_no_model_goes_on_though_it_stands_behind_what_does(house: House, outage: Outage) -> None:
+    house.converse("notes", "c1", "I keep bees.")
+    outage.is_there = False
+    outage.tick()
+    house.converse("notes", "c2", "I keep goats.")
+    with house.database.write() as session:
+        enqueue(session, NewJob(JobKind.INDEX_MESSAGES, "notes", "index", priority=9), house.clock.now())
+    outage.tick()
+    states = {job.kind: job.state for job in house.jobs()}
+    assert states[JobKind.INDEX_MESSAGES] in (JobState.DONE, JobState.NOTHING)
+    assert states[JobKind.CREATE_MEMORY] == JobState.DEFERRED
+
+
+def test_the_server_is_looked_for_only_while_something_waits_for_it(house: House, outage: Outage) -> None:
+    outage.tick()
+    house.converse("notes", "c1", "text")
+    outage.tick()
+    assert outage.looks == 0
+    outage.is_there = False
+    for number in range(20):
+        house.converse("notes", f"d{number}", "text")
+    outage.tick()
+    outage.tick()
+    assert outage.looks == 1, "one look for all of them"
+
+
+def test_tenant_queues_of_apps_that_only_wait_for_the_server_are_not_astray(house: House, outage: Outage) -> None:
+    house.converse("notes", "c1", "text")
+    outage.is_there = False
+    outage.tick()
+    assert MendTenantQueues(house.database, house.clock).run() is False
+
+
+def test_a_job_that_waits_for_the_server_can_be_cancelled_and_replayed(house: House, outage: Outage) -> None:
+    [asked] = house.converse("notes", "c1", "I keep bees.")
+    outage.is_there = False
+    outage.tick()
+    with house.database.write() as session:
+        control.cancel(session, asked.job_id, "admin", house.clock.now())
+    outage.tick()
+    assert [job.state for job in house.jobs()] == [JobState.CANCELLED]
+    with house.database.write() as session:
+        control.replay(session, asked.job_id, 0, house.clock.now())
+    outage.is_there = True
+    outage.tick()
+    assert [job.state for job in house.jobs()] == [JobState.DONE]
+
+
+def test_no_memory_goes_because_the_server_went_between_draft_and_compaction(house: House, outage: Outage) -> None:
+    for number in range(10):
+        house.converse("notes", f"c{number}", f"memory {number}")
+    outage.tick()
+    before = house.contents()
+    house.scripted.decides = [AWAY]
+    house.converse("notes", "late", "memory 10")
+    house.clock.advance(1)
+    outage.relay.run_all()
+    assert house.contents() == before and house.jobs()[0].deferral == Deferral.PROVIDER
+    outage.tick()
+    assert house.jobs()[0].state == JobState.DONE and "memory 10" in house.contents()
+
+
+def test_vectors_wait_for_a_server_that_embeds(house: House) -> None:
+    embedder = ScriptedEmbedder(house)
+    house.embedder = embedder
+    house.converse("notes", "c1", "I keep bees.")
+    house.work_off()
+    embedder.fails = [AWAY]
+    assert house.ask_for_vectors()
+    relay = Relay(house, Regulator(house.database, house.clock, default_settings()))
+    relay.run_all()
+    job = house.jobs()[0]
+    assert (job.kind, job.deferral, job.attempts) == (JobKind.EMBED_MESSAGES, Deferral.PROVIDER, 0)
+    assert not house.ask_for_vectors(), "it is not asked for a second time"
+    assert ProbeProvider(house.database, house.clock, lambda: True).run()
+    relay.run_all()
+    assert house.jobs()[0].state == JobState.DONE
+
+
+def test_more_jobs_than_are_resumed_at_a_time_all_go_on(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "DEFER_LIMIT", 3)
+    outage = Outage(house)
+    for number in range(8):
+        house.install(f"app{number}")
+        house.converse(f"app{number}", "c1", "text")
+    outage.is_there = False
+    outage.tick()
+    assert {job.deferral for job in house.jobs()} == {Deferral.PROVIDER}
+    outage.is_there = True
+    outage.tick()
+    assert {job.state for job in house.jobs()} == {JobState.DONE}
+
+
+@pytest.mark.parametrize(
+    ("settings", "kinds"),
+    [
+        ({}, set()),
+        ({"model": "ollama:tiny"}, {"create_memory", "extract_facts", "summarise", "learn_from_sessions"}),
+        ({"embedding": "ollama:embedder"}, {"embed_messages"}),
+        ({"embedding": "ngrams"}, set()),
+    ],
+    ids=["nothing", "a model", "an embedder", "letters"],
+)
+def test_only_kinds_that_a_server_is_needed_for_wait_for_it(settings: dict[str, str], kinds: set[str]) -> None:
+    assert kinds_in_need(default_settings(**settings)) == kinds
+
+
+@pytest.fixture
+def with_model(sqlite_url: str) -> Iterator[tuple[House, OllamaServer]]:
+    """An installation whose memories a model writes, over the wire, and its server, which a proxy stands before."""
+    with OllamaServer() as server:
+        chat = make_chat("ollama:tiny", server.url, WINDOW)
+        house = House(sqlite_url, ModelAgent(chat, "ollama:tiny", WINDOW, 60.0))
+        house.install()
+        yield house, server
+        chat.close()
+        house.database.dispose()
+
+
+@pytest.mark.parametrize("jobs", [24, pytest.param(200, marks=pytest.mark.long)])
+def test_jobs_outlast_thirty_minutes_without_a_server_and_cost_nothing_meanwhile(
+    with_model: tuple[House, OllamaServer], jobs: int
+) -> None:
+    house, server = with_model
+    outage = Outage(house)
+    for number in range(8):
+        house.install(f"app{number}")
+    for number in range(10):
+        house.converse(f"app{number % 8}", f"c{number}", f"I keep bees of kind {number}.")
+    outage.tick()
+    paid = _paid(house)
+    server.script.away, outage.is_there = 503, False
+    for number in range(10, 10 + jobs):
+        house.converse(f"app{number % 8}", f"c{number}", f"I keep bees of kind {number}.")
+    asked = len(server.chats)
+    for _ in range(360):
+        outage.tick()
+        house.clock.advance(5)
+    waiting = [job for job in _all_jobs(house) if job.state == JobState.DEFERRED]
+    assert len(waiting) == jobs and {job.attempts for job in waiting} == {0}
+    assert _paid(house) == paid
+    assert outage.looks == 359 and len(server.chats) - asked <= 64, "few found out, and nobody else asked"
+    server.script.away, outage.is_there = None, True
+    outage.tick()
+    assert Counter(job.state for job in _all_jobs(house)) == {JobState.DONE: 10 + jobs}
+    said = [str(body["messages"][1]["content"]) for body in server.chats[asked:] if "memory" in str(body["format"])]
+    assert all(sum(f"of kind {number}." in text for text in said) >= 1 for number in range(10, 10 + jobs))
+    assert house.counted("memories_created_total", agent="model") == 10 + jobs, "none twice"
+
+
+def _paid(house: House) -> tuple[int, int, int]:
+    with house.database.read() as session:
+        rows = session.scalar(select(func.count()).select_from(Spending)) or 0
+        total = session.scalar(select(func.sum(Spending.micro))) or 0
+        return rows, int(total), sum(ledger.reserved(session, house.clock.now()))
+
+
+def _all_jobs(house: House) -> list[Job]:
+    with house.database.read() as session:
+        return list(session.scalars(select(Job).order_by(Job.seq)))

@@ -1,0 +1,172 @@
+"""A model that answers only garbage, from the front door: every memory is made, by the rules, at a bounded price."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from sqlalchemy import case, func, select
+
+from shared.energy.budget import to_units
+from shared.energy.models import Spending
+from shared.llm.calls import EXTRACTIVE, WorkKind
+from tests.support.api import Api, open_api
+from tests.support.ollama_server import Act, OllamaServer
+from tests.support.working import open_worker, work_off
+from worker.wiring import Wired
+
+MODEL = "ollama:tiny:latest"
+GARBAGE = {
+    "prose": Act(answer="Of course! Here is what I found out about the user, who seems to be very nice indeed."),
+    "half an object": Act(answer='{"reason": "It lasts.", "remember": true, "memory": "I live in'),
+    "a long story": Act(answer="Once upon a time there was a user who lived in a town by the sea. " * 10),
+}
+ENDLESS = Act(answer=json.dumps({"memory": "and so on " * 3000}), done_reason="length")
+TOWNS = ("Lyon", "Porto", "Bergen", "Turku", "Graz", "Ghent", "Split", "Vilnius", "Cork", "Bilbao")
+INSTRUMENTS = ("oboe", "harp", "viola", "tuba", "lute", "cello", "flute", "banjo", "organ", "horn")
+
+
+@dataclass
+class Service:
+    """The interface, a worker's objects, and the model they ask."""
+
+    api: Api
+    worker: Wired
+    server: OllamaServer
+    metrics: CollectorRegistry
+
+    def end_conversations(self, count: int) -> None:
+        """End so many conversations of users who have ten each, over HTTP."""
+        app = self.api.install("notes")
+        for number in range(count):
+            path = f"{app}/conversations/c{number}"
+            user = f"user-{number // 10}"
+            self.api.ask("POST", f"{app}/conversations", json={"conversationId": f"c{number}", "userId": user})
+            said = (
+                f"I live in {TOWNS[number % 10]} now, in house number {number}.",
+                "How lovely! What do you do there?",
+                f"I play the {INSTRUMENTS[number // 10 % 10]} and my sister Ada keeps {number + 2} bees.",
+            )
+            messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)]
+            self.api.ask("POST", f"{path}/messages", json={"messages": messages})
+            self.api.ask("POST", f"{path}/end")
+            self.api.clock.advance(1)
+
+    def work_off(self) -> None:
+        """Carry out every job that thinks, as workers would."""
+        work_off(self.worker, self.api.clock)
+
+    def jobs(self, kind: str) -> list[dict[str, Any]]:
+        """Return every job of a kind, as the interface shows it."""
+        found, cursor = [], None
+        while True:
+            page = self.api.ask(
+                "GET", "/jobs", params={"kind": kind, "limit": 100} | ({"cursor": cursor} if cursor else {})
+            )
+            found += page["jobs"]
+            cursor = page["cursor"]
+            if cursor is None:
+                return found
+
+    def memories(self, users: int) -> list[dict[str, Any]]:
+        pages = (self.api.ask("GET", f"/apps/notes/memories?userId=user-{user}") for user in range(users))
+        return [memory for page in pages for memory in page["memories"]]
+
+    def prices(self, kind: str) -> dict[str, tuple[int, float]]:
+        """Return what each job of a kind asked the model, and what it cost in all: calls, and units."""
+        asked = func.sum(case((Spending.model != EXTRACTIVE, 1), else_=0))
+        query = select(Spending.job_id, asked, func.sum(Spending.micro)).where(Spending.kind != WorkKind.EMBED)
+        with self.worker.database.read() as session:
+            rows = session.execute(query.group_by(Spending.job_id)).all()
+        mine = {job["jobId"]: job["conversationId"] for job in self.jobs(kind)}
+        return {mine[job]: (int(calls), to_units(int(micro))) for job, calls, micro in rows if job in mine}
+
+
+@contextmanager
+def service(url: str, home: Path, **chosen: Any) -> Iterator[Service]:
+    with ExitStack() as stack:
+        server = stack.enter_context(OllamaServer())
+        api = stack.enter_context(open_api(url, home))
+        registry, asks = CollectorRegistry(), {"model": MODEL, "ollama_host": server.url}
+        worker = stack.enter_context(open_worker(url, home, api.clock, registry, **asks, **chosen))
+        yield Service(api, worker, server, registry)
+
+
+@pytest.fixture
+def urls(sqlite_url: str, tmp_path: Path) -> tuple[str, str]:
+    """Two databases: one for a model that answers well, one for a model that does not."""
+    other = tmp_path / "other.db"
+    path = sqlite_url.removeprefix("sqlite:///")
+    other.write_bytes(Path(path).read_bytes())
+    return sqlite_url, f"sqlite:///{other}"
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("act", GARBAGE.values(), ids=GARBAGE.keys())
+@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.long)])
+def test_every_memory_is_there_and_no_job_costs_more_than_three_times_its_usual_price(
+    urls: tuple[str, str], tmp_path: Path, act: Act, count: int
+) -> None:
+    kinds = ("create_memory", "extract_facts")
+    with service(urls[0], tmp_path / "good") as good:
+        good.end_conversations(count)
+        good.work_off()
+        usual = {kind: good.prices(kind) for kind in kinds}
+        assert {memory["agent"] for memory in good.memories(1)} == {MODEL}
+    with service(urls[1], tmp_path / "bad") as bad:
+        bad.server.will(*[act] * (count * 20))
+        bad.end_conversations(count)
+        bad.work_off()
+        memories = bad.memories(-(-count // 10))
+        assert len(memories) == count and {memory["agent"] for memory in memories} == {"extractive"}
+        history = bad.api.ask("GET", f"/apps/notes/memories/{memories[0]['id']}/history")["changes"]
+        assert history[0]["actor"] == "extractive" and "as ollama:tiny:latest could not" in history[0]["reason"]
+        facts = bad.api.ask("GET", "/apps/notes/facts?limit=100")["facts"]
+        assert facts and {fact["agent"] for fact in facts} == {"extractive"}
+        for kind in kinds:
+            jobs = bad.jobs(kind)
+            assert Counter((job["state"], job["attempts"]) for job in jobs) == {("done", 1): count}
+            assert all("done by extractive, as ollama:tiny:latest could not" in job["reason"] for job in jobs)
+            spent = bad.prices(kind)
+            times = [(spent[name][0] / calls, spent[name][1] / units) for name, (calls, units) in usual[kind].items()]
+            print(
+                f"{kind}: {len(times)} jobs, usually {sum(u for _, u in usual[kind].values()) / count:.2f} units; now "
+                f"{sum(c for c, _ in spent.values())} calls, {sum(u for _, u in spent.values()) / count:.2f} units a "
+                f"job; at most {max(c for c, _ in times):.2f} times the calls, {max(u for _, u in times):.2f} the units"
+            )
+            assert len(times) == count and all(calls <= 3 and units <= 3 for calls, units in times)
+            counted = bad.metrics.get_sample_value("afterthought_agent_fallbacks_total", {"kind": kind})
+            assert counted == count
+
+
+def test_after_an_answer_without_an_end_nothing_more_is_asked(sqlite_url: str, tmp_path: Path) -> None:
+    with service(sqlite_url, tmp_path / "home") as bad:
+        bad.server.will(*[ENDLESS] * 20)
+        bad.end_conversations(2)
+        bad.work_off()
+        assert [memory["agent"] for memory in bad.memories(1)] == ["extractive"] * 2
+        assert {calls for calls, _ in bad.prices("create_memory").values()} == {1}
+        assert "asking on would cost too much" in bad.jobs("create_memory")[0]["reason"]
+
+
+def test_where_the_setting_says_so_the_job_is_a_dead_letter_at_once_and_can_be_replayed(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    with service(sqlite_url, tmp_path / "home", on_bad_output="dead_letter") as strict:
+        strict.server.will(*[GARBAGE["prose"]] * 6)
+        strict.end_conversations(1)
+        strict.work_off()
+        [job] = strict.jobs("create_memory")
+        assert (job["state"], job["attempts"]) == ("dead", 1) and "no usable answer" in job["reason"]
+        assert strict.memories(1) == [] and len(strict.server.chats) == 6, "three questions for each of two jobs"
+        strict.api.ask("POST", f"/jobs/{job['jobId']}/replay")
+        strict.work_off()
+        [memory] = strict.memories(1)
+        assert memory["agent"] == MODEL
