@@ -1,8 +1,7 @@
-"""What sessions, versions and compositions are made of, and how it looks as Markdown and as records of a transcript.
+"""What sessions, versions and compositions are made of, and how it looks as Markdown.
 
-A call of a tool and its result are one block, so they can neither be parted nor put in a wrong order. Both renderings
-are functions of the blocks alone: no time of day and no random id goes into them. Nothing a block holds is lost in its
-records, so a version can be read back and made the source of another.
+A call of a tool and its result are one block, so they can neither be parted nor put in a wrong order. The rendering is
+a function of the blocks alone: no time of day and no random id goes into it.
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Final, TypeVar
-from uuid import UUID, uuid5
 
 from shared.llm.tokens import estimate_tokens
 
@@ -26,13 +23,17 @@ class BlockKind(StrEnum):
     """What a block holds: of a transcript who says it, of a version also why it stands there."""
 
     HUMAN = "human"
-    """A prompt a person wrote."""
+    """What a person typed: a prompt, an answer, the reason of a refusal, a command."""
     ASSISTANT = "assistant"
+    QUESTION = "question"
+    """What the assistant had the tool ask a person."""
     THINKING = "thinking"
     TOOL_USE = "tool_use"
     TOOL_RESULT = "tool_result"
     META = "meta"
-    """Commands, hooks and reminders that travel as a user's messages."""
+    """Skills, templates, hooks and reminders that travel as a user's messages."""
+    LEFT = "left"
+    """Says that a branch was left by rewinding."""
     SYSTEM = "system"
     SUMMARY = "summary"
     """Words about what was said: of the tool where it compacted the session, or of a model."""
@@ -70,7 +71,7 @@ class Block:
 
     kind: BlockKind
     role: str
-    """``user`` or ``assistant``: who is taken to say it."""
+    """``user``, ``assistant``, or ``note`` where neither says it."""
     text: str
     """Of a tool's use its input as JSON, of a result what came back, of a call in a version what was done."""
     at: datetime | None = None
@@ -92,6 +93,10 @@ class Block:
     """Of all of it, before anything was cut."""
     weight: int | None = None
     """Of a marked part, hundredths: the one in force."""
+    label: str = ""
+    """Who wrote it, where its kind and role do not tell: a skill, a hook, a sub-agent."""
+    replies_to: str | None = None
+    """Of what a person typed instead of letting a call run, or in answer to it: the id of the call."""
 
     @property
     def uuid(self) -> str:
@@ -114,20 +119,25 @@ def fill_budget(candidates: Iterable[_T], cost: Callable[[_T], int], budget: int
             return
 
 
-OWN_FIELD: Final = "afterthought"
-"""Where a record says of which block it is."""
 NO_RESULT: Final = "(the session holds no result)"
-_SPACE = UUID("6f7c1a52-5d0b-5a63-9c37-1f0a4f3c2b11")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 _LABELS = {
     BlockKind.KEEPIT: "{who}, kept",
     BlockKind.INSTRUCTION: "{who}, rule",
+    BlockKind.THINKING: "{who}, thinking",
+    BlockKind.QUESTION: "{who}, asking",
     BlockKind.FAILURE: "Failed",
     BlockKind.TOOL: "Done",
-    BlockKind.SUMMARY: "{who}, summed up",
+    BlockKind.TOOL_USE: "Tool",
+    BlockKind.TOOL_RESULT: "Tool",
+    BlockKind.SUMMARY: "Summary",
     BlockKind.NAMES: "Names",
+    BlockKind.LEFT: "Rewound",
+    BlockKind.META: "Tool",
+    BlockKind.SYSTEM: "Tool",
 }
+_OWN_WORDS = (BlockKind.HUMAN, BlockKind.REQUEST, BlockKind.ASSISTANT, BlockKind.WORDS)
+"""Kinds that say no more than who speaks."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +166,7 @@ def markdown_of(block: Block) -> str:
         return _tool_markdown(block.call)
     text = writable(block.text)
     gap = "\n" if "\n" in text else " "
-    return f"**{_label(block)}:**{gap}{text}{_closing(text)}\n\n"
+    return f"**{speaker_of(block)}:**{gap}{text}{closing_of(text)}\n\n"
 
 
 def block_tokens(block: Block) -> int:
@@ -164,38 +174,20 @@ def block_tokens(block: Block) -> int:
     return estimate_tokens(markdown_of(block))
 
 
-def records_of(blocks: Iterable[Block], session_id: str, version: str) -> Iterator[dict[str, Any]]:
-    """Return blocks as records of a transcript, each the parent of the next."""
-    chain = _RecordChain(session_id, version)
-    for block in blocks:
-        if block.call is None:
-            yield chain.record(block.role, _message(block), block, _own_fields(block))
-        else:
-            yield from _call_records(chain, block, block.call)
-
-
-def line_of(record: Mapping[str, Any]) -> str:
-    """Return a record as the line of a file, with its end."""
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-
-
-def blocks_in(path: Path) -> Iterator[Block]:
-    """Return the blocks a file of records was written from, one after the other."""
-    with path.open("rb") as lines:
-        records = (json.loads(line) for line in lines if line.strip())
-        for record in records:
-            own = record[OWN_FIELD]
-            yield _block_of(record, own, next(records) if own.get("isCall") else None)
-
-
 def writable(text: str) -> str:
     """Return text as it can be written in UTF-8: half characters, which have no bytes, become question marks."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _label(block: Block) -> str:
+def speaker_of(block: Block) -> str:
+    """Return who says a block, as it is shown."""
     who = "User" if block.role == "user" else "Assistant"
-    return _LABELS.get(block.kind, "{who}").format(who=who)
+    return block.label or _LABELS.get(block.kind, "{who}").format(who=who)
+
+
+def is_own_words(block: Block) -> bool:
+    """Whether a block is what its speaker said, and needs no other name than theirs."""
+    return block.kind in _OWN_WORDS and not block.label and block.role != "note"
 
 
 def _tool_markdown(call: RecordedToolCall) -> str:
@@ -215,7 +207,7 @@ def _fence_around(text: str) -> str:
     return "`" * (longest + 1)
 
 
-def _closing(text: str) -> str:
+def closing_of(text: str) -> str:
     """Return what closes a fence that a text leaves open, so that it does not swallow what follows."""
     fence = ""
     for line in text.splitlines() if "```" in text or "~~~" in text else ():
@@ -227,81 +219,3 @@ def _closing(text: str) -> str:
         elif marks.startswith(fence) and not rest:
             fence = ""
     return f"\n{fence}" if fence else ""
-
-
-@dataclass
-class _RecordChain:
-    """The records written so far, as far as the next one needs to know them."""
-
-    session_id: str
-    version: str
-    count: int = 0
-    parent: str | None = None
-    clock: datetime = field(default=_EPOCH)
-
-    def record(self, role: str, message: dict[str, Any], block: Block, own: dict[str, Any]) -> dict[str, Any]:
-        uuid = str(uuid5(_SPACE, f"{self.session_id}/{self.version}/{self.count}"))
-        self.clock = (block.at or self.clock).astimezone(UTC)
-        body = {"id": f"msg_{uuid.replace('-', '')}", **message} if role == "assistant" else message
-        record = {
-            "parentUuid": self.parent, "isSidechain": False, "userType": "external", "sessionId": self.session_id,
-            "type": role, "message": body, "uuid": uuid, "timestamp": self.clock.isoformat().replace("+00:00", "Z"),
-            OWN_FIELD: {"version": self.version, **own},
-        }  # fmt: skip
-        self.count, self.parent = self.count + 1, uuid
-        return record
-
-    def tool_use_id(self, call: RecordedToolCall) -> str:
-        return call.tool_use_id or f"toolu_{self.count}"
-
-
-def _message(block: Block) -> dict[str, Any]:
-    text = writable(block.text)
-    content: Any = text if block.role == "user" else [{"type": "text", "text": text}]
-    return {"role": block.role, "content": content}
-
-
-def _call_records(chain: _RecordChain, block: Block, call: RecordedToolCall) -> Iterator[dict[str, Any]]:
-    name = chain.tool_use_id(call)
-    use = {"type": "tool_use", "id": name, "name": writable(call.name), "input": _clean(call.input)}
-    own = _own_fields(block) | {"isCall": True, "toolUseId": call.tool_use_id, "text": writable(block.text)}
-    yield chain.record("assistant", {"role": "assistant", "content": [use]}, block, own)
-    said = NO_RESULT if call.result is None else writable(call.result)
-    result = {"type": "tool_result", "tool_use_id": name, "content": said, "is_error": call.is_error}
-    behind = {"kind": str(block.kind), "isResult": True, "hasResult": call.result is not None}
-    yield chain.record("user", {"role": "user", "content": [result]}, block, behind)
-
-
-def _clean(value: Mapping[str, Any]) -> dict[str, Any]:
-    cleaned: dict[str, Any] = json.loads(writable(_compact(value)))
-    return cleaned
-
-
-def _own_fields(block: Block) -> dict[str, Any]:
-    return {
-        "kind": str(block.kind), "role": block.role, "sources": list(block.sources),
-        "markerIds": list(block.marker_ids), "pinned": block.is_pinned, "tier": block.tier,
-        "extra": block.extra, "dated": block.at is not None,
-    }  # fmt: skip
-
-
-def _block_of(record: Mapping[str, Any], own: Mapping[str, Any], result: Mapping[str, Any] | None) -> Block:
-    content = record["message"]["content"]
-    return Block(
-        kind=BlockKind(own["kind"]),
-        role=own["role"],
-        text=own["text"] if result else content if isinstance(content, str) else content[0]["text"],
-        at=datetime.fromisoformat(record["timestamp"]) if own["dated"] else None,
-        sources=tuple(own["sources"]),
-        marker_ids=tuple(own["markerIds"]),
-        call=_tool_call_of(content[0], own, result) if result else None,
-        is_pinned=own["pinned"],
-        tier=own["tier"],
-        extra=own["extra"],
-    )
-
-
-def _tool_call_of(use: Mapping[str, Any], own: Mapping[str, Any], result: Mapping[str, Any]) -> RecordedToolCall:
-    answer = result["message"]["content"][0]
-    said = answer["content"] if result[OWN_FIELD]["hasResult"] else None
-    return RecordedToolCall(own["toolUseId"], use["name"], use["input"], said, answer["is_error"])

@@ -20,7 +20,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from shared.choices import Aggressiveness
-from shared.sessions.blocks import Block, BlockKind
+from shared.sessions.blocks import Block, BlockKind, speaker_of
 from shared.sessions.compress.settings import MAX_DISTANCE
 
 PINNED = 100
@@ -140,10 +140,12 @@ class MarkerNames:
         self._seen: Counter[str] = Counter()
 
     def of(self, block: Block) -> tuple[tuple[PlacedMarker, ...], tuple[MarkerProblem, ...]]:
-        """Return the markers of a block; only people's and the assistant's own words are looked at."""
-        if block.kind not in _MARKED_KINDS or block.is_sidechain:
+        """Return the markers of a block: of people's and the assistant's own words; of other words what is wrong."""
+        if block.kind in (BlockKind.TOOL_USE, BlockKind.TOOL_RESULT):
             return (), ()
         found, problems = find_markers(block.text)
+        if block.kind not in _MARKED_KINDS or block.is_sidechain:
+            return (), (*problems, *(misplaced(one, speaker_of(block)) for one in found))
         return tuple(self._placed(block, one) for one in found), problems
 
     def _placed(self, block: Block, found: FoundMarker) -> PlacedMarker:
@@ -151,6 +153,12 @@ class MarkerNames:
         self._seen[block.uuid] += 1
         named = f"{self._session_id}\0{block.uuid}\0{number}"
         return PlacedMarker(f"k{sha256(named.encode()).hexdigest()[:20]}", block.uuid, block.at, found)
+
+
+def misplaced(marker: FoundMarker, where: str) -> MarkerProblem:
+    """Return what is wrong with a marker in words that neither a person nor the assistant stands for."""
+    reason = f"it stands in: {where}; what a person or the assistant said can be marked"
+    return MarkerProblem(f"##keepit{marker.weight / 100:.2f}##", reason, marker.start)
 
 
 def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProblem, ...]]:

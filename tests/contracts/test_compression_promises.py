@@ -14,12 +14,12 @@ from shared.erasure.erasing import purge_memories
 from shared.errors import Conflict, Transient
 from shared.jobs.control import cancel, replay
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.blocks import blocks_in
 from shared.sessions.compress.queries import get_version, parts_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import refuse_in_use, remove_version
 from shared.sessions.models import BuildState, Composition, CompositionComponent, VersionPart
 from shared.sessions.queries import get_project, lock_project, lock_session, markers_of
+from shared.sessions.recording import blocks_in
 from shared.sessions.registry.registration import remove_project_with_sessions
 from shared.sessions.semantic import request_learning
 from tests.support.compressing import Press, long_talk, uniform

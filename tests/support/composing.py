@@ -19,7 +19,7 @@ from shared.apps.queries import lock_app
 from shared.audit import Cause
 from shared.contracts.jobs import JobKind, JobMessage
 from shared.jobs.dispatch import take_due
-from shared.sessions.blocks import Block, BlockKind, Heading, line_of, markdown_lines, records_of
+from shared.sessions.blocks import Block, BlockKind, Heading, markdown_lines
 from shared.sessions.compose.compositions import wake_waiting
 from shared.sessions.compose.requests import (
     ComponentRequest,
@@ -30,6 +30,7 @@ from shared.sessions.compose.requests import (
 from shared.sessions.compress.queries import working_of
 from shared.sessions.models import BuildState, Composition, RecordedSession, SessionVersion
 from shared.sessions.queries import get_session
+from shared.sessions.recording import RecordOrigin, line_of, records_of
 from shared.sessions.registry.intake import from_path
 from shared.sessions.registry.registration import Registrar, SessionPlace
 from shared.sessions.store import Store
@@ -147,7 +148,9 @@ class Shop:
         """Write the files of a version; return what its row says of them."""
         folder = self.store.versions_folder(self.app_id, self.project_id, recorded.session_id)
         text = "".join(markdown_lines(segments, Heading(recorded.session_id)))
-        lines = "".join(line_of(one) for one in records_of(segments, recorded.session_id, f"v{number:03d}"))
+        lines = "".join(
+            line_of(one) for one in records_of(segments, RecordOrigin(recorded.session_id, f"v{number:03d}"))
+        )
         for ending, content in (("md", text), ("jsonl", lines)):
             self.store.write_text(folder / f"v{number:03d}_made.{ending}", [content])
         return {

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from shared.choices import KeepitMode, TierPreset
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.blocks import BlockKind, blocks_in, line_of, markdown_lines, records_of
+from shared.sessions.blocks import BlockKind, markdown_lines
 from shared.sessions.compress.run import CompressionRun, Version
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings, Tier
 from shared.sessions.compress.sources import CompressionTask, read_original
 from shared.sessions.markers import PINNED, MarkerNames, PlacedMarker, survives
+from shared.sessions.recording import RecordOrigin, blocks_in, line_of, records_of
 from shared.sessions.transcripts.contents import read_blocks
 from tests.support.clock import FrozenClock
 from tests.support.compressing import long_talk
@@ -139,7 +140,7 @@ def compressed(path: Path, wanted: CompressionSettings) -> Version:
 
 def documents(made: Version, folder: Path) -> tuple[str, Path]:
     path = folder / "version.jsonl"
-    path.write_bytes("".join(map(line_of, records_of(made.blocks, "s1", "stamp"))).encode())
+    path.write_bytes("".join(map(line_of, records_of(made.blocks, RecordOrigin("s1", "stamp"), made.heading))).encode())
     return "".join(markdown_lines(made.blocks, made.heading)), path
 
 

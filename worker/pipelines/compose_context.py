@@ -21,7 +21,7 @@ from shared.errors import AfterthoughtError, Invalid, LeaseLost, NotFound, NotYe
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.sessions import manifest
-from shared.sessions.blocks import Block, blocks_in
+from shared.sessions.blocks import Block
 from shared.sessions.compose.compositions import complete_composition, fail_composition
 from shared.sessions.compose.documents import (
     FILES,
@@ -46,6 +46,7 @@ from shared.sessions.compose.requests import (
 from shared.sessions.markers import PINNED
 from shared.sessions.models import BuildState, Composition, KeepitMarker, Project
 from shared.sessions.queries import lock_project_by_key, markers_of
+from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
 from shared.settings import Settings

@@ -22,7 +22,7 @@ from shared.errors import Configuration, Conflict, LeaseLost, NotYet
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
 from shared.sessions import manifest
-from shared.sessions.blocks import line_of, markdown_lines, records_of
+from shared.sessions.blocks import markdown_lines
 from shared.sessions.compose.compositions import wake_waiting
 from shared.sessions.compress.assembly import CondensedChunk, condensed_of
 from shared.sessions.compress.plan import MarkerDecision
@@ -42,6 +42,7 @@ from shared.sessions.compress.versions import VERSION_PAYLOAD_KEY, WrittenVersio
 from shared.sessions.models import BuildState as State
 from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionVersion, VersionPart
 from shared.sessions.queries import lock_project_by_key, markers_of, project_by_key
+from shared.sessions.recording import RecordOrigin, line_of, records_of
 from shared.sessions.store import Store
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics, agent_kind
@@ -218,7 +219,8 @@ class CompressSession:
         file = file_name(rows.compression, run.task.settings.label, version.output_tokens)
         with self.database.write() as session:
             self._held(session, claim, rows.compression.key)  # Who was overtaken must not write over its successor's.
-        lines = map(line_of, records_of(version.blocks, rows.recorded.session_id, run.task.cache_key))
+        origin = RecordOrigin.of(rows.recorded.session_id, run.task.cache_key, rows.recorded.details)
+        lines = map(line_of, records_of(version.blocks, origin, version.heading))
         digests = {
             "md": self.store.write_text(folder / f"{file}.md", markdown_lines(version.blocks, version.heading)),
             "jsonl": self.store.write_text(folder / f"{file}.jsonl", lines),

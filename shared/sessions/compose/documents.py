@@ -20,11 +20,10 @@ from shared.sessions.blocks import (
     RecordedToolCall,
     fill_budget,
     heading_of,
-    line_of,
     markdown_of,
-    records_of,
 )
 from shared.sessions.compose.plan import ORIGINAL, budget_too_small
+from shared.sessions.recording import RecordOrigin, line_of, records_of
 
 MARKDOWN_FILE, LINES_FILE, RECORD_FILE = "composed.md", "composed.jsonl", "composition.json"
 FILES = {"md": MARKDOWN_FILE, "jsonl": LINES_FILE}
@@ -34,19 +33,19 @@ VERSION = "composed"
 PATIENCE = 500
 """Blocks after a call within which its result is waited for, so that a lost one does not hold up all that follows."""
 _LEFT_OUT = (BlockKind.THINKING, BlockKind.SYSTEM)
-_KINDS = {
-    BlockKind.HUMAN: (BlockKind.REQUEST, "user"),
-    BlockKind.ASSISTANT: (BlockKind.WORDS, "assistant"),
-    BlockKind.SUMMARY: (BlockKind.SUMMARY, "user"),
-    BlockKind.META: (BlockKind.WORDS, "user"),
-}
+_KINDS = {BlockKind.HUMAN: BlockKind.REQUEST, BlockKind.ASSISTANT: BlockKind.WORDS}
 VALUES = {
     BlockKind.NAMES: 0,
+    BlockKind.META: 0,
+    BlockKind.SYSTEM: 0,
+    BlockKind.THINKING: 0,
     BlockKind.TOOL: 1,
     BlockKind.SUMMARY: 2,
     BlockKind.WORDS: 2,
     BlockKind.FAILURE: 3,
     BlockKind.REQUEST: 4,
+    BlockKind.QUESTION: 4,
+    BlockKind.LEFT: 5,
     BlockKind.INSTRUCTION: 5,
     BlockKind.KEEPIT: 6,
 }
@@ -120,7 +119,7 @@ class ComposedContext:
 
     def lines(self, chain: str) -> Iterator[str]:
         """Yield the document to go on from, line by line: one chain under the id ``chain``."""
-        return map(line_of, records_of(self._with_own_calls(), chain, VERSION))
+        return map(line_of, records_of(self._with_own_calls(), RecordOrigin(chain, VERSION), Heading(self.title)))
 
     def messages(self) -> int:
         """Return how many messages it has, headings not counted."""
@@ -130,7 +129,7 @@ class ComposedContext:
         """Yield all blocks, every call with an id of its own: sessions that were resumed share ids."""
         seen: set[str] = set()
         for part in self.parts:
-            yield Block(BlockKind.WORDS, "user", part.source.heading, part.source.first_said)
+            yield Block(BlockKind.SYSTEM, "note", part.source.heading, part.source.first_said, label="Part")
             for block in part.blocks():
                 if block.call is None:
                     yield block
@@ -265,11 +264,11 @@ def paired_blocks(blocks: Iterable[Block], marks: MarksByUuid) -> Iterator[Block
                 text = f"Result of a call that is not here: {block.text}"
                 queue.slots.append(_Slot(_unpaired(block, text, "user", call.is_error)))
         elif block.kind not in _LEFT_OUT and block.text.strip():
-            kind, role = _KINDS[block.kind]
+            kind = _KINDS.get(block.kind, block.kind)
             marked = marks.get(block.uuid, BlockMarks())
-            kind = BlockKind.WORDS if block.is_sidechain else kind
             ids, is_pinned = marked.marker_ids, marked.is_pinned
-            shown = Block(kind, role, block.text, block.at, block.sources, ids, is_pinned=is_pinned)
+            sources, label = block.sources, block.label
+            shown = Block(kind, block.role, block.text, block.at, sources, ids, is_pinned=is_pinned, label=label)
             queue.slots.append(_Slot(shown))
         yield from queue.ready(PATIENCE)
     yield from queue.ready(0)

@@ -1,14 +1,14 @@
 """From a draft to a version: chunks for an agent, then its answers and what else finds room, at the length asked for.
 
-Surviving markers are never shown, so no agent can change a byte of them. Behind the agent's lines come names that would
-be lost; what room is left goes to words, to calls with their results, and last to what hardly counts. Where it came out
-too long, the least of it goes.
+Surviving markers are never shown, so no agent can change a byte of them. What room the agent's lines leave goes to
+words, to calls with their results, and last to what hardly counts; where it came out too long, the least of it goes.
+Names that would be lost come last, in a section of their own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ from shared.sessions.compress.draft import (
     call_text,
     calls_of,
     failed,
-    fix_last_request,
     importance,
+    keep_last_request,
     keep_pieces,
     open_pieces,
     tier_budgets,
@@ -30,8 +30,8 @@ from shared.sessions.compress.plan import BlockPiece, Rank
 from shared.sessions.compress.sources import CHANGING, DIGESTS, RUNNING, shorten_input, shorten_result
 from shared.sessions.text import NameRanking, names_in
 
-_CHUNK_NAMES_SHARE = 0.2
-"""Of a tier's budget what is left for names."""
+_CHUNK_SHARE = 0.8
+"""Of a tier's budget what is asked of an agent; the rest goes to calls and names."""
 _LEAST_BUDGET = 80
 """Characters below which nothing is asked for."""
 NAMED_TOKENS = 16
@@ -41,8 +41,8 @@ _MUST_KEEP = 40
 _ROUNDS = 8
 _NEAR = 0.02
 """So near the length asked for nothing more is done."""
-_NAMES_SHARE = 0.3
-"""The most of the free room that names take."""
+_NAMES_SHARE = 0.05
+"""The most of a version that names take."""
 _NAMES_LABEL = 14
 _NAMES_WORTH = {BlockKind.HUMAN: 5.0, BlockKind.ASSISTANT: 2.0, **dict.fromkeys(DIGESTS, 2.0)}
 _LONG_PROMPT = 2_000
@@ -97,7 +97,7 @@ def chunks_of(draft: Draft, most: int) -> list[Chunk]:
     for tier, budget in enumerate(tier_budgets(draft)):
         groups = list(_groups(draft, tier, most))
         spoken = [sum(int(piece.cost * min(1.0, piece.worth)) + 1 for piece in group) for group in groups]
-        free = int(budget * (1 - _CHUNK_NAMES_SHARE))
+        free = int(budget * _CHUNK_SHARE)
         for group, length in zip(groups, spoken, strict=True):
             share = free * length // max(1, sum(spoken))
             if share < _LEAST_BUDGET:
@@ -134,7 +134,7 @@ def _with_calls(draft: Draft, group: Sequence[BlockPiece]) -> Iterator[BlockPiec
             call = blocks[between].call
             if call is not None:
                 text, source = call_text(call), blocks[between].sources[0]
-                yield BlockPiece(between, text, Rank.REST, 0.5, 0, speaker="Assistant did", source=source)
+                yield BlockPiece(between, text, Rank.REST, 0.5, speaker="Assistant did", source=source)
         position = max(position, piece.block)
         yield piece
 
@@ -143,7 +143,6 @@ def assemble(draft: Draft, chunks: Sequence[Chunk], parts: Sequence[CondensedChu
     """Complete a draft with what became of its chunks, and return its blocks."""
     for chunk, part in zip(chunks, parts, strict=True):
         _add_chunk(draft, chunk, part)
-    _add_names(draft)
     for _ in range(_ROUNDS):
         free, near = _free_chars(draft), int(draft.plan.target_chars * _NEAR)
         if free < 0:
@@ -151,6 +150,7 @@ def assemble(draft: Draft, chunks: Sequence[Chunk], parts: Sequence[CondensedChu
         elif free <= near or not (_add_to_tiers(draft, free) or _add(draft, free)):
             break
     _trim(draft, -_free_chars(draft))
+    _add_names(draft)
     return draft.blocks()
 
 
@@ -171,7 +171,9 @@ def ranked_names(blocks: Sequence[Block]) -> list[tuple[str, int, float]]:
 
 
 def _free_chars(draft: Draft) -> int:
-    return draft.plan.target_chars - draft.chars()
+    """Return the characters that are left beside those for names, where there are any."""
+    most = draft.plan.target_chars
+    return most - int(most * _NAMES_SHARE * bool(names_of(draft))) - draft.chars()
 
 
 def _missing_by_tier(draft: Draft) -> list[int]:
@@ -194,21 +196,15 @@ def _add_chunk(draft: Draft, chunk: Chunk, part: CondensedChunk) -> None:
 
 
 def _add_names(draft: Draft) -> None:
-    """Add the names that stand nowhere yet, to the tier in which they were first said, as far as it has room."""
-    free = _free_chars(draft)
-    if free <= 0:
-        return
-    text, missing = "".join(map(markdown_of, draft.blocks())), _missing_by_tier(draft)
-    most = _NAMES_SHARE * draft.plan.target_chars / max(1, sum(draft.plan.budgets))
-    left = [int(min(own, most * share)) for own, share in zip(missing, draft.plan.budgets, strict=True)]
+    """List the names that stand nowhere, the most important first, as far as their share of the whole goes."""
+    text = "".join(map(markdown_of, draft.blocks()))
     present = set(names_in(text))
-    for name, position, _ in names_of(draft):
-        tier = draft.plan.blocks[position].tier
-        cost = len(name) + 2 + (0 if draft.names[tier] else _NAMES_LABEL)
-        if cost <= min(left[tier], free) and name not in present and (len(text) > _LONG_TEXT or name not in text):
-            draft.names[tier].append(name)
-            left[tier] -= cost
-            free -= cost
+    missing = (
+        name for name, _, _ in names_of(draft) if name not in present and (len(text) > _LONG_TEXT or name not in text)
+    )
+    # Of the whole with them, so that they are never more than their share of what is there in the end.
+    most = int(min(_NAMES_SHARE * draft.chars(), draft.plan.target_chars - draft.chars())) - _NAMES_LABEL
+    draft.names = list(fill_budget(missing, lambda name: len(name) + 2, most, least=4))
 
 
 def _named_texts(block: Block) -> Iterator[tuple[str, float]]:
@@ -241,11 +237,11 @@ def _add(draft: Draft, budget: int, tier: int | None = None) -> bool:
     for step in _RESULT_STEPS[:2]:
         left -= _show_results(draft, step, left, tier)
     if tier in (None, len(draft.plan.budgets) - 1):
-        left -= fix_last_request(draft, draft.request_chars + left)
+        left -= keep_last_request(draft, left)
     left -= _keep_ranks(draft, [Rank.REST], left, tier)
     for step in _RESULT_STEPS[2:]:
         left -= _show_results(draft, step, left, tier)
-    left -= _keep_ranks(draft, [Rank.ASIDE], left, tier)
+    left -= _keep_ranks(draft, [Rank.ASIDE, Rank.INSERTED], left, tier)
     return left < budget
 
 
@@ -302,29 +298,31 @@ def _trim(draft: Draft, excess: int) -> None:
 
 
 def _removals(draft: Draft) -> Iterator[int]:
-    """Take out one thing after the other and yield the characters it took: results, words, names, calls, requests."""
+    """Take out one thing after the other and yield the characters it took: results, words, calls, failures, requests.
+
+    What a person typed when they refused or answered something goes last, what was asked last never.
+    """
     for position, call in reversed(_by_importance(draft)):
         if position in draft.pairs:
             chars = _pair_chars(call, draft.pairs.pop(position)) - len(call_text(call))
             draft.mentioned.add(position)
             yield chars
-    for number in reversed(by_worth(draft, [one for one in draft.kept if draft.pieces[one].rank >= Rank.WORDS])):
-        draft.kept.discard(number)
-        yield draft.pieces[number].cost
-    for tier in sorted(draft.names):
-        while draft.names[tier]:
-            yield len(draft.names[tier].pop()) + 2
+    yield from _pieces_out(draft, lambda piece: piece.rank >= Rank.WORDS)
     for position, call in reversed(_by_importance(draft)):
         if position in draft.mentioned:
             draft.mentioned.discard(position)
             yield len(call_text(call)) + 2
-    if draft.kept:
-        for number in reversed(by_worth(draft, draft.kept)):
-            draft.kept.discard(number)
-            yield draft.pieces[number].cost
-    else:
-        for position in sorted(draft.failures):
-            yield len(draft.failures.pop(position)) + 2
     for position in sorted(draft.lines, reverse=True):
         while draft.lines[position]:
             yield len(draft.lines[position].pop().text) + 1
+    for position in sorted(draft.failures):
+        yield len(draft.failures.pop(position)) + 2
+    yield from _pieces_out(draft, lambda piece: piece.block not in draft.calls_of_replies)
+    yield from _pieces_out(draft, lambda piece: True)
+
+
+def _pieces_out(draft: Draft, may_go: Callable[[BlockPiece], bool]) -> Iterator[int]:
+    for number in reversed(by_worth(draft, draft.kept - draft.must)):
+        if may_go(draft.pieces[number]):
+            draft.kept.discard(number)
+            yield draft.pieces[number].cost

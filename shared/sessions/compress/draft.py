@@ -1,7 +1,8 @@
 """A version under way: what of it is chosen so far, and what is chosen before an agent is asked.
 
-What must not be lost comes first, then what tells most for its length. All of it is greedy and by order alone, so the
-same input always gives the same draft.
+What must not be lost comes first: what was asked last and how that came out, what a person typed when they refused or
+answered something, how they want things done. Then what tells most for its length. All of it is greedy and by order
+alone, so the same input always gives the same draft.
 """
 
 from __future__ import annotations
@@ -11,31 +12,40 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from shared.sessions.blocks import Block, BlockKind, Heading, RecordedToolCall, fill_budget, heading_of, markdown_of
-from shared.sessions.compress.plan import BlockPiece, CompressionPlan, Rank, pieces_of
+from shared.sessions.compress.plan import BlockPiece, CompressionPlan, Rank, is_asked, pieces_of, statements_in
 from shared.sessions.compress.sources import (
     CHANGING,
-    DIGESTS,
     RUNNING,
     failure_line,
     has_failed,
+    is_told_by_itself,
     object_of,
     shorten_input,
     shorten_result,
     verb_of,
 )
-from shared.sessions.text import cut, head_of, tail_of
+from shared.sessions.excerpts import Statement, excerpt_of, shortened
+from shared.sessions.text import cut
 
-_MERGED = frozenset({BlockKind.WORDS, BlockKind.SUMMARY, BlockKind.FAILURE, BlockKind.NAMES})
+_MERGED = frozenset({BlockKind.WORDS, BlockKind.SUMMARY, BlockKind.FAILURE})
 _LONGEST = 4_000
 """Characters from which on a block takes no more in."""
 _LABEL = 18
 """Characters that a block takes beside its text, about."""
-_REQUEST_SHARE, _CUT_SHARE = 4, 8
-"""What was asked last stands whole where it takes at most a quarter of the whole; else its ends take an eighth."""
-_LEAST_REQUEST = 160
-_RULES, _FAILURES, _REQUESTS, _CALLS = 0.20, 0.15, 0.30, 0.14
+_REQUEST_SHARE, _CUT_SHARE, _OUTCOME_SHARE = 4, 8, 6
+"""What was asked last stands whole where it takes at most a quarter of the whole, else its ends take an eighth; how it
+came out takes a sixth."""
+_LEAST_REQUEST, _LEAST_OUTCOME = 160, 120
+_REPLIES = 0.45
+"""The most of the whole that goes to what people typed when they refused or answered something."""
+_RULES, _FAILURES, _REQUESTS, _CALLS = 0.15, 0.12, 0.40, 0.12
 """The most of a tier's budget that goes to each before an agent is asked."""
-_FAILURE_CHARS = 200
+_FAILURE_CHARS, _QUESTION_CHARS, _OBJECT_CHARS = 200, 160, 100
+_SHORT_REQUEST = 40
+"""So few characters ask for nothing without what was said before."""
+_WHOLE_REQUEST = 600
+"""Characters up to which a prompt is kept whole or, at first, not at all."""
+_LIKELY = 60
 
 
 @dataclass
@@ -44,13 +54,14 @@ class Draft:
 
     plan: CompressionPlan
     heading: Heading
+    statements: list[list[Statement]] = field(init=False)
     pieces: list[BlockPiece] = field(init=False)
     kept: set[int] = field(default_factory=set)
     """Numbers of pieces."""
-    fixed: dict[int, str] = field(default_factory=dict)
-    """What stands in place of a block, never to be cut: by its position."""
-    request_chars: int = 0
-    """Characters that what was asked last may take."""
+    cuts: dict[int, int] = field(default_factory=dict)
+    """Of pieces that do not stand whole the most characters; only of what must not be lost."""
+    must: set[int] = field(default_factory=set)
+    """Numbers of pieces that are never taken out again: what was asked last and how it came out."""
     mentioned: set[int] = field(default_factory=set)
     """Positions of calls that are told in a line shared with their neighbours."""
     failures: dict[int, str] = field(default_factory=dict)
@@ -58,16 +69,24 @@ class Draft:
     """Positions of calls that are kept with their results: the most characters of either."""
     lines: dict[int, list[Block]] = field(default_factory=lambda: defaultdict(list))
     """An agent's own words, by the position they stand at."""
-    names: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """By tier."""
+    names: list[str] = field(default_factory=list)
     ranked: list[tuple[str, int, float]] | None = None
     """All names there are, the most important first, once they were looked up."""
 
     def __post_init__(self) -> None:
-        self.pieces = pieces_of(self.plan.blocks)
+        blocks = self.plan.blocks
+        self.statements = [statements_in(block) for block in blocks]
+        self.pieces = pieces_of(blocks, self.statements)
         self._of = defaultdict[int, list[BlockPiece]](list)
         for piece in self.pieces:
             self._of[piece.block].append(piece)
+        calls = {block.call.tool_use_id: position for position, block in enumerate(blocks) if block.call}
+        self.calls_of_replies = {
+            position: calls[block.replies_to]
+            for position, block in enumerate(blocks)
+            if block.kind is BlockKind.HUMAN and block.replies_to in calls
+        }
+        """Positions of what people typed in answer to a call, each with the call's."""
 
     def chars(self) -> int:
         """Return how long the whole is as Markdown."""
@@ -76,6 +95,8 @@ class Draft:
     def blocks(self) -> list[Block]:
         """Return the blocks in the order of the session, neighbours of one kind as one."""
         whole: list[Block] = []
+        if self.names:
+            whole.append(Block(BlockKind.NAMES, "note", ", ".join(self.names)))
         for block in self._in_order():
             last = whole[-1] if whole else None
             if last is None or not _belong_together(last, block):
@@ -85,31 +106,52 @@ class Draft:
                 whole[-1] = replace(last, text=f"{last.text}\n{block.text}", sources=sources)
         return whole
 
+    def pieces_at(self, position: int) -> list[BlockPiece]:
+        """Return the pieces of a block."""
+        return self._of.get(position, [])
+
     def chosen_of(self, position: int) -> list[BlockPiece]:
         """Return what is chosen of a block."""
-        return [piece for piece in self._of.get(position, ()) if piece.number in self.kept]
+        return [piece for piece in self.pieces_at(position) if piece.number in self.kept]
+
+    def text_of(self, position: int) -> str:
+        """Return what is shown of a block's words, with a sign for what is missing."""
+        chosen = self.chosen_of(position)
+        cuts = {piece.nth: self.cuts[piece.number] for piece in chosen if piece.number in self.cuts}
+        text = self.plan.blocks[position].text
+        return excerpt_of(text, self.statements[position], [piece.nth for piece in chosen], cuts)
+
+    def companion_of(self, position: int) -> Block | None:
+        """Return what a person's words need beside them to be understood: what was asked, or what they refused."""
+        blocks = self.plan.blocks
+        if position not in self.calls_of_replies:
+            return None
+        asked = blocks[position - 1] if position else None
+        if asked and asked.kind is BlockKind.QUESTION and asked.sources == blocks[position].sources:
+            return replace(asked, text=shortened(asked.text.strip(), _QUESTION_CHARS), message=0, tokens=0)
+        refused = blocks[self.calls_of_replies[position]]
+        call = refused.call
+        if call is None or not is_told_by_itself(call):
+            return None
+        line = failure_line(call.name, call.input, call.result or "", _OBJECT_CHARS)
+        return Block(BlockKind.FAILURE, "assistant", line, refused.at, refused.sources, tier=blocks[position].tier)
 
     def _in_order(self) -> Iterator[Block]:
         run: list[Block] = []
-        before: Block | None = None
+        tier = 0
         for position, block in enumerate(self.plan.blocks):
             own = list(self._shown_of(position, block))
-            is_new_tier = before is not None and block.tier != before.tier
-            if run and (own or is_new_tier):
+            if run and (own or block.tier != tier):
                 yield _mention(run)
                 run = []
-            if before is not None and is_new_tier:
-                yield from self._names_of(before)
             yield from own
             run += [block] if position in self.mentioned else []
-            before = block
+            tier = block.tier
         if run:
             yield _mention(run)
-        if before is not None:
-            yield from self._names_of(before)
 
     def _shown_of(self, position: int, block: Block) -> Iterator[Block]:
-        base = Block(BlockKind.WORDS, block.role, "", block.at, block.sources, tier=block.tier)
+        base = Block(BlockKind.WORDS, block.role, "", block.at, block.sources, tier=block.tier, label=block.label)
         for line in self.lines.get(position, ()):
             yield replace(line, at=block.at, tier=block.tier)
         if position in self.plan.kept:
@@ -117,26 +159,24 @@ class Draft:
             yield replace(
                 base, kind=BlockKind.KEEPIT, text=block.text, marker_ids=block.marker_ids, is_pinned=True, extra=extra
             )
-        elif position in self.fixed:
-            yield replace(base, kind=BlockKind.REQUEST, text=self.fixed[position], is_pinned=True)
+        elif block.kind is BlockKind.LEFT:
+            yield replace(base, kind=BlockKind.LEFT, text=block.text)
         elif position in self.pairs and block.call is not None:
             yield self._pair(block, block.call, self.pairs[position])
         elif position in self.failures:
             yield replace(base, kind=BlockKind.FAILURE, role="assistant", text=self.failures[position])
-        else:
-            for kind, pieces in _by_kind(block, self.chosen_of(position)):
-                yield replace(base, kind=kind, text=joined_text(pieces))
+        elif chosen := self.chosen_of(position):
+            companion = self.companion_of(position)
+            if companion is not None:
+                yield companion
+            is_pinned = position in self.plan.last_request
+            yield replace(base, kind=_kind_of(block, chosen), text=self.text_of(position), is_pinned=is_pinned)
 
     def _pair(self, block: Block, call: RecordedToolCall, most: int) -> Block:
         result = None if call.result is None else shorten_result(call.result, most)
         shown = replace(call, input=shorten_input(call.input, most), result=result)
         text = run_text([call])
         return Block(BlockKind.TOOL, "assistant", text, block.at, block.sources, call=shown, tier=block.tier)
-
-    def _names_of(self, last: Block) -> Iterator[Block]:
-        if self.names.get(last.tier):
-            text = ", ".join(self.names[last.tier])
-            yield Block(BlockKind.NAMES, "assistant", text, last.at, last.sources, tier=last.tier)
 
 
 def _mention(run: Sequence[Block]) -> Block:
@@ -146,45 +186,19 @@ def _mention(run: Sequence[Block]) -> Block:
     return Block(BlockKind.TOOL, "assistant", text, run[0].at, sources, tier=run[0].tier)
 
 
-def _by_kind(block: Block, pieces: Sequence[BlockPiece]) -> Iterator[tuple[BlockKind, list[BlockPiece]]]:
-    """Yield pieces of a block that follow each other and become blocks of one kind."""
-    group: list[BlockPiece] = []
-    kinds = [_kind_of(block, piece) for piece in pieces]
-    for nth, piece in enumerate(pieces):
-        if group and kinds[nth - 1] is not kinds[nth]:
-            yield kinds[nth - 1], group
-            group = []
-        group.append(piece)
-    if group:
-        yield kinds[-1], group
-
-
-def _kind_of(block: Block, piece: BlockPiece) -> BlockKind:
+def _kind_of(block: Block, chosen: Sequence[BlockPiece]) -> BlockKind:
     if block.kind is BlockKind.HUMAN:
-        return BlockKind.INSTRUCTION if piece.rank is Rank.RULE else BlockKind.REQUEST
-    return block.kind if block.kind in (BlockKind.SUMMARY, *DIGESTS) else BlockKind.WORDS
+        is_rule = all(piece.rank is Rank.RULE for piece in chosen)
+        return BlockKind.INSTRUCTION if is_rule else BlockKind.REQUEST
+    return BlockKind.WORDS if block.kind is BlockKind.ASSISTANT else block.kind
 
 
 def _belong_together(one: Block, other: Block) -> bool:
     if one.call or other.call or one.is_pinned or other.is_pinned or len(one.text) > _LONGEST:
         return False
-    return one.kind in _MERGED and (one.kind, one.role, one.tier) == (other.kind, other.role, other.tier)
-
-
-def joined_text(pieces: Sequence[BlockPiece]) -> str:
-    """Return pieces of one text as text: sentences of a line in one line, code between fences."""
-    written: list[str] = []
-    fence, line = None, -1
-    for piece in pieces:
-        if piece.fence != fence:
-            written += ["\n```"] if fence is not None else []
-            written += [f"\n```{piece.fence}"] if piece.fence is not None else []
-            fence = piece.fence
-        same_line = piece.line == line and piece.fence is None
-        written.append(f"{' ' if same_line else chr(10)}{piece.text}")
-        line = piece.line
-    written += ["\n```"] if fence is not None else []
-    return "".join(written)[1:]
+    return one.kind in _MERGED and (one.kind, one.role, one.label, one.tier) == (
+        other.kind, other.role, other.label, other.tier,
+    )  # fmt: skip
 
 
 def call_text(call: RecordedToolCall) -> str:
@@ -208,12 +222,13 @@ def run_text(calls: Sequence[RecordedToolCall]) -> str:
 def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
     """Return a draft with all that is chosen before an agent is asked."""
     draft = Draft(plan, heading)
-    if fix_last_request(draft, max(_LEAST_REQUEST, plan.target_chars // _REQUEST_SHARE)) and is_cut(draft):
-        fix_last_request(draft, max(_LEAST_REQUEST, plan.target_chars // _CUT_SHARE))
+    keep_last_request(draft)
+    _keep_outcome(draft)
+    _keep_replies(draft)
     for tier, budget in enumerate(tier_budgets(draft)):
         keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
         _keep_failures(draft, tier, int(budget * _FAILURES))
-        _keep_requests(draft, tier, int(budget * _REQUESTS), budget)
+        _keep_requests(draft, tier, int(budget * _REQUESTS))
         _keep_calls(draft, tier, int(budget * _CALLS))
     return draft
 
@@ -236,8 +251,7 @@ def keep_pieces(draft: Draft, numbers: Iterable[int], budget: int) -> int:
 
     def cost(number: int) -> int:
         piece = draft.pieces[number]
-        is_human = draft.plan.blocks[piece.block].kind is BlockKind.HUMAN
-        return piece.cost + (0 if piece.block in begun else _LABEL if is_human else _LABEL // 3)
+        return piece.cost + (0 if piece.block in begun else _opening_cost(draft, piece.block))
 
     taken = 0
     for number in fill_budget((number for number in numbers if number not in draft.kept), cost, budget):
@@ -245,6 +259,15 @@ def keep_pieces(draft: Draft, numbers: Iterable[int], budget: int) -> int:
         draft.kept.add(number)
         begun.add(draft.pieces[number].block)
     return taken
+
+
+def _opening_cost(draft: Draft, position: int) -> int:
+    """Return what a block takes beside its pieces once one of them is shown."""
+    block = draft.plan.blocks[position]
+    if block.kind is not BlockKind.HUMAN:
+        return _LABEL // 3
+    companion = draft.companion_of(position)
+    return _LABEL + (0 if companion is None else len(markdown_of(companion)))
 
 
 def open_pieces(draft: Draft, ranks: Iterable[Rank], tier: int | None = None) -> list[int]:
@@ -256,17 +279,16 @@ def open_pieces(draft: Draft, ranks: Iterable[Rank], tier: int | None = None) ->
         if piece.rank in wanted
         and number not in draft.kept
         and piece.block not in plan.kept
-        and piece.block not in draft.fixed
         and (tier is None or plan.blocks[piece.block].tier == tier)
     ]
 
 
 def calls_of(draft: Draft, tier: int | None = None) -> list[tuple[int, RecordedToolCall]]:
-    """Return the calls of a tier, or all, with their positions."""
+    """Return the calls of a tier, or all, with their positions; not those that a person's answer tells."""
     return [
         (position, block.call)
         for position, block in enumerate(draft.plan.blocks)
-        if block.call is not None and (tier is None or block.tier == tier)
+        if block.call is not None and (tier is None or block.tier == tier) and not is_told_by_itself(block.call)
     ]
 
 
@@ -280,43 +302,143 @@ def failed(call: RecordedToolCall) -> bool:
     return has_failed(call.name, call.result or "", call.is_error)
 
 
-def fix_last_request(draft: Draft, budget: int) -> int:
-    """Fix what was asked last, whole or its two ends; return how many characters more it takes than before."""
-    positions = sorted(draft.plan.last_request - draft.plan.kept)
-    texts = {position: draft.plan.blocks[position].text.strip() for position in positions}
-    before = sum(map(len, draft.fixed.values()))
-    if sum(map(len, texts.values())) > budget:
-        first, last = positions[0], positions[-1]
-        head, tail = head_of(texts[first], budget * 3 // 5), tail_of(texts[last], budget * 2 // 5)
-        texts = {first: f"{head}\n…\n{tail}"} if first == last else {first: f"{head}\n…", last: f"…\n{tail}"}
-    draft.request_chars, draft.fixed = budget, texts
-    return sum(map(len, texts.values())) - before
+def keep_last_request(draft: Draft, more: int = 0) -> int:
+    """Keep what was asked last, whole or its two ends; return how many characters it takes more than before.
 
-
-def is_cut(draft: Draft) -> bool:
-    """Whether what was asked last does not stand whole."""
-    return any(text != draft.plan.blocks[position].text.strip() for position, text in draft.fixed.items())
-
-
-def _keep_requests(draft: Draft, tier: int, budget: int, most: int) -> None:
-    """Keep what was asked for: the first piece of each prompt before the second of any.
-
-    One of them may take more than its share, up to ``most``: a tier that says nothing of what was asked tells little.
+    ``more``: characters it may take beside its share.
     """
-    nth: dict[int, int] = defaultdict(int)
-    order: dict[int, tuple[int, float, int]] = {}
+    plan = draft.plan
+    positions = sorted(plan.last_request - plan.kept)
+    if not positions:
+        return 0
+    pieces = [piece for position in positions for piece in draft.pieces_at(position)]
+    before = sum(len(draft.text_of(position)) for position in positions)
+    share = max(_LEAST_REQUEST, plan.target_chars // _REQUEST_SHARE) + more
+    if sum(len(plan.blocks[position].text) for position in positions) <= share:
+        chosen = {piece.number for piece in pieces if piece.number is not None}
+        _keep_always(draft, chosen)
+    elif not before or more:
+        _keep_ends(draft, pieces, max(_LEAST_REQUEST, plan.target_chars // _CUT_SHARE) + more)
+    if not before and sum(len(draft.text_of(position)) for position in positions) < _SHORT_REQUEST:
+        _keep_what_it_replies_to(draft, positions[0])
+    return sum(len(draft.text_of(position)) for position in positions) - before
+
+
+def _keep_always(draft: Draft, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        draft.kept.add(number)
+        draft.must.add(number)
+        draft.cuts.pop(number, None)
+
+
+def _keep_ends(draft: Draft, pieces: Sequence[BlockPiece], budget: int) -> None:
+    """Keep whole statements from the beginning, and from the end, as far as a budget goes; or part of the first."""
+    head = _run_of(pieces, budget * 3 // 5)
+    tail = _run_of(pieces[len(head) :][::-1], budget - sum(piece.cost for piece in head))
+    numbers = [piece.number for piece in (*head, *tail) or pieces[:1] if piece.number is not None]
+    _keep_always(draft, numbers)
+    if not head and not tail:
+        draft.cuts[numbers[0]] = budget
+
+
+def _run_of(pieces: Sequence[BlockPiece], budget: int) -> list[BlockPiece]:
+    """Return the pieces from the first on that a budget goes for."""
+    run: list[BlockPiece] = []
+    for piece in pieces:
+        budget -= piece.cost
+        if budget < 0:
+            break
+        run.append(piece)
+    return run
+
+
+def _keep_what_it_replies_to(draft: Draft, position: int) -> None:
+    """Keep the end of what the assistant said before a short reply, and what had been asked for before that."""
+    plan = draft.plan
+    said = next((at for at in range(position - 1, -1, -1) if _is_said(plan.blocks[at])), None)
+    asked = next(
+        (
+            at
+            for at in range(position - 1, -1, -1)
+            if is_asked(plan.blocks[at]) and len(plan.blocks[at].text.strip()) >= _SHORT_REQUEST
+        ),
+        None,
+    )
+    share = max(_LEAST_OUTCOME, plan.target_chars // _CUT_SHARE)
+    for at, pieces in ((asked, slice(0, 1)), (said, slice(-1, None))):
+        if at is not None and at not in plan.kept and (found := draft.pieces_at(at)[pieces]):
+            if found[0].cost <= share:
+                _keep_always(draft, (piece.number for piece in found if piece.number is not None))
+            else:
+                _keep_ends(draft, found, share)
+
+
+def _is_said(block: Block) -> bool:
+    return block.kind is BlockKind.ASSISTANT and not block.is_sidechain and bool(block.text.strip())
+
+
+def _keep_outcome(draft: Draft) -> None:
+    """Keep how it came out: of the last words behind the last request the beginning and the end."""
+    plan = draft.plan
+    behind = range(max(plan.last_request, default=0), len(plan.blocks))
+    said = next((at for at in reversed(behind) if _is_said(plan.blocks[at]) and draft.pieces_at(at)), None)
+    share = max(_LEAST_OUTCOME, plan.target_chars // _OUTCOME_SHARE)
+    if said is not None and said not in plan.kept:
+        pieces = draft.pieces_at(said)
+        worded = [piece for piece in pieces if piece.rank is not Rank.ASIDE] or pieces
+        _keep_ends(draft, worded, share)
+    elif said is None:
+        done = [position for position, _ in calls_of(draft) if position in behind]
+        draft.mentioned.update(done[-3:])
+
+
+def _keep_replies(draft: Draft) -> None:
+    """Keep what people typed when they refused or answered something, whole, the shorter first: so most of it stays."""
+    replies = [
+        position for position in draft.calls_of_replies if position not in draft.plan.kept and draft.pieces_at(position)
+    ]
+
+    def cost(position: int) -> int:
+        return len(draft.plan.blocks[position].text) + _opening_cost(draft, position)
+
+    budget = int(max(0, draft.plan.target_chars - draft.chars()) * _REPLIES / (1 - 1 / _REQUEST_SHARE))
+    for position in fill_budget(sorted(replies, key=lambda one: (cost(one), -one)), cost, budget):
+        draft.kept.update(piece.number for piece in draft.pieces_at(position) if piece.number is not None)
+
+
+def _keep_requests(draft: Draft, tier: int, budget: int) -> None:
+    """Keep what was asked for: prompts whole, the later and the shorter first; of the long ones how they begin."""
+    blocks = draft.plan.blocks
+    open_ones = defaultdict[int, list[int]](list)
     for number in open_pieces(draft, [Rank.RULE, Rank.REQUEST], tier):
-        piece = draft.pieces[number]
-        order[number] = (min(nth[piece.block], 2), -piece.worth, number)
-        nth[piece.block] += 1
-    asked = sorted(order, key=order.__getitem__)
-    if not keep_pieces(draft, asked, budget):
-        keep_pieces(draft, asked[:1], most)
+        if blocks[draft.pieces[number].block].kind is BlockKind.HUMAN:
+            open_ones[draft.pieces[number].block].append(number)
+    first = min(open_ones, default=-1)
+
+    def wanted(position: int) -> list[int]:
+        whole = open_ones[position]
+        length = sum(draft.pieces[number].cost for number in whole)
+        return whole if length <= min(_WHOLE_REQUEST, budget) else whole[:1]
+
+    def cost(position: int) -> int:
+        return sum(draft.pieces[number].cost for number in wanted(position)) + _opening_cost(draft, position)
+
+    def order(position: int) -> tuple[bool, float]:
+        recency = 1.0 + 0.5 * position / max(1, len(blocks))
+        return position != first, -recency / max(_LIKELY, cost(position))
+
+    for position in fill_budget(sorted(open_ones, key=order), cost, budget):
+        draft.kept.update(wanted(position))
 
 
 def _keep_failures(draft: Draft, tier: int, budget: int) -> None:
     """Tell each failed attempt in a line, the last ones first; shorter, where there are too many."""
-    calls = [(position, call) for position, call in reversed(calls_of(draft, tier)) if failed(call)]
+    told = set(draft.calls_of_replies.values())
+    calls = [
+        (position, block.call)
+        for position, block in enumerate(draft.plan.blocks)
+        if block.call is not None and block.tier == tier and position not in told and failed(block.call)
+    ][::-1]
     most = max(80, min(_FAILURE_CHARS, budget // max(1, len(calls))))
     lines: dict[str, int] = {}
     for position, call in calls:

@@ -1,23 +1,26 @@
 """What a version is to hold, decided before anything is written: tiers, their budgets, markers, and pieces with worth.
 
-Pure functions of what was read and of complete settings. Prose falls into sentences, code into lines; worth is what a
-piece tells for its length and by where it stands. Source: seed 004, "Weight Decay Calculation"; oracles, "Sessions".
+Pure functions of what was read and of complete settings. A piece is a statement, which is kept whole or not at all;
+worth is what it tells for its length and by where it stands.
+Source: seed 004, "Weight Decay Calculation"; oracles, "Sessions"; decisions, "Recorded sessions".
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from shared.choices import KeepitMode
 from shared.llm.tokens import LAST_RESORT
-from shared.sessions.blocks import Block, BlockKind
+from shared.sessions.blocks import Block, BlockKind, speaker_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import DIGESTS, message_count
+from shared.sessions.excerpts import GAP, Statement, statements_of
 from shared.sessions.markers import PINNED, survives
-from shared.sessions.text import names_in, text_pieces
+from shared.sessions.text import names_in
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def plan_compression(blocks: Sequence[Block], settings: CompressionSettings) -> 
         if is_kept:
             kept.add(len(chosen))
         chosen.append(block if block.tier == at else replace(block, tier=at))
-    asked = [block.message for block in chosen if block.kind is BlockKind.HUMAN]
+    asked = [block.message for block in chosen if is_asked(block)]
     return CompressionPlan(
         settings=settings,
         blocks=tuple(chosen),
@@ -99,11 +102,14 @@ def plan_compression(blocks: Sequence[Block], settings: CompressionSettings) -> 
         messages=max(0, messages),
         budgets=tuple(tokens // tier.compaction_ratio for tokens, tier in zip(by_tier, tiers, strict=True)),
         last_request=frozenset(
-            position
-            for position, block in enumerate(chosen)
-            if block.kind is BlockKind.HUMAN and block.message == asked[-1]
+            position for position, block in enumerate(chosen) if is_asked(block) and block.message == asked[-1]
         ),
     )
+
+
+def is_asked(block: Block) -> bool:
+    """Whether a person said it to the assistant; what they ran in a shell they did not."""
+    return block.kind is BlockKind.HUMAN and not block.label
 
 
 _ASIDE = re.compile(
@@ -120,12 +126,21 @@ _TELLS = re.compile(
     re.IGNORECASE,
 )
 _RULE = re.compile(
-    r"\b(?:always|never|must(?:n['’]t)?|from now on|make sure|only ever|under no circumstances|prefer(?:s|red)?"
-    r"|use \S+ (?:not|instead of|rather than)|\S+ instead of|stick (?:to|with)|avoid|ensure|important:)\b"
-    r"|(?:^|[.,;:!(-]\s*|\b(?:please|so|and|but|you)\s+)(?:do not|don['’]t|stop)\s+\w",
+    r"^\W*(?:(?:please|pls|and|also|but|so|ok(?:ay)?|remember|note|important|rule|bitte)[ ,:]+)*(?:(?:you|we|i)"
+    r"(?: (?:must|should|want you to|need to|have to))? )?(?:always|never|avoid|stick (?:to|with)|prefer"
+    r"|(?:make sure|be sure) (?:to|that|you)|only (?:ever )?(?:use|write|run|commit|add|call|touch)"
+    r"|(?:do not|don['’]?t) (?:ever )?(?:use|add|touch|commit|push|change|write|edit|remove|delete|rename|create"
+    r"|put|mock|skip|mention|sign)|immer|nie(?:mals)?|toujours|jamais|siempre|nunca)\b"
+    r"|\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|under no circumstances"
+    r"|(?:never|always) again|ab (?:jetzt|sofort)|künftig|in zukunft|désormais|dorénavant|a partir de ahora)\b"
+    r"|\b(?:use|keep|write|commit|run)\b[^.]{0,60}(?:,? (?:not|never)\b|\binstead of\b|\brather than\b|\bonly\b)"
+    r"|必ず|常に|今後|絶対",
     re.IGNORECASE,
 )
-_LONGEST_RULE = 300
+_PASSED = re.compile(
+    r"\b(?:sure|think|thought|was|were|had|did|happened|has (?:always|never)|why|seems?|right now)\b", re.I
+)
+_LONGEST_RULE = 200
 
 
 class Rank(IntEnum):
@@ -135,14 +150,16 @@ class Rank(IntEnum):
     REQUEST = 1
     WORDS = 2
     REST = 3
-    """Thinking, reminders and what the tool itself said."""
+    """Thinking, and what sub-agents said."""
     ASIDE = 4
     """What only says that something follows ("Let me see."), and names nothing."""
+    INSERTED = 5
+    """Skills, templates, reminders and what the tool itself said: the tool has them still."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockPiece:
-    """A sentence or a line of code of a block, which is kept or left alone, and what an agent is shown of it."""
+    """A statement of a block, which is kept or left alone, and what an agent is shown of it."""
 
     block: int
     """The position of its block."""
@@ -150,10 +167,8 @@ class BlockPiece:
     rank: Rank
     worth: float
     """Per character."""
-    line: int
-    """The line of its text it stands in."""
-    fence: str | None = None
-    """The language of the code block it stands in, which may be empty; None outside."""
+    nth: int = 0
+    """Of the statements of its block."""
     speaker: str = "Assistant"
     source: str = ""
     """The record it stands in."""
@@ -162,47 +177,58 @@ class BlockPiece:
 
     @property
     def cost(self) -> int:
-        """Characters it takes, with what joins it to the next."""
-        return len(self.text) + 1
+        """Characters it takes, with a sign for what is missing beside it."""
+        return len(self.text) + len(GAP) + 2
 
 
 _BASES = {
-    BlockKind.HUMAN: 4.0, BlockKind.ASSISTANT: 1.0, BlockKind.SUMMARY: 0.9, BlockKind.THINKING: 0.5,
-    BlockKind.META: 0.2, BlockKind.SYSTEM: 0.15, **dict.fromkeys(DIGESTS, 1.6),
+    BlockKind.HUMAN: 4.0, BlockKind.ASSISTANT: 1.0, BlockKind.QUESTION: 0.8, BlockKind.SUMMARY: 0.9,
+    BlockKind.THINKING: 0.5, BlockKind.META: 0.1, BlockKind.SYSTEM: 0.1, **dict.fromkeys(DIGESTS, 1.6),
 }  # fmt: skip
-_SPEAKERS = {BlockKind.HUMAN: "User", BlockKind.THINKING: "Assistant thought", BlockKind.META: "Tool"}
 _SIDECHAIN = 0.3
 _CODE = 0.4
 _REPEATED = 0.3
 _OPENING = 3
-"""Pieces at the beginning of a prompt, and as many at its end, that count whole; what is pasted lies between."""
+"""Statements at the beginning of a prompt, and as many at its end, that count whole; what is pasted lies between."""
 
 
-def pieces_of(blocks: Sequence[Block]) -> list[BlockPiece]:
-    """Return the pieces of all that was said in words, in order; what was said before is worth less."""
+def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[Statement]]) -> list[BlockPiece]:
+    """Return the pieces of all that was said in words, in order; what is said again later is worth less."""
     messages, concluding = message_count(blocks), _concluding(blocks)
     found: list[BlockPiece] = []
-    seen = set[str]()
-    for position, block in enumerate(blocks):
-        if block.call is not None:
+    said = Counter(
+        block.text[one.start : one.end] for block, own in zip(blocks, statements, strict=True) for one in own
+    )
+    for position, (block, own) in enumerate(zip(blocks, statements, strict=True)):
+        if not own:
             continue
         base = _BASES[block.kind] * (_by_position(block.message, messages) * (1.8 if position in concluding else 1.0))
         base *= _SIDECHAIN if block.is_sidechain else 1.0
+        # Where what it sums up stands before it, a summary only repeats.
+        base *= 0.5 if block.kind is BlockKind.SUMMARY and block.message else 1.0
         base *= 1.0 if block.weight is None else 1.0 + block.weight / 100
-        speaker, source = _SPEAKERS.get(block.kind, "Assistant"), next(iter(block.sources), "")
-        parts = list(text_pieces(block.text))
-        for nth, (text, line, fence) in enumerate(parts):
-            is_pasted = _OPENING <= nth < len(parts) - _OPENING and block.kind is BlockKind.HUMAN
-            worth = base * _cue(text, fence) * (0.35 if is_pasted else 1.0) * (_REPEATED if text in seen else 1.0)
-            rank = _rank(block, text, fence)
-            found.append(BlockPiece(position, text, rank, worth, line, fence, speaker, source, len(found)))
-            seen.add(text)
+        source = next(iter(block.sources), "")
+        for nth, one in enumerate(own):
+            text = block.text[one.start : one.end]
+            said[text] -= 1
+            is_pasted = _OPENING <= nth < len(own) - _OPENING and block.kind is BlockKind.HUMAN
+            worth = base * _cue(text, one.open is not None) * (0.35 if is_pasted else 1.0)
+            worth *= _REPEATED if said[text] else 1.0
+            rank = _rank(block, text, one.open is not None)
+            found.append(BlockPiece(position, text, rank, worth, nth, speaker_of(block), source, len(found)))
     return found
+
+
+def statements_in(block: Block) -> list[Statement]:
+    """Return what of a block can be kept apart: nothing of a call, nor of the line about a branch that was left."""
+    return [] if block.call is not None or block.kind is BlockKind.LEFT else statements_of(block.text)
 
 
 def is_rule(text: str) -> bool:
     """Whether a person's sentence tells how things are to be done from then on."""
-    return len(text) <= _LONGEST_RULE and not text.rstrip().endswith("?") and _RULE.search(text) is not None
+    if len(text) > _LONGEST_RULE or text.rstrip().endswith(("?", "？")) or "\n" in text.strip():
+        return False
+    return _RULE.search(text) is not None and _PASSED.search(text) is None
 
 
 def _concluding(blocks: Sequence[Block]) -> frozenset[int]:
@@ -221,20 +247,21 @@ def _by_position(message: int, messages: int) -> float:
     return 1.4 if (messages - message) * 7 <= messages else 1.0
 
 
-def _cue(text: str, fence: str | None) -> float:
+def _cue(text: str, is_code: bool) -> float:
     names = min(len(names_in(text)), 4)
-    if fence is not None:
+    if is_code:
         return _CODE * (1 + 0.1 * names)
     mentioned = 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
     return mentioned * (1 + 0.25 * names)
 
 
-def _rank(block: Block, text: str, fence: str | None) -> Rank:
+def _rank(block: Block, text: str, is_code: bool) -> Rank:
     if block.kind is BlockKind.HUMAN:
-        return Rank.RULE if fence is None and is_rule(text) else Rank.REQUEST
-    if block.kind is BlockKind.FAILURE:
+        return Rank.RULE if not is_code and not block.label and is_rule(text) else Rank.REQUEST
+    if block.kind in (BlockKind.FAILURE, BlockKind.QUESTION):
         return Rank.REQUEST
-    if fence is None and _ASIDE.search(text) is not None and not names_in(text):
+    if block.kind in (BlockKind.META, BlockKind.SYSTEM):
+        return Rank.INSERTED
+    if not is_code and _ASIDE.search(text) is not None and not names_in(text):
         return Rank.ASIDE
-    is_rest = block.is_sidechain or block.kind in (BlockKind.THINKING, BlockKind.META, BlockKind.SYSTEM)
-    return Rank.REST if is_rest else Rank.WORDS
+    return Rank.REST if block.is_sidechain or block.kind is BlockKind.THINKING else Rank.WORDS

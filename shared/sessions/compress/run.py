@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 from shared.llm.tokens import LAST_RESORT
 from shared.sessions.blocks import Block, BlockKind, Heading, heading_of, markdown_of
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, assemble, chunks_of, names_of
-from shared.sessions.compress.draft import Draft, joined_text, open_draft
+from shared.sessions.compress.draft import Draft, open_draft
 from shared.sessions.compress.plan import CompressionPlan, plan_compression
 from shared.sessions.compress.settings import CompressionMode
-from shared.sessions.compress.sources import CompressionTask
+from shared.sessions.compress.sources import CompressionTask, is_told_by_itself
 from shared.sessions.text import names_in
 
 TOLERANCE = 0.2
 _SHORT_TEXT = 400_000
 _ROOMY = 400
 """Tokens from which on a heading says more than whose session it is."""
+_WHY_CHARS = 240
+"""The most of a heading that says what was left out."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,9 @@ class CompressionRun:
     def finish(self, parts: Sequence[CondensedChunk]) -> Version:
         """Assemble the parts of all chunks, or of none, into the version."""
         blocks = assemble(self.draft, self.chunks if parts else (), parts)
+        if len(self.heading.lines) > 1:
+            lines = (self.heading.lines[0], why_of(left_out(self.draft))[:_WHY_CHARS])
+            self.heading = replace(self.heading, lines=lines)
         chars = len(heading_of(self.heading)) + sum(len(markdown_of(block)) for block in blocks)
         return Version(self.plan, self.heading, blocks, LAST_RESORT.tokens_in(chars), _counts(self.draft, blocks))
 
@@ -110,12 +115,15 @@ def _heading(task: CompressionTask, plan: CompressionPlan) -> Heading:
     how = f"{settings.compaction_ratio}:1" if settings.mode is CompressionMode.UNIFORM else str(settings.tier_preset)
     source = f" of {task.source_version}" if task.source_version else ""
     days = f"{min(times):%Y-%m-%d %H:%M} to {max(times):%Y-%m-%d %H:%M} UTC"
-    return Heading(title, (f"{days}. Compressed{source}: {how}, {plan.input_tokens} tokens before.",))
+    made = f"{days}. Compressed{source}: {how}, {plan.input_tokens} tokens before."
+    # What was left out is known in the end; until then its room is kept free.
+    return Heading(title, (made, "_" * _WHY_CHARS))
 
 
 def _counts(draft: Draft, blocks: Sequence[Block]) -> dict[str, Any]:
     """Return how much of what a version kept: tokens by tier and by kind, blocks, names."""
     plan, after, kinds, pinned = draft.plan, Counter[int](), Counter[str](), 0
+    gone = left_out(draft)
     for block in blocks:
         length = len(markdown_of(block))
         after[block.tier] += length
@@ -139,6 +147,8 @@ def _counts(draft: Draft, blocks: Sequence[Block]) -> dict[str, Any]:
         "tiers": tiers,
         "kinds": {kind: LAST_RESORT.tokens_in(length) for kind, length in sorted(kinds.items())},
         "turns": _outcomes(draft, blocks),
+        "leftOut": {kind: asdict(one) for kind, one in gone.items() if one.of},
+        "why": why_of(gone),
         "identifiers": {
             "found": len(names),
             "kept": sum(name in present or (is_short and name in text) for name in names),
@@ -149,14 +159,65 @@ def _counts(draft: Draft, blocks: Sequence[Block]) -> dict[str, Any]:
 
 def _outcomes(draft: Draft, blocks: Sequence[Block]) -> dict[str, int]:
     """Count how many of the source's blocks stand whole, condensed or not at all."""
-    mentioned = {source for block in blocks for source in block.sources if block.kind is not BlockKind.NAMES}
+    mentioned = {source for block in blocks for source in block.sources}
     counts = {"whole": 0, "condensed": 0, "dropped": 0}
     for position, block in enumerate(draft.plan.blocks):
-        # White space does not count: pieces are joined anew.
-        chosen = "".join(joined_text(draft.chosen_of(position)).split())
-        is_whole = position in draft.plan.kept or chosen == "".join(block.text.split())
-        if block.call is None and is_whole:
+        if block.call is None and (position in draft.plan.kept or _is_whole(draft, position)):
             counts["whole"] += 1
         else:
             counts["condensed" if mentioned.intersection(block.sources) else "dropped"] += 1
     return counts
+
+
+def _is_whole(draft: Draft, position: int) -> bool:
+    chosen = draft.chosen_of(position)
+    return len(chosen) == len(draft.pieces_at(position)) and not any(piece.number in draft.cuts for piece in chosen)
+
+
+@dataclass
+class LeftOut:
+    """How much of one kind of a session a version does not hold, in blocks."""
+
+    of: int = 0
+    dropped: int = 0
+    shortened: int = 0
+
+    def told(self, kind: str) -> str:
+        """Return it in words; empty where all of it is there."""
+        parts = [f"{self.dropped} of {self.of} {kind}"] if self.dropped else []
+        parts += [f"{self.shortened} of {self.of} {kind} in part"] if self.shortened and not self.dropped else []
+        parts += [f"{self.shortened} more in part"] if self.shortened and self.dropped else []
+        return ", ".join(parts)
+
+
+_KINDS = {
+    BlockKind.HUMAN: "prompts", BlockKind.ASSISTANT: "answers of the assistant", BlockKind.THINKING: "thoughts",
+    BlockKind.TOOL: "tool calls", BlockKind.META: "inserted texts", BlockKind.SYSTEM: "notices",
+    BlockKind.SUMMARY: "summaries", BlockKind.FAILURE: "failures",
+}  # fmt: skip
+
+
+def left_out(draft: Draft) -> dict[str, LeftOut]:
+    """Return what of a session a version leaves out, by kinds in the words they are told in."""
+    found: dict[str, LeftOut] = {kind: LeftOut() for kind in ("prompts", "refusals and answers")}
+    for position, block in enumerate(draft.plan.blocks):
+        kind = "sub-agents' words" if block.is_sidechain and block.call is None else _KINDS.get(block.kind)
+        if kind is None or (block.weight is not None and position in draft.plan.kept):
+            continue
+        kind = "refusals and answers" if position in draft.calls_of_replies else kind
+        one = found.setdefault(kind, LeftOut())
+        one.of += 1
+        if block.call is not None:
+            is_there = position in draft.mentioned or position in draft.pairs or position in draft.failures
+            one.dropped += not is_there and not is_told_by_itself(block.call)
+        elif not draft.chosen_of(position):
+            one.dropped += 1
+        else:
+            one.shortened += not _is_whole(draft, position)
+    return found
+
+
+def why_of(found: Mapping[str, LeftOut]) -> str:
+    """Return in one sentence what was left out; that nothing was, where nothing was."""
+    told = [text for kind, one in found.items() if (text := one.told(kind))]
+    return f"Left out: {'; '.join(told)}." if told else "Nothing was left out."

@@ -17,13 +17,15 @@ from typing import Any
 
 from shared.errors import Conflict
 from shared.llm.tokens import estimate_tokens
-from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, blocks_in, fill_budget
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.markers import MarkerNames, PlacedMarker
 from shared.sessions.models import KeepitMarker, SessionVersion
+from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
 from shared.sessions.text import cut
 from shared.sessions.transcripts.contents import read_blocks
+from shared.sessions.transcripts.typed import ANSWERED, OUTPUT, REFUSED
 from shared.text.lines import clean, shorten
 
 _IDENTIFYING = (
@@ -119,6 +121,11 @@ def _most_informative(lines: list[str]) -> Iterator[int]:
     )
 
 
+def is_told_by_itself(call: RecordedToolCall) -> bool:
+    """Whether a call is told by what a person answered to it, and not as something that was done."""
+    return call.result in (REFUSED, ANSWERED)
+
+
 def has_failed(tool: str, result: str, is_error: bool) -> bool:
     """Whether a call failed: by its own word, or by what a command put out."""
     return is_error or (tool in RUNNING and _BROKEN.search(result[:20_000]) is not None)
@@ -126,6 +133,8 @@ def has_failed(tool: str, result: str, is_error: bool) -> bool:
 
 def failure_line(tool: str, given: Mapping[str, Any], result: str, most: int = 200) -> str:
     """Return a failed attempt in one line: what was tried, and the first line that says why it failed."""
+    if result == REFUSED:
+        return f"{cut(f'{tool} {object_of(tool, given, most)}'.strip(), most - len(REFUSED) - 2)}: {REFUSED}"
     tried = f"{verb_of(tool)} {object_of(tool, given, most // 2)}".strip()
     lines = [clean(_TAG.sub("", line)) for line in result.splitlines()]
     worded = [line for line in lines if any(character.isalnum() for character in line)]
@@ -136,8 +145,9 @@ def failure_line(tool: str, given: Mapping[str, Any], result: str, most: int = 2
 LEAST_RESULT = 4_000
 """Characters of a tool's result that are looked at in any case."""
 _ANSWERS = (BlockKind.ASSISTANT, BlockKind.THINKING, BlockKind.TOOL_USE)
-DIGESTS = (BlockKind.FAILURE, BlockKind.NAMES, BlockKind.TOOL)
-"""Lines that another version made: of a failure, of names, of several calls."""
+DIGESTS = (BlockKind.FAILURE, BlockKind.TOOL)
+"""Lines that another version made: of a failure, of several calls."""
+_KEPT_KINDS = (*DIGESTS, BlockKind.SUMMARY, BlockKind.QUESTION, BlockKind.LEFT)
 
 
 @dataclass(frozen=True)
@@ -203,30 +213,34 @@ def read_task(store: Store, origin: CompressionOrigin, settings: CompressionSett
 def read_version(blocks: Iterable[Block], weights: Mapping[str, int]) -> list[Block]:
     """Return what a version says; each of its blocks is a message. ``weights``: of markers, by their ids."""
     found = []
-    for message, block in enumerate(blocks):
-        if block.call is None and block.kind in (*DIGESTS, BlockKind.SUMMARY):
-            kind, role = block.kind, "assistant"
-        elif block.call is not None:
-            kind, role = BlockKind.TOOL, "assistant"
-        else:
-            kind, role = (BlockKind.HUMAN, "user") if block.role == "user" else (BlockKind.ASSISTANT, "assistant")
+    for message, block in enumerate(one for one in blocks if one.kind is not BlockKind.NAMES):
         weight = weights.get(block.marker_ids[0]) if block.kind is BlockKind.KEEPIT and block.marker_ids else None
-        ids = block.marker_ids[:1] if weight is not None else ()
         found.append(
-            Block(
-                kind,
-                role,
-                block.text,
-                block.at,
-                block.sources,
-                ids,
-                block.call,
+            replace(
+                block,
+                kind=_kind_in_version(block),
+                marker_ids=block.marker_ids[:1] if weight is not None else (),
+                is_pinned=False,
+                tier=0,
+                extra={},
+                is_sidechain=block.role == "note" and block.kind is BlockKind.WORDS,
                 message=message,
                 tokens=block_tokens(block),
                 weight=weight,
             )
         )
     return found
+
+
+def _kind_in_version(block: Block) -> BlockKind:
+    """Return what a block of a version is for one made of it."""
+    if (
+        block.call is not None
+        or block.kind in _KEPT_KINDS
+        or (block.role == "note" and block.kind is not BlockKind.WORDS)
+    ):
+        return BlockKind.TOOL if block.call is not None else block.kind
+    return BlockKind.HUMAN if block.role == "user" else BlockKind.ASSISTANT
 
 
 def read_original(
@@ -276,28 +290,18 @@ class _OriginalReader:
             self._add_parts(block, placed)
         elif block.text.strip():
             # What the tool itself wrote about the session is no part of what the registry counts.
-            is_counted = block.kind not in (BlockKind.SUMMARY, BlockKind.SYSTEM)
+            is_counted = block.kind not in (BlockKind.SUMMARY, BlockKind.SYSTEM, BlockKind.LEFT)
             self._add_text(block, block.text, estimate_tokens(block.text) if is_counted else 0)
 
     def _append(self, block: Block, kind: BlockKind, text: str, tokens: int, **more: Any) -> None:
-        role = "user" if kind in (BlockKind.HUMAN, BlockKind.META) else "assistant"
-        self.found.append(
-            Block(
-                kind,
-                role,
-                text,
-                block.at,
-                (block.uuid,),
-                is_sidechain=block.is_sidechain,
-                message=max(self.message, 0),
-                tokens=tokens,
-                **more,
-            )
-        )
+        sources, message = (block.uuid,), max(self.message, 0)
+        more = {"call": None, "message_id": None} | more
+        self.found.append(replace(block, kind=kind, text=text, sources=sources, message=message, tokens=tokens, **more))
 
     def _add_text(self, block: Block, text: str, tokens: int, **more: Any) -> None:
         if block.kind is BlockKind.TOOL_RESULT:
-            self._append(block, BlockKind.SYSTEM, shorten_result(text, self._most(text)), tokens, **more)
+            shown = replace(block, role="note", label=OUTPUT)
+            self._append(shown, BlockKind.SYSTEM, shorten_result(text, self._most(text)), tokens, **more)
         else:
             self._append(block, block.kind, text, tokens, **more)
 

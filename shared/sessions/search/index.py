@@ -18,9 +18,10 @@ from shared.apps.queries import lock_app
 from shared.db.transactions import Transactions
 from shared.errors import Invalid, NotFound
 from shared.search.words import words_of
-from shared.sessions.blocks import Block, BlockKind, blocks_in
+from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import RecordedSession, SessionPassage, SessionVersion, SessionWord
 from shared.sessions.queries import get_session, project_by_key
+from shared.sessions.recording import blocks_in
 from shared.sessions.store import Store
 from shared.sessions.text import passage_pieces
 from shared.sessions.transcripts.contents import read_blocks
@@ -72,7 +73,7 @@ def passages_of(blocks: Iterable[Block]) -> list[SessionPassageText]:
 
 def _texts(block: Block) -> Iterator[str]:
     call = block.call
-    if block.is_sidechain or block.kind in (BlockKind.THINKING, BlockKind.META, BlockKind.SYSTEM):
+    if block.is_sidechain or (block.role == "note" and block.kind is not BlockKind.SUMMARY):
         return
     if block.kind is BlockKind.TOOL_USE and call is not None:
         mentioned = (call.input.get(name) for name in _INFORMATIVE)

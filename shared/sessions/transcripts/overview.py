@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind
-from shared.sessions.markers import MarkerNames, PlacedMarker
-from shared.sessions.transcripts.contents import Repeats, is_human_prompt, read_records
-from shared.sessions.transcripts.records import BadLine, Record
+from shared.sessions.markers import MarkerNames, MarkerProblem, PlacedMarker, find_markers, misplaced
+from shared.sessions.transcripts.branches import BranchMap
+from shared.sessions.transcripts.contents import TranscriptReader, is_human_prompt, read_records
+from shared.sessions.transcripts.records import BadLine, Record, short_hash
 
 
 class RecordChains:
@@ -74,11 +75,6 @@ class RecordChains:
 
     def _unknown(self, named: Counter[int]) -> int:
         return sum(times for key, times in named.items() if key not in self._uuids)
-
-
-def short_hash(text: str) -> int:
-    """Return eight bytes of a text's hash."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
 
 
 _MOST_TOPICS = 12
@@ -162,7 +158,7 @@ MOST_MARKERS = 5000
 _MOST_PROBLEMS = 200
 _MOST_NAMES = 10
 _MOST_CHARACTERS = 500
-_SAID_BY_THE_TOOL = (BlockKind.SUMMARY, BlockKind.SYSTEM)
+_SAID_BY_THE_TOOL = (BlockKind.SUMMARY, BlockKind.SYSTEM, BlockKind.LEFT)
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
 _DETAILS = {"gitBranch": "gitBranches", "version": "claudeVersions", "cwd": "folders", "sessionId": "recordedIds"}
 
@@ -186,15 +182,15 @@ class TranscriptOverview:
 
 def overview_of(path: Path, session_id: str, size_bytes: int | None = None) -> TranscriptOverview:
     """Read the first ``size_bytes`` of a session's file."""
-    survey = _Survey(session_id)
+    survey = _Survey(session_id, BranchMap.of(read_records(path, size_bytes)))
     for found in read_records(path, size_bytes):
         survey.add(found)
     return survey.overview()
 
 
 class _Survey:
-    def __init__(self, session_id: str) -> None:
-        self._chains, self._repeats = RecordChains(), Repeats()
+    def __init__(self, session_id: str, branches: BranchMap) -> None:
+        self._chains, self._reader = RecordChains(), TranscriptReader(branches)
         self._topics, self._touches = Topics(), FileTouches()
         self._marks, self._about = _MarkerList(session_id), _Metadata()
         self._usage: dict[int, int] = {}
@@ -218,7 +214,10 @@ class _Survey:
         self._time(found.at)
         if title := found.word(_TITLES.get(found.kind, "")):
             self._topics.add(title, is_title=True)
-        for block in self._repeats.new_blocks(found):
+        if self._reader.is_left(found):
+            for block in self._reader.blocks_of(found):
+                self._marks.add_left(block)
+        for block in self._reader.new_blocks(found):
             if block.kind not in _SAID_BY_THE_TOOL:
                 self._tokens += estimate_tokens(block.text)
             if block.kind is BlockKind.HUMAN:
@@ -270,6 +269,14 @@ class _MarkerList:
 
     def add(self, block: Block) -> None:
         placed, problems = self._names.of(block)
+        self._keep(block, placed, problems)
+
+    def add_left(self, block: Block) -> None:
+        """Report the markers of a block that was left by rewinding, which is not what happened."""
+        found, problems = find_markers(block.text)
+        self._keep(block, (), (*problems, *(misplaced(one, "a branch that was left by rewinding") for one in found)))
+
+    def _keep(self, block: Block, placed: Sequence[PlacedMarker], problems: Sequence[MarkerProblem]) -> None:
         budget = MOST_MARKERS - len(self.placed)
         self.placed += placed[:budget]
         said = [{"messageUuid": block.uuid, "written": one.written, "reason": one.reason} for one in problems]

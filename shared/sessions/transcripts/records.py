@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
@@ -90,6 +91,11 @@ class Record:
     def is_boundary(self) -> bool:
         """Whether the tool compacted the session here."""
         return self.kind == "system" and self.fields.get("subtype") == "compact_boundary"
+
+
+def short_hash(text: str) -> int:
+    """Return eight bytes of a text's hash."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
 
 
 @dataclass(frozen=True)
