@@ -189,8 +189,8 @@ class _RecordChain:
         record = {
             "parentUuid": self.parent, "isSidechain": False, "userType": "external", "cwd": origin.cwd or "",
             "sessionId": origin.session_id, "version": origin.claude_version or "",
-            "gitBranch": origin.git_branch or "", "type": kind, **({} if message is None else {"message": message}), "uuid": uuid,
-            "timestamp": self.clock.isoformat().replace("+00:00", "Z"), **more,
+            "gitBranch": origin.git_branch or "", "type": kind, **({} if message is None else {"message": message}),
+            "uuid": uuid, "timestamp": self.clock.isoformat().replace("+00:00", "Z"), **more,
             OWN_FIELD: {"version": origin.stamp, "blocks": list(own)},
         }  # fmt: skip
         self.count, self.parent = self.count + 1, uuid
