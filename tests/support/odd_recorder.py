@@ -157,6 +157,11 @@ class OddTranscript:
     records: tuple[Mapping[str, Any], ...]
     labels: Labels
 
+    @property
+    def session_id(self) -> str:
+        """Under which it is registered."""
+        return self.name
+
     def text(self) -> str:
         """Return it as the lines of a file."""
         return "".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")) + "\n" for one in self.records)
