@@ -121,17 +121,19 @@ def _messages(blocks: Iterable[Block]) -> Iterator[_Message]:
 
 
 def _in_turn(notes: list[_Message], messages: Iterable[_Message]) -> Iterator[_Message]:
-    """Yield messages so that no note is the first or the last."""
-    last: _Message | None = None
+    """Yield messages so that no note is the first or the last, and none parts a call and its result."""
+    last: list[_Message] = []
     for message in messages:
         if message.role == "note":
             notes.append(message)
-            continue
-        if last is not None:
-            yield from (last, *notes)
-            notes = []
-        last = message
-    yield from notes if last is None else (*notes, last)
+        elif message.parts[0][0]["type"] == "tool_result":
+            last.append(message)
+        else:
+            if last:
+                yield from (*last, *notes)
+                notes = []
+            last = [message]
+    yield from (*notes, *last)
 
 
 def _parts_of(block: Block) -> Iterator[tuple[str, tuple[dict[str, Any], dict[str, Any], datetime | None]]]:

@@ -290,6 +290,8 @@ class Recorder:
         self._foreign(Foreign.COMMAND, f"{name} is running…", uuid)
         if typed:
             self._spoken(Typed.ARGUMENTS, typed, uuid, command=f"/{name}")
+        else:
+            self._spoken(Typed.PROMPT, f"/{name}", uuid)
         meta = self._user([{"type": "text", "text": template}], isMeta=True)
         self._foreign(Foreign.TEMPLATE, template, meta)
 

@@ -150,6 +150,8 @@ def _of_user(record: Raw, uuid: str) -> Iterator[Spoken | Said | Failure]:
 
 def _tagged(text: str, uuid: str) -> Iterator[Spoken | Said]:
     tags = dict(_TAGGED.findall(text))
+    if "command-name" in tags and not tags.get("command-args") and text.lstrip().startswith("<command-message>"):
+        yield Spoken(Typed.PROMPT, tags["command-name"], uuid)
     for tag, inner in _TAGGED.findall(text):
         if not inner.strip() or tag == "command-name":
             continue

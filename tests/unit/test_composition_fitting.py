@@ -67,7 +67,7 @@ def records(composed: ComposedContext) -> list[dict[str, Any]]:
 def contents(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Every text that the records' messages hold, as a model would be sent it."""
     for record in found:
-        content = record["message"]["content"]
+        content = record["content"] if record["type"] == "system" else record["message"]["content"]
         for block in [content] if isinstance(content, str) else content:
             if isinstance(block, str):
                 yield block
@@ -128,7 +128,7 @@ def test_every_call_has_its_result_behind_it_and_all_records_are_one_chain(sessi
 
 
 def blocks(found: Sequence[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
-    lists = [(place, one["message"]["content"]) for place, one in enumerate(found)]
+    lists = [(place, one["message"]["content"]) for place, one in enumerate(found) if one["type"] != "system"]
     return [(place, block) for place, content in lists if isinstance(content, list) for block in content]
 
 

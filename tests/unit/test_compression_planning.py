@@ -11,7 +11,7 @@ import pytest
 from shared.choices import Aggressiveness, TierPreset
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_lines
 from shared.sessions.compress.draft import run_text
-from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression
+from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression, statements_in
 from shared.sessions.compress.run import Version
 from shared.sessions.compress.settings import PRESETS, CompressionSettings, Tier
 from shared.sessions.compress.sources import (
@@ -98,7 +98,7 @@ def test_rules_the_last_request_and_failures_stand_at_a_high_ratio_too(make: Mak
     transcript.tool("Bash", "Exit code 2\nmake: *** No rule to make target 'shed'.", True, command="make shed")
     last = "Now paint it in green,\nand tell me when it is dry."
     made = make(transcript.human(last).assistant("It is painted."), 30)
-    assert texts(made, BlockKind.INSTRUCTION) == ["Never use nails, use screws instead of them."]
+    assert texts(made, BlockKind.REQUEST)[0] == "Build the shed. Never use nails, use screws instead of them."
     assert last in texts(made, BlockKind.REQUEST)
     [request] = [one for one in made.blocks if one.text == last]
     assert request.is_pinned
@@ -110,7 +110,16 @@ def test_a_last_request_that_is_too_long_keeps_its_beginning_and_its_end(make: M
     long = "Sort this list: " + "apples and pears, " * 400 + "and print it at the end."
     made = make(talk().human(long), 20)
     [request] = texts(made, BlockKind.REQUEST)
-    assert request.startswith("Sort this list:") and request.endswith("and print it at the end.") and "…" in request
+    assert request.startswith("Sort this list:") and request.endswith(" […]"), "it is one sentence, and not spliced"
+
+
+def test_a_last_request_of_many_sentences_keeps_the_first_and_the_last_ones(make: Make) -> None:
+    long = (
+        "Sort this list. " + "".join(f"Fruit {number} is an apple. " for number in range(400)) + "Print it at the end."
+    )
+    [request] = texts(make(talk().human(long), 20), BlockKind.REQUEST)
+    assert request.startswith("Sort this list. Fruit 0 is an apple.") and request.endswith("Print it at the end.")
+    assert request.count("[…]") == 1
 
 
 def test_calls_of_a_run_are_told_in_one_line() -> None:
@@ -220,7 +229,8 @@ def test_what_holds_no_word_goes_with_what_stands_before_it() -> None:
     transcript = talk().human("Use it so:\n---\n```text\n)\nTask(\n)\n```").human("👍").human("?")
     prompts = [one["message"]["content"] for one in transcript.records]
     said = [Block(BlockKind.HUMAN, "user", text, message=n, tokens=9) for n, text in enumerate(prompts)]
-    assert [item.text for item in pieces_of(said)] == ["Use it so:\n---", "Task(\n)", "👍", "?"]
+    told = [item.text for item in pieces_of(said, [statements_in(one) for one in said])]
+    assert told == ["Use it so:\n---\n```text\n)", "Task(\n)", "👍", "?"]
 
 
 def test_in_each_tier_a_request_goes_before_what_the_assistant_remarked(tmp_path: Path) -> None:
@@ -243,5 +253,6 @@ def test_in_each_tier_a_request_goes_before_what_the_assistant_remarked(tmp_path
      ("I see the issue: it was never closed.", False)],
 )  # fmt: skip
 def test_asides_are_told_from_what_tells_something(text: str, aside: bool) -> None:
-    [item] = pieces_of([Block(BlockKind.ASSISTANT, "assistant", text, tokens=9)])
+    said = [Block(BlockKind.ASSISTANT, "assistant", text, tokens=9)]
+    [item] = pieces_of(said, [statements_in(said[0])])
     assert (item.rank is Rank.ASIDE) is aside

@@ -186,9 +186,9 @@ def check(path: Path, wanted: CompressionSettings, folder: Path) -> Version:
 
 def check_pairs(path: Path) -> None:
     """Every call stands directly before its result, and no result without its call."""
-    blocks = [
-        block for line in path.read_bytes().splitlines() for block in _blocks(json.loads(line)["message"]["content"])
-    ]
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    said = [one["message"]["content"] for one in records if one["type"] != "system"]
+    blocks = [block for content in said for block in _blocks(content)]
     for before, block in zip([{}, *blocks], [*blocks, {}], strict=True):
         uses, answers = before.get("type") == "tool_use", block.get("type") == "tool_result"
         assert uses == answers and (not uses or before["id"] == block["tool_use_id"])

@@ -17,14 +17,13 @@ from shared.sessions.blocks import (
     Heading,
     RecordedToolCall,
     block_tokens,
-    blocks_in,
-    line_of,
     markdown_lines,
     markdown_of,
-    records_of,
     writable,
 )
+from shared.sessions.recording import BEGINNING, RecordOrigin, blocks_in, line_of, records_of
 
+V001 = RecordOrigin("s1", "v001")
 AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
 _PLAIN = [kind for kind in BlockKind if kind is not BlockKind.TOOL]
@@ -43,7 +42,7 @@ def _segments(draw: st.DrawFn) -> Block:
             draw(st.booleans()),
         )
         return Block(BlockKind.TOOL, "assistant", draw(_TEXT), at, sources, (), call, tier=tier)
-    role, pinned = draw(st.sampled_from(["user", "assistant"])), draw(st.booleans())
+    role, pinned = draw(st.sampled_from(["user", "assistant", "note"])), draw(st.booleans())
     return Block(draw(st.sampled_from(_PLAIN)), role, draw(_TEXT), at, sources, ("kpt_1",), None, pinned, tier)
 
 
@@ -53,8 +52,16 @@ def test_what_was_written_as_records_is_read_back_whole(
     tmp_path_factory: pytest.TempPathFactory, segments: list[Block]
 ) -> None:
     path = tmp_path_factory.mktemp("version") / "v001.jsonl"
-    path.write_text("".join(map(line_of, records_of(segments, "s1", "v001"))), encoding="utf-8", newline="")
-    assert list(blocks_in(path)) == segments
+    path.write_text("".join(map(line_of, records_of(segments, V001))), encoding="utf-8", newline="")
+    found = list(blocks_in(path))
+    for is_note in (False, True):  # What neither speaker said may stand a message later.
+        assert [one for one in found if _is_note(one) is is_note] == [
+            one for one in segments if _is_note(one) is is_note
+        ]
+
+
+def _is_note(block: Block) -> bool:
+    return block.role == "note" and block.call is None
 
 
 @given(st.lists(_segments(), max_size=6))
@@ -64,18 +71,19 @@ def test_a_text_stands_in_the_markdown_byte_for_byte_and_costs_no_less_there_tha
 ) -> None:
     document = "".join(markdown_lines(segments, Heading("A version")))
     assert all(segment.text in document for segment in segments if segment.call is None)
-    said = sum(len(_said(record)) for record in records_of(segments, "s1", "v001"))
+    said = sum(len(_said(record)) for record in records_of(segments, V001))
     assert said <= len(document)
     heading = "".join(markdown_lines([], Heading("A version")))
     assert estimate_tokens(document) <= estimate_tokens(heading) + sum(map(block_tokens, segments))
 
 
 def _said(record: dict[str, object]) -> str:
-    content = record["message"]["content"]  # type: ignore[index]
-    block = content if isinstance(content, str) else content[0]
-    if isinstance(block, str):
-        return block
-    return block.get("text") or block.get("content") or json.dumps(block.get("input", ""), ensure_ascii=False)
+    content = record["content"] if record["type"] == "system" else record["message"]["content"]  # type: ignore[index]
+    if isinstance(content, str):
+        return "" if content == BEGINNING else content
+    return "".join(
+        one.get("text") or one.get("content") or json.dumps(one.get("input", ""), ensure_ascii=False) for one in content
+    )
 
 
 def test_records_are_one_chain_and_a_call_stands_before_its_result() -> None:
@@ -85,20 +93,21 @@ def test_records_are_one_chain_and_a_call_stands_before_its_result() -> None:
         Block(BlockKind.TOOL, "assistant", "ran make", AT, call=call),
         Block(BlockKind.WORDS, "assistant", "built"),
     ]
-    records = list(records_of(segments, "s1", "v001"))
+    records = list(records_of(segments, V001))
     assert [record["parentUuid"] for record in records] == [None, *(record["uuid"] for record in records[:-1])]
     assert [record["type"] for record in records] == ["user", "assistant", "user", "assistant"]
     use, result = records[1]["message"]["content"][0], records[2]["message"]["content"][0]
     assert (use["type"], result["type"]) == ("tool_use", "tool_result")
     assert use["id"] == result["tool_use_id"] == "toolu_7"
     assert records[3]["timestamp"] == "2026-03-04T05:06:07.890000Z", "what is not dated follows what is"
-    [undated] = records_of(segments[2:], "s1", "v001")
+    opening, undated = records_of(segments[2:], V001)
     assert undated["timestamp"] == "1970-01-01T00:00:00Z"
+    assert (opening["type"], opening["isMeta"]) == ("user", True), "a transcript begins with a user's message"
 
 
 def test_the_same_segments_give_the_same_bytes_and_another_version_other_ids() -> None:
     segments = [Block(BlockKind.WORDS, "assistant", "x", AT)]
-    first, again, other = (list(records_of(segments, "s1", name)) for name in ("v001", "v001", "v002"))
+    first, again, other = (list(records_of(segments, RecordOrigin("s1", name))) for name in ("v001", "v001", "v002"))
     assert first == again
     assert first[0]["uuid"] != other[0]["uuid"]
 
@@ -128,5 +137,5 @@ def test_a_result_with_fences_of_its_own_stays_inside_its_fence() -> None:
 def test_half_a_character_is_written_as_a_question_mark(tmp_path: Path) -> None:
     assert writable("a\ud83db") == "a?b"
     segments = [Block(BlockKind.WORDS, "user", "a\ud83db")]
-    (tmp_path / "v").write_text("".join(map(line_of, records_of(segments, "s", "v"))), encoding="utf-8")
+    (tmp_path / "v").write_text("".join(map(line_of, records_of(segments, V001))), encoding="utf-8")
     assert [segment.text for segment in blocks_in(tmp_path / "v")] == ["a?b"]

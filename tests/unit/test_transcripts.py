@@ -233,9 +233,9 @@ def test_peoples_words_are_told_from_what_the_tool_writes_in_their_name(tmp_path
     path = write(tmp_path / "s.jsonl", *said)
     found = [(str(turn.kind), turn.text) for turn in read_blocks(path)]
     assert found == [
-        ("human", "A prompt"), ("meta", "<command-name>/exit</command-name>"), ("meta", "A reminder"),
+        ("human", "A prompt"), ("meta", "/exit"), ("meta", "A reminder"),
         ("meta", "[Request interrupted by user for tool use]"), ("meta", "To a sub-agent"), ("human", "A bare string"),
-        ("human", "A list"), ("human", "[image]"), ("system", "Hook ran"), ("summary", "A title"),
+        ("human", "A list"), ("human", "[image]"), ("system", "Hook ran"), ("system", "A title"),
     ]  # fmt: skip
 
 

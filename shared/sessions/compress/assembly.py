@@ -7,6 +7,7 @@ Names that would be lost come last, in a section of their own.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ _NEAR = 0.02
 _NAMES_SHARE = 0.05
 """The most of a version that names take."""
 _NAMES_LABEL = 14
+_NO_NAME = re.compile(r"[\d.,:%-]+|[A-Za-z]+/[A-Za-z]+|\W+|true|false|null|nil|none|yes|no", re.IGNORECASE)
+"""Shaped like a name, and says nothing in a list: measured numbers, either/or, signs, values."""
 _NAMES_WORTH = {BlockKind.HUMAN: 5.0, BlockKind.ASSISTANT: 2.0, **dict.fromkeys(DIGESTS, 2.0)}
 _LONG_PROMPT = 2_000
 """Characters from which on most of a prompt is pasted."""
@@ -200,10 +203,14 @@ def _add_names(draft: Draft) -> None:
     text = "".join(map(markdown_of, draft.blocks()))
     present = set(names_in(text))
     missing = (
-        name for name, _, _ in names_of(draft) if name not in present and (len(text) > _LONG_TEXT or name not in text)
+        name
+        for name, _, _ in names_of(draft)
+        if name not in present and (len(text) > _LONG_TEXT or name not in text) and not _NO_NAME.fullmatch(name)
     )
-    # Of the whole with them, so that they are never more than their share of what is there in the end.
-    most = int(min(_NAMES_SHARE * draft.chars(), draft.plan.target_chars - draft.chars())) - _NAMES_LABEL
+    chars = draft.chars()
+    # The heading may yet become shorter, so it does not count for what they are a share of.
+    share = _NAMES_SHARE * (chars - len(heading_of(draft.heading)))
+    most = int(min(share, draft.plan.target_chars - chars)) - _NAMES_LABEL
     draft.names = list(fill_budget(missing, lambda name: len(name) + 2, most, least=4))
 
 

@@ -279,6 +279,7 @@ def open_pieces(draft: Draft, ranks: Iterable[Rank], tier: int | None = None) ->
         if piece.rank in wanted
         and number not in draft.kept
         and piece.block not in plan.kept
+        and piece.block not in plan.last_request
         and (tier is None or plan.blocks[piece.block].tier == tier)
     ]
 

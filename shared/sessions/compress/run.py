@@ -126,7 +126,7 @@ def _counts(draft: Draft, blocks: Sequence[Block]) -> dict[str, Any]:
     gone = left_out(draft)
     for block in blocks:
         length = len(markdown_of(block))
-        after[block.tier] += length
+        after[block.tier] += length if block.kind is not BlockKind.NAMES else 0
         kinds[block.kind] += length
         pinned += length if block.is_pinned else 0
     messages = Counter(tier for tier, _ in {(block.tier, block.message) for block in plan.blocks})

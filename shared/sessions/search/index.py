@@ -57,6 +57,9 @@ class SessionPassageText:
     said_at: datetime | None = None
 
 
+_UNSAID = (BlockKind.THINKING, BlockKind.META, BlockKind.SYSTEM, BlockKind.LEFT, BlockKind.NAMES)
+
+
 def passages_of(blocks: Iterable[Block]) -> list[SessionPassageText]:
     """Return the pieces of an original or of a version: what was asked and answered, and a line for each use of a tool.
 
@@ -73,7 +76,7 @@ def passages_of(blocks: Iterable[Block]) -> list[SessionPassageText]:
 
 def _texts(block: Block) -> Iterator[str]:
     call = block.call
-    if block.is_sidechain or (block.role == "note" and block.kind is not BlockKind.SUMMARY):
+    if block.is_sidechain or block.kind in _UNSAID:
         return
     if block.kind is BlockKind.TOOL_USE and call is not None:
         mentioned = (call.input.get(name) for name in _INFORMATIVE)
