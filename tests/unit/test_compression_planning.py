@@ -230,7 +230,7 @@ def test_what_holds_no_word_goes_with_what_stands_before_it() -> None:
     prompts = [one["message"]["content"] for one in transcript.records]
     said = [Block(BlockKind.HUMAN, "user", text, message=n, tokens=9) for n, text in enumerate(prompts)]
     told = [item.text for item in pieces_of(said, [statements_in(one) for one in said])]
-    assert told == ["Use it so:\n---\n```text\n)", "Task(\n)", "👍", "?"]
+    assert told == ["Use it so:\n---", ")\nTask(\n)", "👍", "?"]
 
 
 def test_in_each_tier_a_request_goes_before_what_the_assistant_remarked(tmp_path: Path) -> None:

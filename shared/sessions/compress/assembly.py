@@ -232,7 +232,7 @@ def _add_to_tiers(draft: Draft, free: int) -> bool:
     missing = _missing_by_tier(draft)
     for tier, wanted in enumerate(missing):
         own = min(wanted, free * wanted // max(1, sum(missing)))
-        added = (own > _LEAST_SHOWN and _add(draft, own, tier)) or added
+        added = (own > _LEAST_SHOWN // 2 and _add(draft, own, tier)) or added
     return added
 
 

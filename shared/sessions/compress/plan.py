@@ -177,8 +177,8 @@ class BlockPiece:
 
     @property
     def cost(self) -> int:
-        """Characters it takes, with a sign for what is missing beside it."""
-        return len(self.text) + len(GAP) + 2
+        """Characters it takes, with its part of the signs for what is missing."""
+        return len(self.text) + len(GAP) // 2 + 1
 
 
 _BASES = {
@@ -188,6 +188,7 @@ _BASES = {
 _SIDECHAIN = 0.3
 _CODE = 0.4
 _REPEATED = 0.3
+_FIRST = 1.6
 _OPENING = 3
 """Statements at the beginning of a prompt, and as many at its end, that count whole; what is pasted lies between."""
 
@@ -213,6 +214,8 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[Statement]]
             said[text] -= 1
             is_pasted = _OPENING <= nth < len(own) - _OPENING and block.kind is BlockKind.HUMAN
             worth = base * _cue(text, one.open is not None) * (0.35 if is_pasted else 1.0)
+            # What is asked for mostly comes first, and why behind it.
+            worth *= _FIRST if block.kind is BlockKind.HUMAN and nth == 0 else 1.0
             worth *= _REPEATED if said[text] else 1.0
             rank = _rank(block, text, one.open is not None)
             found.append(BlockPiece(position, text, rank, worth, nth, speaker_of(block), source, len(found)))

@@ -16,14 +16,15 @@ from shared.sessions.compress.draft import Draft, open_draft
 from shared.sessions.compress.plan import CompressionPlan, plan_compression
 from shared.sessions.compress.settings import CompressionMode
 from shared.sessions.compress.sources import CompressionTask, is_told_by_itself
-from shared.sessions.text import names_in
+from shared.sessions.recording import message_count_of
+from shared.sessions.text import cut, names_in
 
 TOLERANCE = 0.2
 _SHORT_TEXT = 400_000
 _ROOMY = 400
 """Tokens from which on a heading says more than whose session it is."""
-_WHY_CHARS = 240
-"""The most of a heading that says what was left out."""
+_WHY_CHARS, _WHY_SHARE, _LEAST_WHY = 240, 0.05, 100
+"""The most that a heading takes to say what was left out, in characters and of the whole; less says nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Version:
 
     @property
     def messages(self) -> int:
-        """The records it is written as: a call and its result are two."""
-        return sum(1 if block.call is None else 2 for block in self.blocks)
+        """How many messages of a user and of the assistant it has; a call and its result are of two."""
+        return message_count_of(self.blocks)
 
     @property
     def ratio(self) -> float:
@@ -100,8 +101,9 @@ class CompressionRun:
         """Assemble the parts of all chunks, or of none, into the version."""
         blocks = assemble(self.draft, self.chunks if parts else (), parts)
         if len(self.heading.lines) > 1:
-            lines = (self.heading.lines[0], why_of(left_out(self.draft))[:_WHY_CHARS])
-            self.heading = replace(self.heading, lines=lines)
+            made, room = self.heading.lines
+            told = cut(why_of(left_out(self.draft)), len(room))
+            self.heading = replace(self.heading, lines=(made, told))
         chars = len(heading_of(self.heading)) + sum(len(markdown_of(block)) for block in blocks)
         return Version(self.plan, self.heading, blocks, LAST_RESORT.tokens_in(chars), _counts(self.draft, blocks))
 
@@ -117,7 +119,8 @@ def _heading(task: CompressionTask, plan: CompressionPlan) -> Heading:
     days = f"{min(times):%Y-%m-%d %H:%M} to {max(times):%Y-%m-%d %H:%M} UTC"
     made = f"{days}. Compressed{source}: {how}, {plan.input_tokens} tokens before."
     # What was left out is known in the end; until then its room is kept free.
-    return Heading(title, (made, "_" * _WHY_CHARS))
+    room = "_" * min(_WHY_CHARS, int(plan.target_chars * _WHY_SHARE))
+    return Heading(title, (made, room) if len(room) >= _LEAST_WHY else (made,))
 
 
 def _counts(draft: Draft, blocks: Sequence[Block]) -> dict[str, Any]:
