@@ -8,7 +8,6 @@ Names that would be lost come last, in a section of their own.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from shared.sessions.compress.draft import (
     importance,
     keep_last_request,
     keep_pieces,
+    missing_by_tier,
     open_pieces,
     tier_budgets,
 )
@@ -179,15 +179,6 @@ def _free_chars(draft: Draft) -> int:
     return most - int(most * _NAMES_SHARE * bool(names_of(draft))) - draft.chars()
 
 
-def _missing_by_tier(draft: Draft) -> list[int]:
-    """Return the characters each tier lacks of its share; none where it takes more."""
-    taken = Counter[int]()
-    for block in draft.blocks():
-        taken[block.tier] += len(markdown_of(block))
-    total, budgets = draft.plan.target_chars - len(heading_of(draft.heading)), draft.plan.budgets
-    return [max(0, total * share // max(1, sum(budgets)) - taken[tier]) for tier, share in enumerate(budgets)]
-
-
 def _add_chunk(draft: Draft, chunk: Chunk, part: CondensedChunk) -> None:
     pieces = [piece for piece in chunk.pieces if piece.number is not None]
     numbers = {piece.number for piece in pieces}
@@ -229,7 +220,7 @@ def _named_texts(block: Block) -> Iterator[tuple[str, float]]:
 def _add_to_tiers(draft: Draft, free: int) -> bool:
     """Fill each tier up to its share, as far as all of it fits; return whether anything was added."""
     added = False
-    missing = _missing_by_tier(draft)
+    missing = missing_by_tier(draft)
     for tier, wanted in enumerate(missing):
         own = min(wanted, free * wanted // max(1, sum(missing)))
         added = (own > _LEAST_SHOWN // 2 and _add(draft, own, tier)) or added

@@ -7,7 +7,7 @@ alone, so the same input always gives the same draft.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -234,10 +234,18 @@ def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
 
 
 def tier_budgets(draft: Draft) -> list[int]:
-    """Return the characters each tier may yet take: what all may, less what is chosen, by the tiers' budgets."""
-    budgets = draft.plan.budgets
-    left, total = max(0, draft.plan.target_chars - draft.chars()), max(1, sum(budgets))
-    return [left * budget // total for budget in budgets]
+    """Return the characters each tier may yet take: of what is left by what it lacks of its share."""
+    left, missing = max(0, draft.plan.target_chars - draft.chars()), missing_by_tier(draft)
+    return [left * own // max(1, sum(missing)) for own in missing]
+
+
+def missing_by_tier(draft: Draft) -> list[int]:
+    """Return the characters each tier lacks of its share; none where it takes more."""
+    taken = Counter[int]()
+    for block in draft.blocks():
+        taken[block.tier] += len(markdown_of(block))
+    total, budgets = draft.plan.target_chars - len(heading_of(draft.heading)), draft.plan.budgets
+    return [max(0, total * share // max(1, sum(budgets)) - taken[tier]) for tier, share in enumerate(budgets)]
 
 
 def by_worth(draft: Draft, numbers: Iterable[int]) -> list[int]:
