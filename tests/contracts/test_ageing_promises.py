@@ -16,7 +16,7 @@ from shared.contracts.jobs import JobKind
 from shared.errors import Conflict, NotFound
 from shared.sessions.models import BuildState, Project, SessionChange, SessionVersion
 from shared.sessions.queries import changes_of, get_project, last_run, lock_project
-from shared.sessions.retention.rules import Ageing, AutoDecay, DecayRules, PruningRules, Retention, RetentionMode
+from shared.sessions.retention.rules import AutoDecay, DecayRules, PruningRules, Retention, RetentionMode
 from shared.sessions.retention.runs import AgeingResult, by_name, by_rules, change_rules, remove_chosen, run_ageing
 from tests.support.composing import Shop, open_shop
 from tests.support.house import House
@@ -40,7 +40,7 @@ def rules(shop: Shop, **given: Any) -> None:
     with shop.house.database.write() as session:
         lock_app(session, shop.app_id)
         project = lock_project(session, shop.app_id, shop.project_id)
-        change_rules(session, project, Ageing(**given), shop.cause())
+        change_rules(session, project, shop.cause(), {"retention": None, "auto_decay": None} | given)
 
 
 def decaying(shop: Shop, schedule: AgeingSchedule = AgeingSchedule.DAILY, **given: Any) -> None:

@@ -419,7 +419,7 @@ def test_the_manifest_has_the_seeds_fields(shelf: Shelf, tmp_path: Path) -> None
 
 
 def tend(shelf: Shelf) -> TendSessions:
-    return TendSessions(shelf.house.database, shelf.house.clock, shelf.store, shelf.house.metrics)
+    return TendSessions(shelf.house.database, shelf.house.clock, shelf.store, shelf.house.metrics, default_settings())
 
 
 def test_the_loop_writes_what_was_not_shown_and_sweeps_what_belongs_to_nothing(shelf: Shelf, tmp_path: Path) -> None:

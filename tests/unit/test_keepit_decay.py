@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from shared.choices import Aggressiveness
-from shared.sessions.markers import BASES, WEIGHT_PRESETS, survives, threshold
+from shared.sessions.compress.settings import CompressionBase
+from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold
 
 MIN, MOD, AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE
 _FRACTIONS = {MIN: Fraction(1, 10), MOD: Fraction(3, 10), AGG: Fraction(5, 10)}
@@ -66,4 +67,4 @@ def test_every_case_is_decided_as_exact_fractions_decide_it() -> None:
 
 def test_the_presets_weigh_what_the_seed_says() -> None:
     assert list(WEIGHT_PRESETS.values()) == [100, 90, 75, 50, 25, 10]
-    assert list(BASES.values()) == [100, 300, 500]
+    assert [CompressionBase().thousandths(how) for how in (MIN, MOD, AGG)] == [100, 300, 500]

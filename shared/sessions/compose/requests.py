@@ -51,7 +51,7 @@ from shared.sessions.models import (
     SessionVersion,
 )
 from shared.sessions.queries import get_session, lock_project, lock_session
-from shared.sessions.registry.projects import ProjectSettings
+from shared.sessions.registry.configuration import settings_of
 from shared.settings import Settings
 
 MIN_BUDGET, MAX_BUDGET = 100, 2_000_000
@@ -320,7 +320,7 @@ def _request_version(
     session: Session, app: App, composition: Composition, one: PlannedComponent, cause: Cause, settings: Settings
 ) -> SessionVersion:
     assert one.planned.settings is not None
-    owner = ProjectSettings.of(session.get_one(Project, one.recorded.project_key))
+    owner = settings_of(session, session.get_one(Project, one.recorded.project_key))
     complete = complete_settings(one.planned.settings, settings.model, owner)
     reason = f"for composition {composition.name}: {one.planned.reason}"[:300]
     return request_version(
