@@ -132,7 +132,8 @@ def show_settings(
     if project is not None:
         body = {"settings": body}
     found = call.service.patch(path, body, **scope) if changes else call.service.get(path, **scope)
-    call.show(found if project is None else found["settings"], lambda found: card(dict(_leaves(found))))
+    found = found if project is None else found["settings"]
+    call.show_card(found, {name: name for name in _leaves(found)})
 
 
 @command(group, "list", "Sessions", limit=50)
@@ -361,12 +362,13 @@ def _assign(body: dict[str, Any], written: str) -> None:
         body[last] = value
 
 
-def _leaves(value: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(value: dict[str, Any], above: str = "") -> Iterator[str]:
+    """Yield the names of all values, as ``outer.inner``."""
     for name, one in value.items():
         if isinstance(one, dict):
             yield from _leaves(one, f"{above}{name}.")
         else:
-            yield f"{above}{name}", one
+            yield f"{above}{name}"
 
 
 def _short(text: str) -> str:

@@ -268,7 +268,7 @@ def test_old_sessions_get_a_version_of_the_preset_that_is_the_default(api: Api, 
 
 def test_a_composition_compresses_moderately_and_as_its_project_says(api: Api, press: Press) -> None:
     differ(api, keepitDecay={"compressionBase": {"moderate": 0.2}})
-    body = {"name": "start", "components": [{"sessionId": "s1"}], "totalTokenBudget": 300}
+    body = {"name": "start", "components": [{"sessionId": "s1"}], "totalTokenBudget": 230}
     api.ask("POST", f"{MEMORY}/projects/{KITES}/compositions", 202, params=CHAT, json=body)
     working = api.ask("GET", f"{MEMORY}/sessions/s1/versions", params=CHAT)["working"]["settings"]
     assert working["compactionRatio"] > 15, "which alone would be aggressive"

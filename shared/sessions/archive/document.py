@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.choices import SemanticVerdict
@@ -50,6 +50,10 @@ class ArchivedSettings(_Part):
     keepit_decay: KeepitDecay | None = None
     retention: Retention | None = None
     auto_decay: AutoDecay | None = None
+
+    @field_serializer("keepit_decay", "auto_decay")
+    def _own(self, value: KeepitDecay | AutoDecay | None) -> dict[str, Any] | None:
+        return None if value is None else value.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 class ArchivedStats(_Part):
