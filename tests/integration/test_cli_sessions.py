@@ -105,6 +105,11 @@ def test_settings_of_an_app_and_of_a_project_that_differs_are_shown_and_changed(
     assert "What weighs 0.9 or more survives; 1.00 always does." in shown.out
     terminal.run("sessions", "settings", "chat", "--project=-home-me-app", "keepitDecay.maxSessionDistance=20")
     assert "0.75 or more" in terminal.run("sessions", "preview", "chat", "s1", "--ratio", "30", "--distance", "10").out
+    terminal.run("sessions", "ageing", "chat", "--project=-home-me-app", "--decay", "--prune-after", "90")
+    terminal.run("sessions", "settings", "chat", "defaults.compressionPreset=aggressive")
+    aged = terminal.json("sessions", "ageing", "chat", "--project=-home-me-app")["autoDecay"]["rules"]
+    assert (aged["createPreset"], aged["pruneIntermediateAfterDays"]) == ("aggressive", 90)
+    terminal.run("sessions", "settings", "chat", "defaults.compressionPreset=gentle")
     own = terminal.json("sessions", "settings", "chat", "--project=-home-me-app")
     assert own["keepitDecay"]["maxSessionDistance"] == 20 and own["defaultCompressionPreset"] == "gentle"
     back = terminal.json("sessions", "settings", "chat", "defaults.compressionPreset=", "ui=")

@@ -138,8 +138,11 @@ class AgeingAnswer(ResponseModel):
     """How a project's versions age."""
 
     project_id: str
-    retention: Retention
-    auto_decay: AutoDecay
+    retention: Retention = Field(description="What is in force.")
+    auto_decay: AutoDecay = Field(description="What is in force.")
+    own_rules: dict[str, Any] = Field(
+        description="`compressionRetention` and `autoDecay` as the project says them itself; the rest is as its app says."
+    )
     shown: bool = Field(description="Whether what these rules would do was shown; the next run then carries it out.")
     last_run: datetime | None = Field(description="When the rules were last followed or tried.")
     last_plan: PlanAnswer | None = Field(description="The last run that had anything to say.")
@@ -251,6 +254,7 @@ def _shown(session: Session, project: Project) -> AgeingAnswer:
         project_id=project.project_id,
         retention=rules.retention,
         auto_decay=rules.auto_decay,
+        own_rules=runs.own_rules(project),
         shown=runs.has_been_shown(session, project, rules),
         last_run=project.tended_at,
         last_plan=None if last is None else PlanAnswer.of(last),

@@ -193,6 +193,11 @@ class AgeingResult:
             store.remove(store.versions_folder(app_id, project_id, session_id) / name)
 
 
+def own_rules(project: Project) -> dict[str, Any]:
+    """Return what a project says of its rules itself."""
+    return {name: project.settings[name] for name in (KEEPS, _AUTO_DECAY) if name in project.settings}
+
+
 def rules_of(session: Session, project: Project) -> Ageing:
     """Return the rules in force for a project: its own above what its app says."""
     settings = settings_of(session, project)
