@@ -275,6 +275,17 @@ def test_a_composition_compresses_moderately_and_as_its_project_says(api: Api, p
     assert working["aggressiveness"] == "moderate" and working["decay"]["compressionBase"]["moderate"] == 0.2
 
 
+def test_a_composition_that_is_asked_for_again_leaves_unsaid_what_was_not_said(api: Api, press: Press) -> None:
+    differ(api, keepitDecayEnabled=False)
+    component = {"sessionId": "s1", "recompressSettings": {"mode": "uniform", "compactionRatio": 5}}
+    body = {"name": "start", "components": [component], "totalTokenBudget": 4000}
+    path = f"{MEMORY}/projects/{KITES}/compositions"
+    asked = api.ask("POST", path, 202, params=CHAT, json=body)["composition"]
+    assert asked["request"]["components"][0]["recompressSettings"] == component["recompressSettings"]
+    working = api.ask("GET", f"{MEMORY}/sessions/s1/versions", params=CHAT)["working"]["settings"]
+    assert working["keepitMode"] == "preserve-all"
+
+
 def test_folders_are_looked_through_where_the_app_says_so_and_the_project_not_otherwise(
     api: Api, tmp_path: Path
 ) -> None:

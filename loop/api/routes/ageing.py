@@ -141,7 +141,7 @@ class AgeingAnswer(ResponseModel):
     retention: Retention = Field(description="What is in force.")
     auto_decay: AutoDecay = Field(description="What is in force.")
     own_rules: dict[str, Any] = Field(
-        description="`compressionRetention` and `autoDecay` as the project says them itself; the rest is as its app says."
+        description="`compressionRetention` and `autoDecay` as the project says them itself; else the app's hold."
     )
     shown: bool = Field(description="Whether what these rules would do was shown; the next run then carries it out.")
     last_run: datetime | None = Field(description="When the rules were last followed or tried.")

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID, uuid5
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, field_serializer, model_validator
 from pydantic.alias_generators import to_camel
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -85,6 +85,11 @@ class ComponentRequest(_Wire):
     recompress_settings: CompressionSettings | None = Field(
         None, description="Has a new version made for it; with versionId auto."
     )
+
+    @field_serializer("recompress_settings")
+    def _as_asked(self, asked: CompressionSettings | None) -> dict[str, Any] | None:
+        """Keep what was not said unsaid, so that the project's settings hold when it is asked for again."""
+        return None if asked is None else asked.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
     @model_validator(mode="after")
     def _belongs_together(self) -> ComponentRequest:
