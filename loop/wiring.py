@@ -199,7 +199,7 @@ def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Ste
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
         ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),
-        scan, TendSessions(fenced, clock, base.store, base.metrics), IndexSessions(fenced, base.store),
+        scan, TendSessions(fenced, clock, base.store, base.metrics, base.settings), IndexSessions(fenced, base.store),
         AgeSessions(fenced, clock, base.store, base.metrics, base.settings),
     ]  # fmt: skip
     if thinker is not None:

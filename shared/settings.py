@@ -237,7 +237,10 @@ class SessionSettings(SettingsGroup):
         60.0, ge=1, le=_DAY, description="How often folders with auto-registration are looked through."
     )
     sessions_cache_mb: int = Field(
-        1024, ge=1, le=1_048_576, description="Most that uploads and archives under way may take in the store, MB."
+        1024,
+        ge=1,
+        le=1_048_576,
+        description="Most that uploads and archives under way of all apps may take in the store, MB.",
     )
 
     @property

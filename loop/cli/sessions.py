@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -14,9 +16,9 @@ from rich.progress import DownloadColumn, TextColumn
 
 from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
 from loop.cli.output import Columns, at, card, complain, plain, progress, remark, rounded, table
-from loop.cli.routes import given, in_commands, memory_route
+from loop.cli.routes import given, in_commands, memory_route, route
 from shared.choices import DecayLevel
-from shared.errors import Configuration
+from shared.errors import Configuration, Invalid
 
 group = typer.Typer(
     help="Register recorded coding sessions, compress them into versions and compose contexts of them.",
@@ -38,6 +40,9 @@ _PROJECT_COLUMNS: Columns = {
     "registers by itself": "settings.autoRegisterNewSessions",
     "folder": "sourceFolder",
 }
+_CHANGE_COLUMNS: Columns = {
+    "when (UTC)": at("at"), "who": "actor", "why": "reason", "before": "before", "after": "after",
+}  # fmt: skip
 _COLUMNS: Columns = {
     "session": "sessionId",
     "project": "projectId",
@@ -92,13 +97,43 @@ def open_project(
     path: Annotated[str, typer.Argument(metavar="PATH", help="The folder that was worked in.")],
     folder: Annotated[Path | None, typer.Option(help="Look through this folder of transcripts.")] = None,
     name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
-    auto: Annotated[bool, typer.Option("--auto", help="Register new sessions of the folder by themselves.")] = False,
+    auto: Annotated[
+        bool | None,
+        typer.Option("--auto/--no-auto", help="Whether new sessions of the folder register by themselves."),
+    ] = None,
 ) -> None:
     """Open a project for a working folder; registering a session does that as well."""
-    body = {"originalPath": path, "settings": {"autoRegisterNewSessions": auto}}
+    body = {"originalPath": path, "settings": given({"autoRegisterNewSessions": auto})}
     body |= given({"displayName": name, "sourceFolder": folder and str(folder.absolute())})
     project = call.service.post(memory_route("projects"), body, appId=app)
     call.done(project, f"Project {project['projectId']} is open.")
+
+
+@command(group, "settings", "Sessions")
+def show_settings(
+    call: Invocation,
+    app: AppArgument,
+    changes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME=VALUE]...", help="What to change, named as shown; an empty value takes it back."),
+    ] = None,
+    project: Annotated[str | None, typer.Option("--project", help="Of this project; else of all the app's.")] = None,
+    history: Annotated[bool, typer.Option("--history", help="Who changed what.")] = False,
+) -> None:
+    """Show or change what holds for an app's sessions, or for those of a project that differs."""
+    path = route("apps", app, "session-settings") if project is None else memory_route("projects", project)
+    scope = {} if project is None else {"appId": app}
+    if history:
+        call.show_listing(f"{path}/changes", "changes", _CHANGE_COLUMNS, "Nothing was changed.", **scope)
+        return
+    body: dict[str, Any] = {}
+    for one in changes or []:
+        _assign(body, one)
+    if project is not None:
+        body = {"settings": body}
+    found = call.service.patch(path, body, **scope) if changes else call.service.get(path, **scope)
+    found = found if project is None else found["settings"]
+    call.show_card(found, {name: name for name in _leaves(found)})
 
 
 @command(group, "list", "Sessions", limit=50)
@@ -244,7 +279,8 @@ def preview_decay(
     """Show which marked parts a compression would keep word for word."""
     body = {"sessionId": session, "compressionRatio": ratio, "aggressiveness": level, "sessionDistance": distance}
     seen = call.service.post(memory_route("decay", "preview"), body, appId=app)
-    threshold = plain(f"What weighs {seen['threshold']:g} or more survives; 1.00 always does.")
+    always = f"{seen['pinnedWeight']:.2f} always does"
+    threshold = plain(f"What weighs {seen['threshold']:g} or more survives; {always}.")
     call.show(seen, lambda seen: Group(threshold, table(seen["markers"], _SURVIVAL_COLUMNS, "Nothing is marked.")))
 
 
@@ -308,6 +344,31 @@ def _project_of(file: Path) -> str:
         return sanitise(folder.name)
     worked_in = (found.word("cwd") for found in read_records(file) if isinstance(found, Record))
     return sanitise(next(filter(None, worked_in), str(folder)))
+
+
+def _assign(body: dict[str, Any], written: str) -> None:
+    """Set what ``outer.inner=value`` says in a body. Raises: Invalid."""
+    name, given_value, value = written.partition("=")
+    *groups, last = name.split(".")
+    if not given_value or not last:
+        raise Invalid(f"{written!r}: write NAME=VALUE, as keepitDecay.maxSessionDistance=5.")
+    for group_name in groups:
+        body = body.setdefault(group_name, {})
+        if not isinstance(body, dict):
+            raise Invalid(f"{written!r}: {group_name} was given a value of its own.")
+    try:
+        body[last] = json.loads(value or "null")
+    except ValueError:
+        body[last] = value
+
+
+def _leaves(value: dict[str, Any], above: str = "") -> Iterator[str]:
+    """Yield the names of all values, as ``outer.inner``."""
+    for name, one in value.items():
+        if isinstance(one, dict):
+            yield from _leaves(one, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
 
 
 def _short(text: str) -> str:

@@ -202,8 +202,11 @@ def age_versions(
         "aggressivePreset": aggressive_preset, "pruneIntermediateAfterDays": prune_after,
     })  # fmt: skip
     if decays or rules:
-        # The rules are put as a whole: what is not given stays as it stands.
-        change["autoDecay"] = shown["autoDecay"] | decays | {"rules": shown["autoDecay"]["rules"] | rules}
+        # The rules are put as a whole: what is not given stays as it stands, and a preset that is the app's stays that.
+        standing = dict(shown["autoDecay"]["rules"])
+        if "createPreset" not in shown["ownRules"].get("autoDecay", {}).get("rules", {}):
+            del standing["createPreset"]
+        change["autoDecay"] = shown["autoDecay"] | decays | {"rules": standing | rules}
     if change:
         shown = call.service.put(path, change, appId=app)
     if plan or run:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Thread
 
+from shared.apps.models import App
 from shared.apps.queries import lock_app
 from shared.audit import Cause
 from shared.clock import Clock
@@ -18,6 +19,7 @@ from shared.sessions import manifest
 from shared.sessions.compose.compositions import JOB_ENDED, fail_abandoned
 from shared.sessions.models import Project
 from shared.sessions.queries import lock_project_by_key, projects_that_age, projects_to_scan, projects_to_write
+from shared.sessions.registry.configuration import configuration_of
 from shared.sessions.registry.registration import Registrar
 from shared.sessions.registry.scan import FolderScanner
 from shared.sessions.retention.rules import is_due
@@ -25,7 +27,7 @@ from shared.sessions.retention.runs import rules_of, run_ageing
 from shared.sessions.search.index import index_session, index_version
 from shared.sessions.search.queries import next_unindexed, next_unindexed_version
 from shared.sessions.store import Store
-from shared.sessions.sweep import sweep
+from shared.sessions.sweep import sweep, trim_cache
 from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 from shared.telemetry.metrics import Metrics
@@ -155,17 +157,18 @@ class AgeSessions:
 
     def run(self) -> bool:
         """Age what is due, some projects at a time, each in a transaction of its own; True while there are more."""
+        now = self.clock.now()
         with self.database.read() as session:
             found = projects_that_age(session, self._after, _LIMIT)
-        for project in found:
-            self._age(project)
+            rules = [rules_of(session, one) for one in found]
+        for project, of_it in zip(found, rules, strict=True):
+            if of_it.is_active and is_due(of_it.schedule, project.tended_at, project.last_accessed, now):
+                self._age(project)
         self._after = found[-1].key if len(found) == _LIMIT else 0
         return bool(self._after)
 
     def _age(self, project: Project) -> None:
         now = self.clock.now()
-        if not is_due(rules_of(project).schedule, project.tended_at, project.last_accessed, now):
-            return
         with self.database.write() as session:
             app = lock_app(session, project.app_id)
             if app.uninstalled_at is not None:
@@ -197,12 +200,13 @@ class TendSessions:
     clock: Clock
     store: Store
     metrics: Metrics
+    settings: Settings
     name = "tend_sessions"
     every_seconds = 5.0
     _swept_at: datetime | None = field(default=None, init=False)
 
     def run(self) -> bool:
-        """Fail abandoned compositions, write manifests, and sweep now and then."""
+        """Fail abandoned compositions, write manifests, and now and then sweep and write configurations."""
         now = self.clock.now()
         fail_abandoned(self.database, Cause("rule:job_ended", JOB_ENDED, now))
         with self.database.read() as session:
@@ -218,9 +222,21 @@ class TendSessions:
         for app_id in self.store.apps():
             try:
                 removed = sweep(self.database, self.store, app_id, before.timestamp())
+                removed += self._trim(app_id)
+                # They also show settings of the service, which a restart may have changed.
+                manifest.write_configuration(self.database, self.store, app_id, self.settings)
             except (OSError, Transient) as error:
                 get_logger().warning("sessions_not_swept", app_id=app_id, error=type(error).__name__)
                 continue
             if removed:
                 self.metrics.session_files_swept.inc(removed)
                 get_logger().info("session_files_swept", app_id=app_id, count=removed)
+
+    def _trim(self, app_id: str) -> int:
+        """Bring an app's cache down to what it may take; return how many files went."""
+        with self.database.read() as session:
+            app = session.get(App, app_id)
+        if app is None:
+            return 0
+        most = configuration_of(app, self.settings).storage.cache_bytes
+        return trim_cache(self.store, app_id, most, self.clock.now().timestamp())

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint, false
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, String, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shared.db.base import Base, BigKey
@@ -42,6 +42,8 @@ class App(Base):
     """Whether a person approves each answer of the loop's before it is sent."""
     shared_memory: Mapped[bool] = mapped_column(default=False, server_default=false())
     """Whether what names no user is recalled for every user of the app."""
+    session_settings: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default=text("'{}'"))
+    """What was set for its recorded sessions, by the names of ``config.json``."""
     reviewed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """When the loop last looked whether its conversations want reviewing."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -16,12 +16,10 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from shared.choices import Aggressiveness, TierPreset
+from shared.apps.models import App
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError
 from shared.sessions.compose.documents import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
-from shared.sessions.compress.settings import MAX_DISTANCE
-from shared.sessions.markers import BASES, PINNED
 from shared.sessions.models import (
     Composition,
     CompositionComponent,
@@ -34,18 +32,19 @@ from shared.sessions.models import (
 from shared.sessions.queries import (
     components_of_all,
     find_project,
+    list_projects,
     markers_of_all,
     outcomes_of,
     ready_compositions,
     ready_versions,
     sessions_of,
 )
-from shared.sessions.registry.projects import ProjectSettings
+from shared.sessions.registry.configuration import configuration_of, settings_of
 from shared.sessions.store import Store, as_json
+from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 
 SCHEMA_VERSION = "1.0.0"
-_LIGHT = {Aggressiveness.MINIMAL: "light"}
 _METADATA = ("gitBranch", "projectName", "claudeVersion", "primaryTopics")
 
 
@@ -152,27 +151,6 @@ def as_text(at: datetime | None) -> str | None:
     return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def configuration(created_at: datetime, cache_mb: int, model: str) -> dict[str, Any]:
-    """Return what holds for all of an app's projects unless they say otherwise."""
-    bases = {_LIGHT.get(name, name.value): base / 1000 for name, base in BASES.items()}
-    return {
-        "version": SCHEMA_VERSION,
-        "createdAt": as_text(created_at),
-        "storage": {"maxCacheSize": f"{cache_mb}MB", "compressionRetention": "all"},
-        "defaults": {
-            "compressionPreset": TierPreset.STANDARD.value,
-            "keepitDecayEnabled": True,
-            "autoRegisterSessions": False,
-            "model": model,
-        },
-        "keepitDecay": {
-            "compressionBase": bases,
-            "maxSessionDistance": MAX_DISTANCE,
-            "pinnedWeight": PINNED / 100,
-        },
-    }
-
-
 def _component(component: CompositionComponent, session_id: str, number: int | None) -> dict[str, Any]:
     shown = {
         "sessionId": session_id,
@@ -196,11 +174,11 @@ def _read(database: Transactions, app_id: str, project_id: str) -> _Shown | None
             one.session_id: session_entry(one, markers[one.key], map(version_entry, versions[one.key]))
             for one in sessions
         }
-        manifest = _manifest(project, entries, _compositions(session, project))
+        manifest = _manifest(session, project, entries)
         return _Shown(project.key, project.revision, manifest, dict(map(_versions_file, entries.values())))
 
 
-def _manifest(project: Project, sessions: dict[str, Any], compositions: dict[str, Any]) -> dict[str, Any]:
+def _manifest(session: Session, project: Project, sessions: dict[str, Any]) -> dict[str, Any]:
     return {
         "version": SCHEMA_VERSION,
         "projectId": project.project_id,
@@ -209,8 +187,8 @@ def _manifest(project: Project, sessions: dict[str, Any], compositions: dict[str
         "createdAt": as_text(project.created_at),
         "lastModified": as_text(project.last_modified),
         "sessions": sessions,
-        "compositions": compositions,
-        "settings": ProjectSettings.of(project).model_dump(mode="json", by_alias=True),
+        "compositions": _compositions(session, project),
+        "settings": settings_of(session, project).model_dump(mode="json", by_alias=True, exclude_none=True),
     }
 
 
@@ -282,9 +260,16 @@ def _mark_written(database: Transactions, shown: _Shown) -> None:
         session.execute(update(Project).where(*mine).values(written_revision=shown.revision))
 
 
-def write_configuration(store: Store, app_id: str, created_at: datetime, cache_mb: int, model: str) -> None:
-    """Write an app's ``config.json`` where it does not say so yet."""
+def write_configuration(database: Transactions, store: Store, app_id: str, settings: Settings) -> None:
+    """Write the ``config.json`` of an app that has projects, where it does not say what is in force. Never raises."""
     path = store.config(app_id)
-    wanted = configuration(created_at, cache_mb, model)
-    with store.manifest_lock(app_id, path.name):
-        _write_changed(store, path, wanted)
+    try:
+        with store.manifest_lock(app_id, path.name):
+            with database.read() as session:
+                app = session.get(App, app_id)
+                if app is None or not list_projects(session, app_id, 1):
+                    return
+            shown = {"version": SCHEMA_VERSION, "createdAt": as_text(app.created_at)}
+            _write_changed(store, path, shown | configuration_of(app, settings).model_dump(mode="json", by_alias=True))
+    except (OSError, AfterthoughtError) as error:
+        get_logger().warning("configuration_not_written", app_id=app_id, error=type(error).__name__)

@@ -17,35 +17,39 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from hashlib import sha256
 
 from shared.choices import Aggressiveness
 from shared.sessions.blocks import Block, BlockKind, speaker_of
-from shared.sessions.compress.settings import MAX_DISTANCE
+from shared.sessions.compress.settings import KeepitDecay
 
 PINNED = 100
-"""Hundredths. What weighs this much survives whatever is asked for."""
+"""Hundredths; the heaviest. It survives whatever is asked for."""
 
 WEIGHT_PRESETS = {"PINNED": PINNED, "CRITICAL": 90, "IMPORTANT": 75, "NOTABLE": 50, "MINOR": 25, "HINT": 10}
 """Hundredths, by name."""
 
-BASES = {Aggressiveness.MINIMAL: 100, Aggressiveness.MODERATE: 300, Aggressiveness.AGGRESSIVE: 500}
-"""Thousandths."""
-
 _PER_HUNDREDTH = 10
 
 
-def threshold(aggressiveness: Aggressiveness, ratio: int, distance: int) -> int:
-    """Return the least weight that survives, in thousandths; it may lie above 1000.
+def threshold(aggressiveness: Aggressiveness, ratio: int, distance: int, decay: KeepitDecay | None = None) -> Fraction:
+    """Return the least weight that survives, in thousandths and exact; it may lie above 1000.
 
     A ratio of 30 at the farthest distance adds 0.30, at half of it 0.15.
     """
-    return BASES[aggressiveness] + ratio * min(distance, MAX_DISTANCE)
+    decay = decay or KeepitDecay()
+    farthest = decay.max_session_distance
+    added = Fraction(ratio * _PER_HUNDREDTH * min(distance, farthest), farthest)
+    return decay.compression_base.thousandths(aggressiveness) + added
 
 
-def survives(weight: int, aggressiveness: Aggressiveness, ratio: int, distance: int) -> bool:
+def survives(
+    weight: int, aggressiveness: Aggressiveness, ratio: int, distance: int, decay: KeepitDecay | None = None
+) -> bool:
     """Return whether a part that weighs so many hundredths is kept word for word."""
-    return weight >= PINNED or weight * _PER_HUNDREDTH >= threshold(aggressiveness, ratio, distance)
+    pinned = PINNED if decay is None else decay.pinned
+    return weight >= pinned or weight * _PER_HUNDREDTH >= threshold(aggressiveness, ratio, distance, decay)
 
 
 _CONTEXT_CHARACTERS = 80

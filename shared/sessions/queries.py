@@ -7,10 +7,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Integer, Select, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Integer, Select, and_, exists, false, func, or_, select, true
 from sqlalchemy.orm import Session
 
-from shared.choices import AgeingSchedule, SemanticVerdict
+from shared.apps.models import App
+from shared.choices import SemanticVerdict
 from shared.contracts.jobs import JobKind
 from shared.db.counting import count
 from shared.errors import NotFound
@@ -30,12 +31,11 @@ from shared.sessions.models import (
     SessionFile,
     SessionVersion,
 )
+from shared.sessions.retention.rules import KEEPS, RetentionMode
 from shared.sessions.store import FileClaims, ProjectFiles, SessionFiles
 
 AGEING = "ageing"
 """What changes are about that say how a project was aged."""
-AGES = "ages"
-"""The setting of a project that says how often it is aged; absent where it is not."""
 
 
 @dataclass(frozen=True)
@@ -244,8 +244,10 @@ def changes_of(
 def projects_to_scan(session: Session, scanned_before: datetime, limit: int) -> Sequence[Project]:
     """Return projects whose folder is looked through for new sessions, the one looked through longest ago first."""
     due = or_(Project.scanned_at.is_(None), Project.scanned_at <= scanned_before)
-    registers = Project.settings["autoRegisterNewSessions"].as_boolean().is_(True)
-    query = select(Project).where(Project.source_folder.is_not(None), registers, due)
+    own = Project.settings["autoRegisterNewSessions"].as_boolean()
+    registers = func.coalesce(own, App.session_settings["defaults", "autoRegisterSessions"].as_boolean(), false())
+    query = select(Project).join(App, App.app_id == Project.app_id)
+    query = query.where(Project.source_folder.is_not(None), registers.is_(true()), due)
     return session.scalars(query.order_by(Project.scanned_at.nulls_first(), Project.key).limit(limit)).all()
 
 
@@ -272,9 +274,11 @@ def left_composing(session: Session, limit: int) -> Sequence[Composition]:
 
 
 def projects_that_age(session: Session, after: int, limit: int) -> Sequence[Project]:
-    """Return projects with rules to follow, by key, those behind ``after``."""
-    ages = Project.settings[AGES].as_string().in_([schedule.value for schedule in AgeingSchedule])
-    query = select(Project).where(Project.key > after, ages)
+    """Return projects with rules to follow, their own or their app's, by key, those behind ``after``."""
+    decays = Project.settings["autoDecay", "enabled"].as_boolean().is_(true())
+    own, of_the_app = Project.settings[KEEPS], App.session_settings["storage", KEEPS]
+    keeps = func.coalesce(own.as_string(), of_the_app.as_string(), RetentionMode.ALL.value) != RetentionMode.ALL.value
+    query = select(Project).join(App, App.app_id == Project.app_id).where(Project.key > after, or_(decays, keeps))
     return session.scalars(query.order_by(Project.key).limit(limit)).all()
 
 

@@ -253,9 +253,14 @@ class Store:
         """Return a name in the cache that nobody has, for a file that is yet to get its place."""
         return self.cache(app_id) / f"{UNFINISHED}{secrets.token_hex(8)}"
 
-    def cached_bytes(self) -> int:
-        """Return how much lies in the caches of all apps."""
-        return sum(_size(path) for app_id in self.apps() for path in _files(self.cache(app_id)))
+    def cached_files(self, app_id: str) -> Iterator[Path]:
+        """Yield the files of an app's cache."""
+        yield from _files(self.cache(app_id))
+
+    def cached_bytes(self, app_id: str | None = None) -> int:
+        """Return how much lies in the cache of an app, or in those of all."""
+        apps = self.apps() if app_id is None else [app_id]
+        return sum(size_of(path) for one in apps for path in self.cached_files(one))
 
     def parts_of(self, app_id: str, path: Path) -> tuple[str, ...]:
         """Return the names that lead from an app's folder to a file of it."""
@@ -330,7 +335,8 @@ def chunks_of(source: IO[bytes], most_bytes: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """Return how large a file is; one that has gone has no size."""
     try:
         return path.lstat().st_size
     except FileNotFoundError:

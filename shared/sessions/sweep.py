@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
+from shared.apps.models import App
 from shared.db.counting import rows_changed
 from shared.db.transactions import Transactions
 from shared.sessions.models import Composition, Project, SemanticMemory, SessionChange
 from shared.sessions.queries import count_semantic, find_claims, left_of_app
-from shared.sessions.store import Store
+from shared.sessions.store import Store, size_of
 
 
 def sweep(database: Transactions, store: Store, app_id: str, before: float | None) -> int:
@@ -33,6 +34,22 @@ def sweep(database: Transactions, store: Store, app_id: str, before: float | Non
     for folder in _folders(store.app(app_id)):
         if before is None or _written_at(folder) < before:
             _remove_empty(folder)
+    return removed
+
+
+UNDER_WAY = 60.0
+"""Seconds for which a file of the cache that was written to is taken for one that still is."""
+
+
+def trim_cache(store: Store, app_id: str, most_bytes: int, now: float) -> int:
+    """Remove the files of an app's cache written to longest ago until it takes no more; return how many went."""
+    files = sorted((_written_at(path), size_of(path), path) for path in store.cached_files(app_id))
+    over, removed = sum(size for _, size, _ in files) - most_bytes, 0
+    for written_at, size, path in files:
+        if over <= 0 or written_at > now - UNDER_WAY:
+            break
+        over -= size
+        removed += store.remove(path)
     return removed
 
 
@@ -63,11 +80,12 @@ _SEMANTIC = "semanticMemories"
 
 
 def forget_app(session: Session, app_id: str) -> dict[str, int]:
-    """Remove every row about a locked app's sessions; return what went.
+    """Remove every row about a locked app's sessions, and what was set for them; return what went.
 
     What was learnt from them is counted by ``forget_semantic``, which goes before.
     """
     erased = {name: number for name, number in left_of_app(session, app_id).items() if name != _SEMANTIC}
+    session.execute(update(App).where(App.app_id == app_id).values(session_settings={}))
     # First what points at sessions and versions without going with them.
     for model in (Composition, SemanticMemory, SessionChange, Project):
         session.execute(delete(model).where(model.app_id == app_id))

@@ -16,7 +16,8 @@ from shared.contracts.jobs import JobKind
 from shared.errors import Conflict, NotFound
 from shared.sessions.models import BuildState, Project, SessionChange, SessionVersion
 from shared.sessions.queries import changes_of, get_project, last_run, lock_project
-from shared.sessions.retention.rules import Ageing, AutoDecay, DecayRules, PruningRules, Retention, RetentionMode
+from shared.sessions.registry.configuration import change_configuration
+from shared.sessions.retention.rules import AutoDecay, DecayRules, PruningRules, Retention, RetentionMode
 from shared.sessions.retention.runs import AgeingResult, by_name, by_rules, change_rules, remove_chosen, run_ageing
 from tests.support.composing import Shop, open_shop
 from tests.support.house import House
@@ -40,7 +41,7 @@ def rules(shop: Shop, **given: Any) -> None:
     with shop.house.database.write() as session:
         lock_app(session, shop.app_id)
         project = lock_project(session, shop.app_id, shop.project_id)
-        change_rules(session, project, Ageing(**given), shop.cause())
+        change_rules(session, project, shop.cause(), {"retention": None, "auto_decay": None} | given)
 
 
 def decaying(shop: Shop, schedule: AgeingSchedule = AgeingSchedule.DAILY, **given: Any) -> None:
@@ -159,6 +160,26 @@ def test_retention_keeps_the_newest_and_never_the_last_of_none(shop: Shop) -> No
     assert standing(shop) == [1, 3]
     assert {one.actor for one in changes(shop)} == {"rule:retention"}
     assert shop.house.counted("versions_removed_total", reason="retention") == 2
+
+
+def test_what_an_app_keeps_holds_for_projects_that_do_not_say(shop: Shop) -> None:
+    shop.register("s1", 30)
+    for _ in range(3):
+        shop.version("s1", 300)
+    tick = Tick(shop)
+    assert tick.after() == {}, "nothing is asked for yet"
+    with shop.house.database.write() as session:
+        app = lock_app(session, shop.app_id)
+        wanted = {"storage": {"compressionRetention": 2}}
+        change_configuration(session, app, wanted, default_settings(), shop.cause())
+    assert tick.after()["dryRun"] is True
+    tick.after(1)
+    assert standing(shop) == [2, 3]
+    rules(shop, retention=Retention())
+    shop.version("s1", 300)
+    tick.after(2)
+    tick.after(2)
+    assert standing(shop) == [2, 3, 4], "the project says that all stay"
 
 
 def test_changed_rules_are_shown_again_before_they_are_followed(shop: Shop) -> None:

@@ -118,7 +118,7 @@ def test_no_step_that_tends_sessions_goes_through_all_of_them(busy: House, tmp_p
         database, clock, store, Registrar(database, store, default_settings(sessions_max_mb=1)), 30, metrics
     )
     steps = (
-        TendSessions(database, clock, store, metrics),
+        TendSessions(database, clock, store, metrics, default_settings()),
         AgeSessions(database, clock, store, metrics, default_settings()),
         IndexSessions(database, store),
         scanning,

@@ -48,6 +48,10 @@ def fill(shop: Shop) -> None:
         marker.override_weight, marker.overridden_by, marker.overridden_at = 40, "admin", shop.house.clock.now()
         project = get_project(session, "notes", PROJECT)
         found = SemanticProposal("preference", "Always lint", "u1", "Always lint.")  # type: ignore[arg-type]
+        project.settings = {
+            "keepitDecayEnabled": False, "compressionRetention": 7, "keepitDecay": {"maxSessionDistance": 20},
+            "autoDecay": {"rules": {"createAfterDays": 9}},
+        }  # fmt: skip
         save_proposals(session, project, shop.recorded(session, "two"), [found], "extractive", shop.house.clock.now())
 
 
@@ -135,6 +139,9 @@ def test_what_went_in_comes_out_the_same(shop: Shop) -> None:
     for one in (ours, theirs):
         del one["changes"], one["project"]["createdAt"]
     assert ours == theirs
+    with shop.house.database.read() as session:
+        own = [get_project(session, app_id, PROJECT).settings for app_id in ("notes", "elsewhere")]
+    assert own[0] == own[1], "and nothing that the project does not say itself"
     assert [one.get("number") for one in ours["compositions"][0]["components"]] == [None, 1]
     both = members(first), members(second)
     assert {k: v for k, v in both[0].items() if k not in (DOCUMENT, CHECKSUMS)} == {

@@ -41,6 +41,7 @@ from shared.sessions.queries import (
     markers_of,
     projects_to_write,
 )
+from shared.sessions.registry.configuration import change_configuration
 from shared.sessions.registry.intake import from_path
 from shared.sessions.registry.projects import ProjectChange, change_project, create_project
 from shared.sessions.registry.registration import (
@@ -419,7 +420,7 @@ def test_the_manifest_has_the_seeds_fields(shelf: Shelf, tmp_path: Path) -> None
 
 
 def tend(shelf: Shelf) -> TendSessions:
-    return TendSessions(shelf.house.database, shelf.house.clock, shelf.store, shelf.house.metrics)
+    return TendSessions(shelf.house.database, shelf.house.clock, shelf.store, shelf.house.metrics, default_settings())
 
 
 def test_the_loop_writes_what_was_not_shown_and_sweeps_what_belongs_to_nothing(shelf: Shelf, tmp_path: Path) -> None:
@@ -588,3 +589,16 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
     look(step)
     with pytest.raises(NotFound):
         recorded(shelf, "c")
+    with house.database.write() as session:
+        app = lock_app(session, APP)
+        wanted = {"defaults": {"autoRegisterSessions": True}}
+        change_configuration(session, app, wanted, default_settings(), shelf.cause("x"))
+    look(step)
+    with pytest.raises(NotFound):
+        recorded(shelf, "c")
+    with house.database.write() as session:
+        lock_app(session, APP)
+        project = lock_project(session, APP, PROJECT)
+        change_project(session, project, ProjectChange(settings={"autoRegisterNewSessions": None}), shelf.cause("x"))
+    look(step)
+    assert recorded(shelf, "c").session_id == "c", "the app says so, and the project no longer otherwise"

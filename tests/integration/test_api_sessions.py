@@ -241,6 +241,7 @@ def test_a_weight_is_overridden_and_taken_back_and_the_preview_goes_by_it(sqlite
             {"markerId": noted, "weight": 0.5, "survives": False},
         ],
         "threshold": 0.65,
+        "pinnedWeight": 1.0,
     }
     assert preview(aggressiveness="light")["threshold"] == preview(aggressiveness="minimal")["threshold"] == 0.25
     path = f"/api/memory/sessions/s1/keepits/{noted}"
@@ -327,9 +328,8 @@ def test_a_project_is_opened_changed_and_its_folder_looked_through(sqlite_api: A
     path = "/api/memory/projects/-home-me-app"
     wanted = {"sourceFolder": str(tmp_path / "folder"), "settings": {"autoRegisterNewSessions": True}}
     changed = api.ask("PATCH", path, params=CHAT, json=wanted)
-    assert changed["settings"] == {
-        "defaultCompressionPreset": "gentle", "autoRegisterNewSessions": True, "keepitDecayEnabled": True,
-    }  # fmt: skip
+    own = {"defaultCompressionPreset": "gentle", "autoRegisterNewSessions": True}
+    assert changed["ownSettings"] == own and changed["settings"].items() > own.items()
     scan = api.ask("POST", f"{path}/scan", params=CHAT)
     assert (scan["registered"], [one["file"] for one in scan["refused"]]) == (["s1"], ["bad.jsonl"])
     shown = api.ask("GET", path, params=CHAT)
@@ -370,5 +370,5 @@ def test_the_manifest_of_a_large_project_is_left_to_the_loop(sqlite_api: Api, tm
     for number, shown in ((49, 50), (50, 50)):
         upload(sqlite_api, f"s{number}")
         assert len(json.loads(path.read_text())["sessions"]) == shown
-    TendSessions(loop.database, loop.clock, loop.store, loop.metrics).run()
+    TendSessions(loop.database, loop.clock, loop.store, loop.metrics, loop.settings).run()
     assert len(json.loads(path.read_text())["sessions"]) == 51

@@ -88,3 +88,42 @@ def test_a_folder_is_looked_through_and_sessions_are_unregistered(terminal: Term
     assert "1 sessions are unregistered" in gone.out and "no session s9" in gone.err
     assert (folder / "s1.jsonl").exists()
     assert [row[0] for row in terminal.run("sessions", "list", "chat").rows()] == ["s2"]
+
+
+def test_settings_of_an_app_and_of_a_project_that_differs_are_shown_and_changed(
+    terminal: Terminal, folder: Path
+) -> None:
+    terminal.run("sessions", "register", "chat", str(folder / "s1.jsonl"))
+    rows = {row[0]: row[1] for row in terminal.run("sessions", "settings", "chat").rows()}
+    assert rows["defaults.compressionPreset"] == "standard" and rows["keepitDecay.compressionBase.moderate"] == "0.3"
+    changed = terminal.json(
+        "sessions", "settings", "chat", "keepitDecay.compressionBase.moderate=0.6", "storage.maxCacheSize=500MB",
+        "defaults.compressionPreset=gentle", "ui.showTokenEstimates=false",
+    )  # fmt: skip
+    assert changed["keepitDecay"]["compressionBase"]["moderate"] == 0.6 and changed["ui"]["showTokenEstimates"] is False
+    shown = terminal.run("sessions", "preview", "chat", "s1", "--ratio", "30", "--distance", "10")
+    assert "What weighs 0.9 or more survives; 1.00 always does." in shown.out
+    terminal.run("sessions", "settings", "chat", "--project=-home-me-app", "keepitDecay.maxSessionDistance=20")
+    assert "0.75 or more" in terminal.run("sessions", "preview", "chat", "s1", "--ratio", "30", "--distance", "10").out
+    terminal.run("sessions", "ageing", "chat", "--project=-home-me-app", "--decay", "--prune-after", "90")
+    terminal.run("sessions", "settings", "chat", "defaults.compressionPreset=aggressive")
+    aged = terminal.json("sessions", "ageing", "chat", "--project=-home-me-app")["autoDecay"]["rules"]
+    assert (aged["createPreset"], aged["pruneIntermediateAfterDays"]) == ("aggressive", 90)
+    terminal.run("sessions", "settings", "chat", "defaults.compressionPreset=gentle")
+    own = terminal.json("sessions", "settings", "chat", "--project=-home-me-app")
+    assert own["keepitDecay"]["maxSessionDistance"] == 20 and own["defaultCompressionPreset"] == "gentle"
+    back = terminal.json("sessions", "settings", "chat", "defaults.compressionPreset=", "ui=")
+    assert back["defaults"]["compressionPreset"] == "standard" and back["ui"]["showTokenEstimates"] is True
+    last = terminal.json("sessions", "settings", "chat", "--history")[0]
+    assert last["before"]["ui"] == {"showTokenEstimates": False} and "ui" not in last["after"]
+    assert terminal.json("sessions", "settings", "chat", "--project=-home-me-app", "--history")[0]["kind"] == "changed"
+    for wrong in ("ui", "=1", "ui.defaultView=cloud", "keepitDecay.pinnedWeight=2"):
+        assert terminal.run("sessions", "settings", "chat", wrong, status=1).err
+
+
+def test_a_project_that_is_opened_does_not_say_what_was_not_said(terminal: Terminal) -> None:
+    terminal.run("sessions", "settings", "chat", "defaults.autoRegisterSessions=true")
+    terminal.run("sessions", "open", "chat", "/home/me/one")
+    terminal.run("sessions", "open", "chat", "/home/me/two", "--no-auto")
+    found = {one["displayName"]: one["settings"] for one in terminal.json("sessions", "projects", "chat")}
+    assert [found[name]["autoRegisterNewSessions"] for name in ("one", "two")] == [True, False]

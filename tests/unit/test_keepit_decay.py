@@ -5,9 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.choices import Aggressiveness
-from shared.sessions.markers import BASES, WEIGHT_PRESETS, survives, threshold
+from shared.sessions.compress.settings import CompressionBase, KeepitDecay
+from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold
 
 MIN, MOD, AGG = Aggressiveness.MINIMAL, Aggressiveness.MODERATE, Aggressiveness.AGGRESSIVE
 _FRACTIONS = {MIN: Fraction(1, 10), MOD: Fraction(3, 10), AGG: Fraction(5, 10)}
@@ -64,6 +67,21 @@ def test_every_case_is_decided_as_exact_fractions_decide_it() -> None:
                 assert [survives(weight, how, ratio, distance) for weight in range(101)] == expected
 
 
+@given(
+    weight=st.integers(0, 100), ratio=st.integers(1, 100), distance=st.integers(0, 1000),
+    how=st.sampled_from(list(_FRACTIONS)), base=st.integers(0, 1000), farthest=st.integers(1, 1000),
+    pinned=st.integers(1, 100),
+)  # fmt: skip
+def test_whatever_is_set_is_decided_as_exact_fractions_decide_it(
+    weight: int, ratio: int, distance: int, how: Aggressiveness, base: int, farthest: int, pinned: int
+) -> None:
+    written = dict.fromkeys(("light", "moderate", "aggressive"), base / 1000)
+    wire = {"compressionBase": written, "maxSessionDistance": farthest, "pinnedWeight": pinned / 100}
+    decay = KeepitDecay.model_validate_json(KeepitDecay.model_validate(wire).model_dump_json(by_alias=True))
+    least = Fraction(base, 1000) + Fraction(ratio, 100) * Fraction(min(distance, farthest), farthest)
+    assert survives(weight, how, ratio, distance, decay) is (weight >= pinned or Fraction(weight, 100) >= least)
+
+
 def test_the_presets_weigh_what_the_seed_says() -> None:
     assert list(WEIGHT_PRESETS.values()) == [100, 90, 75, 50, 25, 10]
-    assert list(BASES.values()) == [100, 300, 500]
+    assert [CompressionBase().thousandths(how) for how in (MIN, MOD, AGG)] == [100, 300, 500]

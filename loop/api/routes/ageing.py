@@ -11,6 +11,7 @@ from pydantic import Field, StrictInt, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
+from loop.api.routes.projects import shown
 from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_installed_app, lock_app
@@ -107,7 +108,7 @@ class Pruned(ResponseModel):
 
 
 class ChangeAgeing(RequestModel):
-    """Changes the rules of a project; what is left out stays."""
+    """Changes the rules of a project; what is left out stays, null takes it back to what the app says."""
 
     retention: Retention | None = None
     auto_decay: AutoDecay | None = None
@@ -137,8 +138,11 @@ class AgeingAnswer(ResponseModel):
     """How a project's versions age."""
 
     project_id: str
-    retention: Retention
-    auto_decay: AutoDecay
+    retention: Retention = Field(description="What is in force.")
+    auto_decay: AutoDecay = Field(description="What is in force.")
+    own_rules: dict[str, Any] = Field(
+        description="`compressionRetention` and `autoDecay` as the project says them itself; else the app's hold."
+    )
     shown: bool = Field(description="Whether what these rules would do was shown; the next run then carries it out.")
     last_run: datetime | None = Field(description="When the rules were last followed or tried.")
     last_plan: PlanAnswer | None = Field(description="The last run that had anything to say.")
@@ -188,10 +192,9 @@ def change_ageing(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath,
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
-        given = {name: getattr(body, name) for name in body.model_fields_set if getattr(body, name) is not None}
-        rules = runs.rules_of(project).model_copy(update=given)
-        runs.change_rules(session, project, rules, ctx.cause(BY_HAND))
-        return WriteResult(_shown(session, project), about=app_id)
+        given = {name: getattr(body, name) for name in body.model_fields_set}
+        runs.change_rules(session, project, ctx.cause(BY_HAND), given)
+        return WriteResult(_shown(session, project), about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
     return ctx.write(work)
 
@@ -246,11 +249,12 @@ def _settle(ctx: RequestContext, app_id: str, project_id: str, done: runs.Ageing
 
 
 def _shown(session: Session, project: Project) -> AgeingAnswer:
-    rules, last = runs.rules_of(project), last_run(session, project)
+    rules, last = runs.rules_of(session, project), last_run(session, project)
     return AgeingAnswer(
         project_id=project.project_id,
         retention=rules.retention,
         auto_decay=rules.auto_decay,
+        own_rules=runs.own_rules(project),
         shown=runs.has_been_shown(session, project, rules),
         last_run=project.tended_at,
         last_plan=None if last is None else PlanAnswer.of(last),

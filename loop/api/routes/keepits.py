@@ -22,6 +22,7 @@ from shared.sessions import manifest
 from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold
 from shared.sessions.models import KeepitMarker, RecordedSession
 from shared.sessions.queries import get_session, list_markers, markers_of, project_by_key
+from shared.sessions.registry.configuration import settings_of
 from shared.sessions.registry.registration import set_marker_weight
 
 
@@ -128,6 +129,7 @@ class DecayPreview(ResponseModel):
 
     markers: list[PreviewedMarker]
     threshold: float = Field(description="The least weight that survives.", examples=[0.65])
+    pinned_weight: float = Field(description="What weighs this much always survives.", examples=[1.0])
 
 
 router = APIRouter(prefix="/api/memory", tags=["Sessions"])
@@ -175,10 +177,11 @@ def weigh_keepit(
 @router.post("/decay/preview", summary="Preview decay")
 def preview_decay(ctx: Reads, app_id: SessionsAppId, body: PreviewDecay) -> DecayPreview:
     """Say which marked parts of a session a compression would keep word for word."""
-    how = (body.aggressiveness.aggressiveness, body.compression_ratio, body.session_distance)
     with ctx.read() as session:
         recorded = get_session(session, app_id, body.session_id)
+        decay = settings_of(session, project_by_key(session, recorded.project_key)).keepit_decay
         markers = markers_of(session, recorded.key)
+    how = (body.aggressiveness.aggressiveness, body.compression_ratio, body.session_distance, decay)
     return DecayPreview(
         markers=[
             PreviewedMarker(
@@ -188,7 +191,8 @@ def preview_decay(ctx: Reads, app_id: SessionsAppId, body: PreviewDecay) -> Deca
             )
             for one in markers
         ],
-        threshold=threshold(*how) / 1000,
+        threshold=float(threshold(*how) / 1000),
+        pinned_weight=decay.pinned_weight,
     )
 
 

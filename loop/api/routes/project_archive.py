@@ -60,7 +60,6 @@ class ImportedProject(ResponseModel):
 
 
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
-_MB = 2**20
 _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 
 
@@ -102,18 +101,17 @@ async def import_project(
     """Take in what export packed, sent as the body: checked whole first, and never over what is there."""
     if not is_streamed(request.scope, request.headers):
         raise Invalid(f"Send the archive as the body, with the header Content-Type: {ARCHIVE_TYPE}.")
-    settings, store = ctx.loop.settings, ctx.loop.store
-    await run_sync(_epoch, ctx, app_id)
-    upload = await uploads.receive(request, store, app_id, settings.sessions_cache_mb * _MB, settings.sessions_cache_mb)
+    limits = await run_sync(uploads.limits_of, ctx, app_id)
+    upload = await uploads.receive(request, ctx.loop.store, app_id, limits)
     try:
-        return await run_sync(_import, uploads.keyed(ctx, request, upload), app_id, project_id, upload.path)
+        keyed = uploads.keyed(ctx, request, upload)
+        return await run_sync(_import, keyed, app_id, project_id, upload.path, limits.cache)
     finally:
         upload.remove()
 
 
-def _import(ctx: RequestContext, app_id: str, project_id: str | None, path: FilePath) -> Response:
-    loop = ctx.loop
-    epoch, most = _epoch(ctx, app_id), loop.settings.sessions_cache_mb * _MB
+def _import(ctx: RequestContext, app_id: str, project_id: str | None, path: FilePath, most: int) -> Response:
+    loop, epoch = ctx.loop, _epoch(ctx, app_id)
     with check_archive(loop.store, app_id, path, loop.settings, most) as found:
         is_admins = ctx.caller.scope is Scope.ADMIN
         to = ArchiveDestination(app_id, project_id or found.archive.project.project_id, epoch, keeps_origins=is_admins)

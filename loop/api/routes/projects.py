@@ -23,11 +23,20 @@ from loop.api.schema import Flag, RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import BY_HAND
-from shared.choices import TierPreset
 from shared.sessions import manifest, queries
+from shared.sessions.compress.settings import Base, Distance, PinnedWeight
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.registry import projects
-from shared.sessions.registry.projects import ProjectChange, ProjectSettings
+from shared.sessions.registry.configuration import (
+    ModelName,
+    Preset,
+    ProjectSettings,
+    VersionsKept,
+    own_settings,
+    refuse_unknown_model,
+    settings_of,
+)
+from shared.sessions.registry.projects import ProjectChange
 from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
 from shared.sessions.registry.scan import FolderScan, FolderScanner
 
@@ -38,16 +47,36 @@ _ServerPath = Annotated[
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class SettingsChange(RequestModel):
-    """Settings of a project; what is left out stays."""
+class ChangeBase(RequestModel):
+    """The least weights that survive at no distance; what is left out stays, null takes a value back."""
 
-    default_compression_preset: TierPreset | None = None
+    light: Base | None = None
+    moderate: Base | None = None
+    aggressive: Base | None = None
+
+
+class ChangeDecay(RequestModel):
+    """What decides whether marked parts survive; what is left out stays, null takes a value back."""
+
+    compression_base: ChangeBase | None = None
+    max_session_distance: Distance | None = None
+    pinned_weight: PinnedWeight | None = None
+
+
+class SettingsChange(RequestModel):
+    """Settings of a project; what is left out stays, null takes one back, so that the app's is in force."""
+
+    default_compression_preset: Preset | None = None
     auto_register_new_sessions: Flag | None = None
     keepit_decay_enabled: Flag | None = None
+    model: ModelName | None = None
+    compression_retention: VersionsKept | None = None
+    keepit_decay: ChangeDecay | None = None
 
-    def changed(self) -> dict[str, Any]:
-        """Return what was given, by its name on the wire."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+    def changed(self, settings_model: str | None) -> dict[str, Any]:
+        """Return what was given, by its name on the wire. Raises: Invalid for a model that is not set up."""
+        refuse_unknown_model(self.model, settings_model)
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 class OpenProject(RequestModel):
@@ -83,11 +112,11 @@ class ChangeProject(RequestModel):
         """Whether the folder is to be changed or forgotten."""
         return "source_folder" in self.model_fields_set
 
-    def wanted(self) -> ProjectChange:
-        """Return the change."""
+    def wanted(self, settings_model: str | None) -> ProjectChange:
+        """Return the change. Raises: Invalid."""
         return ProjectChange(
             self.display_name,
-            None if self.settings is None else self.settings.changed(),
+            None if self.settings is None else self.settings.changed(settings_model),
             self.source_folder,
             self.names_folder and self.source_folder is None,
         )
@@ -109,16 +138,18 @@ class ProjectItem(ResponseModel):
     last_accessed: datetime
     last_modified: datetime
     sessions: int
-    settings: ProjectSettings
+    settings: ProjectSettings = Field(description="What is in force.")
+    own_settings: dict[str, Any] = Field(description="What the project says itself; the rest is as its app says.")
     source_folder: str | None
     scanned_at: datetime | None
     refused_files: list[RefusedFile] = Field(description="Files of its folder that could not be taken in.")
 
     @classmethod
-    def of(cls, project: Project, sessions: int) -> ProjectItem:
+    def of(cls, project: Project, settings: ProjectSettings, sessions: int) -> ProjectItem:
         """Return a project as it goes over the wire."""
         refused = [RefusedFile(file=name, reason=str(one.get("reason"))) for name, one in project.refused_files.items()]
-        return cls.from_row(project, sessions=sessions, settings=ProjectSettings.of(project), refused_files=refused)
+        own = own_settings(project)
+        return cls.from_row(project, sessions=sessions, settings=settings, own_settings=own, refused_files=refused)
 
 
 class ProjectList(ResponseModel):
@@ -288,7 +319,7 @@ def list_projects(
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_projects(session, app_id, limit + 1, before), limit)
         counted = queries.count_sessions(session, [one.key for one in rows])
-        items = [ProjectItem.of(one, counted.get(one.key, 0)) for one in rows]
+        items = [ProjectItem.of(one, settings_of(session, one), counted.get(one.key, 0)) for one in rows]
         return ProjectList(projects=items, cursor=cursors.encode(_PROJECTS, rows[-1].key) if more else None)
 
 
@@ -303,7 +334,7 @@ def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Respo
         get_installed_app(session, app_id)
         cause = ctx.cause(BY_HAND)
         project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
-        project.settings = project.settings | body.settings.changed()
+        project.settings = projects.overlaid({}, body.settings.changed(ctx.loop.settings.model))
         project.source_folder = body.source_folder
         return WriteResult(_item(session, project), 201, app_id, then=lambda: shown(ctx, app_id, project.project_id))
 
@@ -326,7 +357,7 @@ def change_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = queries.lock_project(session, app_id, project_id)
-        projects.change_project(session, project, body.wanted(), ctx.cause(BY_HAND))
+        projects.change_project(session, project, body.wanted(ctx.loop.settings.model), ctx.cause(BY_HAND))
         return WriteResult(_item(session, project), about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
     return ctx.write(work)
@@ -370,14 +401,20 @@ def list_project_changes(
     ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, limit: LimitInQuery = 50, cursor: CursorInQuery = None
 ) -> SessionChangeList:
     """List who did what to a project and what belongs to it, newest first; also of one that was removed."""
-    before = cursors.decode_number(_CHANGES, cursor)
     with ctx.read() as session:
-        get_app(session, app_id)
-        rows, more = cursors.page(queries.changes_of(session, app_id, project_id, limit + 1, before), limit)
-        if not rows and before is None:
+        listed = changes_page(session, app_id, project_id, limit, cursor)
+        if not listed.changes and cursor is None:
             queries.get_project(session, app_id, project_id)
-        following = cursors.encode(_CHANGES, rows[-1].key) if more else None
-        return SessionChangeList(changes=[ChangeLine.model_validate(one) for one in rows], cursor=following)
+        return listed
+
+
+def changes_page(session: Session, app_id: str, project_id: str, limit: int, cursor: str | None) -> SessionChangeList:
+    """Return what was done to a project, or to what holds for all of an app's. Raises: NotFound."""
+    before = cursors.decode_number(_CHANGES, cursor)
+    get_app(session, app_id)
+    rows, more = cursors.page(queries.changes_of(session, app_id, project_id, limit + 1, before), limit)
+    following = cursors.encode(_CHANGES, rows[-1].key) if more else None
+    return SessionChangeList(changes=[ChangeLine.model_validate(one) for one in rows], cursor=following)
 
 
 def shown(ctx: RequestContext, app_id: str, project_id: str) -> None:
@@ -387,15 +424,13 @@ def shown(ctx: RequestContext, app_id: str, project_id: str) -> None:
     """
     loop = ctx.loop
     with ctx.read() as session:
-        created_at = get_app(session, app_id).created_at
         project = queries.find_project(session, app_id, project_id)
         sessions = 0 if project is None else queries.count_sessions(session, [project.key]).get(project.key, 0)
     if sessions <= _SHOWN_AT_ONCE:
         manifest.write(loop.database, loop.store, app_id, project_id)
-    model = loop.settings.model or "extractive"
-    manifest.write_configuration(loop.store, app_id, created_at, loop.settings.sessions_cache_mb, model)
+    manifest.write_configuration(loop.database, loop.store, app_id, loop.settings)
 
 
 def _item(session: Session, project: Project) -> ProjectItem:
     counted = queries.count_sessions(session, [project.key])
-    return ProjectItem.of(project, counted.get(project.key, 0))
+    return ProjectItem.of(project, settings_of(session, project), counted.get(project.key, 0))

@@ -14,10 +14,11 @@ from loop.api.dependencies import CursorInQuery, LimitInQuery, ProjectInPath, Re
 from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
+from shared.choices import Aggressiveness
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Moment, Words
 from shared.sessions.compose.plan import NoVersion, VersionCandidate
 from shared.sessions.compose.requests import MAX_BUDGET, MIN_BUDGET, ComponentRequest
-from shared.sessions.compress.settings import CompressionMode, CompressionSettings, aggressiveness_of
+from shared.sessions.compress.settings import CompressionMode, CompressionSettings
 from shared.sessions.models import version_id
 from shared.sessions.queries import get_project
 from shared.sessions.search.links import LinkedSession, link_session, unlink_session
@@ -206,7 +207,7 @@ def _settings(one: SessionSuggestion) -> CompressionSettings | None:
     if one.ratio is None:
         return None
     return CompressionSettings(
-        mode=CompressionMode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=aggressiveness_of(one.ratio)
+        mode=CompressionMode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=Aggressiveness.MODERATE
     )
 
 

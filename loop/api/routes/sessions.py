@@ -241,9 +241,8 @@ def _clear(ctx: RequestContext, left: Sequence[UnregisteredSession]) -> None:
 
 
 async def _received(request: Request, ctx: RequestContext, app_id: str) -> uploads.Upload:
-    loop = ctx.loop
-    most_bytes, cache_mb = loop.settings.sessions_max_bytes, loop.settings.sessions_cache_mb
-    return await uploads.receive(request, loop.store, app_id, most_bytes, cache_mb)
+    limits = await run_sync(uploads.limits_of, ctx, app_id, ctx.loop.settings.sessions_max_bytes)
+    return await uploads.receive(request, ctx.loop.store, app_id, limits)
 
 
 def _refuse_early(ctx: RequestContext, app_id: str, session_id: str) -> None:

@@ -39,7 +39,8 @@ from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import complete_settings, request_version
 from shared.sessions.models import BuildState, SessionVersion, version_id
 from shared.sessions.queries import get_session, lock_project_by_key, lock_session, markers_of, project_by_key
-from shared.sessions.registry.projects import ProjectSettings, SessionChangeKind
+from shared.sessions.registry.configuration import settings_of
+from shared.sessions.registry.projects import SessionChangeKind
 
 VERSION_ID_PATTERN = r"^v\d{3,9}$"
 
@@ -354,7 +355,7 @@ def show_session_job(ctx: Reads, app_id: SessionsAppId, job_id: JobInPath) -> Se
 
 
 def _settings(ctx: RequestContext, session: Session, project_key: int, wanted: MakeVersion) -> CompressionSettings:
-    project = ProjectSettings.of(project_by_key(session, project_key))
+    project = settings_of(session, project_by_key(session, project_key))
     return complete_settings(wanted.as_settings(), ctx.loop.settings.model, project)
 
 

@@ -9,15 +9,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 from pydantic.alias_generators import to_camel
 
-from shared.choices import SemanticVerdict, TierPreset
+from shared.choices import SemanticVerdict
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
 from shared.sessions.compose.documents import FILES
 from shared.sessions.compose.requests import NAME_PATTERN, CompositionRequest
-from shared.sessions.compress.settings import CompressionSettings
+from shared.sessions.compress.settings import CompressionSettings, KeepitDecay
 from shared.sessions.models import SemanticKind, version_id
+from shared.sessions.registry.configuration import ModelName, Preset
 from shared.sessions.retention.rules import AutoDecay, Retention
 
 DOCUMENT, CHECKSUMS = "archive.json", "checksums.json"
@@ -40,13 +41,19 @@ class _Part(BaseModel):
 
 
 class ArchivedSettings(_Part):
-    """What holds for its sessions, and how their versions age."""
+    """What it says itself about its sessions, and how their versions age; null is as the app says it lies in."""
 
-    default_compression_preset: TierPreset
-    auto_register_new_sessions: bool
-    keepit_decay_enabled: bool
-    retention: Retention
-    auto_decay: AutoDecay
+    default_compression_preset: Preset | None = None
+    auto_register_new_sessions: bool | None = None
+    keepit_decay_enabled: bool | None = None
+    model: ModelName | None = None
+    keepit_decay: KeepitDecay | None = None
+    retention: Retention | None = None
+    auto_decay: AutoDecay | None = None
+
+    @field_serializer("keepit_decay", "auto_decay")
+    def _own(self, value: KeepitDecay | AutoDecay | None) -> dict[str, Any] | None:
+        return None if value is None else value.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 class ArchivedStats(_Part):

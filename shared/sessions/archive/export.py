@@ -51,8 +51,7 @@ from shared.sessions.queries import (
     sources_of,
 )
 from shared.sessions.registry.intake import explained
-from shared.sessions.registry.projects import ProjectSettings
-from shared.sessions.retention.runs import rules_of
+from shared.sessions.retention.rules import KEEPS, Retention
 from shared.sessions.store import Store, as_json, chunks_of
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
@@ -86,11 +85,11 @@ def packed(database: Transactions, store: Store, app_id: str, project_id: str) -
 def gather_archive(session: Session, project: Project) -> ProjectArchive:
     """Return what there is of a project. Compositions that use sessions of other projects stay behind."""
     recorded = sessions_of(session, project.key)
-    rules = rules_of(project)
-    own = ProjectSettings.of(project).model_dump()
-    settings = ArchivedSettings(**own, retention=rules.retention, auto_decay=rules.auto_decay)
+    own = {name: value for name, value in project.settings.items() if name != KEEPS}
+    if KEEPS in project.settings:
+        own["retention"] = Retention.of(project.settings[KEEPS])
     return ProjectArchive(
-        project=copied(ArchivedProject, project, settings=settings),
+        project=copied(ArchivedProject, project, settings=ArchivedSettings.model_validate(own)),
         sessions=_sessions(session, recorded),
         compositions=_compositions(session, project, {one.session_id for one in recorded}),
         semantic_memories=_memories(session, project.key),

@@ -54,7 +54,6 @@ from shared.sessions.queries import AGEING, find_project, known_sessions, marker
 from shared.sessions.registry.intake import Intake, check_size, explained
 from shared.sessions.registry.projects import ALREADY_REGISTERED, SessionChangeKind, create_project, record_change
 from shared.sessions.registry.registration import SessionPlace, insert_session, lock_place
-from shared.sessions.retention.rules import Ageing
 from shared.sessions.retention.runs import change_rules
 from shared.sessions.semantic import normal_of
 from shared.sessions.store import Store
@@ -307,9 +306,11 @@ def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchiv
     project = create_project(
         session, to.app_id, kept.original_path, cause, display_name=kept.display_name, project_id=to.project_id
     )
-    own_settings = settings.model_dump(mode="json", by_alias=True, exclude={"retention", "auto_decay"})
-    project.settings = project.settings | own_settings
-    change_rules(session, project, Ageing(retention=settings.retention, auto_decay=settings.auto_decay), cause)
+    rules = {"retention": settings.retention, "auto_decay": settings.auto_decay}
+    project.settings = settings.model_dump(
+        mode="json", by_alias=True, exclude=set(rules), exclude_unset=True, exclude_none=True
+    )
+    change_rules(session, project, cause, rules)
     sessions: dict[str, RecordedSession] = {}
     versions: dict[tuple[str, int], SessionVersion] = {}
     for one in archive.sessions:

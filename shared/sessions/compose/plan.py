@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from shared.choices import AllocationStrategy
+from shared.choices import Aggressiveness, AllocationStrategy
 from shared.errors import Invalid
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO, CompressionMode, CompressionSettings
 from shared.sessions.models import SessionVersion, version_id
@@ -315,6 +315,7 @@ def settings_for(original_tokens: int, allocation: int, distance: int, model: st
     return CompressionSettings(
         mode=CompressionMode.UNIFORM,
         compaction_ratio=min(MAX_RATIO, max(MIN_RATIO, ratio)),
+        aggressiveness=Aggressiveness.MODERATE,
         model=model,
         session_distance=distance,
     )

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID, uuid5
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, field_serializer, model_validator
 from pydantic.alias_generators import to_camel
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -51,7 +51,7 @@ from shared.sessions.models import (
     SessionVersion,
 )
 from shared.sessions.queries import get_session, lock_project, lock_session
-from shared.sessions.registry.projects import ProjectSettings
+from shared.sessions.registry.configuration import settings_of
 from shared.settings import Settings
 
 MIN_BUDGET, MAX_BUDGET = 100, 2_000_000
@@ -85,6 +85,11 @@ class ComponentRequest(_Wire):
     recompress_settings: CompressionSettings | None = Field(
         None, description="Has a new version made for it; with versionId auto."
     )
+
+    @field_serializer("recompress_settings")
+    def _as_asked(self, asked: CompressionSettings | None) -> dict[str, Any] | None:
+        """Keep what was not said unsaid, so that the project's settings hold when it is asked for again."""
+        return None if asked is None else asked.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
     @model_validator(mode="after")
     def _belongs_together(self) -> ComponentRequest:
@@ -320,7 +325,7 @@ def _request_version(
     session: Session, app: App, composition: Composition, one: PlannedComponent, cause: Cause, settings: Settings
 ) -> SessionVersion:
     assert one.planned.settings is not None
-    owner = ProjectSettings.of(session.get_one(Project, one.recorded.project_key))
+    owner = settings_of(session, session.get_one(Project, one.recorded.project_key))
     complete = complete_settings(one.planned.settings, settings.model, owner)
     reason = f"for composition {composition.name}: {one.planned.reason}"[:300]
     return request_version(

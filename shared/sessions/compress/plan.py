@@ -81,9 +81,12 @@ def plan_compression(blocks: Sequence[Block], settings: CompressionSettings) -> 
         if block.weight is not None:
             weight, tier = block.weight, tiers[at]
             if settings.keepit_mode is KeepitMode.DECAY:
-                is_kept = survives(weight, tier.aggressiveness, tier.compaction_ratio, settings.session_distance)
+                is_kept = survives(
+                    weight, tier.aggressiveness, tier.compaction_ratio, settings.session_distance, settings.decay
+                )
             else:
-                is_kept = settings.keepit_mode is KeepitMode.PRESERVE_ALL or weight >= PINNED
+                pinned = PINNED if settings.decay is None else settings.decay.pinned
+                is_kept = settings.keepit_mode is KeepitMode.PRESERVE_ALL or weight >= pinned
             decisions.append(MarkerDecision(block.marker_ids[0], weight, is_kept))
         if block.message >= skipped:
             by_tier[at] += block.tokens

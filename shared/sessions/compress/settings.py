@@ -1,6 +1,6 @@
 """How a compression is asked for: its settings, checked and with every default written out.
 
-Source: seed 004, "Compression Record"; oracles, "Sessions".
+Source: seed 004, "Compression Record", "Configuration Reference"; oracles, "Sessions".
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.choices import Aggressiveness, KeepitMode, TierPreset
 
 MIN_RATIO, MAX_RATIO = 2, 100
-MAX_DISTANCE = 10
+MAX_DISTANCE = 1000
 
 
 class CompressionMode(StrEnum):
@@ -28,10 +28,57 @@ class CompressionMode(StrEnum):
 _Ratio = Annotated[int, Field(ge=MIN_RATIO, le=MAX_RATIO)]
 
 
-class Tier(BaseModel):
-    """A part of a session and how it is compressed."""
+def _two_digits(weight: float) -> float:
+    if abs(weight * 100 - round(weight * 100)) > _DUST:
+        raise ValueError("a weight has two digits behind the point, as 0.80")
+    return weight
 
+
+def _three_digits(base: float) -> float:
+    if abs(base * 1000 - round(base * 1000)) > _DUST:
+        raise ValueError("a base has at most three digits behind the point, as 0.125")
+    return base
+
+
+_DUST = 1e-9
+"""Binary fractions of what is written with so many digits."""
+_FRACTION = Field(strict=True, ge=0, le=1, allow_inf_nan=False)
+Base = Annotated[float, _FRACTION, AfterValidator(_three_digits)]
+Distance = Annotated[int, Field(strict=True, ge=1, le=MAX_DISTANCE)]
+PinnedWeight = Annotated[float, _FRACTION, Field(gt=0), AfterValidator(_two_digits)]
+
+
+class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class CompressionBase(_Settings):
+    """The least weight that survives at no distance at all, by aggressiveness."""
+
+    light: Base = 0.1
+    moderate: Base = 0.3
+    aggressive: Base = 0.5
+
+    def thousandths(self, how: Aggressiveness) -> int:
+        """Return the base of an aggressiveness."""
+        return round(1000 * (self.light if how is Aggressiveness.MINIMAL else getattr(self, how)))
+
+
+class KeepitDecay(_Settings):
+    """What decides whether marked parts survive, beside their weight, the ratio and the distance."""
+
+    compression_base: CompressionBase = CompressionBase()
+    max_session_distance: Distance = Field(10, description="From here on distance makes no more difference.")
+    pinned_weight: PinnedWeight = Field(1.0, description="What weighs this much always survives.")
+
+    @property
+    def pinned(self) -> int:
+        """The weight that always survives, hundredths."""
+        return round(100 * self.pinned_weight)
+
+
+class Tier(_Settings):
+    """A part of a session and how it is compressed."""
 
     end_percent: int = Field(ge=1, le=100, description="Where it ends, per cent of the session.")
     compaction_ratio: _Ratio
@@ -51,10 +98,8 @@ PRESETS = {
 """Source: oracles, "Sessions"."""
 
 
-class CompressionSettings(BaseModel):
+class CompressionSettings(_Settings):
     """What a version is made with; the same settings over the same bytes give the same version."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
     mode: CompressionMode = CompressionMode.TIERED
     compaction_ratio: _Ratio | None = Field(None, description="Of the uniform mode; 10 unless said.")
@@ -68,7 +113,10 @@ class CompressionSettings(BaseModel):
     )
     skip_first_messages: int = Field(0, ge=0, le=1_000_000, description="Messages at the beginning to leave out.")
     keepit_mode: KeepitMode = KeepitMode.DECAY
-    session_distance: int = Field(1, ge=1, le=1000, description="1: the latest session; 10 and more: an old one.")
+    session_distance: int = Field(
+        1, ge=1, le=MAX_DISTANCE, description="1: the latest session; 10 and more: an old one."
+    )
+    decay: KeepitDecay | None = Field(None, description="What is left out is as the project says.")
 
     @model_validator(mode="after")
     def _belongs_together(self) -> CompressionSettings:
@@ -85,7 +133,7 @@ class CompressionSettings(BaseModel):
 
     def complete(self, model: str) -> CompressionSettings:
         """Return the settings with every default written out; ``model`` compresses where none was named."""
-        filled: dict[str, object] = {"model": self.model or model}
+        filled: dict[str, object] = {"model": self.model or model, "decay": self.decay or KeepitDecay()}
         if self.mode is CompressionMode.UNIFORM:
             ratio = self.compaction_ratio or 10
             filled |= {"compaction_ratio": ratio, "aggressiveness": self.aggressiveness or aggressiveness_of(ratio)}

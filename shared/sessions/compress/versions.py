@@ -19,13 +19,13 @@ from shared.apps.models import App
 from shared.audit import Cause
 from shared.choices import KeepitMode
 from shared.contracts.jobs import SESSION_PRIORITY, JobKind, WorkClass
-from shared.errors import Conflict, Invalid
+from shared.errors import Conflict
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions.compress.plan import MarkerDecision
 from shared.sessions.compress.queries import compositions_with, is_under_way, made_from, working_of
 from shared.sessions.compress.run import Version
-from shared.sessions.compress.settings import CompressionMode, CompressionSettings
+from shared.sessions.compress.settings import CompressionMode, CompressionSettings, KeepitDecay
 from shared.sessions.models import (
     BuildState,
     KeepitMarker,
@@ -35,7 +35,8 @@ from shared.sessions.models import (
     SessionVersion,
     VersionPart,
 )
-from shared.sessions.registry.projects import ProjectSettings, SessionChangeKind, record_change, touch
+from shared.sessions.registry.configuration import ProjectSettings, refuse_unknown_model
+from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change, touch
 
 VERSION_PAYLOAD_KEY = "compression"
 
@@ -86,16 +87,18 @@ def complete_settings(
 
     ``configured``: the model of the settings; None where there is none. Raises: Invalid for another model.
     """
+    refuse_unknown_model(settings.model, configured)
     settings = settings if project is None else _by_project(settings, project)
     present = configured or EXTRACTIVE
-    if settings.model not in (None, EXTRACTIVE, present):
-        others = f"{EXTRACTIVE} or {present}" if configured else f"{EXTRACTIVE}; set AFTERTHOUGHT_MODEL for a model"
-        raise Invalid(f"No agent {settings.model} is set up here; say {others}.", code="unknown_model")
-    return settings.complete(present)
+    # What a project named may have been set up once; nobody is there to be told.
+    is_gone = settings.model not in (EXTRACTIVE, present)
+    return (settings.model_copy(update={"model": None}) if is_gone else settings).complete(present)
 
 
 def _by_project(settings: CompressionSettings, project: ProjectSettings) -> CompressionSettings:
-    filled: dict[str, object] = {}
+    own = {} if settings.decay is None else settings.decay.model_dump(exclude_unset=True)
+    decay = KeepitDecay.model_validate(overlaid(project.keepit_decay.model_dump(), own))
+    filled: dict[str, object] = {"decay": decay, "model": settings.model or project.model}
     named = settings.tier_preset is not None or settings.custom_tiers is not None
     if settings.mode is CompressionMode.TIERED and not named:
         filled["tier_preset"] = project.default_compression_preset

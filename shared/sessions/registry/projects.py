@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -10,15 +11,13 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
 from sqlalchemy.orm import Session
 
 from shared.audit import Cause
-from shared.choices import TierPreset
 from shared.errors import Conflict, Invalid
 from shared.sessions.models import Project, SessionChange
 from shared.sessions.queries import count_compositions, count_sessions, find_project
+from shared.sessions.retention.rules import KEEPS
 
 _MOST_CHARACTERS = 180
 """So that a folder's name stays below what file systems take, with a hash behind it."""
@@ -106,19 +105,17 @@ def record_change(
 ALREADY_REGISTERED = "already_registered"
 
 
-class ProjectSettings(BaseModel):
-    """What holds for all sessions of a project."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
-
-    default_compression_preset: TierPreset = TierPreset.STANDARD
-    auto_register_new_sessions: bool = Field(False, description="Whether its folder is looked through for sessions.")
-    keepit_decay_enabled: bool = True
-
-    @classmethod
-    def of(cls, project: Project) -> ProjectSettings:
-        """Return the settings of a project, defaults written out."""
-        return cls.model_validate(project.settings)
+def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one object of JSON above another; None takes away what lies below."""
+    found = dict(below)
+    for name, value in above.items():
+        if value is None:
+            found.pop(name, None)
+        elif isinstance(value, Mapping):
+            found[name] = overlaid(found.get(name, {}), value)
+        else:
+            found[name] = value
+    return {name: value for name, value in found.items() if value != {}}
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ class ProjectChange:
 
     display_name: str | None = None
     settings: dict[str, Any] | None = None
-    """By their names on the wire, only those that change."""
+    """By their names on the wire, only those that change; None takes one back, so that its app's is in force."""
     source_folder: str | None = None
     forgets_folder: bool = False
 
@@ -148,7 +145,7 @@ def create_project(
         project_id=name,
         original_path=path,
         display_name=display_name or display_name_of(path),
-        settings=ProjectSettings().model_dump(mode="json", by_alias=True),
+        settings={},
         refused_files={},
         created_at=cause.at,
         last_accessed=cause.at,
@@ -166,7 +163,8 @@ def change_project(session: Session, project: Project, wanted: ProjectChange, ca
     if wanted.display_name is not None:
         project.display_name = wanted.display_name
     if wanted.settings:
-        project.settings = project.settings | wanted.settings
+        project.settings = overlaid(project.settings, wanted.settings)
+        project.tended_at = None if KEEPS in wanted.settings else project.tended_at
     if wanted.source_folder is not None or wanted.forgets_folder:
         project.source_folder, project.refused_files, project.scanned_at = wanted.source_folder, {}, None
     after = _as_history(project)

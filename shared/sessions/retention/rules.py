@@ -7,6 +7,7 @@ said in a session. Source: seed 004, "Automatic Decay/Recompression Scheduling" 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,7 +21,10 @@ from pydantic.alias_generators import to_camel
 from shared.choices import AgeingSchedule, TierPreset
 from shared.sessions.models import version_id
 
+KEEPS = "compressionRetention"
+"""Under which name an app and a project keep which versions stay."""
 _MOST_DAYS = 36_500
+_DAYS = re.compile(r"([0-9]{1,5}) days?")
 
 
 class RetentionMode(StrEnum):
@@ -50,12 +54,30 @@ class Retention(_RulesBody):
             raise ValueError("keep days and days go together")
         return self
 
+    @classmethod
+    def of(cls, kept: str | int) -> Retention:
+        """Return what ``all``, a number of versions or ``30 days`` says. Raises: ValueError."""
+        if kept == RetentionMode.ALL:
+            return cls()
+        if isinstance(kept, int):
+            return cls(keep=RetentionMode.NEWEST, count=kept)
+        if found := _DAYS.fullmatch(kept):
+            return cls(keep=RetentionMode.DAYS, days=int(found[1]))
+        raise ValueError("say all, how many versions of a session are kept, as 5, or for how long, as `30 days`")
+
+    @property
+    def short(self) -> str | int:
+        """The same as one word or number."""
+        return self.count or (f"{self.days} days" if self.days else RetentionMode.ALL.value)
+
 
 class DecayRules(_RulesBody):
     """What becomes of a session with age; days since something was last said in it."""
 
     create_after_days: int = Field(7, ge=0, le=_MOST_DAYS)
-    create_preset: TierPreset = Field(TierPreset.STANDARD, description="Of the version made then, if it has none.")
+    create_preset: TierPreset = Field(
+        TierPreset.STANDARD, description="Of the version made then, if it has none; the project's unless said."
+    )
     aggressive_after_days: int = Field(30, ge=0, le=_MOST_DAYS)
     aggressive_preset: TierPreset = TierPreset.AGGRESSIVE
     prune_intermediate_after_days: int = Field(

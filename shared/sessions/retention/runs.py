@@ -21,14 +21,18 @@ from shared.sessions.compress.queries import compositions_with
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, remove_version, request_version
 from shared.sessions.models import BuildState, Project, RecordedSession, SessionVersion
-from shared.sessions.queries import AGEING, AGES, all_versions, last_run, sessions_of
-from shared.sessions.registry.projects import ProjectSettings, SessionChangeKind, record_change
+from shared.sessions.queries import AGEING, all_versions, last_run, sessions_of
+from shared.sessions.registry.configuration import settings_of
+from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change
 from shared.sessions.retention.rules import (
+    KEEPS,
     AgedVersion,
     Ageing,
     AgeingSession,
+    AutoDecay,
     ProposedVersion,
     PruningRules,
+    Retention,
     VersionRemoval,
     VersionRemovals,
     decay_session,
@@ -130,7 +134,7 @@ MOST_MADE = 200
 """Versions asked for in one run; the rest in the next."""
 MOST_SHOWN = 200
 """Entries of each list of a plan that are kept."""
-_RULES = ("retention", "autoDecay")
+_AUTO_DECAY = "autoDecay"
 
 
 @dataclass(frozen=True)
@@ -189,21 +193,44 @@ class AgeingResult:
             store.remove(store.versions_folder(app_id, project_id, session_id) / name)
 
 
-def rules_of(project: Project) -> Ageing:
-    """Return the rules of a project."""
-    return Ageing.model_validate({name: project.settings[name] for name in _RULES if name in project.settings})
+def own_rules(project: Project) -> dict[str, Any]:
+    """Return what a project says of its rules itself."""
+    return {name: project.settings[name] for name in (KEEPS, _AUTO_DECAY) if name in project.settings}
 
 
-def change_rules(session: Session, project: Project, rules: Ageing, cause: Cause) -> None:
-    """Give a locked project other rules; the next run only shows what they would do."""
-    before = rules_of(project)
-    wire = rules.model_dump(mode="json", by_alias=True, exclude_none=True)
-    kept = {name: value for name, value in project.settings.items() if name != AGES}
-    project.settings = kept | wire | ({AGES: rules.schedule.value} if rules.is_active else {})
-    if rules != before:
+def rules_of(session: Session, project: Project) -> Ageing:
+    """Return the rules in force for a project: its own above what its app says."""
+    settings = settings_of(session, project)
+    preset = {"rules": {"createPreset": settings.default_compression_preset.value}}
+    decay = overlaid({_AUTO_DECAY: preset}, {_AUTO_DECAY: project.settings.get(_AUTO_DECAY, {})})
+    return Ageing(
+        retention=Retention.of(settings.compression_retention), auto_decay=AutoDecay.model_validate(decay[_AUTO_DECAY])
+    )
+
+
+def change_rules(
+    session: Session, project: Project, cause: Cause, changed: Mapping[str, Retention | AutoDecay | None]
+) -> None:
+    """Give a locked project other rules, ``retention``, ``auto_decay`` or both; None takes its own back.
+
+    The next run only shows what they would do.
+    """
+    before = rules_of(session, project)
+    own = dict(project.settings)
+    if "retention" in changed:
+        retention = changed["retention"]
+        own[KEEPS] = retention.short if isinstance(retention, Retention) else None
+    if "auto_decay" in changed:
+        decay = changed["auto_decay"]
+        own[_AUTO_DECAY] = None if decay is None else decay.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    project.settings = {name: value for name, value in own.items() if value is not None}
+    after = rules_of(session, project)
+    if after != before:
         project.tended_at = None
-        old = before.model_dump(mode="json", by_alias=True, exclude_none=True)
-        record_change(session, project, project.project_id, SessionChangeKind.CHANGED, cause, old, wire)
+        record_change(
+            session, project, project.project_id, SessionChangeKind.CHANGED, cause,
+            *(one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in (before, after)),
+        )  # fmt: skip
 
 
 def plan_of(session: Session, project: Project, rules: Ageing, now: datetime) -> AgeingPlan:
@@ -235,7 +262,7 @@ def run_ageing(
 
     Raises: Conflict, when rules are to be carried out that were never shown.
     """
-    rules = rules_of(project)
+    rules = rules_of(session, project)
     was_shown = has_been_shown(session, project, rules)
     if is_dry is False and not was_shown:
         raise Conflict(
@@ -281,7 +308,7 @@ def _carry_out(
     remove_all(session, project, done.plan.remove, Cause(ACTORS[DECAY], "", now), done)
     for subject, wanted in done.plan.make:
         wished = CompressionSettings(tier_preset=wanted.preset, session_distance=min(1000, subject.distance))
-        complete = complete_settings(wished, settings.model, ProjectSettings.of(project))
+        complete = complete_settings(wished, settings.model, settings_of(session, project))
         cause = Cause(ACTORS[DECAY], wanted.why, now)
         request_version(
             session,

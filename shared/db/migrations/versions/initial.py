@@ -57,7 +57,8 @@ def upgrade() -> None:
 def _create_tables() -> None:
     op.create_table(
         "apps", Column("app_id", String(100), primary_key=True), required("name", String(200)),
-        required("config", JSON), required("purge_epoch", Integer), Column("hourly_budget_micro", BigInteger),
+        required("config", JSON), required("session_settings", JSON, server_default=text("'{}'")),
+        required("purge_epoch", Integer), Column("hourly_budget_micro", BigInteger),
         Column("daily_budget_micro", BigInteger), required("weight", Integer, server_default="1"),
         required("answered_by", String(10), server_default="app"),
         required("approves_answers", Boolean, server_default=false()),
