@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Double,
     ForeignKey,
@@ -398,6 +399,8 @@ class SemanticMemory(Base):
     content: Mapped[str] = mapped_column(Text)
     normal: Mapped[str] = mapped_column(String(64))
     """SHA-256 of its normal form: what says the same is one memory."""
+    is_standing: Mapped[bool] = mapped_column(Boolean)
+    """Whether it was laid down for good; what was not is proposed once it was said twice."""
     confidence: Mapped[float] = mapped_column(Double)
     """0..1; rises with its sources."""
     verdict: Mapped[str] = mapped_column(String(10), default=SemanticVerdict.PROPOSED)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Integer, Select, and_, exists, false, func, or_, select, true
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import App
 from shared.choices import SemanticVerdict
@@ -425,8 +425,13 @@ class SemanticFilter:
 def list_semantic_memories(
     session: Session, project_key: int, wanted: SemanticFilter, limit: int, before: int | None = None
 ) -> Sequence[SemanticMemory]:
-    """Return a project's semantic memories, newest first; ``before`` is the key to go on below."""
-    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key)
+    """Return a project's semantic memories, newest first; ``before`` is the key to go on below.
+
+    What was said once, and not for good, is none yet.
+    """
+    said_twice = _times_said(SemanticMemory.key).scalar_subquery() > 1
+    is_proposed = or_(SemanticMemory.is_standing, SemanticMemory.verdict != SemanticVerdict.PROPOSED, said_twice)
+    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key, is_proposed)
     for column, value in ((SemanticMemory.kind, wanted.kind), (SemanticMemory.verdict, wanted.verdict)):
         query = query if value is None else query.where(column == value)
     query = query if before is None else query.where(SemanticMemory.key < before)
@@ -457,6 +462,16 @@ def sources_of(session: Session, memory_keys: Collection[int]) -> Sequence[tuple
     query = query.where(SemanticSource.memory_key.in_(memory_keys))
     rows = session.execute(query.order_by(SemanticSource.memory_key, SemanticSource.session_key))
     return [(source, session_id) for source, session_id in rows]
+
+
+def is_said_twice(session: Session, memory_key: int) -> bool:
+    """Return whether a memory was found in two messages; a session that was copied says nothing twice."""
+    return (session.scalar(_times_said(memory_key)) or 0) > 1
+
+
+def _times_said(memory_key: InstrumentedAttribute[int] | int) -> Select[int]:
+    times = func.count(SemanticSource.message_uuid.distinct())
+    return select(times).where(SemanticSource.memory_key == memory_key)
 
 
 def count_bearing_sessions(session: Session, memory_key: int) -> int:

@@ -1,15 +1,15 @@
 """Semantic memories: what sessions have in common, proposed for a person to confirm or reject.
 
-Only human prompts, and commands that were run again and again, are learnt from. What says the same is one memory with
-several sources, and is believed more the more sessions say it. What a person rejected stays rejected however often it
-is found again; what a person confirmed stays when no session bears it any more.
+Only what people said is learnt from, and only what they laid down for good or said twice is proposed. What says the
+same is one memory with all its sources, and is believed more the more sessions say it. What a person rejected stays
+rejected however often it is found again; what a person confirmed stays when no session bears it any more.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
@@ -31,27 +31,26 @@ from shared.sessions.queries import (
     count_bearing_sessions,
     find_semantic_memory,
     get_semantic_memory,
+    is_said_twice,
     lock_project_by_key,
     next_to_learn,
     open_learning,
     without_sources,
 )
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
+from shared.text.likeness import gist
 from shared.text.lines import clean, shorten
+from shared.text.sentences import own_words
 
 MAX_MEMORY_CHARS = 300
 """Characters of a semantic memory."""
 MAX_EXCERPT_CHARS = 400
 _LONGEST_PROMPT = 8_000
-_LONGEST_COMMAND = 80
-_LEAST_USES = 3
-_MOST_COMMANDS = 5
-_RUNNING = frozenset({"Bash", "shell", "run_command"})
 
 
 @dataclass(frozen=True)
 class SessionPrompt:
-    """Something a person asked for."""
+    """Something a person said, without code, quotations and what else they only passed on."""
 
     uuid: str
     text: str
@@ -65,42 +64,20 @@ class SemanticProposal:
     content: str
     uuid: str
     excerpt: str
+    is_standing: bool = True
+    """Whether it was laid down for good; else it is proposed once it was said twice."""
 
 
-@dataclass
-class LearningMaterial:
-    """What one session offers."""
-
-    prompts: list[SessionPrompt] = field(default_factory=list)
-    commands: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """How often each was run, and where first."""
-
-
-def material_of(blocks: Iterable[Block]) -> LearningMaterial:
-    """Return what a session's blocks offer."""
-    material = LearningMaterial()
+def prompts_of(blocks: Iterable[Block]) -> Iterator[SessionPrompt]:
+    """Yield what people said in a session's blocks."""
     for block in blocks:
-        if block.is_sidechain:
-            continue
-        if block.kind is BlockKind.HUMAN and block.text.strip():
-            material.prompts.append(SessionPrompt(block.uuid, block.text[:_LONGEST_PROMPT]))
-        elif block.kind is BlockKind.TOOL_USE and block.call is not None and block.call.name in _RUNNING:
-            command = clean(str(block.call.input.get("command", "")))
-            if 0 < len(command) <= _LONGEST_COMMAND:
-                count, first = material.commands.get(command, (0, block.uuid))
-                material.commands[command] = (count + 1, first)
-    return material
+        if block.kind is BlockKind.HUMAN and not block.is_sidechain:
+            text = own_words(block.text)[:_LONGEST_PROMPT].strip()
+            if text:
+                yield SessionPrompt(block.uuid, text)
 
 
-def patterns_in(material: LearningMaterial) -> Iterator[SemanticProposal]:
-    """Yield the commands that a session ran again and again, the most frequent first."""
-    often = [(count, command, uuid) for command, (count, uuid) in material.commands.items() if count >= _LEAST_USES]
-    for _, command, uuid in sorted(often, key=lambda one: (-one[0], one[1]))[:_MOST_COMMANDS]:
-        yield SemanticProposal(SemanticKind.PATTERN, f"Runs `{command}`", uuid, command)
-
-
-_FILLERS = re.compile(r"\b(?:please|the|a|an|just|also)\b", re.IGNORECASE)
-_SIGNS = re.compile(r"[^\w`./:@#+-]+")
+_PLEASE = re.compile(r"\b(?:please|pls|bitte)\b", re.IGNORECASE)
 
 
 def request_learning(session: Session, app: App, project: Project, now: datetime, max_attempts: int) -> Job:
@@ -137,7 +114,7 @@ def save_proposals(
     agent: str,
     now: datetime,
 ) -> int:
-    """Keep what was found in a session of a locked app; return how many memories are new."""
+    """Keep what was found in a session of a locked app; return how many memories are newly proposed."""
     new = 0
     for proposal in proposals:
         content = shorten(clean(proposal.content), MAX_MEMORY_CHARS)
@@ -145,17 +122,29 @@ def save_proposals(
             continue
         memory = find_semantic_memory(session, project.key, proposal.kind, normal_of(content))
         if memory is None:
-            memory, new = _new_memory(session, project, proposal, content, agent, now), new + 1
+            memory = _new_memory(session, project, proposal, content, agent, now)
+        was_proposed = _is_proposed(session, memory)
         _add_source(session, memory, recorded, proposal)
+        memory.is_standing = memory.is_standing or proposal.is_standing
+        if not was_proposed and _is_proposed(session, memory):
+            cause, after = Cause(agent, "found in sessions", now), {"kind": proposal.kind, "agent": agent}
+            record_change(session, project, memory.memory_id, SessionChangeKind.CREATED, cause, after=after)
+            new += 1
     if new:
         touch(project, now)
     return new
 
 
+def _is_proposed(session: Session, memory: SemanticMemory) -> bool:
+    is_judged = memory.verdict != SemanticVerdict.PROPOSED
+    return is_judged or memory.is_standing or is_said_twice(session, memory.key)
+
+
 def normal_of(content: str) -> str:
-    """Return the digest of a statement's normal form: what says the same in the same words is the same."""
-    words = _SIGNS.sub(" ", _FILLERS.sub(" ", content.casefold())).split()
-    return sha256(" ".join(word.rstrip(".:") for word in words).encode("utf-8", "surrogatepass")).hexdigest()
+    """Return the digest of a statement's normal form: what says the same in the same words that matter is the same."""
+    said = gist(_PLEASE.sub(" ", content))
+    parts = (said.names, said.numbers, sorted(said.content), said.ordered, said.positive)
+    return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def confidence(sessions: int) -> float:
@@ -186,6 +175,7 @@ def _new_memory(
         kind=proposal.kind,
         content=content,
         normal=normal_of(content),
+        is_standing=False,
         confidence=0.0,
         verdict=SemanticVerdict.PROPOSED,
         agent=agent,
@@ -193,15 +183,6 @@ def _new_memory(
     )
     session.add(memory)
     session.flush()
-    after = {"kind": proposal.kind, "agent": agent}
-    record_change(
-        session,
-        project,
-        memory.memory_id,
-        SessionChangeKind.CREATED,
-        Cause(agent, "found in sessions", now),
-        after=after,
-    )
     return memory
 
 

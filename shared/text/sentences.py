@@ -96,6 +96,7 @@ _MARKUP = re.compile(r"(?<!\w)[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}(?!\w)", re.MULT
 _SENTENCE = re.compile(
     # Not after a title, an initial, or a number: "1. April", "at 9. 30".
     r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b\d\.)(?<!\b\d\d\.)"
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)(?<!\bz\. B\.)(?<!\bd\.h\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bNr\.)"
     r"[\"'”’)\]]*\s+|(?<=[。！？])|\n+"
 )
 _LONGEST = 2000

@@ -55,7 +55,10 @@ def test_a_version_is_asked_for_made_and_read_in_three_forms(sqlite_api: Api, pr
     assert markdown.headers["content-type"].startswith("text/markdown") and markdown.text == read["content"]
     lines = sqlite_api.send("GET", f"{SESSION}/versions/v001?appId=chat&format=jsonl")
     assert lines.headers["content-type"] == "application/x-ndjson"
-    assert len([json.loads(line) for line in lines.text.splitlines()]) == version["outputMessages"]
+    records = [json.loads(line) for line in lines.text.splitlines()]
+    messages = {one["message"].get("id", one["uuid"]) for one in records if one["type"] != "system"}
+    assert len(messages) == version["outputMessages"]
+    assert version["why"].startswith("Left out: ") and "tool calls" in version["why"]
     assert sqlite_api.ask("GET", VERSIONS)["versions"][0]["uses"] == 2
     [job] = sqlite_api.ask("GET", f"{MEMORY}/jobs?appId=chat")["jobs"]
     assert job["state"] == "done" and job["progress"]["done"] == job["progress"]["total"] > 0

@@ -66,6 +66,8 @@ class Retained:
 
     requests: tuple[int, int] = (0, 0)
     sentences: tuple[int, int] = (0, 0)
+    by_text: tuple[float, int] = (0, 0)
+    """The shares of the sentences of each text, added up: so that one long pasted text does not decide."""
     rejections: tuple[int, int] = (0, 0)
     answers: tuple[int, int] = (0, 0)
 
@@ -91,24 +93,25 @@ class Verdict:
 
 def check_version(markdown: str, jsonl: str, labels: Labels) -> Verdict:
     """Compare a version in both forms with what was said in the session it is made of."""
-    verdict = Verdict()
     records = [json.loads(line) for line in jsonl.splitlines() if line.strip()]
-    written, recorded = markdown_sections(markdown), record_sections(records)
-    speech = Speech(labels)
-    verdict.retained = speech.compare(written, verdict, "Markdown")
+    verdict, recorded = check_markdown(markdown, labels), record_sections(records)
     Speech(labels).compare(recorded, verdict, "JSONL")
-    for form, sections in (("Markdown", written), ("JSONL", recorded)):
-        _check_assistant(sections, labels, verdict, form)
-        _check_left(sections, labels, verdict, form)
-        _check_heads(sections, labels, verdict, form)
-        _check_end(sections, labels, verdict, form)
+    _check_sections(recorded, labels, verdict, "JSONL")
+    check_records(records, verdict)
+    _check_same_words(markdown, recorded, verdict)
+    return verdict
+
+
+def check_markdown(markdown: str, labels: Labels) -> Verdict:
+    """Compare a version's Markdown alone with what was said in the session it is made of."""
+    verdict, written = Verdict(), markdown_sections(markdown)
+    verdict.retained = Speech(labels).compare(written, verdict, "Markdown")
+    _check_sections(written, labels, verdict, "Markdown")
     verdict.names_share = sum(one.length for one in written if one.speaker == "Names") / max(1, len(markdown))
     if verdict.names_share > MOST_NAMES:
         verdict.add("names", f"{verdict.names_share:.1%} of the version are names")
     if "Names" in [one.speaker for one in written[1:]]:
         verdict.add("names", "the names stand among the turns")
-    check_records(records, verdict)
-    _check_same_words(markdown, recorded, verdict)
     return verdict
 
 
@@ -231,6 +234,8 @@ class Speech:
                 continue
             if fragments[0] not in self.commands | {"[image]"}:
                 verdict.add(*self._judged(part, form))
+                for sentence in map(squash, sentences_of(part)):
+                    self._cover(sentence, True, True)
 
     def _cover(self, fragment: str, before: bool, behind: bool) -> bool:
         if (alias := self.aliases.get(fragment)) is not None:
@@ -269,6 +274,7 @@ class Speech:
         return Retained(
             requests=share(Typed.PROMPT, Typed.QUEUED, Typed.ARGUMENTS),
             sentences=(sum(len(one.covered) for one in self.texts), sum(one.sentences for one in self.texts)),
+            by_text=(sum(len(one.covered) / max(1, one.sentences) for one in self.texts), len(self.texts)),
             rejections=share(Typed.REJECTION),
             answers=share(Typed.ANSWER),
         )
@@ -325,6 +331,11 @@ def _said(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
         elif block["type"] == "tool_result":
             inner = block["content"]
             yield "Result", inner if isinstance(inner, str) else "\n".join(one.get("text", "") for one in inner)
+
+
+def _check_sections(sections: Sequence[Section], labels: Labels, verdict: Verdict, form: str) -> None:
+    for check in (_check_assistant, _check_left, _check_heads, _check_end):
+        check(sections, labels, verdict, form)
 
 
 def _check_assistant(sections: Sequence[Section], labels: Labels, verdict: Verdict, form: str) -> None:

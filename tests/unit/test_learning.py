@@ -8,8 +8,11 @@ import pytest
 
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.models import SemanticKind
-from shared.sessions.semantic import SessionPrompt, confidence, material_of, normal_of, patterns_in
+from shared.sessions.semantic import SemanticProposal, SessionPrompt, confidence, normal_of, prompts_of
+from shared.text.sentences import own_words
 from tests.support.meters import Calls
+from tests.support.odd_recorder import Typed, without_marks
+from tests.support.odd_transcripts import odd_transcripts
 from tests.support.scripted_chat import ScriptedChat, ScriptLine
 from worker.agent.session_model import ModelLearningAgent
 from worker.agent.session_rules import ExtractiveLearningAgent
@@ -17,25 +20,52 @@ from worker.agent.session_rules import ExtractiveLearningAgent
 DECISION, FACT, PREFERENCE = SemanticKind.DECISION, SemanticKind.FACT, SemanticKind.PREFERENCE
 
 
+def proposed(text: str) -> list[SemanticProposal]:
+    return list(ExtractiveLearningAgent().learn([SessionPrompt("u1", text)], Calls()).proposals)
+
+
 def learnt(text: str) -> list[tuple[SemanticKind, str]]:
-    found = ExtractiveLearningAgent().learn([SessionPrompt("u1", text)], Calls())
-    return [(one.kind, one.content) for one in found.proposals]
+    """Return what is proposed the first time it is said."""
+    return [(one.kind, one.content) for one in proposed(text) if one.is_standing]
 
 
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
         ("Always run the linter before you commit.", [(PREFERENCE, "Always run the linter before you commit")]),
-        ("please don't touch the generated files", [(PREFERENCE, "Please don't touch the generated files")]),
-        ("Use pytest instead of unittest.", [(PREFERENCE, "Use pytest instead of unittest")]),
+        ("Use passkeys only, never passwords.", [(PREFERENCE, "Use passkeys only, never passwords")]),
+        ("And log the time in UTC, always", [(PREFERENCE, "Log the time in UTC, always")]),
+        ("No new dependencies, ever.", [(PREFERENCE, "No new dependencies, ever")]),
+        ("When you are done, always run make check.", [(PREFERENCE, "When you are done, always run make check")]),
+        ("Commits must never contain secrets.", [(PREFERENCE, "Commits must never contain secrets")]),
+        ("From now on write plain words, and\nkeep functions short.",
+         [(PREFERENCE, "From now on write plain words, and keep functions short")]),
+        ("Bitte niemals direkt auf main pushen.", [(PREFERENCE, "Bitte niemals direkt auf main pushen")]),
+        ("今後は英語で答えてください。", [(PREFERENCE, "今後は英語で答えてください。")]),
         ("We decided to keep SQLite for tests.", [(DECISION, "We decided to keep SQLite for tests")]),
-        ("Let's use Postgres for the queue.", [(DECISION, "Let's use Postgres for the queue")]),
-        ("The project uses Jest for testing.", [(FACT, "The project uses Jest for testing")]),
-        ("Our API follows REST with /api/v1 in front.", [(FACT, "Our API follows REST with /api/v1 in front")]),
+        ("Wir haben uns für Postgres entschieden.", [(DECISION, "Wir haben uns für Postgres entschieden")]),
+        ("The scale host is off limits. Never restart it.", [
+            (PREFERENCE, "The scale host is off limits. Never restart it")]),
+        ("See docs. Write paths with care, i.e. never absolute ones.",
+         [(PREFERENCE, "Write paths with care, i.e. never absolute ones")]),
+    ],
+)  # fmt: skip
+def test_what_is_laid_down_for_good_is_proposed_at_once(said: str, expected: list[tuple[SemanticKind, str]]) -> None:
+    assert learnt(said) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Use pytest instead of unittest.", PREFERENCE),
+        ("please don't touch the generated files", PREFERENCE),
+        ("Let's use Postgres for the queue.", DECISION),
+        ("The project uses Jest for testing.", FACT),
+        ("Our API follows REST with /api/v1 in front.", FACT),
     ],
 )
-def test_what_is_laid_down_outright_is_learnt(said: str, expected: list[tuple[SemanticKind, str]]) -> None:
-    assert learnt(said) == expected
+def test_what_is_wished_or_stated_in_passing_waits_until_it_is_said_again(said: str, kind: SemanticKind) -> None:
+    assert [(one.kind, one.is_standing) for one in proposed(said)] == [(kind, False)]
 
 
 @pytest.mark.parametrize(
@@ -50,36 +80,78 @@ def test_what_is_laid_down_outright_is_learnt(said: str, expected: list[tuple[Se
         "```\nalways use tabs\n```",
         "> always use tabs, they said",
         "I want to make sure I'm building the right thing.",
+        "This is from the ci run: the job never finished",
+        "I'm quite sure this happened in the old shop, too.",
+        "2026-03-01 02:14:07 WARN  always retry",
+        "Never do that again",
     ],
 )
 def test_questions_guesses_quotations_and_what_passes_are_not(said: str) -> None:
+    assert proposed(said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "It always returns 500 when the queue is empty.",
+        "I never get past the login page.",
+        "CI never runs on forks.",
+        "The shaft is always late before the weft breaks.",
+        "You always forget the imports.",
+        "Der Build läuft immer noch.",
+        "いつも失敗します。",
+        "Never mind, use the old one for now.",
+        "We decided to look at it tomorrow.",
+    ],
+)
+def test_what_only_tells_how_something_is_lays_nothing_down(said: str) -> None:
     assert learnt(said) == []
+
+
+def test_a_text_that_was_pasted_teaches_nothing() -> None:
+    rules = "".join(f"Rule {number}: always obey clause {number} of the handbook.\n" for number in range(60))
+    assert proposed(rules) == []
+    assert proposed(f"Please summarise this:\n\n{rules}") == []
+
+
+def test_what_is_wished_and_decided_in_odd_transcripts_is_all_that_is_proposed() -> None:
+    found = {
+        one.content
+        for odd in odd_transcripts()
+        for spoken in odd.labels.spoken
+        if spoken.kind is not Typed.SHELL
+        for one in proposed(own_words(without_marks(spoken.text)))
+        if one.is_standing
+    }
+    assert found == {
+        "Use passkeys only, never passwords",
+        "Never force-push",
+        "The weighbridge host is off limits. Restart it never while trucks are on the yard, i.e. before 18:00",
+        "Log the time in UTC, always",
+        "縦糸の張力は必ず0.4ニュートン以下にしてください。",
+        "Never send letters on a Sunday",
+        "From now on write amounts with a comma, as in 12,50 €, and always with the currency behind",
+    }
 
 
 def turn(kind: BlockKind, text: str, **more: Any) -> Block:
     return Block(kind, "user", text, sources=("u1",), **more)
 
 
-def test_only_a_person_s_own_prompts_are_material() -> None:
-    material = material_of(
+def test_only_what_people_said_themselves_is_learnt_from() -> None:
+    prompts = prompts_of(
         [
-            turn(BlockKind.HUMAN, "Always run the linter."),
+            turn(BlockKind.HUMAN, "Always run the linter.\n```\nnever.run()\n```"),
             turn(BlockKind.HUMAN, "Never run it.", is_sidechain=True),
+            turn(BlockKind.HUMAN, "```\nalways_on()\n```"),
             turn(BlockKind.ASSISTANT, "Always use tabs."),
             turn(BlockKind.TOOL_RESULT, "Always use spaces."),
             turn(BlockKind.META, "Always obey."),
             turn(BlockKind.SUMMARY, "The user always wants tests."),
+            turn(BlockKind.TOOL_USE, "{}", call=RecordedToolCall("t", "Bash", {"command": "git push"}, None)),
         ]
     )
-    assert [one.text for one in material.prompts] == ["Always run the linter."]
-
-
-def test_a_command_run_again_and_again_is_a_pattern() -> None:
-    commands = ["go test ./...", "ls", "go  test ./...", "go test ./...", *["x" * 200] * 3]
-    uses = [
-        turn(BlockKind.TOOL_USE, "{}", call=RecordedToolCall("t", "Bash", {"command": one}, None)) for one in commands
-    ]
-    assert [(one.kind, one.content) for one in patterns_in(material_of(uses))] == [("pattern", "Runs `go test ./...`")]
+    assert [one.text for one in prompts] == ["Always run the linter."]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +161,9 @@ def test_a_command_run_again_and_again_is_a_pattern() -> None:
         ("Please always run the linter", "Always run the linter!", True),
         ("Use pytest", "Use unittest", False),
         ("Keep /api/v1", "Keep /api/v2", False),
+        ("Never push to main", "never push to the main branch", False),
+        ("Use ruff instead of black", "Use black instead of ruff", False),
+        ("Always push", "Never push", False),
     ],
 )
 def test_what_says_the_same_is_the_same(one: str, other: str, same: bool) -> None:
@@ -104,6 +179,24 @@ SAID = (
     SessionPrompt("u1", "Always run make lint before a commit."),
     SessionPrompt("u2", "We use Postgres 16 for the queue."),
 )
+
+
+def test_of_what_a_model_finds_only_what_was_laid_down_for_good_is_proposed_the_first_time() -> None:
+    answer = {"findings": [
+        {"kind": "fact", "content": "The queue uses Postgres 16", "from": [2]},
+        {"kind": "decision", "content": "We use Postgres 16 for the queue", "from": [2]},
+        {"kind": "preference", "content": "Always run make lint before a commit", "from": [1]},
+    ]}  # fmt: skip
+    agent = ModelLearningAgent(ScriptedChat([answer]), "ollama:test", 8192, 10.0, lambda: "mark")
+    found = agent.learn(SAID, Calls()).proposals
+    assert [(one.kind, one.is_standing) for one in found] == [(FACT, False), (DECISION, False), (PREFERENCE, True)]
+
+
+def test_a_question_bears_nothing_a_model_says() -> None:
+    asked = SessionPrompt("u1", "Should we use Postgres 16 for the queue?")
+    chat = ScriptedChat([finding("The queue uses Postgres 16", 1)] * 2)
+    agent = ModelLearningAgent(chat, "ollama:test", 8192, 10.0, lambda: "mark")
+    assert agent.learn([asked], Calls()).proposals == ()
 
 
 def ask(*answers: ScriptLine) -> tuple[list[tuple[str, str, str]], int, int]:

@@ -116,10 +116,15 @@ def wish_of(sentence: str) -> tuple[str, Category] | None:
         wish = _OPENING.sub("", expand(sentence)) if len(said) > 12 else None
     if wish is None or _ANNOUNCES.match(wish):
         return None
-    least = 2 * _LEAST_SAID if _POINTS.search(wish) else _LEAST_SAID
-    if len(content_stems(wish)) < least:
+    if not stands_alone(wish):
         return None
     return f"wants: {_as_said(wish)}", Category.PREFERENCE
+
+
+def stands_alone(statement: str) -> bool:
+    """Whether a statement says enough to be understood without what was said before it."""
+    least = 2 * _LEAST_SAID if _POINTS.search(statement) else _LEAST_SAID
+    return len(content_stems(statement)) >= least
 
 
 def _as_said(text: str) -> str:

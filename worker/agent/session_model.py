@@ -20,11 +20,14 @@ from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
+from shared.text.languages import language_of
 from shared.text.lines import clean, shorten
 from shared.text.words import content_stems
 from worker.agent.fact_model import Ground
 from worker.agent.prompt import ModelPart, fill, is_apology
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
+from worker.agent.salience import PHRASES
+from worker.agent.session_rules import own_sentences, standing_kind
 
 _LEAST_BUDGET = 600
 """Tokens of a record below which a window is of no use."""
@@ -163,6 +166,8 @@ _TOKENS_FOR_A_FINDING = 512
 """One is asked for each so many tokens of window, so that small windows keep room to read."""
 _LEAST_LEARNING_BUDGET = 200
 _LEAST_BORNE = 0.5
+_WITH_PHRASES = frozenset(PHRASES)
+"""Languages in which the rules know what is laid down for good."""
 """Of the words that say something, the share that must stand where a finding says it was said."""
 
 
@@ -195,9 +200,9 @@ class _ShownPrompts:
         return "\n".join(f"[{number}] {clean(prompt.text)}" for number, prompt in enumerate(self.prompts, 1))
 
     def sources(self, one: FindingAnswer) -> tuple[SessionPrompt, ...]:
-        """Return the prompts that bear a finding, of those it names."""
+        """Return the prompts that bear a finding, of those it names; what they ask bears nothing."""
         named = (self.prompts[number - 1] for number in one.sources if 0 < number <= len(self.prompts))
-        return tuple(prompt for prompt in dict.fromkeys(named) if _bears(prompt.text, one.content))
+        return tuple(prompt for prompt in dict.fromkeys(named) if _bears(_stated(prompt.text), one.content))
 
     def complaint(self, answer: LearningAnswer) -> str | None:
         """Say what a second answer could do better."""
@@ -217,9 +222,8 @@ class _ShownPrompts:
             text = clean(one.content)
             if text and len(text) <= _MAX_FINDING_CHARS and not is_apology(text):
                 for prompt in self.sources(one):
-                    yield SemanticProposal(
-                        one.kind, text, prompt.uuid, shorten(clean(prompt.text), 2 * _MAX_FINDING_CHARS)
-                    )
+                    excerpt = shorten(clean(prompt.text), 2 * _MAX_FINDING_CHARS)
+                    yield SemanticProposal(one.kind, text, prompt.uuid, excerpt, _is_standing(one, prompt.text))
 
 
 class ModelLearningAgent(ModelPart, LearningAgent):
@@ -256,6 +260,18 @@ def _fitting_prompts(prompts: Sequence[SessionPrompt], budget: int) -> tuple[Ses
     return (
         SessionPrompt(first.uuid, shorten(clean(first.text), max(1, (budget + most_tokens(clean(first.text))) // 3))),
     )
+
+
+def _stated(said: str) -> str:
+    return "\n".join(sentence for sentence in own_sentences(said) if not sentence.rstrip().endswith(("?", "？")))
+
+
+def _is_standing(one: FindingAnswer, said: str) -> bool:
+    """Whether a wish or decision was laid down for good; in languages without phrases the model's word counts."""
+    if one.kind not in (SemanticKind.PREFERENCE, SemanticKind.DECISION):
+        return False
+    bearing = [sentence for sentence in own_sentences(said) if content_stems(sentence) & content_stems(one.content)]
+    return language_of(said) not in _WITH_PHRASES or any(map(standing_kind, bearing))
 
 
 def _bears(said: str, content: str) -> bool:

@@ -1,7 +1,7 @@
 """The built-in agent on recorded sessions: no model, no network, the same answer every time.
 
-It keeps the pieces that tell most for their length, as they were said. It learns what people laid down outright: how
-they want things done, what was decided, how the project is; not questions, guesses, and what only concerns the moment.
+It keeps the pieces that tell most for their length, as they were said. It learns what people laid down for good: wishes
+for the future and decisions; what they wish or state in passing only once it was said again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
 from shared.sessions.semantic import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
+from shared.text.languages import language_of
 from shared.text.lines import clean
-from worker.agent.clauses import PhraseTable, clauses
+from shared.text.sentences import sentences
+from worker.agent.clauses import PhraseTable
+from worker.agent.fact_wishes import stands_alone
 from worker.agent.protocol import CompressionAgent, LearningAgent, SessionFindings
+from worker.agent.salience import Sort, sort_of
 
 _CHUNK_TOKENS = 40_000
 _JOINING = 6
@@ -67,32 +71,60 @@ def _best_first(chunk: Chunk) -> Iterator[BlockPiece]:
 
 
 _LONGEST = 200
-_FEWEST_WORDS = 3
-_WISHED = PhraseTable(
+_MOST_SENTENCES = 40
+"""A prompt of more is taken for a text that was pasted."""
+_WRAPPED = re.compile(r"(?<=[\w,;])[ \t]*\n[ \t]*(?=[a-zà-ÿ])")
+"""Where a line was broken by hand within a sentence."""
+FOR_GOOD = PhraseTable(
     {
-        "Please always run the linter": r"always|never|do not|don['’]t|avoid|prefer|stick to",
-        "Only commit what passes": r"only (?:use|run|write|commit)",
-        "Make sure to write a test": r"make sure (?:to|that|you)|be sure to|remember to|from now on",
-        "In this repo names must be plain": r"in this (?:project|repo)\b.*\b(?:always|never|must)",
-        "I prefer small commits": r"(?:i|we) (?:always |never |really )?(?:prefer|want|like|expect|don['’]t want|hate"
-        r"|dislike)\b(?! to (?:make sure|be sure|know|see|understand|check)\b)",
-        "You must keep the order": r"you (?:must|should always|should never|may not)",
-        "Use ruff instead of black": r"use (?:only )?[\w`.@/-]+(?: [\w`.@/-]+)?,? (?:not|instead of|rather than"
-        r"|and not)\b",
-    },
-    opening=r"^(?:please |and |also |but )*",
-    closing="",
+        "Always run the linter": r"always(?=\W*$)|(?:always|never) (?!(?:mind|again|been|had|seen|knew"
+        r"|heard|got|on|in|at|the|an?|same|good|bad|nice|is|was|were|has)\b)[\w-]+",
+        "From now on use tabs": r"from (?:now|here|today) on(?:wards?)?|going forward|in (?:the )?future"
+        r"|(?:every|each) time you|as a rule|under no circumstances|at all times|for all (?:future|further|new) \w+",
+        "No new packages, ever": r"do(?:n['’]?t| not) ever|no (?:\w+,? ){1,3}ever",
+        "I prefer small commits": r"(?:i|we) (?:always |really |strongly )?prefer",
+        "Bitte immer zuerst testen": r"immer (?!noch|wieder|mehr|öfter|besser|schlechter|langsamer|größer)\w+"
+        r"|niemals|nie (?!wieder|mehr)\w+|ab (?:jetzt|sofort|heute)|künftig|in zukunft|grundsätzlich",
+        "Ne modifie jamais ce fichier": r"jamais|toujours|désormais|dorénavant|à l['’]avenir|à partir de maintenant",
+        "No borres nunca los datos": r"nunca|siempre|a partir de ahora|de ahora en adelante|en el futuro",
+    }
+)
+"""Words that make of a wish one for the future."""
+_FOR_GOOD_WITHOUT_SPACES = PhraseTable(
+    {"必ずテストしてください": r"(?:必ず|今後|常に|いつも|絶対に|決して).*(?:ください|下さい|こと|ほしい|お願い)"},
+    "",
+    "",
+)
+_DESCRIBES = re.compile(
+    r"^(?:i(?!['’]d|\.e)|it|this|that|these|those|the|a|an|my|our|its|their|he|she|they|there|you|if|when|since|because|some"
+    r"|der|die|das|ein|eine|es|er|sie|ich|mein\w*|unser\w*|wenn|weil|le|la|les|l['’]|un|une|ce|cette|il|elle|je"
+    r"|el|los|las|una|este|esta|yo)\b|\b(?:is|are|was|were|has|have|had|does|did|gets?|ist|sind|war|hat|est|sont|es)$",
+    re.IGNORECASE,
+)
+"""How a clause begins, or what stands before "always", where that only tells how something is."""
+_IN_THIRD_PERSON = re.compile(r"(?:always|never) \w+[^s\W]s$", re.IGNORECASE)
+_DEMANDS = re.compile(
+    r"\b(?:must|shall|(?:you|we) should|has to|have to|needs? to|want|let['’]s|please|pls|make sure|remember to|prefer"
+    r"|bitte|muss|müssen|soll|sollen|sollte\w*|darf|dürfen|will|doit|doivent|il faut|debe\w*|tiene que|hay que)\b",
+    re.IGNORECASE,
 )
 _DECIDED = PhraseTable(
     {
-        "We've decided on SQLite": r"(?:we|i)(?:['’]ve| have)? (?:decided|agreed|settled|chose|went)\b",
-        "Let's go with SQLite": r"let['’]s (?:use|go with|switch to|keep|drop)",
-        "We'll switch to SQLite": r"(?:we|i)(?:['’]ll| will|['’]re going to) (?:use|go with|switch to|keep|move to"
-        r"|drop)",
-        "We moved from Redis": r"(?:we|i) (?:switched|moved|migrated) (?:from|to)\b",
-        "The decision is SQLite": r"(?:the )?decision is",
-    },
-    closing="",
+        "We've decided on SQLite": r"(?:we|i|the \w+)(?:['’]ve| have| has)? (?:now |finally |already )?"
+        r"(?:decided|agreed|settled|chose|chosen)(?! to (?:look|try|see|check|think)\b)",
+        "The decision is SQLite": r"(?:the|our|my) decision (?:is|was|stands)|decided(?=:)",
+        "Wir haben uns für SQLite entschieden": r"entschieden|beschlossen|abgemacht",
+        "Nous avons décidé de garder SQLite": r"(?:avons|ai|a) (?:décidé|choisi)",
+        "Hemos decidido usar SQLite": r"(?:hemos|he|ha) (?:decidido|elegido)|decidimos",
+    }
+)
+_DECIDED_WITHOUT_SPACES = PhraseTable({"SQLiteに決めました": r"(?:に|と)(?:決めました|決定しました|決めた)"}, "", "")
+_LEANS = PhraseTable(
+    {
+        "Let's go with SQLite": r"let['’]s (?:use|go with|stick (?:with|to)|switch to|keep|drop)",
+        "We'll switch to SQLite": r"we(?:['’]ll| will|['’]re going to) (?:use|go with|switch to|keep|move to|drop)",
+        "We moved from Redis": r"we (?:switched|moved|migrated) (?:from|to)",
+    }
 )
 _IS_SO = PhraseTable(
     {
@@ -104,15 +136,69 @@ _IS_SO = PhraseTable(
     },
     closing="",
 )
-_PASSING = PhraseTable(
+_HEDGED = PhraseTable(
     {
-        "It does not build now": r"now|right now|currently|today|yesterday|tomorrow|this time|for now|again",
-        "The build fails": r"broken|fails?|failing|failed|crash\w*|error|wrong|missing|slow|stuck|weird|strange",
-        "Maybe it is the cache": r"seems?|looks?|maybe|perhaps|probably|might|could|would|i think|i guess|not sure",
-        "Can you look at it": r"if you (?:can|want|like)|why|what|how|can you|could you",
+        "Skip it for now": r"for now|right now|currently|today|yesterday|tomorrow|this time|just (?:this )?once"
+        r"|for the moment|temporarily|vorerst|vorläufig|heute|diesmal|pour l['’]instant|cette fois|por ahora"
+        r"|esta vez",
+        "Maybe it is the cache": r"seems?|looks? like|maybe|perhaps|probably|might|could|would"
+        r"|i (?:think|guess|suppose)"
+        r"|not sure|i['’]m (?:quite |pretty )?sure|vielleicht|peut-être|quizás?|tal vez",
+        "He said we always squash": r"(?:he|she|they|you|claude|it) (?:says?|said|told|claims?)",
     }
 )
-_STARTS_WITH_JOINER = re.compile(r"^(?:and|also|but|so|then|because|which)\s+", re.IGNORECASE)
+_PASSING = PhraseTable(
+    {
+        "The build fails again": r"broken|fails?|failing|failed|crash\w*|errors?|wrong|missing|slow|stuck|weird|strange"
+        r"|now|again|still|just|what|why|how",
+    }
+)
+
+
+_POINTS = re.compile(
+    r"\b(?:it|them|they|those|these|this)\b(?!\s+(?:repo\w*|project|code ?base|app\w*|folder|branch))"
+    r"|\b(?:do|like|use|want|change|touch) that\b",
+    re.IGNORECASE,
+)
+"""What points at something said before, which then is told with it."""
+_CONDITION = re.compile(r"(?:and |but |please )?(?:if|when|whenever|before|after|unless) ", re.IGNORECASE)
+
+
+def standing_kind(sentence: str) -> SemanticKind | None:
+    """Return what a sentence lays down for good: a wish for the future or a decision; None where it does not."""
+    if not _is_statement(sentence) or _HEDGED.is_in(sentence):
+        return None
+    if _DECIDED.is_in(sentence) or _DECIDED_WITHOUT_SPACES.is_in(sentence):
+        return SemanticKind.DECISION
+    if _FOR_GOOD_WITHOUT_SPACES.is_in(sentence):
+        return SemanticKind.PREFERENCE
+    found = FOR_GOOD.search(sentence)
+    if found is None:
+        return None
+    # "The shaft is always late" tells how something is, "the tests must always pass" how it is to be.
+    before = clean(_STARTS_WITH_JOINER.sub("", sentence[: found.start()])).rpartition(",")[2].strip()
+    is_told = bool(before) and (_DESCRIBES.search(before) or _IN_THIRD_PERSON.search(found[0]))
+    return None if is_told and not _DEMANDS.search(sentence) else SemanticKind.PREFERENCE
+
+
+def _said_in_passing(sentence: str) -> SemanticKind | None:
+    """Return what a sentence would be if it were said again."""
+    if not _is_statement(sentence) or _HEDGED.is_in(sentence):
+        return None
+    if _LEANS.is_in(sentence):
+        return SemanticKind.DECISION
+    sort = sort_of(sentence, asks=False, language=language_of(sentence))
+    if sort is Sort.WISH:
+        return SemanticKind.PREFERENCE
+    return SemanticKind.FACT if _IS_SO.is_in(sentence) and not _PASSING.is_in(sentence) else None
+
+
+def _is_statement(sentence: str) -> bool:
+    is_asked = sentence.rstrip("\"'”’) ").endswith(("?", "？"))
+    return not is_asked and len(sentence) <= _LONGEST
+
+
+_STARTS_WITH_JOINER = re.compile(r"^(?:(?:and|also|but|so|then|because|which|ok(?:ay)?)\b,?\s+)+", re.IGNORECASE)
 
 
 class ExtractiveLearningAgent(LearningAgent):
@@ -133,21 +219,20 @@ class ExtractiveLearningAgent(LearningAgent):
         return SessionFindings(proposals, len(prompts))
 
 
+def own_sentences(text: str) -> list[str]:
+    """Return the sentences of a prompt, lines that were broken by hand joined; none of a pasted text."""
+    found = sentences(_WRAPPED.sub(" ", text))
+    return found if len(found) <= _MOST_SENTENCES else []
+
+
 def _found(prompt: SessionPrompt) -> Iterator[SemanticProposal]:
-    for clause in clauses(prompt.text):
-        text = clean(_STARTS_WITH_JOINER.sub("", clause.text)).rstrip(".!")
-        kind = None if clause.asks else _kind(text)
-        if kind is not None:
-            yield SemanticProposal(kind, text[:1].upper() + text[1:], prompt.uuid, clause.text)
-
-
-def _kind(text: str) -> SemanticKind | None:
-    if not len(text.split()) >= _FEWEST_WORDS or len(text) > _LONGEST:
-        return None
-    if _WISHED.is_in(text):
-        return SemanticKind.PREFERENCE
-    if _PASSING.is_in(text):
-        return None
-    if _DECIDED.is_in(text):
-        return SemanticKind.DECISION
-    return SemanticKind.FACT if _IS_SO.is_in(text) else None
+    before = ""
+    for sentence in own_sentences(prompt.text):
+        standing = standing_kind(sentence)
+        kind = standing or _said_in_passing(sentence)
+        points = _POINTS.search(sentence) and not _CONDITION.match(sentence)
+        content = clean(f"{before} {sentence}" if points else _STARTS_WITH_JOINER.sub("", sentence)).rstrip(".!")
+        is_understood = before or not points
+        before = sentence
+        if kind is not None and is_understood and len(content) <= _LONGEST and stands_alone(content):
+            yield SemanticProposal(kind, content[:1].upper() + content[1:], prompt.uuid, sentence, standing is not None)

@@ -20,11 +20,11 @@ from shared.energy.ledger import Booking
 from shared.errors import Invalid, LeaseLost, NotYet
 from shared.jobs.models import JobState
 from shared.jobs.ownership import Claim, confirm
-from shared.llm.calls import EXTRACTIVE, Meter
+from shared.llm.calls import Meter
 from shared.sessions import manifest
 from shared.sessions.models import Project, RecordedSession
 from shared.sessions.queries import LEARNING_PROJECT_KEY, find_project_by_key, lock_project_by_key, next_to_learn
-from shared.sessions.semantic import LearningMaterial, SemanticProposal, material_of, patterns_in, save_proposals
+from shared.sessions.semantic import SemanticProposal, SessionPrompt, prompts_of, save_proposals
 from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger
@@ -93,20 +93,20 @@ class LearnFromSessions:
     def _read(self, agent: JobAgent[LearningAgent], found: _Next, meter: Meter, until: float) -> None:
         """Read a session to its end. Raises: NotYet, once the job's time is over."""
         try:
-            material = material_of(read_blocks(found.path, found.recorded.size_bytes))
+            prompts = list(prompts_of(read_blocks(found.path, found.recorded.size_bytes)))
         except (OSError, Invalid) as error:
             # It teaches nothing, and keeps no other session from it.
             get_logger().error("session_unreadable", session=found.recorded.session_id, error=type(error).__name__)
-            material = LearningMaterial()
-        read = min(found.recorded.learnt_prompts, len(material.prompts))
-        while read < len(material.prompts):
-            learnt: SessionFindings = agent.do(methodcaller("learn", material.prompts[read:], meter))
+            prompts = list[SessionPrompt]()
+        read = min(found.recorded.learnt_prompts, len(prompts))
+        while read < len(prompts):
+            learnt: SessionFindings = agent.do(methodcaller("learn", prompts[read:], meter))
             read += learnt.prompts_read
             self._save(agent.claim, found, learnt.proposals, agent.name, read)
             # What the rules began in a model's stead they end at once: the next attempt asks the model first.
-            if agent.why is None and self.elapsed() > until and read < len(material.prompts):
+            if agent.why is None and self.elapsed() > until and read < len(prompts):
                 raise NotYet("Prompts are left to be read; other work of the app comes first.", self.clock.now())
-        self._save(agent.claim, found, tuple(patterns_in(material)), EXTRACTIVE, read, found.recorded.size_bytes)
+        self._save(agent.claim, found, (), agent.name, read, found.recorded.size_bytes)
 
     def _save(
         self,

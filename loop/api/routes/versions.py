@@ -93,6 +93,7 @@ class VersionAnswer(ResponseModel):
     compression_ratio: float
     keepit_stats: KeepitStats | None
     statistics: dict[str, Any]
+    why: str = Field(description="What it leaves out of what it was made from, by kind and count; empty until made.")
     agent: str | None
     asked_by: str
     reason: str
@@ -109,6 +110,7 @@ class VersionAnswer(ResponseModel):
             source_version=None if source is None else version_id(source),
             compression_ratio=round(version.ratio, 2),
             keepit_stats=version.keepit_stats or None,
+            why=version.statistics.get("why", ""),
         )
 
 

@@ -183,6 +183,7 @@ class ArchivedSemanticMemory(_Part):
 
     kind: SemanticKind
     content: Annotated[Words, Field(min_length=1, max_length=2000)]
+    is_standing: bool
     confidence: Annotated[float, Field(ge=0, le=1)]
     verdict: SemanticVerdict
     decided_by: _Name | None = None
