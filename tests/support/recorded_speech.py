@@ -79,8 +79,9 @@ def _records(path: Path) -> Iterator[Raw]:
         except ValueError:
             continue
         for one in record if isinstance(record, list) else [record]:
-            if isinstance(one, dict) and (not one.get("uuid") or one["uuid"] not in seen):
-                seen.add(one.get("uuid"))
+            # Two records may bear one id by mistake; what they say apart is said.
+            if isinstance(one, dict) and (not one.get("uuid") or (one["uuid"], str(one.get("message"))) not in seen):
+                seen.add((one.get("uuid"), str(one.get("message"))))
                 yield one
 
 

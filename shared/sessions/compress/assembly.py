@@ -230,6 +230,7 @@ def _add_to_tiers(draft: Draft, free: int) -> bool:
 def _add(draft: Draft, budget: int, tier: int | None = None) -> bool:
     """Fill what is left of a tier, or of all; return whether anything was added."""
     left = budget
+    left -= _mend_cuts(draft, left)
     left -= _keep_ranks(draft, [Rank.RULE, Rank.REQUEST, Rank.WORDS], left, tier)
     left -= _mention_calls(draft, left, tier)
     for step in _RESULT_STEPS[:2]:
@@ -241,6 +242,15 @@ def _add(draft: Draft, budget: int, tier: int | None = None) -> bool:
         left -= _show_results(draft, step, left, tier)
     left -= _keep_ranks(draft, [Rank.ASIDE, Rank.INSERTED], left, tier)
     return left < budget
+
+
+def _mend_cuts(draft: Draft, budget: int) -> int:
+    """Show whole what had to be cut, where there is room for it now; return the characters it takes."""
+    costs = {number: draft.pieces[number].cost - most for number, most in draft.cuts.items()}
+    mended = list(fill_budget(costs, costs.__getitem__, budget))
+    for number in mended:
+        del draft.cuts[number]
+    return sum(costs[number] for number in mended)
 
 
 def _keep_ranks(draft: Draft, ranks: Sequence[Rank], budget: int, tier: int | None) -> int:
