@@ -75,6 +75,8 @@ _KEEPIT_COLUMNS: Columns = {
     "survived in": "survivedIn",
     "summarised in": "summarizedIn",
     "content": lambda row: _short(row["content"]),
+    "before": lambda row: _line(row["before"]),
+    "after": lambda row: _line(row["after"]),
 }
 
 
@@ -310,6 +312,10 @@ def _project_of(file: Path) -> str:
     return sanitise(next(filter(None, worked_in), str(folder)))
 
 
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _short(text: str) -> str:
-    line = " ".join(text.split())
+    line = _line(text)
     return line if len(line) <= _SHOWN_CHARACTERS else f"{line[: _SHOWN_CHARACTERS - 1]}…"

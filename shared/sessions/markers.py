@@ -22,6 +22,7 @@ from hashlib import sha256
 from shared.choices import Aggressiveness
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.compress.settings import MAX_DISTANCE
+from shared.sessions.models import CONTEXT_CHARACTERS, CONTEXT_GAP
 
 PINNED = 100
 """Hundredths. What weighs this much survives whatever is asked for."""
@@ -48,7 +49,6 @@ def survives(weight: int, aggressiveness: Aggressiveness, ratio: int, distance: 
     return weight >= PINNED or weight * _PER_HUNDREDTH >= threshold(aggressiveness, ratio, distance)
 
 
-_CONTEXT_CHARACTERS = 80
 _SHOWN_CHARACTERS = 40
 _TAG = re.compile(
     r"##keepit(?:(?P<weight>-?[0-9]{1,9}\.[0-9]{2})##|(?P<odd>[^#\n]{0,20})(?P<closed>##)?)", re.IGNORECASE
@@ -176,8 +176,8 @@ def _found_marker(text: str, tag: re.Match[str], limit: int) -> FoundMarker | No
     end = start + len(text[start:limit].rstrip())
     if end <= start:
         return None
-    before = text[max(0, tag.start() - _CONTEXT_CHARACTERS) : tag.start()]
-    context = f"{before}[...]{text[end : end + _CONTEXT_CHARACTERS]}"
+    before = text[max(0, tag.start() - CONTEXT_CHARACTERS) : tag.start()]
+    context = f"{before}{CONTEXT_GAP}{text[end : end + CONTEXT_CHARACTERS]}"
     return FoundMarker(_clamped(_written(tag)), text[start:end], tag.start(), start, end, context)
 
 

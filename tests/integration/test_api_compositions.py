@@ -130,6 +130,19 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 ]
 
 
+def test_sessions_stand_in_the_order_of_the_request_unless_it_says_otherwise(api: Api, shop: Shop) -> None:
+    for day, name in enumerate(("old", "mid", "new")):
+        shop.register(name, 4, at=DAY.replace(day=day + 1))
+    for order, expected in (({}, ["mid", "new", "old"]), ({"order": "oldest-first"}, ["old", "mid", "new"])):
+        made = ask(api, "start", "mid", "new", "old", totalTokenBudget=20_000, replace=True, **order)
+        compose(api)
+        path = f"{MEMORY}/compositions/{made['composition']['compositionId']}?appId=chat"
+        parts = api.ask("GET", path)["components"]
+        assert [(one["order"], one["sessionId"]) for one in parts] == list(enumerate(expected))
+        text = api.send("GET", f"{path}&format=markdown").text
+        assert sorted(expected, key=lambda name: text.index(f"Session {name}")) == expected
+
+
 def test_what_cannot_be_composed_is_refused(api: Api, shop: Shop) -> None:
     shop.register("s1", 4)
     ask(api, "taken")

@@ -165,6 +165,15 @@ def test_a_file_that_is_not_there_and_a_body_that_is_no_transcript_are_refused(s
     assert list(api.loop.store.files("chat")) == [] and not api.loop.store.app("none").exists()
 
 
+def test_a_marked_part_is_shown_with_what_stands_around_it(sqlite_api: Api) -> None:
+    sqlite_api.install()
+    said = f"{'x' * 100} [...] before ##keepit0.80## the part\n\nafter [...] {'y' * 100}"
+    upload(sqlite_api, content=lines(user(said, "1")))
+    [one] = keepits(sqlite_api)
+    assert (one["before"], one["content"]) == (said[: said.index("##")][-80:], "the part")
+    assert one["after"] == said[said.index("part") + 4 :][:80]
+
+
 @pytest.fixture
 def narrow(sqlite_url: str, tmp_path: Path) -> Iterator[Api]:
     """An interface that takes little."""
