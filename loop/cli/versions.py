@@ -33,6 +33,7 @@ _COLUMNS: Columns = {
     "by": "agent",
     "uses": "uses",
     "last used": at("lastUsed"),
+    "used in": "usedIn",
 }
 _CARD: Columns = {
     "version": "versionId",
@@ -47,6 +48,7 @@ _CARD: Columns = {
     "by": "agent",
     "seconds": "statistics.seconds",
     "file": "file",
+    "used in": "usedIn",
 }
 _JOB_COLUMNS: Columns = {
     "job": "jobId",

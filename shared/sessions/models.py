@@ -118,6 +118,11 @@ class RecordedSession(Base):
     next_version: Mapped[int] = mapped_column(default=1)
     """The number of the next version; never goes back."""
 
+    @property
+    def used_at(self) -> datetime | None:
+        """When it was last used; being registered is no use."""
+        return self.last_accessed if self.last_accessed > self.registered_at else None
+
 
 class SessionFile(Base):
     """A file that a session touched."""

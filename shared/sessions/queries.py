@@ -126,6 +126,12 @@ def count_all_sessions(session: Session) -> tuple[int, int]:
     return int(number), int(size_bytes)
 
 
+def original_bytes(session: Session, project_key: int) -> int:
+    """Return how many bytes of originals a project has copies of."""
+    query = select(func.coalesce(func.sum(RecordedSession.size_bytes), 0))
+    return int(session.scalar(query.where(RecordedSession.project_key == project_key)) or 0)
+
+
 def count_all_versions(session: Session) -> dict[str, int]:
     """Return how many versions of all apps' sessions there are, by where they stand."""
     query = select(SessionVersion.state, func.count()).group_by(SessionVersion.state)
@@ -404,6 +410,13 @@ def known_sessions(session: Session, app_id: str, session_ids: Collection[str]) 
     query = select(RecordedSession.session_id).where(RecordedSession.app_id == app_id)
     known = set(session.scalars(query))
     return sorted(known & set(session_ids))
+
+
+def registered_in(session: Session, app_id: str) -> dict[str, str]:
+    """Return in which project each session of an app is registered."""
+    query = select(RecordedSession.session_id, Project.project_id)
+    query = query.join(Project, Project.key == RecordedSession.project_key).where(RecordedSession.app_id == app_id)
+    return {session_id: project_id for session_id, project_id in session.execute(query)}  # noqa: C416
 
 
 LEARNING_PROJECT_KEY = "projectKey"

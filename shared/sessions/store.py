@@ -255,7 +255,11 @@ class Store:
 
     def cached_bytes(self) -> int:
         """Return how much lies in the caches of all apps."""
-        return sum(_size(path) for app_id in self.apps() for path in _files(self.cache(app_id)))
+        return sum(self.bytes_below(self.cache(app_id)) for app_id in self.apps())
+
+    def bytes_below(self, folder: Path) -> int:
+        """Return how much lies in a folder, and in those below it."""
+        return sum(map(_size, _files(folder)))
 
     def parts_of(self, app_id: str, path: Path) -> tuple[str, ...]:
         """Return the names that lead from an app's folder to a file of it."""

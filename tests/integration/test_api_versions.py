@@ -137,6 +137,26 @@ def test_a_version_is_removed_with_its_files_and_its_id_stays_used(sqlite_api: A
     assert ask(sqlite_api, **UNIFORM)["versionId"] == "v004"
 
 
+def test_versions_say_which_compositions_use_them(sqlite_api: Api, press: Press) -> None:
+    for _ in range(2):
+        ask(sqlite_api, **UNIFORM)
+        press.work_off()
+    part = {"sessionId": "s1", "versionId": "v001"}
+    body = {"name": "start", "components": [part], "totalTokenBudget": 4000}
+    sqlite_api.ask("POST", f"{MEMORY}/projects/{PROJECT}/compositions?appId=chat", 202, json=body)
+    listed = sqlite_api.ask("GET", VERSIONS)["versions"]
+    assert [(one["versionId"], one["usedIn"]) for one in listed] == [("v002", []), ("v001", ["start"])]
+    assert sqlite_api.ask("GET", f"{SESSION}/versions/v001?appId=chat")["version"]["usedIn"] == ["start"]
+    prune = {"versions": [{"sessionId": "s1", "versionId": "v001"}]}
+    warned = sqlite_api.ask("POST", f"{MEMORY}/projects/{PROJECT}/prune?appId=chat", json=prune)
+    assert warned["dryRun"] and warned["warnings"] == ["s1 v001 stays: in use by start"]
+    error = sqlite_api.refused(409, "DELETE", f"{SESSION}/versions/v001?appId=chat")
+    assert error["code"] == "version_in_use" and "start" in error["message"]
+    storage = sqlite_api.ask("GET", f"{SESSION}?appId=chat")["storage"]
+    assert storage["versionBytes"] == sum(path.stat().st_size for path in press.folder("s1").iterdir()) > 0
+    assert (storage["versions"], storage["compositions"]) == (2, 1)
+
+
 def test_nothing_of_another_app_is_shown_made_or_removed(sqlite_api: Api, press: Press) -> None:
     ask(sqlite_api, **UNIFORM)
     press.work_off()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -20,16 +22,18 @@ from loop.api.dependencies import (
     Writes,
 )
 from loop.api.schema import Flag, RequestModel, ResponseModel
-from loop.api.writes import WriteResult
+from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import BY_HAND
 from shared.choices import TierPreset
 from shared.sessions import manifest, queries
 from shared.sessions.models import Project, RecordedSession
+from shared.sessions.queries import SessionFilter
 from shared.sessions.registry import projects
+from shared.sessions.registry.intake import Intake
 from shared.sessions.registry.projects import ProjectChange, ProjectSettings
 from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
-from shared.sessions.registry.scan import FolderScan, FolderScanner
+from shared.sessions.registry.scan import FolderScan, FolderScanner, ForeseenScan
 
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
 _ServerPath = Annotated[
@@ -117,7 +121,7 @@ class ProjectItem(ResponseModel):
     @classmethod
     def of(cls, project: Project, sessions: int) -> ProjectItem:
         """Return a project as it goes over the wire."""
-        refused = [RefusedFile(file=name, reason=str(one.get("reason"))) for name, one in project.refused_files.items()]
+        refused = RefusedFile.list_of({name: str(one.get("reason")) for name, one in project.refused_files.items()})
         return cls.from_row(project, sessions=sessions, settings=ProjectSettings.of(project), refused_files=refused)
 
 
@@ -134,6 +138,11 @@ class RefusedFile(ResponseModel):
     file: str
     reason: str
 
+    @classmethod
+    def list_of(cls, refused: Mapping[str, str]) -> list[RefusedFile]:
+        """Return files as they go over the wire, from why they were refused by their names."""
+        return [cls(file=name, reason=reason) for name, reason in refused.items()]
+
 
 class ScanAnswer(ResponseModel):
     """What became of the files of a folder."""
@@ -144,12 +153,30 @@ class ScanAnswer(ResponseModel):
     unchanged: int
     refused: list[RefusedFile] = Field(description="These are tried again once they change.")
     left: int = Field(description="Files that were not looked at yet; ask again.")
+    foreseen: list[SessionForeseen] = Field(
+        default_factory=list, description="Of a dry run: what is not registered yet, and would be."
+    )
+    cursor: str | None = Field(None, description="Of a dry run: goes on with the files that were not looked at.")
 
     @classmethod
     def of(cls, project_id: str, scan: FolderScan) -> ScanAnswer:
         """Return a scan as it goes over the wire."""
-        refused = [RefusedFile(file=name, reason=reason) for name, reason in scan.refused.items()]
-        return cls.from_row(scan, project_id=project_id, refused=refused)
+        return cls.from_row(
+            scan, project_id=project_id, refused=RefusedFile.list_of(scan.refused), foreseen=[], cursor=None
+        )
+
+    @classmethod
+    def of_foreseen(cls, project_id: str, scan: ForeseenScan) -> ScanAnswer:
+        """Return what a scan would do as it goes over the wire."""
+        return cls.from_row(
+            scan,
+            project_id=project_id,
+            registered=[one.path.stem for one in scan.registers],
+            refused=RefusedFile.list_of(scan.refused),
+            left=0,
+            foreseen=[SessionForeseen.of(one, project_id, one.path.stem) for one in scan.registers],
+            cursor=None if scan.last is None else cursors.encode_id(_FOLDER, scan.last),
+        )
 
 
 class MarkerProblemItem(ResponseModel):
@@ -158,6 +185,54 @@ class MarkerProblemItem(ResponseModel):
     message_uuid: str
     written: str
     reason: str
+
+
+class SessionForeseen(ResponseModel):
+    """What a transcript would be registered as; nothing was written."""
+
+    session_id: str
+    project_id: str
+    original_file: str | None = Field(description="Where it lies; null for an upload.")
+    size_bytes: int = Field(description="Without a last line that is still being written.")
+    sha256: str
+    original_tokens: int
+    original_messages: int
+    first_timestamp: datetime | None
+    last_timestamp: datetime | None
+    metadata: dict[str, Any]
+    counts: dict[str, int]
+    markers: int
+    marker_weights: dict[str, int] = Field(
+        description="How many markers there are of each weight, the heaviest first.", examples=[{"1.00": 2}]
+    )
+    marker_problems: list[MarkerProblemItem]
+
+    @classmethod
+    def of(cls, intake: Intake, project_id: str, session_id: str) -> SessionForeseen:
+        """Return what was read of a transcript as it goes over the wire."""
+        overview, markers = intake.overview, intake.overview.markers
+        weights = Counter(one.found.weight for one in markers)
+        return cls.from_row(
+            overview,
+            session_id=session_id,
+            project_id=project_id,
+            original_file=intake.original_file,
+            size_bytes=intake.size_bytes,
+            sha256=intake.sha256,
+            metadata=overview.details,
+            markers=len(markers),
+            marker_weights={f"{weight / 100:.2f}": weights[weight] for weight in sorted(weights, reverse=True)},
+        )
+
+
+class StorageFigures(ResponseModel):
+    """What is in the store, in bytes on its disk."""
+
+    original_bytes: int = Field(description="Of the copies of originals.")
+    versions: int
+    version_bytes: int
+    compositions: int = Field(description="Of a session: those that use it.")
+    composition_bytes: int | None = Field(description="null for a session, since a composition is made of several.")
 
 
 class SessionItem(ResponseModel):
@@ -173,6 +248,9 @@ class SessionItem(ResponseModel):
     registered_at: datetime
     synced_at: datetime
     last_accessed: datetime
+    used_at: datetime | None = Field(
+        description="When it was last used: composed, handed out as a version, read; null before."
+    )
     size_bytes: int
     sha256: str = Field(description="Of those bytes of the original.")
     metadata: dict[str, Any] = Field(description="Branch, version, folder, models, topics.")
@@ -208,6 +286,16 @@ class SessionDetail(SessionItem):
     """A registered session with the files it touched most."""
 
     files: list[TouchedFileItem]
+    storage: StorageFigures
+
+
+class ProjectDetail(ProjectItem):
+    """A project with its sessions."""
+
+    storage: StorageFigures
+    session_list: SessionList = Field(
+        description="The first of its sessions; its cursor goes on under /api/memory/projects/PROJECT/sessions."
+    )
 
 
 class Synced(ResponseModel):
@@ -267,10 +355,12 @@ class SessionChangeList(ResponseModel):
 
 
 ProjectItem.model_rebuild()
+ScanAnswer.model_rebuild()
 
 
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
-_PROJECTS, _CHANGES = "projects", "session-changes"
+_PROJECTS, _CHANGES, _SESSIONS, _FOLDER = "projects", "session-changes", "sessions", "folder"
+DryRunInQuery = Annotated[bool, Query(alias="dryRun", description="Only say what would come of it.")]
 _FOLDERS = "name folders on the machine of the service"
 _SHOWN_AT_ONCE = 50
 """Sessions of a project whose manifest is written before a request is answered."""
@@ -311,10 +401,22 @@ def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Respo
 
 
 @router.get("/{projectId}", summary="Show a project")
-def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> ProjectItem:
-    """Show a project, with the files of its folder that could not be taken in."""
+def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> ProjectDetail:
+    """Show a project with its sessions, what it takes in the store, and files that could not be taken in."""
+    folder = ctx.loop.store.project_folder(app_id, project_id)
+    version_bytes, composition_bytes = (ctx.loop.store.bytes_below(folder / one) for one in ("summaries", "composed"))
     with ctx.read() as session:
-        return _item(session, queries.get_project(session, app_id, project_id))
+        project = queries.get_project(session, app_id, project_id)
+        keys = [one.key for one in queries.sessions_of(session, project.key)]
+        storage = StorageFigures(
+            original_bytes=queries.original_bytes(session, project.key),
+            versions=sum(queries.count_versions(session, keys).values()),
+            version_bytes=version_bytes,
+            compositions=queries.count_compositions(session, project.key),
+            composition_bytes=composition_bytes,
+        )
+        listed = session_page(session, app_id, SessionFilter(project_id))
+        return ProjectDetail(**dict(_item(session, project)), storage=storage, session_list=listed)
 
 
 @router.patch("/{projectId}", response_model=ProjectItem, summary="Change a project")
@@ -354,10 +456,23 @@ def remove_project(
 
 
 @router.post("/{projectId}/scan", response_model=ScanAnswer, summary="Look through a project's folder")
-def scan_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath) -> Response:
-    """Register what is new in a project's folder and sync what is known, some files at a time."""
+def scan_project(
+    ctx: Writes,
+    app_id: SessionsAppId,
+    project_id: ProjectInPath,
+    dry_run: DryRunInQuery = False,
+    limit: Annotated[int, Query(ge=1, le=200, description="Most files a dry run reads; it may read fewer.")] = 50,
+    cursor: CursorInQuery = None,
+) -> Response:
+    """Register what is new in a project's folder and sync what is known, some files at a time.
+
+    With `dryRun` only say which files would be registered, and what is in them.
+    """
     ctx.require_admin("have a folder looked through")
     scanner = FolderScanner(ctx.loop.database, ctx.loop.store, ctx.loop.registrar)
+    if dry_run:
+        after = cursors.decode_id(_FOLDER, cursor) or ""
+        return answer(ScanAnswer.of_foreseen(project_id, scanner.foresee(app_id, project_id, after, limit)))
     scan = scanner.scan(app_id, project_id, ctx.cause(BY_HAND), _MOST_FILES)
     ctx.loop.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
     ctx.loop.metrics.session_files_refused.inc(len(scan.refused))
@@ -394,6 +509,24 @@ def shown(ctx: RequestContext, app_id: str, project_id: str) -> None:
         manifest.write(loop.database, loop.store, app_id, project_id)
     model = loop.settings.model or "extractive"
     manifest.write_configuration(loop.store, app_id, created_at, loop.settings.sessions_cache_mb, model)
+
+
+def session_page(
+    session: Session, app_id: str, wanted: SessionFilter, limit: int = 50, cursor: str | None = None
+) -> SessionList:
+    """Return a page of an app's sessions, those registered last first."""
+    before = cursors.decode_number(_SESSIONS, cursor)
+    rows, more = cursors.page(queries.list_sessions(session, app_id, wanted, limit + 1, before), limit)
+    following = cursors.encode(_SESSIONS, rows[-1].key) if more else None
+    return SessionList(sessions=session_items(session, rows), cursor=following)
+
+
+def session_items(session: Session, rows: Sequence[RecordedSession]) -> list[SessionItem]:
+    """Return sessions as they go over the wire."""
+    keys = [one.key for one in rows]
+    marked, made = queries.count_markers(session, keys), queries.count_versions(session, keys)
+    names = {one.project_key: queries.project_by_key(session, one.project_key).project_id for one in rows}
+    return [SessionItem.of(one, names[one.project_key], marked.get(one.key, 0), made.get(one.key, 0)) for one in rows]
 
 
 def _item(session: Session, project: Project) -> ProjectItem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -32,7 +33,15 @@ from shared.jobs.queries import get_job
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest
 from shared.sessions.compress import versions
-from shared.sessions.compress.queries import SessionJob, get_version, session_job, session_jobs, versions_of, working_of
+from shared.sessions.compress.queries import (
+    SessionJob,
+    get_version,
+    names_using,
+    session_job,
+    session_jobs,
+    versions_of,
+    working_of,
+)
 from shared.sessions.compress.run import CompressionRun, Version
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
@@ -97,14 +106,16 @@ class VersionAnswer(ResponseModel):
     reason: str
     uses: int
     last_used: datetime | None
+    used_in: list[str] = Field(description="Names of the compositions that use it; it cannot be removed before them.")
 
     @classmethod
-    def of(cls, version: SessionVersion, session_id: str) -> VersionAnswer:
+    def of(cls, version: SessionVersion, session_id: str, used_in: Sequence[str] = ()) -> VersionAnswer:
         """Return a version as it goes over the wire."""
         source = version.source_number
         return cls.from_row(
             version,
             session_id=session_id,
+            used_in=list(used_in),
             source_version=None if source is None else version_id(source),
             compression_ratio=round(version.ratio, 2),
             keepit_stats=version.keepit_stats or None,
@@ -237,9 +248,10 @@ def list_versions(
         recorded = get_session(session, app_id, session_id)
         rows, more = cursors.page(versions_of(session, recorded.key, limit + 1, before), limit)
         working = working_of(session, recorded.key)
+        used = names_using(session, [one.key for one in rows])
         return VersionList(
             session_id=session_id,
-            versions=[VersionAnswer.of(one, session_id) for one in rows],
+            versions=[VersionAnswer.of(one, session_id, used[one.key]) for one in rows],
             working=None if working is None else VersionAnswer.of(working, session_id),
             cursor=cursors.encode(_VERSIONS, rows[-1].number) if more else None,
         )
@@ -292,12 +304,13 @@ def read_version(
     with ctx.read() as session:
         version = get_version(session, get_session(session, app_id, session_id), version_id)
         origin = _origin(session, app_id, session_id, version)
+        used = names_using(session, [version.key])[version.key]
     path = origin.version_file(ctx.loop.store, version, _ENDINGS.get(format_, "md"))
     if not path.is_file():
         raise Conflict(f"The file of version {version_id} is missing; make the version anew.", code="source_gone")
     if format_ == "json":
         content = path.read_bytes().decode()
-        return answer(VersionContent(version=VersionAnswer.of(version, session_id), content=content))
+        return answer(VersionContent(version=VersionAnswer.of(version, session_id, used), content=content))
     with ctx.loop.database.write() as session:
         versions.count_version_use(session, version, ctx.now())
     return FileResponse(path, media_type=_TYPES[_ENDINGS[format_]])

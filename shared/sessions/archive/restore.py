@@ -320,6 +320,7 @@ def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchiv
             session, SessionPlace(to.app_id, to.project_id, one.session_id, to.epoch), intake, cause
         )
         recorded.registered_at, recorded.next_version = one.registered_at, one.next_version
+        recorded.last_accessed = min(one.last_accessed or one.registered_at, cause.at)
         markers = {marker.marker_id: marker for marker in markers_of(session, recorded.key)}
         for weight in one.weights:
             marker = markers[weight.marker_id]

@@ -35,7 +35,7 @@ from shared.sessions.models import (
     SessionVersion,
     VersionPart,
 )
-from shared.sessions.registry.projects import ProjectSettings, SessionChangeKind, record_change, touch
+from shared.sessions.registry.projects import ProjectSettings, SessionChangeKind, record_change, touch, use_sessions
 
 VERSION_PAYLOAD_KEY = "compression"
 
@@ -234,6 +234,7 @@ def drop_parts(session: Session, compression: SessionVersion) -> None:
 
 def count_version_use(session: Session, compression: SessionVersion, now: datetime) -> None:
     """Say that a version was read by who can make use of it; one that was removed meanwhile stays so."""
+    use_sessions(session, [compression.session_key], now)
     mine = update(SessionVersion).where(SessionVersion.key == compression.key)
     session.execute(mine.values(uses=SessionVersion.uses + 1, last_used=now))
 

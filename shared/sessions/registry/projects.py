@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -12,12 +13,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from shared.audit import Cause
 from shared.choices import TierPreset
 from shared.errors import Conflict, Invalid
-from shared.sessions.models import Project, SessionChange
+from shared.sessions.models import Project, RecordedSession, SessionChange
 from shared.sessions.queries import count_compositions, count_sessions, find_project
 
 _MOST_CHARACTERS = 180
@@ -73,6 +75,16 @@ def touch(project: Project, now: datetime) -> None:
     """Say that what a project's manifest shows has changed."""
     project.revision += 1
     project.last_modified = now
+
+
+def use_sessions(session: Session, session_keys: Collection[int], now: datetime) -> None:
+    """Say that sessions were used: what was said in them counts as recalled then. Their files do not change."""
+    mine = RecordedSession.key.in_(session_keys)
+    # One by one and in order, so that two uses at once do not wait for each other.
+    for key in sorted(set(session.scalars(select(RecordedSession.project_key).where(mine)))):
+        used = {"last_accessed": now, "revision": Project.revision + 1}
+        session.execute(update(Project).where(Project.key == key).values(used))
+    session.execute(update(RecordedSession).where(mine).values(last_accessed=now))
 
 
 def record_change(
