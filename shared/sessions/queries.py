@@ -126,12 +126,6 @@ def count_all_sessions(session: Session) -> tuple[int, int]:
     return int(number), int(size_bytes)
 
 
-def original_bytes(session: Session, project_key: int) -> int:
-    """Return how many bytes of originals a project has copies of."""
-    query = select(func.coalesce(func.sum(RecordedSession.size_bytes), 0))
-    return int(session.scalar(query.where(RecordedSession.project_key == project_key)) or 0)
-
-
 def count_all_versions(session: Session) -> dict[str, int]:
     """Return how many versions of all apps' sessions there are, by where they stand."""
     query = select(SessionVersion.state, func.count()).group_by(SessionVersion.state)
@@ -403,13 +397,6 @@ def all_changes_of(session: Session, app_id: str, project_id: str) -> Sequence[S
     """Return everything that was done to a project, oldest first."""
     query = select(SessionChange).where(SessionChange.app_id == app_id, SessionChange.project_id == project_id)
     return session.scalars(query.order_by(SessionChange.key)).all()
-
-
-def known_sessions(session: Session, app_id: str, session_ids: Collection[str]) -> list[str]:
-    """Return which of some sessions an app has registered already."""
-    query = select(RecordedSession.session_id).where(RecordedSession.app_id == app_id)
-    known = set(session.scalars(query))
-    return sorted(known & set(session_ids))
 
 
 def registered_in(session: Session, app_id: str) -> dict[str, str]:

@@ -135,7 +135,7 @@ def test_what_went_in_comes_out_the_same(shop: Shop) -> None:
     for one in (ours, theirs):
         del one["changes"], one["project"]["createdAt"]
     assert ours == theirs
-    assert [one.get("number") for one in ours["compositions"][0]["components"]] == [None, 1]
+    assert [one.get("number") for one in ours["compositions"][0]["components"]] == [1, None]
     both = members(first), members(second)
     assert {k: v for k, v in both[0].items() if k not in (DOCUMENT, CHECKSUMS)} == {
         k: v for k, v in both[1].items() if k not in (DOCUMENT, CHECKSUMS)

@@ -120,7 +120,7 @@ def read_original(
         raise NotFound(f"Session {session_id} has no message {sought}.")
     if cursor is None:
         with ctx.loop.database.write() as session:
-            use_sessions(session, [recorded.key], ctx.now())
+            use_sessions(session, [recorded], ctx.now())
     return OriginalPage(
         session_id=session_id,
         messages=[OriginalMessage.of(one, weights) for one in page],

@@ -36,7 +36,7 @@ from shared.sessions.registry.registration import remove_project_files, remove_p
 from shared.sessions.registry.scan import FolderScan, FolderScanner, ForeseenScan
 
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
-_ServerPath = Annotated[
+ServerPath = Annotated[
     str, Field(pattern=_ABSOLUTE, max_length=4000, description="An absolute path on the machine of the service.")
 ]
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -65,7 +65,7 @@ class OpenProject(RequestModel):
         description="The folder that was worked in; it need not be on this machine.",
     )
     display_name: _Name | None = None
-    source_folder: _ServerPath | None = Field(None, description="A folder of transcripts; only an admin may name one.")
+    source_folder: ServerPath | None = Field(None, description="A folder of transcripts; only an admin may name one.")
     settings: SettingsChange = Field(default_factory=SettingsChange)
 
 
@@ -73,7 +73,7 @@ class ChangeProject(RequestModel):
     """What to change of a project."""
 
     display_name: _Name | None = None
-    source_folder: _ServerPath | None = Field(None, description="null forgets it; only an admin may name one.")
+    source_folder: ServerPath | None = Field(None, description="null forgets it; only an admin may name one.")
     settings: SettingsChange | None = None
 
     @model_validator(mode="after")
@@ -95,12 +95,6 @@ class ChangeProject(RequestModel):
             self.source_folder,
             self.names_folder and self.source_folder is None,
         )
-
-
-class RegisterByPath(RequestModel):
-    """Where a session's transcript lies."""
-
-    path: _ServerPath
 
 
 class ProjectItem(ResponseModel):
@@ -274,21 +268,6 @@ class SessionList(ResponseModel):
     cursor: str | None
 
 
-class TouchedFileItem(ResponseModel):
-    """A file that a session touched."""
-
-    path: str
-    touches: int
-    changed: bool = Field(description="Whether it was written, not only read.")
-
-
-class SessionDetail(SessionItem):
-    """A registered session with the files it touched most."""
-
-    files: list[TouchedFileItem]
-    storage: StorageFigures
-
-
 class ProjectDetail(ProjectItem):
     """A project with its sessions."""
 
@@ -296,34 +275,6 @@ class ProjectDetail(ProjectItem):
     session_list: SessionList = Field(
         description="The first of its sessions; its cursor goes on under /api/memory/projects/PROJECT/sessions."
     )
-
-
-class Synced(ResponseModel):
-    """What a sync took in."""
-
-    session: SessionItem
-    added_bytes: int
-
-
-class DeleteSessions(RequestModel):
-    """Sessions to take out of the registry."""
-
-    session_ids: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=200)]
-
-
-class DeletedSession(ResponseModel):
-    """What became of one session."""
-
-    session_id: str
-    deleted: bool
-    code: str | None = Field(None, description="Why not, as the error of a single request would say it.")
-    message: str | None = None
-
-
-class DeletedSessions(ResponseModel):
-    """What became of each session."""
-
-    sessions: list[DeletedSession]
 
 
 class Unregistered(ResponseModel):
@@ -407,10 +358,10 @@ def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -
     version_bytes, composition_bytes = (ctx.loop.store.bytes_below(folder / one) for one in ("summaries", "composed"))
     with ctx.read() as session:
         project = queries.get_project(session, app_id, project_id)
-        keys = [one.key for one in queries.sessions_of(session, project.key)]
+        sessions = queries.sessions_of(session, project.key)
         storage = StorageFigures(
-            original_bytes=queries.original_bytes(session, project.key),
-            versions=sum(queries.count_versions(session, keys).values()),
+            original_bytes=sum(one.size_bytes for one in sessions),
+            versions=sum(queries.count_versions(session, [one.key for one in sessions]).values()),
             version_bytes=version_bytes,
             compositions=queries.count_compositions(session, project.key),
             composition_bytes=composition_bytes,

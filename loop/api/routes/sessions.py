@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from sqlalchemy.orm import Session
 
 from loop.api import uploads
@@ -26,23 +26,18 @@ from loop.api.dependencies import (
     Writes,
 )
 from loop.api.routes.projects import (
-    DeletedSession,
-    DeletedSessions,
-    DeleteSessions,
     DryRunInQuery,
-    RegisterByPath,
-    SessionDetail,
+    ServerPath,
     SessionForeseen,
     SessionItem,
     SessionList,
     StorageFigures,
-    Synced,
-    TouchedFileItem,
     Unregistered,
     session_items,
     session_page,
     shown,
 )
+from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app
 from shared.audit import BY_HAND
@@ -60,6 +55,56 @@ from shared.sessions.registry.registration import (
     remove_session_files,
     unregister,
 )
+
+
+class RegisterByPath(RequestModel):
+    """Where a session's transcript lies."""
+
+    path: ServerPath
+
+
+class TouchedFileItem(ResponseModel):
+    """A file that a session touched."""
+
+    path: str
+    touches: int
+    changed: bool = Field(description="Whether it was written, not only read.")
+
+
+class SessionDetail(SessionItem):
+    """A registered session with the files it touched most."""
+
+    files: list[TouchedFileItem]
+    storage: StorageFigures
+
+
+class Synced(ResponseModel):
+    """What a sync took in."""
+
+    session: SessionItem
+    added_bytes: int
+
+
+class DeleteSessions(RequestModel):
+    """Sessions to take out of the registry."""
+
+    session_ids: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=200)]
+
+
+class DeletedSession(ResponseModel):
+    """What became of one session."""
+
+    session_id: str
+    deleted: bool
+    code: str | None = Field(None, description="Why not, as the error of a single request would say it.")
+    message: str | None = None
+
+
+class DeletedSessions(ResponseModel):
+    """What became of each session."""
+
+    sessions: list[DeletedSession]
+
 
 router = APIRouter(prefix="/api/memory", tags=["Sessions"])
 _MOST_FILES = 200

@@ -142,8 +142,8 @@ def record_session_use(
     return composition
 
 
-def _component_sessions(session: Session, composition: Composition) -> list[int]:
-    return [row.recorded.key for row in rows_of(session, [composition.key])[composition.key]]
+def _component_sessions(session: Session, composition: Composition) -> list[RecordedSession]:
+    return [row.recorded for row in rows_of(session, [composition.key])[composition.key]]
 
 
 def refuse_unready(composition: Composition) -> None:

@@ -234,7 +234,8 @@ def drop_parts(session: Session, compression: SessionVersion) -> None:
 
 def count_version_use(session: Session, compression: SessionVersion, now: datetime) -> None:
     """Say that a version was read by who can make use of it; one that was removed meanwhile stays so."""
-    use_sessions(session, [compression.session_key], now)
+    recorded = session.get(RecordedSession, compression.session_key)
+    use_sessions(session, [] if recorded is None else [recorded], now)
     mine = update(SessionVersion).where(SessionVersion.key == compression.key)
     session.execute(mine.values(uses=SessionVersion.uses + 1, last_used=now))
 

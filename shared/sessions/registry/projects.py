@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
-from sqlalchemy import select, update
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.audit import Cause
@@ -77,14 +77,14 @@ def touch(project: Project, now: datetime) -> None:
     project.last_modified = now
 
 
-def use_sessions(session: Session, session_keys: Collection[int], now: datetime) -> None:
-    """Say that sessions were used: what was said in them counts as recalled then. Their files do not change."""
-    mine = RecordedSession.key.in_(session_keys)
-    # One by one and in order, so that two uses at once do not wait for each other.
-    for key in sorted(set(session.scalars(select(RecordedSession.project_key).where(mine)))):
-        used = {"last_accessed": now, "revision": Project.revision + 1}
-        session.execute(update(Project).where(Project.key == key).values(used))
-    session.execute(update(RecordedSession).where(mine).values(last_accessed=now))
+def use_sessions(session: Session, used: Collection[RecordedSession], now: datetime) -> None:
+    """Say that sessions were used: they count as recalled then. One that is gone meanwhile stays so."""
+    # One by one and in order, so that two uses at once do not wait for each other; projects first, as everywhere.
+    for key in sorted({one.project_key for one in used}):
+        shown = {"last_accessed": now, "revision": Project.revision + 1}
+        session.execute(update(Project).where(Project.key == key).values(shown))
+    for key in sorted(one.key for one in used):
+        session.execute(update(RecordedSession).where(RecordedSession.key == key).values(last_accessed=now))
 
 
 def record_change(
