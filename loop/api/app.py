@@ -17,6 +17,7 @@ from loop.api.routes import (
     answers,
     apps,
     compactions,
+    comparison,
     compositions,
     conversations,
     events,
@@ -78,6 +79,7 @@ _ROUTERS = (
     jobs.router,
     compositions.router,
     versions.router,
+    comparison.router,
     ageing.router,
     system.router,
 )

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.markers import MarkerNames, PlacedMarker
 
-_SPEAKERS = {BlockKind.HUMAN: "User", BlockKind.ASSISTANT: "Assistant", BlockKind.THINKING: "Assistant, thinking"}
+_BY_TOOLS = (BlockKind.TOOL_USE, BlockKind.TOOL_RESULT, BlockKind.TOOL, BlockKind.META, BlockKind.SYSTEM)
 
 
 def speaker_of(block: Block) -> str:
     """Return who says a block."""
-    return "Sub-agent" if block.is_sidechain else _SPEAKERS.get(block.kind, "Tool")
+    if block.is_sidechain:
+        return "Sub-agent"
+    if block.kind is BlockKind.THINKING:
+        return "Assistant, thinking"
+    return "Tool" if block.kind in _BY_TOOLS else block.role.capitalize()
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,38 @@ def test_a_version_is_removed_with_its_files_and_its_id_stays_used(sqlite_api: A
     assert ask(sqlite_api, **UNIFORM)["versionId"] == "v004"
 
 
+def test_two_versions_are_compared_by_settings_markers_and_what_is_said(sqlite_api: Api, press: Press) -> None:
+    for body in ({"compactionRatio": 5}, {"compactionRatio": 20}):
+        ask(sqlite_api, mode="uniform", **body)
+        press.work_off()
+    path = f"{SESSION}/versions/v001/comparison?appId=chat&with=v002"
+    seen = sqlite_api.ask("GET", path)
+    assert seen["settings"]["compactionRatio"] == {"version": 5, "other": 20}
+    assert "mode" not in seen["settings"] and "model" not in seen["settings"]
+    ratios = [seen[one]["compressionRatio"] for one in ("version", "other")]
+    assert ratios == [pytest.approx(5, rel=0.2), pytest.approx(20, rel=0.2)]
+    [lost] = seen["onlyInVersion"]["markers"]
+    assert (lost["weight"], lost["content"], seen["onlyInOther"]["markers"]) == (0.2, "They are red.", [])
+    read: list[dict[str, Any]] = []
+    cursor = ""
+    while cursor is not None:
+        page = sqlite_api.ask("GET", f"{path}&limit=3{cursor and '&cursor='}{cursor}")
+        assert len(page["differences"]) <= 3 and page["onlyInVersion"] == seen["onlyInVersion"]
+        read, cursor = read + page["differences"], page["cursor"]
+    assert {one["isIn"] for one in read} == {"v001", "v002"} and all(len(one["text"]) <= 1000 for one in read)
+    texts = [sqlite_api.ask("GET", f"{SESSION}/versions/{one}?appId=chat")["content"] for one in ("v001", "v002")]
+    for one in read:
+        assert one["text"] in texts[one["isIn"] == "v002"]
+    assert sum(seen["onlyInVersion"]["blocks"].values()) <= sum(one["isIn"] == "v001" for one in read)
+    same = sqlite_api.ask("GET", path.replace("v002", "v001"))
+    assert (same["settings"], same["differences"], same["onlyInVersion"]["blocks"]) == ({}, [], {})
+    assert same["sameBlocks"] == seen["sameBlocks"] + sum(seen["onlyInVersion"]["blocks"].values())
+    sqlite_api.refused(404, "GET", path.replace("v002", "v009"))
+    sqlite_api.refused(422, "GET", path.replace("v002", "latest"))
+    sqlite_api.refused(403, "GET", path, token=sqlite_api.token("email"))
+    assert sqlite_api.ask("GET", VERSIONS)["versions"][0]["uses"] == 0, "to compare is no use"
+
+
 def test_versions_say_which_compositions_use_them(sqlite_api: Api, press: Press) -> None:
     for _ in range(2):
         ask(sqlite_api, **UNIFORM)
