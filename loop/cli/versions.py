@@ -271,9 +271,12 @@ def _marked(stats: dict[str, Any] | None) -> str:
 def _foreseen(foreseen: dict[str, Any]) -> RenderableType:
     fields = card({
         "tokens": f"{foreseen['inputTokens']} before, about {foreseen['outputTokens']} after",
-        "messages": foreseen["outputMessages"],
+        "messages": f"{foreseen['inputMessages']} before, about {foreseen['outputMessages']} after",
         "ratio": f"{foreseen['compressionRatio']:.1f}",
+        "marked parts": _marked(foreseen),
+        "survives from": [f"{one:.2f}" for one in foreseen["thresholds"]],
         "why not as asked": foreseen["note"],
+        "estimated from": "a sample, since it is long" if foreseen["isSampled"] else None,
     })  # fmt: skip
     marked = foreseen["markers"]
     return Group(fields, plain(""), table(marked, _MARKER_COLUMNS)) if marked else fields

@@ -67,12 +67,37 @@ def test_what_is_foreseen_is_what_comes_of_it_and_leaves_nothing_behind(sqlite_a
     assert answered.status_code == 200 and {"200", "202"} <= path["post"]["responses"].keys()
     foreseen = answered.json()["foreseen"]
     assert [one["survives"] for one in foreseen["markers"]] == [True, False]
+    assert (foreseen["preserved"], foreseen["summarized"], foreseen["thresholds"]) == (1, 1, [0.52])
     assert sqlite_api.ask("GET", f"{MEMORY}/jobs?appId=chat")["jobs"] == []
     ask(sqlite_api, **{**UNIFORM, "compactionRatio": 20})
     press.work_off()
     [version] = sqlite_api.ask("GET", VERSIONS)["versions"]
     assert version["outputTokens"] == pytest.approx(foreseen["outputTokens"], rel=0.1)
     assert version["compressionRatio"] == pytest.approx(20, rel=0.2)
+
+
+def test_of_a_long_session_a_sample_is_compressed_and_every_marked_part_is_decided(
+    sqlite_api: Api, press: Press
+) -> None:
+    said = press.shelf.transcript("long").human("##keepit0.60## Early")
+    said = long_talk(long_talk(said, 250).human("##keepit0.60## Middle"), 250).human("##keepit0.20## Late")
+    press.shelf.add(said, app_id="chat")
+    path = f"{MEMORY}/sessions/long/versions?appId=chat"
+    for settings in ({"mode": "uniform", "compactionRatio": 20}, {"tierPreset": "aggressive", "sessionDistance": 10}):
+        foreseen = sqlite_api.ask("POST", path, json={**settings, "dryRun": True})["foreseen"]
+        assert foreseen["isSampled"] and foreseen["inputTokens"] > 50_000
+        sqlite_api.ask("POST", path, 202, json=settings)
+        press.work_off()
+        version = sqlite_api.ask("GET", path)["versions"][0]
+        assert (foreseen["inputTokens"], foreseen["inputMessages"]) == (
+            version["inputTokens"], version["statistics"]["messagesBefore"],
+        )  # fmt: skip
+        assert foreseen["outputTokens"] == pytest.approx(version["outputTokens"], rel=0.1)
+        assert foreseen["compressionRatio"] == pytest.approx(version["compressionRatio"], rel=0.1)
+        assert foreseen["outputMessages"] == pytest.approx(version["outputMessages"], rel=0.35)
+        kept = {name: version["keepitStats"][name] for name in ("preserved", "summarized")}
+        assert {name: foreseen[name] for name in kept} == kept
+        assert foreseen["thresholds"]
 
 
 def test_what_is_left_out_is_as_the_project_says(sqlite_api: Api, press: Press) -> None:

@@ -33,6 +33,7 @@ from shared.jobs.queries import get_job
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest
 from shared.sessions.compress import versions
+from shared.sessions.compress.estimate import VersionEstimate, estimate_version
 from shared.sessions.compress.queries import (
     SessionJob,
     get_version,
@@ -42,7 +43,6 @@ from shared.sessions.compress.queries import (
     versions_of,
     working_of,
 )
-from shared.sessions.compress.run import CompressionRun, Version
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import complete_settings, request_version
@@ -150,25 +150,33 @@ class VersionForeseen(ResponseModel):
     """What would come of a compression, by the built-in agent."""
 
     input_tokens: int
+    input_messages: int
     output_tokens: int
     output_messages: int
     compression_ratio: float
+    preserved: int = Field(description="Marked parts that would be kept word for word.")
+    summarized: int
+    thresholds: list[float] = Field(description="The least weight that survives, by tier; empty unless decay decides.")
     markers: list[MarkerForeseen]
     note: str | None = Field(description="Why the ratio would not be near the one asked for.")
+    is_sampled: bool = Field(description="Whether tokens and messages are estimated from a sample of a long session.")
 
     @classmethod
-    def of(cls, made: Version) -> VersionForeseen:
+    def of(cls, estimate: VersionEstimate) -> VersionForeseen:
         """Return what was foreseen as it goes over the wire."""
-        markers = [
-            MarkerForeseen(marker_id=one.marker_id, weight=one.weight / 100, survives=one.survived)
-            for one in made.plan.decisions
-        ]
+        decisions = estimate.plan.decisions
+        preserved = sum(one.survived for one in decisions)
         return cls.from_row(
-            made,
-            input_tokens=made.plan.input_tokens,
-            output_messages=made.messages,
-            compression_ratio=round(made.ratio, 2),
-            markers=markers,
+            estimate,
+            input_tokens=estimate.plan.input_tokens,
+            input_messages=estimate.plan.messages,
+            compression_ratio=round(estimate.ratio, 2),
+            preserved=preserved,
+            summarized=len(decisions) - preserved,
+            markers=[
+                MarkerForeseen(marker_id=one.marker_id, weight=one.weight / 100, survives=one.survived)
+                for one in decisions
+            ],
         )
 
 
@@ -385,11 +393,11 @@ def _origin(session: Session, app_id: str, session_id: str, version: SessionVers
     return CompressionOrigin(app_id, project_id, session_id, sha256, recorded.size_bytes, version, markers)
 
 
-def _foresee(ctx: RequestContext, app_id: str, session_id: str, wanted: MakeVersion) -> Version:
-    """Make the version by rules alone and keep nothing of it; no energy is spent."""
+def _foresee(ctx: RequestContext, app_id: str, session_id: str, wanted: MakeVersion) -> VersionEstimate:
+    """Estimate the version by rules alone and keep nothing of it; no energy is spent."""
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
         settings = _settings(ctx, session, recorded.project_key, wanted).model_copy(update={"model": EXTRACTIVE})
         origin = _origin(session, app_id, session_id, _source(session, app_id, session_id, wanted))
     task = read_task(ctx.loop.store, origin, settings)
-    return CompressionRun(task, _CHUNK_TOKENS).finish(())
+    return estimate_version(task, _CHUNK_TOKENS)
