@@ -146,11 +146,11 @@ def compare_versions(
     session: SessionArgument,
     version: VersionArgument,
     other: Annotated[str, typer.Argument(metavar="OTHER", help="The version to compare it with.")],
-    most: Annotated[int, typer.Option("--differences", min=1, max=200, help="Most texts to show.")] = 20,
+    differences: Annotated[int, typer.Option(min=1, max=200, help="Most texts to show.")] = 20,
 ) -> None:
     """Compare two versions: settings, sizes, marked parts, and what stands in one of them only."""
     path = memory_route("sessions", session, "versions", version, "comparison")
-    call.show(call.service.get(path, appId=app, limit=most, **{"with": other}), _compared)
+    call.show(call.service.get(path, appId=app, limit=differences, **{"with": other}), _compared)
 
 
 @command(group, "delete-version", "Versions")

@@ -68,6 +68,8 @@ def test_two_versions_are_compared(terminal: Terminal, press: Press) -> None:
         press.work_off()
     shown = terminal.run("sessions", "compare", "chat", "s1", "v001", "v002").out
     assert "compactionRatio" in shown and "They are" in shown and "v001" in shown
+    few = terminal.json("sessions", "compare", "chat", "s1", "v001", "v002", "--differences", "2")
+    assert len(few["differences"]) == 2 and few["cursor"] is not None
     assert terminal.json("sessions", "compare", "chat", "s1", "v001", "v001")["differences"] == []
 
 
