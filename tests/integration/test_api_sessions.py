@@ -427,7 +427,7 @@ def test_an_original_is_read_page_by_page_with_speakers_times_and_markers(api: A
     whole = "".join(one["text"] for one in pieces)
     assert whole == f"{long} ##keepit0.90## Last" and pieces[0]["characters"] == len(whole)
     assert whole[pieces[1]["markers"][0]["start"] :] == "##keepit0.90## Last"
-    [there] = api.ask("GET", path, params=CHAT | {"limit": 1, "messageUuid": "3"})["messages"]
+    [there] = api.ask("GET", path, params={"limit": 1, "messageUuid": "3"}, token=api.token())["messages"]
     assert there["text"] == "##keepit0.5## odd"
     api.refused(404, "GET", path, params=CHAT | {"messageUuid": "none"})
     api.refused(404, "GET", "/api/memory/sessions/none/messages", params=CHAT)

@@ -118,6 +118,8 @@ NOT_READY = "composition_not_ready"
 
 def count_composition_use(session: Session, composition: Composition, now: datetime) -> None:
     """Count that a composition's documents were read."""
+    # Its sessions may be of several projects, whose rows others lock in other orders, but only under the app's lock.
+    lock_app(session, composition.app_id)
     use_sessions(session, _component_sessions(session, composition), now)
     mine = update(Composition).where(Composition.key == composition.key)
     session.execute(mine.values(uses=Composition.uses + 1, last_used=now))
