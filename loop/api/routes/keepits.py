@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId, Writes
-from loop.api.routes.projects import MarkerProblemItem, shown
+from loop.api.routes.projects import shown
+from loop.api.routes.session_items import MarkerProblemItem
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.audit import BY_HAND

@@ -25,17 +25,14 @@ from loop.api.dependencies import (
     SessionsAppId,
     Writes,
 )
-from loop.api.routes.projects import (
-    DryRunInQuery,
-    ServerPath,
+from loop.api.routes.projects import DryRunInQuery, ServerPath, Unregistered, shown
+from loop.api.routes.session_items import (
     SessionForeseen,
     SessionItem,
     SessionList,
     StorageFigures,
-    Unregistered,
     session_items,
     session_page,
-    shown,
 )
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
