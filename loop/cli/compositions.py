@@ -75,8 +75,8 @@ def compose(
         list[str] | None, typer.Option(help="SESSION=3000; once for each, instead of a strategy.")
     ] = None,
     documents: Annotated[OutputFormat, typer.Option("--format", help="What is written.")] = OutputFormat.BOTH,
-    as_given: Annotated[
-        bool, typer.Option("--as-given", help="Keep the order given; else the oldest comes first.")
+    oldest_first: Annotated[
+        bool, typer.Option("--oldest-first", help="Order them by age; else they stand in the order given.")
     ] = False,
     model: Annotated[str | None, typer.Option(help="Who compresses where that is needed.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of one that has the name.")] = False,
@@ -92,7 +92,7 @@ def compose(
         "strategy": AllocationStrategy.CUSTOM if tokens else strategy,
         "totalTokenBudget": budget,
         "outputFormat": documents,
-        "order": "as-given" if as_given else "oldest-first",
+        "order": "oldest-first" if oldest_first else "as-given",
     }
     if project is None:
         first = sessions[0].partition("=")[0]

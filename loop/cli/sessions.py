@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.progress import DownloadColumn, TextColumn
 
 from loop.cli.invocation import AppArgument, Invocation, YesOption, command, confirm
-from loop.cli.output import Columns, at, card, complain, plain, progress, remark, rounded, table
+from loop.cli.output import Columns, at, card, complain, moment, plain, progress, remark, rounded, table
 from loop.cli.routes import given, in_commands, memory_route, route
 from shared.choices import DecayLevel
 from shared.errors import Configuration, Invalid
@@ -27,6 +27,7 @@ group = typer.Typer(
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
 ProjectOption = Annotated[str | None, typer.Option("--project", help="The project's id.")]
 NeededProject = Annotated[str, typer.Option("--project", help="The project's id.", show_default=False)]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would come of it.")]
 MEDIA_TYPE = "application/x-ndjson"
 _NOT_SEEN_THERE = {"denied", "no_such_file", "unreadable"}
 """Why a service that cannot read a path is sent the file instead."""
@@ -70,7 +71,30 @@ _CARD: Columns = {
     "topics": "metadata.primaryTopics",
     "counted": "counts",
     "marked": "markers",
-    "versions": "versions",
+    "last used": at("usedAt"),
+    "in the store": lambda row: _storage(row["storage"]),
+}
+_PROJECT_CARD: Columns = {
+    "project": "projectId",
+    "name": "displayName",
+    "worked in": "originalPath",
+    "sessions": "sessions",
+    "in the store": lambda row: _storage(row["storage"]),
+    "changed (UTC)": at("lastModified"),
+    "settings": "settings",
+    "folder": "sourceFolder",
+    "not taken in": lambda row: [f"{one['file']}: {one['reason']}" for one in row["refusedFiles"]],
+}
+_FORESEEN_COLUMNS: Columns = {
+    "session": "sessionId",
+    "project": "projectId",
+    "from (UTC)": at("firstTimestamp"),
+    "to (UTC)": at("lastTimestamp"),
+    "tokens": "originalTokens",
+    "messages": "originalMessages",
+    "bytes": "sizeBytes",
+    "marked": "markerWeights",
+    "not well marked": lambda row: len(row["markerProblems"]) or None,
 }
 _SURVIVAL_COLUMNS: Columns = {"marker": "markerId", "weight": rounded("weight"), "survives": "survives"}
 _KEEPIT_COLUMNS: Columns = {
@@ -79,7 +103,9 @@ _KEEPIT_COLUMNS: Columns = {
     "written": rounded("writtenWeight"),
     "survived in": "survivedIn",
     "summarised in": "summarizedIn",
-    "content": lambda row: _short(row["content"]),
+    "content": lambda row: short(row["content"]),
+    "before": lambda row: _line(row["before"]),
+    "after": lambda row: _line(row["after"]),
 }
 
 
@@ -88,6 +114,14 @@ def list_projects(call: Invocation, app: AppArgument) -> None:
     """List an app's projects, newest first."""
     path, nothing = memory_route("projects"), f"{app} has no projects yet."
     call.show_listing(path, "projects", _PROJECT_COLUMNS, nothing, appId=app)
+
+
+@command(group, "project", "Sessions")
+def show_project(call: Invocation, app: AppArgument, project: NeededProject) -> None:
+    """Show a project, what it takes in the store, and the latest of its sessions."""
+    shown = call.service.get(memory_route("projects", project), appId=app)
+    sessions = table(shown["sessionList"]["sessions"], _COLUMNS, "It has no sessions yet.")
+    call.show(shown, lambda shown: Group(card(shown, _PROJECT_CARD), plain(""), sessions))
 
 
 @command(group, "open", "Sessions")
@@ -157,6 +191,19 @@ def show_session(call: Invocation, app: AppArgument, session: SessionArgument) -
     call.show(shown, lambda shown: Group(card(shown, _CARD), plain(""), files))
 
 
+@command(group, "read", "Sessions", limit=50)
+def read_original(
+    call: Invocation,
+    app: AppArgument,
+    session: SessionArgument,
+    begin: Annotated[str | None, typer.Option("--from", help="Begin with this message, by its uuid.")] = None,
+) -> None:
+    """Read what was said in a session, message by message, with who said it and what is marked. It counts as a use."""
+    path = memory_route("sessions", session, "messages")
+    said = call.service.listing(path, "messages", call.limit, appId=app, messageUuid=begin)
+    call.show(list(said), lambda messages: Group(*map(_message, messages)))
+
+
 @command(group, "register", "Sessions")
 def register_sessions(
     call: Invocation,
@@ -166,6 +213,7 @@ def register_sessions(
     ],
     project: ProjectOption = None,
     upload: Annotated[bool, typer.Option("--upload", help="Send the files; else the service reads them.")] = False,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Register transcripts; each is copied, and its original never written. The file's name becomes the session's id.
 
@@ -179,12 +227,13 @@ def register_sessions(
         for file in files:
             path = memory_route("projects", project or _project_of(file), "sessions", file.stem)
             try:
-                registered.append(_register(call, path, file, app, upload))
+                registered.append(_register(call, path, file, app, upload, dry_run))
             except Refused as error:
                 refused.append({"file": str(file), "reason": error.message})
             update(advance=1)
     answer = {"sessions": registered, "refused": refused}
-    call.show(answer, lambda answer: table(answer["sessions"], _COLUMNS, "None registered."))
+    columns = _FORESEEN_COLUMNS if dry_run else _COLUMNS
+    call.show(answer, lambda answer: table(answer["sessions"], columns, "None registered."))
     for one in refused:
         complain(f"{one['file']}: {one['reason']}")
     if refused:
@@ -208,8 +257,11 @@ def sync_session(
 
 
 @command(group, "scan", "Sessions")
-def scan_project(call: Invocation, app: AppArgument, project: NeededProject) -> None:
+def scan_project(call: Invocation, app: AppArgument, project: NeededProject, dry_run: DryRunOption = False) -> None:
     """Look through a project's folder until everything in it is registered and synced."""
+    if dry_run:
+        _foresee_scan(call, app, project)
+        return
     total: dict[str, Any] = {"registered": [], "synced": []}
     with progress("looking through", None, _COUNT) as update:
         while True:
@@ -218,9 +270,7 @@ def scan_project(call: Invocation, app: AppArgument, project: NeededProject) -> 
             update(advance=len(scan["registered"]) + len(scan["synced"]))
             if not scan["left"] or not (scan["registered"] or scan["synced"]):
                 break
-    counts = f"{len(total['registered'])} registered, {len(total['synced'])} synced, {total['unchanged']} unchanged."
-    refused = table(total["refused"], {"refused": "file", "why": "reason"}, "Nothing was refused.")
-    call.show(total, lambda _: Group(plain(counts), refused))
+    call.show(total, _scanned)
 
 
 @command(group, "unregister", "Sessions")
@@ -321,16 +371,40 @@ def import_project(
     call.show_card(call.service.upload(path, file, "application/zip", appId=app, projectId=name))
 
 
-def _register(call: Invocation, path: str, file: Path, app: str, upload: bool) -> Any:
+def _foresee_scan(call: Invocation, app: str, project: str) -> None:
+    path, lists = memory_route("projects", project, "scan"), ("registered", "synced", "foreseen", "refused")
+    total: dict[str, Any] = {name: [] for name in lists}
+    with progress("looking through", None, _COUNT) as update:
+        while True:
+            scan = call.service.post_long(path, appId=app, dryRun=True, cursor=total.get("cursor"))
+            unchanged = scan["unchanged"] + total.get("unchanged", 0)
+            total = scan | {name: total[name] + scan[name] for name in lists} | {"unchanged": unchanged}
+            update(advance=len(scan["foreseen"]))
+            if scan["cursor"] is None:
+                break
+    view = table(total["foreseen"], _FORESEEN_COLUMNS, "Everything in the folder is registered.")
+    call.show(total, lambda total: Group(view, plain(""), _scanned(total, "would be ")))
+
+
+def _scanned(total: dict[str, Any], would: str = "") -> RenderableType:
+    counts = (
+        f"{len(total['registered'])} {would}registered, {len(total['synced'])} synced, {total['unchanged']} unchanged."
+    )
+    refused = table(total["refused"], {"refused": "file", "why": "reason"}, "Nothing was refused.")
+    return Group(plain(counts), refused)
+
+
+def _register(call: Invocation, path: str, file: Path, app: str, upload: bool, dry_run: bool) -> Any:
     from loop.cli.service import Refused  # heavy, and not needed for --help
 
+    wanted = {"appId": app, "dryRun": dry_run or None}
     if not upload:
         try:
-            return call.service.post_long(path, {"path": str(file.resolve())}, appId=app)
+            return call.service.post_long(path, {"path": str(file.resolve())}, **wanted)
         except Refused as error:
             if error.code not in _NOT_SEEN_THERE:
                 raise
-    return call.service.upload(path, file, MEDIA_TYPE, appId=app)
+    return call.service.upload(path, file, MEDIA_TYPE, **wanted)
 
 
 def _project_of(file: Path) -> str:
@@ -371,6 +445,23 @@ def _leaves(value: dict[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{name}"
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
+def _message(one: dict[str, Any]) -> RenderableType:
+    who = " ".join(filter(None, (f"#{one['position']} {one['speaker']}", one["tool"], moment(one["at"]))))
+    marked = [f"[{mark['markerId']} {mark['weight']:.2f}: {mark['start']}-{mark['end']}]" for mark in one["markers"]]
+    return plain("\n".join((who, *marked, one["text"], "")))
+
+
+def _storage(taken: dict[str, Any]) -> str:
+    versions = f"{taken['versions']} versions of {taken['versionBytes']}"
+    composed = f" of {taken['compositionBytes']}" if taken["compositionBytes"] is not None else ""
+    return f"{taken['originalBytes']} bytes of originals, {versions}, {taken['compositions']} compositions{composed}"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def short(text: str) -> str:
+    """Return a text as one line, its end cut off where it is long."""
+    line = _line(text)
     return line if len(line) <= _SHOWN_CHARACTERS else f"{line[: _SHOWN_CHARACTERS - 1]}…"

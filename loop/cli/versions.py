@@ -11,7 +11,7 @@ from loop.cli.invocation import AppArgument, Invocation, NoWaitOption, YesOption
 from loop.cli.jobs import follow
 from loop.cli.output import Columns, at, card, plain, rounded, table
 from loop.cli.routes import given, memory_route
-from loop.cli.sessions import NeededProject, SessionArgument, group
+from loop.cli.sessions import DryRunOption, NeededProject, SessionArgument, group, short
 from shared.choices import AgeingSchedule, Aggressiveness, DecayLevel, KeepitMode, TierPreset
 from shared.errors import Invalid
 
@@ -33,6 +33,7 @@ _COLUMNS: Columns = {
     "by": "agent",
     "uses": "uses",
     "last used": at("lastUsed"),
+    "used in": "usedIn",
 }
 _CARD: Columns = {
     "version": "versionId",
@@ -47,6 +48,7 @@ _CARD: Columns = {
     "by": "agent",
     "seconds": "statistics.seconds",
     "file": "file",
+    "used in": "usedIn",
 }
 _JOB_COLUMNS: Columns = {
     "job": "jobId",
@@ -65,6 +67,12 @@ _MARKER_COLUMNS: Columns = {
     "weight": rounded("weight"),
     "fate": lambda row: "survives" if row["survives"] else "is summarised",
 }
+_SURVIVED_COLUMNS: Columns = {
+    "version": "version", "marker": "markerId", "weight": rounded("weight"), "content": "content",
+}  # fmt: skip
+_DIFFERENCE_COLUMNS: Columns = {
+    "version": "isIn", "who": "speaker", "kind": "kind", "text": lambda row: short(row["text"]),
+}  # fmt: skip
 _AGED_COLUMNS: Columns = {
     "session": "sessionId",
     "version": "versionId",
@@ -91,7 +99,7 @@ def compress_session(
     skip: Annotated[int, typer.Option(min=0, help="Messages at the beginning to leave out.")] = 0,
     model: Annotated[str | None, typer.Option(help="Who compresses: extractive, or the model of the settings.")] = None,
     source: Annotated[str | None, typer.Option("--from", help="A version to make it from, as v001.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would come of it.")] = False,
+    dry_run: DryRunOption = False,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Compress a session into a new version."""
@@ -129,6 +137,20 @@ def show_version(
         print_document(call, path, app, content)
     else:
         call.show(call.service.get(path, appId=app), lambda shown: card(shown["version"], _CARD))
+
+
+@command(group, "compare", "Versions")
+def compare_versions(
+    call: Invocation,
+    app: AppArgument,
+    session: SessionArgument,
+    version: VersionArgument,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The version to compare it with.")],
+    differences: Annotated[int, typer.Option(min=1, max=200, help="Most texts to show.")] = 20,
+) -> None:
+    """Compare two versions: settings, sizes, marked parts, and what stands in one of them only."""
+    path = memory_route("sessions", session, "versions", version, "comparison")
+    call.show(call.service.get(path, appId=app, limit=differences, **{"with": other}), _compared)
 
 
 @command(group, "delete-version", "Versions")
@@ -272,12 +294,34 @@ def _marked(stats: dict[str, Any] | None) -> str:
 def _foreseen(foreseen: dict[str, Any]) -> RenderableType:
     fields = card({
         "tokens": f"{foreseen['inputTokens']} before, about {foreseen['outputTokens']} after",
-        "messages": foreseen["outputMessages"],
+        "messages": f"{foreseen['inputMessages']} before, about {foreseen['outputMessages']} after",
         "ratio": f"{foreseen['compressionRatio']:.1f}",
+        "marked parts": _marked(foreseen),
+        "survives from": [f"{one:.2f}" for one in foreseen["thresholds"]],
         "why not as asked": foreseen["note"],
+        "estimated from": "a sample, since it is long" if foreseen["isSampled"] else None,
     })  # fmt: skip
     marked = foreseen["markers"]
     return Group(fields, plain(""), table(marked, _MARKER_COLUMNS)) if marked else fields
+
+
+def _compared(seen: dict[str, Any]) -> RenderableType:
+    sides = ("version", "other")
+    first, second = (seen[side]["versionId"] for side in sides)
+    figures: list[dict[str, Any]] = [
+        {"of": name, first: seen["version"][name], second: seen["other"][name]}
+        for name in ("outputTokens", "outputMessages", "compressionRatio")
+    ]
+    figures += [{"of": name, first: pair["version"], second: pair["other"]} for name, pair in seen["settings"].items()]
+    only = {first: seen["onlyInVersion"], second: seen["onlyInOther"]}
+    figures.append({"of": "pieces only here"} | {side: one["blocks"] for side, one in only.items()})
+    marked = [one | {"version": side} for side, found in only.items() for one in found["markers"]]
+    return Group(
+        table(figures, {"": "of", first: first, second: second}), plain(f"{seen['sameBlocks']} pieces are the same."),
+        plain("Marked parts that survived in one only:"), table(marked, _SURVIVED_COLUMNS, "none"),
+        plain("Texts that stand in one only:"), table(seen["differences"], _DIFFERENCE_COLUMNS, "none"),
+        *([plain("There are more: --differences.")] if seen["cursor"] else []),
+    )  # fmt: skip
 
 
 def _pruned(done: dict[str, Any]) -> RenderableType:

@@ -23,7 +23,7 @@ _SENTENCE_END = re.compile(
     r"[.!?…]+['\"”’)\]*_`]*(?=\s+['\"“‘„«(\[*_`#@/–—-]*[A-Z0-9À-ÖØ-ÞĀ-ſΑ-ΩА-Я぀-鿿])|[。！？][」』）]*(?=\S)"
 )
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(\[])(?:e\.g|i\.e|z\.B|d\.h|u\.a|etc|vs|cf|ca|approx|resp|bzw|usw|incl|No|Nr|Mr|Mrs|Ms|Dr|Prof|St|Fig|Sec"
+    r"(?:^|[\s(\[*_\"'“])(?:e\.g|i\.e|z\.B|d\.h|u\.a|etc|vs|cf|ca|approx|resp|bzw|usw|incl|No|Nr|Mr|Mrs|Ms|Dr|Prof|St|Fig|Sec"
     r"|Vol|[A-Za-z]|\d{1,2})\.$",
     re.IGNORECASE,
 )

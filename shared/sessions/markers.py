@@ -23,6 +23,7 @@ from hashlib import sha256
 from shared.choices import Aggressiveness
 from shared.sessions.blocks import Block, BlockKind, speaker_of
 from shared.sessions.compress.settings import KeepitDecay
+from shared.sessions.models import CONTEXT_CHARACTERS, CONTEXT_GAP
 
 PINNED = 100
 """Hundredths; the heaviest. It survives whatever is asked for."""
@@ -52,7 +53,6 @@ def survives(
     return weight >= pinned or weight * _PER_HUNDREDTH >= threshold(aggressiveness, ratio, distance, decay)
 
 
-_CONTEXT_CHARACTERS = 80
 _SHOWN_CHARACTERS = 40
 _TAG = re.compile(
     r"##keepit(?:(?P<weight>-?[0-9]{1,9}\.[0-9]{2})##|(?P<odd>[^#\n]{0,20})(?P<closed>##)?)", re.IGNORECASE
@@ -188,8 +188,8 @@ def _found_marker(text: str, tag: re.Match[str], limit: int) -> FoundMarker | No
     end = start + len(text[start:limit].rstrip())
     if end <= start:
         return None
-    before = text[max(0, tag.start() - _CONTEXT_CHARACTERS) : tag.start()]
-    context = f"{before}[...]{text[end : end + _CONTEXT_CHARACTERS]}"
+    before = text[max(0, tag.start() - CONTEXT_CHARACTERS) : tag.start()]
+    context = f"{before}{CONTEXT_GAP}{text[end : end + CONTEXT_CHARACTERS]}"
     return FoundMarker(_clamped(_written(tag)), text[start:end], tag.start(), start, end, context)
 
 

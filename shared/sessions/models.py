@@ -119,6 +119,11 @@ class RecordedSession(Base):
     next_version: Mapped[int] = mapped_column(default=1)
     """The number of the next version; never goes back."""
 
+    @property
+    def used_at(self) -> datetime | None:
+        """When it was last used; being registered is no use."""
+        return self.last_accessed if self.last_accessed > self.registered_at else None
+
 
 class SessionFile(Base):
     """A file that a session touched."""
@@ -133,6 +138,12 @@ class SessionFile(Base):
     touches: Mapped[int]
     changed: Mapped[bool] = mapped_column(default=False)
     """Whether it was written or edited, not only read."""
+
+
+CONTEXT_CHARACTERS = 80
+"""Of a message, kept before a marker, and as many behind its part."""
+CONTEXT_GAP = "[...]"
+"""Stands between them."""
 
 
 class KeepitMarker(Base):
@@ -155,6 +166,7 @@ class KeepitMarker(Base):
     overridden_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     content: Mapped[str] = mapped_column(Text)
     context: Mapped[str] = mapped_column(Text)
+    """What stands before and after it, ``[...]`` between them."""
     start: Mapped[int]
     """Where the marker begins in its message's text, characters."""
     end: Mapped[int]
@@ -165,6 +177,13 @@ class KeepitMarker(Base):
     def weight_in_force(self) -> int:
         """The weight that decides, hundredths."""
         return self.weight if self.override_weight is None else self.override_weight
+
+    @property
+    def surroundings(self) -> tuple[str, str]:
+        """What stands before the marker and behind its part, of its message."""
+        # Not split at the mark between them: a text may hold such a mark itself.
+        before = self.context[: min(CONTEXT_CHARACTERS, self.start)]
+        return before, self.context[len(before) + len(CONTEXT_GAP) :]
 
 
 class SessionVersion(Base):

@@ -403,11 +403,11 @@ def all_changes_of(session: Session, app_id: str, project_id: str) -> Sequence[S
     return session.scalars(query.order_by(SessionChange.key)).all()
 
 
-def known_sessions(session: Session, app_id: str, session_ids: Collection[str]) -> list[str]:
-    """Return which of some sessions an app has registered already."""
-    query = select(RecordedSession.session_id).where(RecordedSession.app_id == app_id)
-    known = set(session.scalars(query))
-    return sorted(known & set(session_ids))
+def registered_in(session: Session, app_id: str) -> dict[str, str]:
+    """Return in which project each session of an app is registered."""
+    query = select(RecordedSession.session_id, Project.project_id)
+    query = query.join(Project, Project.key == RecordedSession.project_key).where(RecordedSession.app_id == app_id)
+    return {session_id: project_id for session_id, project_id in session.execute(query)}  # noqa: C416
 
 
 LEARNING_PROJECT_KEY = "projectKey"

@@ -260,7 +260,11 @@ class Store:
     def cached_bytes(self, app_id: str | None = None) -> int:
         """Return how much lies in the cache of an app, or in those of all."""
         apps = self.apps() if app_id is None else [app_id]
-        return sum(size_of(path) for one in apps for path in self.cached_files(one))
+        return sum(self.bytes_below(self.cache(one)) for one in apps)
+
+    def bytes_below(self, folder: Path) -> int:
+        """Return how much lies in a folder, and in those below it."""
+        return sum(map(size_of, _files(folder)))
 
     def parts_of(self, app_id: str, path: Path) -> tuple[str, ...]:
         """Return the names that lead from an app's folder to a file of it."""

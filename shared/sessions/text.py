@@ -139,64 +139,10 @@ def head_of(text: str, most: int) -> str:
     return text[: end if end > 0 else most].rstrip()
 
 
-def tail_of(text: str, most: int) -> str:
-    """Return the end of a text, from the beginning of a word where one begins in its first half."""
-    if len(text) <= most:
-        return text
-    starts = [place for mark in " \n" if (place := text.find(mark, len(text) - most, len(text) - most // 2)) >= 0]
-    return text[min(starts, default=len(text) - most) :].lstrip()
-
-
 MAX_PASSAGE_CHARS = 1_200
 _MOST_PASSAGES = 8
 """Of one text; the rest of it is not found."""
 _BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s+|\s+")
-_LONGEST = 400
-_FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*([^\s`]{0,20})")
-_SENTENCE_END = re.compile(r"(?<=[^\d\s][.!?])\s+(?=[A-Z0-9\"'`(\[*À-Þ])|(?<=[。！？])")
-_WORD_END = re.compile(r"\s")
-_SAYS = re.compile(r"[^\W_]|[^\x00-\x7f]")
-
-
-def text_pieces(text: str) -> Iterator[tuple[str, int, str | None]]:
-    """Yield the pieces of a text: each with the line it stands in, and the language of its code block.
-
-    What has neither letter nor digit tells nothing alone: brackets, rules and the like belong to what stands before.
-    """
-    found: list[tuple[str, int, str | None]] = []
-    for piece in _split_text(text):
-        said, line, fence = found[-1] if found else ("", 0, None)
-        if _SAYS.search(piece[0]) or not found or fence != piece[2]:
-            found.append(piece)
-        else:
-            found[-1] = (f"{said}{' ' if line == piece[1] else chr(10)}{piece[0]}", line, fence)
-    informative = [one for one in found if _SAYS.search(one[0])]
-    yield from informative or found
-
-
-def _split_text(text: str) -> Iterator[tuple[str, int, str | None]]:
-    fence: str | None = None
-    for number, line in enumerate(text.splitlines()):
-        mark = _FENCE.match(line)
-        if mark is not None:
-            fence = mark[1] if fence is None else None
-        elif line.strip():
-            pieces = [line.rstrip()] if fence is not None and len(line) <= _LONGEST else _sentences(line.strip())
-            for piece in pieces:
-                yield piece, number, fence
-
-
-def _sentences(line: str) -> list[str]:
-    return [piece for sentence in _SENTENCE_END.split(line) for piece in _chopped(sentence) if piece]
-
-
-def _chopped(text: str) -> Iterator[str]:
-    while len(text) > _LONGEST:
-        ends = [match.start() for match in _WORD_END.finditer(text, _LONGEST // 2, _LONGEST)]
-        end = ends[-1] if ends else _LONGEST
-        yield text[:end].strip()
-        text = text[end:].strip()
-    yield text
 
 
 def passage_pieces(text: str) -> Iterator[str]:

@@ -98,12 +98,12 @@ def test_with_no_versions_at_all_but_an_original_that_fits_the_original_is_used(
     assert shop.house.jobs(kind=JobKind.COMPRESS_SESSION) == []
 
 
-def test_sessions_stand_oldest_first_whatever_the_order_asked_and_each_is_used_by_it(shop: Shop) -> None:
+def test_sessions_stand_in_the_order_asked_or_oldest_first_and_each_is_used_by_it(shop: Shop) -> None:
     for day, name in enumerate(("old", "mid", "new")):
         shop.register(name, 30, at=DAY.replace(day=day + 1))
         shop.version(name, 600)
-    made = shop.ask("start", "new", "old", "mid", budget=2200)
-    given = shop.ask("given", "new", "old", "mid", budget=2200, order=ComponentOrder.AS_GIVEN)
+    made = shop.ask("start", "new", "old", "mid", budget=2200, order=ComponentOrder.OLDEST_FIRST)
+    given = shop.ask("given", "new", "old", "mid", budget=2200)
     shop.house.clock.advance(60)
     compose(shop)
     compose(shop)

@@ -142,7 +142,7 @@ def test_what_went_in_comes_out_the_same(shop: Shop) -> None:
     with shop.house.database.read() as session:
         own = [get_project(session, app_id, PROJECT).settings for app_id in ("notes", "elsewhere")]
     assert own[0] == own[1], "and nothing that the project does not say itself"
-    assert [one.get("number") for one in ours["compositions"][0]["components"]] == [None, 1]
+    assert [one.get("number") for one in ours["compositions"][0]["components"]] == [1, None]
     both = members(first), members(second)
     assert {k: v for k, v in both[0].items() if k not in (DOCUMENT, CHECKSUMS)} == {
         k: v for k, v in both[1].items() if k not in (DOCUMENT, CHECKSUMS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -105,9 +106,9 @@ def test_a_preview_says_who_gets_what_and_writes_nothing(api: Api, shop: Shop) -
     body = {"components": [{"sessionId": one} for one in ("new", "mid", "old")], "totalTokenBudget": 4000}
     seen = api.ask("POST", f"{MINE}/compositions/preview?appId=chat", json=body)
     ways = [(one["sessionId"], one["way"], one["versionId"]) for one in seen["components"]]
-    assert ways == [("old", "compress", None), ("mid", "version", "v001"), ("new", "original", None)]
+    assert ways == [("new", "original", None), ("mid", "version", "v001"), ("old", "compress", None)]
     assert seen["compressions"] == 1 and seen["allocated"] <= 4000
-    assert seen["components"][0]["settings"]["sessionDistance"] == 3
+    assert seen["components"][2]["settings"]["sessionDistance"] == 3
     with api.loop.database.read() as session:
         assert not list_jobs(session, JobFilter(), 10)
     assert api.ask("GET", f"{MINE}/compositions?appId=chat")["compositions"] == []
@@ -128,6 +129,19 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"misspelt": 1}, 422, "invalid"),
     ({"name": "taken"}, 409, "name_taken"),
 ]
+
+
+def test_sessions_stand_in_the_order_of_the_request_unless_it_says_otherwise(api: Api, shop: Shop) -> None:
+    for day, name in enumerate(("old", "mid", "new")):
+        shop.register(name, 4, at=DAY.replace(day=day + 1))
+    for order, expected in (({}, ["mid", "new", "old"]), ({"order": "oldest-first"}, ["old", "mid", "new"])):
+        made = ask(api, "start", "mid", "new", "old", totalTokenBudget=20_000, replace=True, **order)
+        compose(api)
+        path = f"{MEMORY}/compositions/{made['composition']['compositionId']}?appId=chat"
+        parts = api.ask("GET", path)["components"]
+        assert [(one["order"], one["sessionId"]) for one in parts] == list(enumerate(expected))
+        text = api.send("GET", f"{path}&format=markdown").text
+        assert sorted(expected, key=lambda name: text.index(f"Session {name}")) == expected
 
 
 def test_what_cannot_be_composed_is_refused(api: Api, shop: Shop) -> None:
@@ -233,3 +247,41 @@ def test_ageing_is_changed_shown_and_run(api: Api, shop: Shop) -> None:
     assert [one["versionId"] for one in versions] == ["v002"]
     for wrong in ({"retention": {"keep": "newest"}}, {"autoDecay": {"rules": {"createAfterDays": 99}}}):
         api.refused(422, "PUT", f"{MINE}/ageing?appId=chat", json=wrong)
+
+
+def test_a_session_that_is_used_grows_old_anew_and_keeps_its_distance(api: Api, shop: Shop) -> None:
+    for name, day in (("old", 1), ("new", 2)):
+        shop.register(name, 40, at=DAY.replace(day=day))
+        shop.version(name, 300)
+    part = {"sessionId": "old", "versionId": "v001"}
+    made = ask(api, "start", components=[part])["composition"]
+    compose(api)
+    api.ask("PUT", f"{MINE}/ageing?appId=chat", json={"autoDecay": {"enabled": True}})
+    api.clock.advance(90 * 86_400)
+
+    def compressed() -> list[str]:
+        plan = api.ask("POST", f"{MINE}/ageing/run?appId=chat")["plan"]
+        return sorted(one["sessionId"] for one in plan["compress"])
+
+    def versions(name: str) -> str:
+        return f"{MEMORY}/sessions/{name}/versions/v001?appId=chat"
+
+    composition = f"{MEMORY}/compositions/{made['compositionId']}"
+    uses = (
+        lambda: api.send("GET", versions("old") + "&format=markdown"),
+        lambda: api.send("GET", f"{composition}?appId=chat&format=jsonl"),
+        lambda: api.ask("POST", f"{composition}/used?appId=chat", json={"sessionId": "next"}),
+        lambda: api.ask("GET", f"{MEMORY}/sessions/old/messages?appId=chat"),
+    )
+    for use in uses:
+        assert compressed() == ["new", "old"]
+        api.ask("GET", versions("old")), api.ask("GET", f"{composition}?appId=chat")
+        assert compressed() == ["new", "old"], "to look at what is known of it is no use"
+        use()
+        assert compressed() == ["new"]
+        used = api.ask("GET", f"{MEMORY}/sessions/old?appId=chat")["usedAt"]
+        assert datetime.fromisoformat(used) == api.clock.now()
+        api.clock.advance(31 * 86_400)
+    api.ask("POST", f"{MINE}/ageing/run?appId=chat", json={"dryRun": False})
+    working = api.ask("GET", f"{MEMORY}/sessions/old/versions?appId=chat")["working"]
+    assert working["settings"]["sessionDistance"] == 2, "distance goes by when a session took place"

@@ -14,7 +14,7 @@ from loop.steps.upkeep import FinishErasures
 from shared.sessions import sweep
 from tests.support.api import Api, open_api
 from tests.support.recordings import Shelf
-from tests.support.transcripts import FOREIGN, REAL, assistant, lines, user, write
+from tests.support.transcripts import FOREIGN, REAL, assistant, lines, tool, user, write
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 CHAT = {"appId": "chat"}
@@ -116,6 +116,7 @@ def test_no_app_sees_or_touches_anothers_sessions(sqlite_api: Api) -> None:
         ("GET", SESSIONS, None), ("POST", "/api/memory/decay/preview", preview),
         ("GET", "/api/memory/sessions/s1/keepits", None), ("GET", "/api/memory/projects/-home-me-app/changes", None),
         ("PUT", f"/api/memory/sessions/s1/keepits/{marker}", {"weight": 0.1}), ("DELETE", f"{SESSIONS}/s1", None),
+        ("GET", "/api/memory/sessions/s1/messages", None),
         ("POST", "/api/memory/sessions/s1/sync", None), ("DELETE", "/api/memory/projects/-home-me-app", None),
         ("PATCH", "/api/memory/projects/-home-me-app", {"displayName": "x"}),
     ):  # fmt: skip
@@ -163,6 +164,15 @@ def test_a_file_that_is_not_there_and_a_body_that_is_no_transcript_are_refused(s
     assert "application/x-ndjson" in error["message"]
     api.refused(404, "POST", f"{SESSIONS}/s1", params={"appId": "none"}, content=TEXT, headers=NDJSON)
     assert list(api.loop.store.files("chat")) == [] and not api.loop.store.app("none").exists()
+
+
+def test_a_marked_part_is_shown_with_what_stands_around_it(sqlite_api: Api) -> None:
+    sqlite_api.install()
+    said = f"{'x' * 100} [...] before ##keepit0.80## the part\n\nafter [...] {'y' * 100}"
+    upload(sqlite_api, content=lines(user(said, "1")))
+    [one] = keepits(sqlite_api)
+    assert (one["before"], one["content"]) == (said[: said.index("##")][-80:], "the part")
+    assert one["after"] == said[said.index("part") + 4 :][:80]
 
 
 @pytest.fixture
@@ -337,6 +347,126 @@ def test_a_project_is_opened_changed_and_its_folder_looked_through(sqlite_api: A
     assert api.ask("PATCH", path, params=CHAT, json={"sourceFolder": None})["refusedFiles"] == []
     for body in ({}, {"displayName": ""}, {"settings": {"other": 1}}, {"sourceFolder": "x"}):
         api.refused(422, "PATCH", path, params=CHAT, json=body)
+
+
+def test_what_would_be_registered_is_shown_with_its_counts_and_leaves_nothing(api: Api, tmp_path: Path) -> None:
+    api.install()
+    token, path = api.token(), write(tmp_path / "s1.jsonl")
+    path.write_bytes(TEXT + b'{"type": "user", "mess')
+    answered = api.send("POST", f"{SESSIONS}/s1?dryRun=true", token=token, content=TEXT, headers=NDJSON)
+    foreseen = answered.json()
+    assert answered.status_code == 200
+    assert foreseen["markerWeights"] == {"1.00": 1, "0.80": 1, "0.50": 1}
+    assert (foreseen["originalMessages"], foreseen["markers"], foreseen["sizeBytes"]) == (3, 3, len(TEXT))
+    assert foreseen["firstTimestamp"] == "2026-01-02T10:00:00Z" and foreseen["originalFile"] is None
+    by_path = {"params": CHAT | {"dryRun": True}, "json": {"path": str(path)}}
+    assert api.ask("POST", f"{SESSIONS}/s1", 200, **by_path) == foreseen | {"originalFile": str(path)}
+    api.refused(403, "POST", f"{SESSIONS}/s1?dryRun=true", token=token, json={"path": str(path)})
+    api.refused(422, "POST", f"{SESSIONS}/s1?dryRun=true", params=CHAT, content=b"{\n}\n", headers=NDJSON)
+    assert api.ask("GET", "/api/memory/projects", params=CHAT)["projects"] == []
+    assert list(api.loop.store.files("chat")) == []
+    made = upload(api)
+    shared = foreseen.keys() & made.keys()
+    assert {name: foreseen[name] for name in shared} == {name: made[name] for name in shared}
+    assert api.refused(409, "POST", f"{SESSIONS}/s1", **by_path)["code"] == "already_registered"
+
+
+def test_the_files_of_a_folder_that_are_not_registered_are_listed_with_their_counts(
+    sqlite_api: Api, tmp_path: Path
+) -> None:
+    api, folder = sqlite_api, tmp_path / "folder"
+    api.install()
+    for name in ("a", "b", "c", "d"):
+        write(folder / f"{name}.jsonl", user(f"##keepit0.80## {name}", "1", timestamp="2026-01-02T10:00:00Z"))
+    (folder / "bad.jsonl").write_text("x")
+    write(folder / "elsewhere.jsonl", user("x", "1"))
+    path, opened = "/api/memory/projects/-home-me-app", {"originalPath": "/home/me/app", "sourceFolder": str(folder)}
+    api.ask("POST", "/api/memory/projects", 201, params=CHAT, json=opened)
+    api.ask("POST", f"{SESSIONS}/b", 201, params=CHAT, json={"path": str(folder / "b.jsonl")})
+    upload(api, "elsewhere")
+    with (folder / "b.jsonl").open("ab") as file:
+        file.write(lines(user("More", "2")))
+    before = api.ask("GET", f"{path}/changes", params=CHAT), api.ask("GET", path, params=CHAT)
+    first = api.ask("POST", f"{path}/scan", params=CHAT | {"dryRun": True, "limit": 2})
+    rest = api.ask("POST", f"{path}/scan", params=CHAT | {"dryRun": True, "limit": 2, "cursor": first["cursor"]})
+    assert rest["cursor"] is None and first["foreseen"][0]["markerWeights"] == {"0.80": 1}
+    assert [one["sessionId"] for one in first["foreseen"] + rest["foreseen"]] == ["a", "c", "d"]
+    assert first["registered"] + rest["registered"] == ["a", "c", "d"] and first["synced"] == ["b"]
+    refused = {one["file"]: one["reason"] for one in first["refused"] + rest["refused"]}
+    assert "is not a recorded session" in refused["bad.jsonl"] and "registered already" in refused["elsewhere.jsonl"]
+    assert before == (api.ask("GET", f"{path}/changes", params=CHAT), api.ask("GET", path, params=CHAT))
+    api.refused(403, "POST", f"{path}/scan?dryRun=true", token=api.token())
+
+
+def test_an_original_is_read_page_by_page_with_speakers_times_and_markers(api: Api) -> None:
+    api.install()
+    long, at = "z" * 250_000, "2026-01-02T10:00:00Z"
+    call = tool("Bash", {"command": "make"}, "done", 7)
+    side = user("Look there", "8", isSidechain=True)
+    upload(api, content=TEXT + lines(user(f"{long} ##keepit0.90## Last", "4", timestamp=at), *call, side))
+    path, marker = "/api/memory/sessions/s1/messages", keepits(api)[1]["markerId"]
+    api.ask("PUT", f"/api/memory/sessions/s1/keepits/{marker}", params=CHAT, json={"weight": 0.1})
+    read: list[dict[str, Any]] = []
+    cursor: str | None = None
+    for _ in range(20):
+        page = api.ask("GET", path, params=CHAT | {"limit": 2} | ({"cursor": cursor} if cursor else {}))
+        assert len(page["messages"]) <= 2 and sum(len(one["text"]) for one in page["messages"]) <= 200_000
+        read, cursor = read + page["messages"], page["cursor"]
+        if cursor is None:
+            break
+    speakers = ["User", "Assistant", "User", "User", "User", "Tool", "Tool", "Sub-agent"]
+    assert [one["speaker"] for one in read] == speakers
+    assert [(one["uuid"], one["position"]) for one in read[:4]] == [("1", 0), ("2", 1), ("3", 2), ("4", 3)]
+    assert (read[0]["at"], read[5]["tool"]) == ("2026-01-02T10:00:00Z", "Bash")
+    first = read[0]["markers"][1]
+    assert (first["markerId"], first["weight"], first["writtenWeight"]) == (marker, 0.1, 0.8)
+    assert read[0]["text"][first["start"] : first["end"]] == "##keepit0.80## Keep"
+    pieces = [one for one in read if one["uuid"] == "4"]
+    assert [one["start"] for one in pieces] == [0, len(pieces[0]["text"])]
+    assert pieces[0]["markers"] == pieces[1]["markers"]
+    whole = "".join(one["text"] for one in pieces)
+    assert whole == f"{long} ##keepit0.90## Last" and pieces[0]["characters"] == len(whole)
+    assert whole[pieces[1]["markers"][0]["start"] :] == "##keepit0.90## Last"
+    [there] = api.ask("GET", path, params={"limit": 1, "messageUuid": "3"}, token=api.token())["messages"]
+    assert there["text"] == "##keepit0.5## odd"
+    api.refused(404, "GET", path, params=CHAT | {"messageUuid": "none"})
+    api.refused(404, "GET", "/api/memory/sessions/none/messages", params=CHAT)
+    api.refused(422, "GET", path, params=CHAT | {"cursor": "x"})
+
+
+def test_a_project_lists_its_sessions_and_both_say_what_they_take(sqlite_api: Api) -> None:
+    api = sqlite_api
+    api.install()
+    upload(api)
+    upload(api, "s2", lines(user("x", "9")))
+    shown = api.ask("GET", "/api/memory/projects/-home-me-app", params=CHAT)
+    assert [one["sessionId"] for one in shown["sessionList"]["sessions"]] == ["s2", "s1"]
+    assert shown["sessionList"] == api.ask("GET", SESSIONS, params=CHAT) and shown["sessions"] == 2
+    taken = len(TEXT) + len(lines(user("x", "9")))
+    empty = {"versions": 0, "versionBytes": 0, "compositions": 0}
+    assert shown["storage"] == empty | {"originalBytes": taken, "compositionBytes": 0}
+    one = api.ask("GET", "/api/memory/sessions/s1", params=CHAT)
+    assert one["storage"] == empty | {"originalBytes": len(TEXT), "compositionBytes": None}
+
+
+def test_a_session_that_is_read_is_recalled_and_registering_it_is_no_use(sqlite_api: Api) -> None:
+    api = sqlite_api
+    api.install()
+    for name, day in (("old", "01"), ("new", "05")):
+        upload(api, name, lines(user("Kites", "1", cwd="/home/me/app", timestamp=f"2020-01-{day}T10:00:00Z")))
+
+    def suggested() -> list[str]:
+        path, body = "/api/memory/projects/-home-me-app/suggest", {"workingDir": "/home/me/app"}
+        return [one["sessionId"] for one in api.ask("POST", path, params=CHAT, json=body)["suggestions"]]
+
+    assert suggested() == ["new", "old"]
+    api.clock.advance(3600)
+    api.ask("GET", "/api/memory/sessions/old", params=CHAT)
+    assert suggested() == ["new", "old"], "to look at what is known of it is no use"
+    api.ask("GET", "/api/memory/sessions/old/messages", params=CHAT)
+    assert suggested() == ["old", "new"]
+    assert api.ask("GET", "/api/memory/sessions/old", params=CHAT)["usedAt"] is not None
+    assert api.ask("GET", "/api/memory/sessions/new", params=CHAT)["usedAt"] is None
 
 
 def test_a_receipt_counts_the_rows_and_files_of_sessions(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,12 +70,37 @@ def test_what_is_foreseen_is_what_comes_of_it_and_leaves_nothing_behind(sqlite_a
     assert answered.status_code == 200 and {"200", "202"} <= path["post"]["responses"].keys()
     foreseen = answered.json()["foreseen"]
     assert [one["survives"] for one in foreseen["markers"]] == [True, False]
+    assert (foreseen["preserved"], foreseen["summarized"], foreseen["thresholds"]) == (1, 1, [0.52])
     assert sqlite_api.ask("GET", f"{MEMORY}/jobs?appId=chat")["jobs"] == []
     ask(sqlite_api, **{**UNIFORM, "compactionRatio": 20})
     press.work_off()
     [version] = sqlite_api.ask("GET", VERSIONS)["versions"]
     assert version["outputTokens"] == pytest.approx(foreseen["outputTokens"], rel=0.1)
     assert version["compressionRatio"] == pytest.approx(20, rel=0.2)
+
+
+def test_of_a_long_session_a_sample_is_compressed_and_every_marked_part_is_decided(
+    sqlite_api: Api, press: Press
+) -> None:
+    said = press.shelf.transcript("long").human("##keepit0.60## Early")
+    said = long_talk(long_talk(said, 250).human("##keepit0.60## Middle"), 250).human("##keepit0.20## Late")
+    press.shelf.add(said, app_id="chat")
+    path = f"{MEMORY}/sessions/long/versions?appId=chat"
+    for settings in ({"mode": "uniform", "compactionRatio": 20}, {"tierPreset": "aggressive", "sessionDistance": 10}):
+        foreseen = sqlite_api.ask("POST", path, json={**settings, "dryRun": True})["foreseen"]
+        assert foreseen["isSampled"] and foreseen["inputTokens"] > 50_000
+        sqlite_api.ask("POST", path, 202, json=settings)
+        press.work_off()
+        version = sqlite_api.ask("GET", path)["versions"][0]
+        assert (foreseen["inputTokens"], foreseen["inputMessages"]) == (
+            version["inputTokens"], version["statistics"]["messagesBefore"],
+        )  # fmt: skip
+        assert foreseen["outputTokens"] == pytest.approx(version["outputTokens"], rel=0.1)
+        assert foreseen["compressionRatio"] == pytest.approx(version["compressionRatio"], rel=0.1)
+        assert foreseen["outputMessages"] == pytest.approx(version["outputMessages"], rel=0.35)
+        kept = {name: version["keepitStats"][name] for name in ("preserved", "summarized")}
+        assert {name: foreseen[name] for name in kept} == kept
+        assert foreseen["thresholds"]
 
 
 def test_what_is_left_out_is_as_the_project_says(sqlite_api: Api, press: Press) -> None:
@@ -138,6 +163,58 @@ def test_a_version_is_removed_with_its_files_and_its_id_stays_used(sqlite_api: A
     assert (changes[0]["subject"], changes[0]["kind"], changes[0]["actor"]) == ("v002", "removed", "admin")
     assert sqlite_api.loop.metrics.versions_removed.labels("by_hand")._value.get() == 1
     assert ask(sqlite_api, **UNIFORM)["versionId"] == "v004"
+
+
+def test_two_versions_are_compared_by_settings_markers_and_what_is_said(sqlite_api: Api, press: Press) -> None:
+    for body in ({"compactionRatio": 5}, {"compactionRatio": 20}):
+        ask(sqlite_api, mode="uniform", **body)
+        press.work_off()
+    path = f"{SESSION}/versions/v001/comparison?appId=chat&with=v002"
+    seen = sqlite_api.ask("GET", path)
+    assert seen["settings"]["compactionRatio"] == {"version": 5, "other": 20}
+    assert "mode" not in seen["settings"] and "model" not in seen["settings"]
+    ratios = [seen[one]["compressionRatio"] for one in ("version", "other")]
+    assert ratios == [pytest.approx(5, rel=0.2), pytest.approx(20, rel=0.2)]
+    [lost] = seen["onlyInVersion"]["markers"]
+    assert (lost["weight"], lost["content"], seen["onlyInOther"]["markers"]) == (0.2, "They are red.", [])
+    read: list[dict[str, Any]] = []
+    cursor = ""
+    while cursor is not None:
+        page = sqlite_api.ask("GET", f"{path}&limit=3{cursor and '&cursor='}{cursor}")
+        assert len(page["differences"]) <= 3 and page["onlyInVersion"] == seen["onlyInVersion"]
+        read, cursor = read + page["differences"], page["cursor"]
+    assert {one["isIn"] for one in read} == {"v001", "v002"} and all(len(one["text"]) <= 1000 for one in read)
+    texts = [sqlite_api.ask("GET", f"{SESSION}/versions/{one}?appId=chat")["content"] for one in ("v001", "v002")]
+    for one in read:
+        assert one["text"] in texts[one["isIn"] == "v002"]
+    assert sum(seen["onlyInVersion"]["blocks"].values()) <= sum(one["isIn"] == "v001" for one in read)
+    same = sqlite_api.ask("GET", path.replace("v002", "v001"))
+    assert (same["settings"], same["differences"], same["onlyInVersion"]["blocks"]) == ({}, [], {})
+    assert same["sameBlocks"] == seen["sameBlocks"] + sum(seen["onlyInVersion"]["blocks"].values())
+    sqlite_api.refused(404, "GET", path.replace("v002", "v009"))
+    sqlite_api.refused(422, "GET", path.replace("v002", "latest"))
+    sqlite_api.refused(403, "GET", path, token=sqlite_api.token("email"))
+    assert sqlite_api.ask("GET", VERSIONS)["versions"][0]["uses"] == 0, "to compare is no use"
+
+
+def test_versions_say_which_compositions_use_them(sqlite_api: Api, press: Press) -> None:
+    for _ in range(2):
+        ask(sqlite_api, **UNIFORM)
+        press.work_off()
+    part = {"sessionId": "s1", "versionId": "v001"}
+    body = {"name": "start", "components": [part], "totalTokenBudget": 4000}
+    sqlite_api.ask("POST", f"{MEMORY}/projects/{PROJECT}/compositions?appId=chat", 202, json=body)
+    listed = sqlite_api.ask("GET", VERSIONS)["versions"]
+    assert [(one["versionId"], one["usedIn"]) for one in listed] == [("v002", []), ("v001", ["start"])]
+    assert sqlite_api.ask("GET", f"{SESSION}/versions/v001?appId=chat")["version"]["usedIn"] == ["start"]
+    prune = {"versions": [{"sessionId": "s1", "versionId": "v001"}]}
+    warned = sqlite_api.ask("POST", f"{MEMORY}/projects/{PROJECT}/prune?appId=chat", json=prune)
+    assert warned["dryRun"] and warned["warnings"] == ["s1 v001 stays: in use by start"]
+    error = sqlite_api.refused(409, "DELETE", f"{SESSION}/versions/v001?appId=chat")
+    assert error["code"] == "version_in_use" and "start" in error["message"]
+    storage = sqlite_api.ask("GET", f"{SESSION}?appId=chat")["storage"]
+    assert storage["versionBytes"] == sum(path.stat().st_size for path in press.folder("s1").iterdir()) > 0
+    assert (storage["versions"], storage["compositions"]) == (2, 1)
 
 
 def test_nothing_of_another_app_is_shown_made_or_removed(sqlite_api: Api, press: Press) -> None:

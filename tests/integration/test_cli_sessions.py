@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,36 @@ def test_files_are_registered_listed_and_shown(terminal: Terminal, folder: Path)
     assert str(folder / "s1.jsonl") in shown and "It touched no files." in shown
     [project] = terminal.json("sessions", "projects", "chat")
     assert (project["projectId"], project["sessions"]) == ("-home-me-app", 2)
+
+
+def test_what_would_be_registered_is_shown_first(terminal: Terminal, folder: Path) -> None:
+    shown = terminal.run("sessions", "register", "chat", str(folder / "s1.jsonl"), "--dry-run")
+    assert shown.rows()[0][:2] == ["s1", "-home-me-app"] and "0.80: 1, 0.25: 1" in shown.out
+    terminal.run("sessions", "open", "chat", "/home/me/app", "--folder", str(folder))
+    ran = terminal.run("sessions", "scan", "chat", "--project", "-home-me-app", "--dry-run")
+    assert "s2" in ran.out and "0.80: 1, 0.25: 1" in ran.out and "foreign.jsonl" in ran.out
+    listed = terminal.json("sessions", "scan", "chat", "--project", "-home-me-app", "--dry-run")
+    assert [one["sessionId"] for one in listed["foreseen"]] == ["s1", "s2"]
+    assert terminal.json("sessions", "list", "chat") == []
+
+
+def test_an_original_is_read_as_who_said_what(terminal: Terminal, folder: Path) -> None:
+    terminal.run("sessions", "register", "chat", str(folder / "s1.jsonl"))
+    ran = terminal.run("sessions", "read", "chat", "s1")
+    said = [line for line in ran.out.splitlines() if re.match("#[0-9]", line)]
+    assert said == ["#0 User", "#1 Assistant", "#2 User"]
+    marker = terminal.json("sessions", "keepits", "chat", "s1")[0]["markerId"]
+    assert f"[{marker} 0.80: 0-27]\n##keepit0.80## Keep the WAL" in ran.out
+    [one] = terminal.json("sessions", "read", "chat", "s1", "--from", "2", "--limit", "1")
+    assert (one["speaker"], one["text"]) == ("Assistant", "##keepit0.25## Perhaps")
+
+
+def test_a_project_is_shown_with_its_sessions_and_what_they_take(terminal: Terminal, folder: Path) -> None:
+    terminal.run("sessions", "register", "chat", str(folder / "s1.jsonl"), str(folder / "s2.jsonl"))
+    shown = terminal.run("sessions", "project", "chat", "--project", "-home-me-app").out
+    size = (folder / "s1.jsonl").stat().st_size + (folder / "s2.jsonl").stat().st_size
+    assert f"{size} bytes of originals" in shown and "s1" in shown and "s2" in shown
+    assert "0 versions" in terminal.run("sessions", "show", "chat", "s1").out
 
 
 def test_a_service_that_cannot_read_a_file_is_sent_it(

@@ -62,6 +62,17 @@ def test_what_would_come_of_it_is_shown_without_a_job(terminal: Terminal, press:
     assert terminal.json("sessions", "compress", "chat", "s1", "--dry-run")["compressionRatio"] > 3
 
 
+def test_two_versions_are_compared(terminal: Terminal, press: Press) -> None:
+    for ratio in ("5", "20"):
+        terminal.run("sessions", "compress", "chat", "s1", "--ratio", ratio, "--no-wait")
+        press.work_off()
+    shown = terminal.run("sessions", "compare", "chat", "s1", "v001", "v002").out
+    assert "compactionRatio" in shown and "They are" in shown and "v001" in shown
+    few = terminal.json("sessions", "compare", "chat", "s1", "v001", "v002", "--differences", "2")
+    assert len(few["differences"]) == 2 and few["cursor"] is not None
+    assert terminal.json("sessions", "compare", "chat", "s1", "v001", "v001")["differences"] == []
+
+
 def test_a_version_is_printed_byte_for_byte(terminal: Terminal, press: Press) -> None:
     asked = terminal.json("sessions", "compress", "chat", "s1", "--tiers", "50:5:minimal,100:2:minimal")
     press.work_off()

@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId, Writes
-from loop.api.routes.projects import MarkerProblemItem, shown
+from loop.api.routes.projects import shown
+from loop.api.routes.session_items import MarkerProblemItem
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.audit import BY_HAND
@@ -55,7 +56,9 @@ class MarkerItem(ResponseModel):
     overridden_at: datetime | None
     content: str
     position: Position
-    context: str
+    context: str = Field(description="What stands around it, with `[...]` in its place.")
+    before: str = Field(description="What stands before the marker in its message, its last 80 characters.")
+    after: str = Field(description="What stands behind the marked part in its message, its first 80 characters.")
     created_at: datetime | None
     survived_in: list[str] = Field(description="Versions that hold it word for word.")
     summarized_in: list[str]
@@ -63,9 +66,12 @@ class MarkerItem(ResponseModel):
     @classmethod
     def of(cls, marker: KeepitMarker, entry: dict[str, Any]) -> MarkerItem:
         """Return a marked part as it goes over the wire; ``entry`` is how its manifest shows it."""
+        before, after = marker.surroundings
         return cls.model_validate(
             entry
             | {
+                "before": before,
+                "after": after,
                 "createdAt": marker.said_at,
                 "writtenWeight": marker.weight / 100,
                 "overriddenBy": marker.overridden_by,

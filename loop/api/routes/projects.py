@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -19,13 +20,15 @@ from loop.api.dependencies import (
     SessionsAppId,
     Writes,
 )
+from loop.api.routes.session_items import SessionForeseen, SessionList, StorageFigures, session_page
 from loop.api.schema import Flag, RequestModel, ResponseModel
-from loop.api.writes import WriteResult
+from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import BY_HAND
 from shared.sessions import manifest, queries
 from shared.sessions.compress.settings import Base, Distance, PinnedWeight
-from shared.sessions.models import Project, RecordedSession
+from shared.sessions.models import Project
+from shared.sessions.queries import SessionFilter
 from shared.sessions.registry import projects
 from shared.sessions.registry.configuration import (
     ModelName,
@@ -38,10 +41,10 @@ from shared.sessions.registry.configuration import (
 )
 from shared.sessions.registry.projects import ProjectChange
 from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
-from shared.sessions.registry.scan import FolderScan, FolderScanner
+from shared.sessions.registry.scan import FolderScan, FolderScanner, ForeseenScan
 
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
-_ServerPath = Annotated[
+ServerPath = Annotated[
     str, Field(pattern=_ABSOLUTE, max_length=4000, description="An absolute path on the machine of the service.")
 ]
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -90,7 +93,7 @@ class OpenProject(RequestModel):
         description="The folder that was worked in; it need not be on this machine.",
     )
     display_name: _Name | None = None
-    source_folder: _ServerPath | None = Field(None, description="A folder of transcripts; only an admin may name one.")
+    source_folder: ServerPath | None = Field(None, description="A folder of transcripts; only an admin may name one.")
     settings: SettingsChange = Field(default_factory=SettingsChange)
 
 
@@ -98,7 +101,7 @@ class ChangeProject(RequestModel):
     """What to change of a project."""
 
     display_name: _Name | None = None
-    source_folder: _ServerPath | None = Field(None, description="null forgets it; only an admin may name one.")
+    source_folder: ServerPath | None = Field(None, description="null forgets it; only an admin may name one.")
     settings: SettingsChange | None = None
 
     @model_validator(mode="after")
@@ -122,12 +125,6 @@ class ChangeProject(RequestModel):
         )
 
 
-class RegisterByPath(RequestModel):
-    """Where a session's transcript lies."""
-
-    path: _ServerPath
-
-
 class ProjectItem(ResponseModel):
     """A project."""
 
@@ -147,7 +144,7 @@ class ProjectItem(ResponseModel):
     @classmethod
     def of(cls, project: Project, settings: ProjectSettings, sessions: int) -> ProjectItem:
         """Return a project as it goes over the wire."""
-        refused = [RefusedFile(file=name, reason=str(one.get("reason"))) for name, one in project.refused_files.items()]
+        refused = RefusedFile.list_of({name: str(one.get("reason")) for name, one in project.refused_files.items()})
         own = own_settings(project)
         return cls.from_row(project, sessions=sessions, settings=settings, own_settings=own, refused_files=refused)
 
@@ -165,6 +162,11 @@ class RefusedFile(ResponseModel):
     file: str
     reason: str
 
+    @classmethod
+    def list_of(cls, refused: Mapping[str, str]) -> list[RefusedFile]:
+        """Return files as they go over the wire, from why they were refused by their names."""
+        return [cls(file=name, reason=reason) for name, reason in refused.items()]
+
 
 class ScanAnswer(ResponseModel):
     """What became of the files of a folder."""
@@ -175,98 +177,39 @@ class ScanAnswer(ResponseModel):
     unchanged: int
     refused: list[RefusedFile] = Field(description="These are tried again once they change.")
     left: int = Field(description="Files that were not looked at yet; ask again.")
+    foreseen: list[SessionForeseen] = Field(
+        default_factory=list, description="Of a dry run: what is not registered yet, and would be."
+    )
+    cursor: str | None = Field(None, description="Of a dry run: goes on with the files that were not looked at.")
 
     @classmethod
     def of(cls, project_id: str, scan: FolderScan) -> ScanAnswer:
         """Return a scan as it goes over the wire."""
-        refused = [RefusedFile(file=name, reason=reason) for name, reason in scan.refused.items()]
-        return cls.from_row(scan, project_id=project_id, refused=refused)
-
-
-class MarkerProblemItem(ResponseModel):
-    """Something written like a marker that is none, or not as it is written."""
-
-    message_uuid: str
-    written: str
-    reason: str
-
-
-class SessionItem(ResponseModel):
-    """A registered session."""
-
-    session_id: str
-    project_id: str
-    original_file: str | None = Field(description="Where it was copied from; null for an upload.")
-    original_tokens: int
-    original_messages: int
-    first_timestamp: datetime | None
-    last_timestamp: datetime | None
-    registered_at: datetime
-    synced_at: datetime
-    last_accessed: datetime
-    size_bytes: int
-    sha256: str = Field(description="Of those bytes of the original.")
-    metadata: dict[str, Any] = Field(description="Branch, version, folder, models, topics.")
-    counts: dict[str, int] = Field(description="Lines, prompts, messages, tool uses, tokens by usage, oddities.")
-    markers: int
-    marker_problems: list[MarkerProblemItem]
-    versions: int
+        return cls.from_row(
+            scan, project_id=project_id, refused=RefusedFile.list_of(scan.refused), foreseen=[], cursor=None
+        )
 
     @classmethod
-    def of(cls, recorded: RecordedSession, project_id: str, markers: int, versions: int) -> SessionItem:
-        """Return a session as it goes over the wire."""
+    def of_foreseen(cls, project_id: str, scan: ForeseenScan) -> ScanAnswer:
+        """Return what a scan would do as it goes over the wire."""
         return cls.from_row(
-            recorded, project_id=project_id, metadata=recorded.details, markers=markers, versions=versions
+            scan,
+            project_id=project_id,
+            registered=[one.path.stem for one in scan.registers],
+            refused=RefusedFile.list_of(scan.refused),
+            left=0,
+            foreseen=[SessionForeseen.of(one, project_id, one.path.stem) for one in scan.registers],
+            cursor=None if scan.last is None else cursors.encode_id(_FOLDER, scan.last),
         )
 
 
-class SessionList(ResponseModel):
-    """Sessions, those registered last first."""
+class ProjectDetail(ProjectItem):
+    """A project with its sessions."""
 
-    sessions: list[SessionItem]
-    cursor: str | None
-
-
-class TouchedFileItem(ResponseModel):
-    """A file that a session touched."""
-
-    path: str
-    touches: int
-    changed: bool = Field(description="Whether it was written, not only read.")
-
-
-class SessionDetail(SessionItem):
-    """A registered session with the files it touched most."""
-
-    files: list[TouchedFileItem]
-
-
-class Synced(ResponseModel):
-    """What a sync took in."""
-
-    session: SessionItem
-    added_bytes: int
-
-
-class DeleteSessions(RequestModel):
-    """Sessions to take out of the registry."""
-
-    session_ids: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=200)]
-
-
-class DeletedSession(ResponseModel):
-    """What became of one session."""
-
-    session_id: str
-    deleted: bool
-    code: str | None = Field(None, description="Why not, as the error of a single request would say it.")
-    message: str | None = None
-
-
-class DeletedSessions(ResponseModel):
-    """What became of each session."""
-
-    sessions: list[DeletedSession]
+    storage: StorageFigures
+    session_list: SessionList = Field(
+        description="The first of its sessions; its cursor goes on under /api/memory/projects/PROJECT/sessions."
+    )
 
 
 class Unregistered(ResponseModel):
@@ -301,7 +244,8 @@ ProjectItem.model_rebuild()
 
 
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
-_PROJECTS, _CHANGES = "projects", "session-changes"
+_PROJECTS, _CHANGES, _FOLDER = "projects", "session-changes", "folder"
+DryRunInQuery = Annotated[bool, Query(alias="dryRun", description="Only say what would come of it.")]
 _FOLDERS = "name folders on the machine of the service"
 _SHOWN_AT_ONCE = 50
 """Sessions of a project whose manifest is written before a request is answered."""
@@ -342,10 +286,22 @@ def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Respo
 
 
 @router.get("/{projectId}", summary="Show a project")
-def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> ProjectItem:
-    """Show a project, with the files of its folder that could not be taken in."""
+def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -> ProjectDetail:
+    """Show a project with its sessions, what it takes in the store, and files that could not be taken in."""
+    folder = ctx.loop.store.project_folder(app_id, project_id)
+    version_bytes, composition_bytes = (ctx.loop.store.bytes_below(folder / one) for one in ("summaries", "composed"))
     with ctx.read() as session:
-        return _item(session, queries.get_project(session, app_id, project_id))
+        project = queries.get_project(session, app_id, project_id)
+        sessions = queries.sessions_of(session, project.key)
+        storage = StorageFigures(
+            original_bytes=sum(one.size_bytes for one in sessions),
+            versions=sum(queries.count_versions(session, [one.key for one in sessions]).values()),
+            version_bytes=version_bytes,
+            compositions=queries.count_compositions(session, project.key),
+            composition_bytes=composition_bytes,
+        )
+        listed = session_page(session, app_id, SessionFilter(project_id))
+        return ProjectDetail(**dict(_item(session, project)), storage=storage, session_list=listed)
 
 
 @router.patch("/{projectId}", response_model=ProjectItem, summary="Change a project")
@@ -385,10 +341,23 @@ def remove_project(
 
 
 @router.post("/{projectId}/scan", response_model=ScanAnswer, summary="Look through a project's folder")
-def scan_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath) -> Response:
-    """Register what is new in a project's folder and sync what is known, some files at a time."""
+def scan_project(
+    ctx: Writes,
+    app_id: SessionsAppId,
+    project_id: ProjectInPath,
+    dry_run: DryRunInQuery = False,
+    limit: Annotated[int, Query(ge=1, le=200, description="Most files a dry run reads; it may read fewer.")] = 50,
+    cursor: CursorInQuery = None,
+) -> Response:
+    """Register what is new in a project's folder and sync what is known, some files at a time.
+
+    With `dryRun` only say which files would be registered, and what is in them.
+    """
     ctx.require_admin("have a folder looked through")
     scanner = FolderScanner(ctx.loop.database, ctx.loop.store, ctx.loop.registrar)
+    if dry_run:
+        after = cursors.decode_id(_FOLDER, cursor) or ""
+        return answer(ScanAnswer.of_foreseen(project_id, scanner.foresee(app_id, project_id, after, limit)))
     scan = scanner.scan(app_id, project_id, ctx.cause(BY_HAND), _MOST_FILES)
     ctx.loop.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
     ctx.loop.metrics.session_files_refused.inc(len(scan.refused))

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from sqlalchemy.orm import Session
 
-from loop.api import cursors, uploads
+from loop.api import uploads
 from loop.api.bodies import STREAMED_TYPES, is_streamed
 from loop.api.dependencies import (
     CursorInQuery,
@@ -25,28 +25,25 @@ from loop.api.dependencies import (
     SessionsAppId,
     Writes,
 )
-from loop.api.routes.projects import (
-    DeletedSession,
-    DeletedSessions,
-    DeleteSessions,
-    RegisterByPath,
-    SessionDetail,
+from loop.api.routes.projects import DryRunInQuery, ServerPath, Unregistered, shown
+from loop.api.routes.session_items import (
+    SessionForeseen,
     SessionItem,
     SessionList,
-    Synced,
-    TouchedFileItem,
-    Unregistered,
-    shown,
+    StorageFigures,
+    session_items,
+    session_page,
 )
-from loop.api.writes import WriteResult
-from shared.apps.queries import get_app
+from loop.api.schema import RequestModel, ResponseModel
+from loop.api.writes import WriteResult, answer
+from shared.apps.queries import get_app, get_installed_app
 from shared.audit import BY_HAND
 from shared.contracts.values import Moment
 from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound
 from shared.sessions import queries
 from shared.sessions.models import RecordedSession
 from shared.sessions.queries import SessionFilter
-from shared.sessions.registry.intake import Intake, from_path, from_upload
+from shared.sessions.registry.intake import Intake, from_path, from_upload, in_place
 from shared.sessions.registry.registration import (
     ORIGINAL_CHANGED,
     SessionWork,
@@ -56,8 +53,57 @@ from shared.sessions.registry.registration import (
     unregister,
 )
 
+
+class RegisterByPath(RequestModel):
+    """Where a session's transcript lies."""
+
+    path: ServerPath
+
+
+class TouchedFileItem(ResponseModel):
+    """A file that a session touched."""
+
+    path: str
+    touches: int
+    changed: bool = Field(description="Whether it was written, not only read.")
+
+
+class SessionDetail(SessionItem):
+    """A registered session with the files it touched most."""
+
+    files: list[TouchedFileItem]
+    storage: StorageFigures
+
+
+class Synced(ResponseModel):
+    """What a sync took in."""
+
+    session: SessionItem
+    added_bytes: int
+
+
+class DeleteSessions(RequestModel):
+    """Sessions to take out of the registry."""
+
+    session_ids: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=200)]
+
+
+class DeletedSession(ResponseModel):
+    """What became of one session."""
+
+    session_id: str
+    deleted: bool
+    code: str | None = Field(None, description="Why not, as the error of a single request would say it.")
+    message: str | None = None
+
+
+class DeletedSessions(ResponseModel):
+    """What became of each session."""
+
+    sessions: list[DeletedSession]
+
+
 router = APIRouter(prefix="/api/memory", tags=["Sessions"])
-_SESSIONS = "sessions"
 _MOST_FILES = 200
 _TRANSCRIPT = {"schema": {"type": "string", "format": "binary"}}
 _REGISTERED_FROM: dict[str, Any] = {
@@ -79,7 +125,7 @@ def list_project_sessions(
     """List the sessions of a project, those registered last first."""
     with ctx.read() as session:
         queries.get_project(session, app_id, project_id)
-        return _page(session, app_id, SessionFilter(project_id), limit, cursor)
+        return session_page(session, app_id, SessionFilter(project_id), limit, cursor)
 
 
 @router.get("/sessions", summary="List sessions")
@@ -97,7 +143,7 @@ def list_sessions(
     """List an app's sessions, those registered last first."""
     with ctx.read() as session:
         get_app(session, app_id)
-        return _page(session, app_id, SessionFilter(project_id, file, since, until, marked), limit, cursor)
+        return session_page(session, app_id, SessionFilter(project_id, file, since, until, marked), limit, cursor)
 
 
 @router.get("/sessions/{sessionId}", summary="Show a session")
@@ -106,22 +152,38 @@ def show_session(ctx: Reads, app_id: SessionsAppId, session_id: SessionInPath) -
     with ctx.read() as session:
         recorded = queries.get_session(session, app_id, session_id)
         files = [TouchedFileItem.model_validate(one) for one in queries.files_of(session, recorded.key, _MOST_FILES)]
-        return SessionDetail(**dict(_item(session, recorded)), files=files)
+        [item] = session_items(session, [recorded])
+        compositions = len(queries.compositions_using(session, [recorded.key]))
+    storage = StorageFigures(
+        original_bytes=item.size_bytes,
+        versions=item.versions,
+        version_bytes=ctx.loop.store.bytes_below(ctx.loop.store.versions_folder(app_id, item.project_id, session_id)),
+        compositions=compositions,
+        composition_bytes=None,
+    )
+    return SessionDetail(**dict(item), files=files, storage=storage)
 
 
 @router.post(
     "/projects/{projectId}/sessions/{sessionId}",
     status_code=201,
     response_model=SessionItem,
+    responses={200: {"model": SessionForeseen, "description": "What would be registered; nothing was written."}},
     summary="Register a session",
     openapi_extra=_REGISTERED_FROM,
 )
 async def register_session(
-    request: Request, ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, session_id: SessionInPath
+    request: Request,
+    ctx: Writes,
+    app_id: SessionsAppId,
+    project_id: ProjectInPath,
+    session_id: SessionInPath,
+    dry_run: DryRunInQuery = False,
 ) -> Response:
     """Register a session: its transcript as the body, or as JSON the path of a file, which only an admin may give.
 
-    The file is copied and never written. A project that is not there is opened.
+    The file is copied and never written. A project that is not there is opened. With `dryRun` only say what the
+    transcript holds.
     """
     if is_streamed(request.scope, request.headers):
         await run_sync(_refuse_early, ctx, app_id, session_id)
@@ -132,6 +194,9 @@ async def register_session(
         path = FilePath(_path_in(await request.body()))
         ctx.require_admin("register a file by its path; upload it instead")
         taking, source = from_path(ctx.loop.store, app_id, session_id, path, ctx.loop.settings), "path"
+        taking = in_place(path, session_id, ctx.loop.settings) if dry_run else taking
+    if dry_run:
+        return await run_sync(_foresee, ctx, (app_id, project_id, session_id), taking)
     return await run_sync(_register, ctx, (app_id, project_id, session_id), taking, source)
 
 
@@ -192,6 +257,16 @@ def _register(
         return registrar.register(registrar.place(*named), intake, ctx.cause(BY_HAND), carry)
 
 
+def _foresee(ctx: RequestContext, named: tuple[str, str, str], taking: AbstractContextManager[Intake]) -> Response:
+    app_id, project_id, session_id = named
+    ctx.loop.store.original(*named)  # Refuses what cannot name a file.
+    with taking as intake:
+        with ctx.read() as session:
+            get_installed_app(session, app_id)
+            refuse_known(session, app_id, session_id)
+        return answer(SessionForeseen.of(intake, project_id, session_id))
+
+
 def _registered(
     ctx: RequestContext, session: Session, recorded: RecordedSession, project_id: str, source: str
 ) -> WriteResult:
@@ -200,7 +275,7 @@ def _registered(
         ctx.loop.metrics.session_bytes_synced.inc(recorded.size_bytes)
         shown(ctx, recorded.app_id, project_id)
 
-    return WriteResult(_item(session, recorded), 201, recorded.app_id, then=notify)
+    return WriteResult(session_items(session, [recorded])[0], 201, recorded.app_id, then=notify)
 
 
 def _sync(ctx: RequestContext, app_id: str, session_id: str, uploaded: FilePath | None) -> Response:
@@ -215,7 +290,7 @@ def _sync(ctx: RequestContext, app_id: str, session_id: str, uploaded: FilePath 
 
 
 def _synced(ctx: RequestContext, session: Session, recorded: RecordedSession, before: int) -> WriteResult:
-    item, added = _item(session, recorded), recorded.size_bytes - before
+    item, added = session_items(session, [recorded])[0], recorded.size_bytes - before
 
     def notify() -> None:
         ctx.loop.metrics.session_bytes_synced.inc(max(0, added))
@@ -272,21 +347,3 @@ def _refusals_counted(ctx: RequestContext) -> Iterator[None]:
         if isinstance(error, Invalid | Limit) or error.code == ORIGINAL_CHANGED:
             ctx.loop.metrics.session_files_refused.inc()
         raise
-
-
-def _page(session: Session, app_id: str, wanted: SessionFilter, limit: int, cursor: str | None) -> SessionList:
-    before = cursors.decode_number(_SESSIONS, cursor)
-    rows, more = cursors.page(queries.list_sessions(session, app_id, wanted, limit + 1, before), limit)
-    following = cursors.encode(_SESSIONS, rows[-1].key) if more else None
-    return SessionList(sessions=_items(session, rows), cursor=following)
-
-
-def _item(session: Session, recorded: RecordedSession) -> SessionItem:
-    return _items(session, [recorded])[0]
-
-
-def _items(session: Session, rows: Sequence[RecordedSession]) -> list[SessionItem]:
-    keys = [one.key for one in rows]
-    marked, made = queries.count_markers(session, keys), queries.count_versions(session, keys)
-    names = {one.project_key: queries.project_by_key(session, one.project_key).project_id for one in rows}
-    return [SessionItem.of(one, names[one.project_key], marked.get(one.key, 0), made.get(one.key, 0)) for one in rows]

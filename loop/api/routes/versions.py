@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -32,8 +33,16 @@ from shared.jobs.queries import get_job
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest
 from shared.sessions.compress import versions
-from shared.sessions.compress.queries import SessionJob, get_version, session_job, session_jobs, versions_of, working_of
-from shared.sessions.compress.run import CompressionRun, Version
+from shared.sessions.compress.estimate import VersionEstimate, estimate_version
+from shared.sessions.compress.queries import (
+    SessionJob,
+    get_version,
+    names_using,
+    session_job,
+    session_jobs,
+    versions_of,
+    working_of,
+)
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import complete_settings, request_version
@@ -99,14 +108,16 @@ class VersionAnswer(ResponseModel):
     reason: str
     uses: int
     last_used: datetime | None
+    used_in: list[str] = Field(description="Names of the compositions that use it; it cannot be removed before them.")
 
     @classmethod
-    def of(cls, version: SessionVersion, session_id: str) -> VersionAnswer:
+    def of(cls, version: SessionVersion, session_id: str, used_in: Sequence[str] = ()) -> VersionAnswer:
         """Return a version as it goes over the wire."""
         source = version.source_number
         return cls.from_row(
             version,
             session_id=session_id,
+            used_in=list(used_in),
             source_version=None if source is None else version_id(source),
             compression_ratio=round(version.ratio, 2),
             keepit_stats=version.keepit_stats or None,
@@ -142,25 +153,33 @@ class VersionForeseen(ResponseModel):
     """What would come of a compression, by the built-in agent."""
 
     input_tokens: int
+    input_messages: int
     output_tokens: int
     output_messages: int
     compression_ratio: float
+    preserved: int = Field(description="Marked parts that would be kept word for word.")
+    summarized: int
+    thresholds: list[float] = Field(description="The least weight that survives, by tier; empty unless decay decides.")
     markers: list[MarkerForeseen]
     note: str | None = Field(description="Why the ratio would not be near the one asked for.")
+    is_sampled: bool = Field(description="Whether tokens and messages are estimated from a sample of a long session.")
 
     @classmethod
-    def of(cls, made: Version) -> VersionForeseen:
+    def of(cls, estimate: VersionEstimate) -> VersionForeseen:
         """Return what was foreseen as it goes over the wire."""
-        markers = [
-            MarkerForeseen(marker_id=one.marker_id, weight=one.weight / 100, survives=one.survived)
-            for one in made.plan.decisions
-        ]
+        decisions = estimate.plan.decisions
+        preserved = sum(one.survived for one in decisions)
         return cls.from_row(
-            made,
-            input_tokens=made.plan.input_tokens,
-            output_messages=made.messages,
-            compression_ratio=round(made.ratio, 2),
-            markers=markers,
+            estimate,
+            input_tokens=estimate.plan.input_tokens,
+            input_messages=estimate.plan.messages,
+            compression_ratio=round(estimate.ratio, 2),
+            preserved=preserved,
+            summarized=len(decisions) - preserved,
+            markers=[
+                MarkerForeseen(marker_id=one.marker_id, weight=one.weight / 100, survives=one.survived)
+                for one in decisions
+            ],
         )
 
 
@@ -240,9 +259,10 @@ def list_versions(
         recorded = get_session(session, app_id, session_id)
         rows, more = cursors.page(versions_of(session, recorded.key, limit + 1, before), limit)
         working = working_of(session, recorded.key)
+        used = names_using(session, [one.key for one in rows])
         return VersionList(
             session_id=session_id,
-            versions=[VersionAnswer.of(one, session_id) for one in rows],
+            versions=[VersionAnswer.of(one, session_id, used[one.key]) for one in rows],
             working=None if working is None else VersionAnswer.of(working, session_id),
             cursor=cursors.encode(_VERSIONS, rows[-1].number) if more else None,
         )
@@ -295,12 +315,13 @@ def read_version(
     with ctx.read() as session:
         version = get_version(session, get_session(session, app_id, session_id), version_id)
         origin = _origin(session, app_id, session_id, version)
+        used = names_using(session, [version.key])[version.key]
     path = origin.version_file(ctx.loop.store, version, _ENDINGS.get(format_, "md"))
     if not path.is_file():
         raise Conflict(f"The file of version {version_id} is missing; make the version anew.", code="source_gone")
     if format_ == "json":
         content = path.read_bytes().decode()
-        return answer(VersionContent(version=VersionAnswer.of(version, session_id), content=content))
+        return answer(VersionContent(version=VersionAnswer.of(version, session_id, used), content=content))
     with ctx.loop.database.write() as session:
         versions.count_version_use(session, version, ctx.now())
     return FileResponse(path, media_type=_TYPES[_ENDINGS[format_]])
@@ -375,11 +396,11 @@ def _origin(session: Session, app_id: str, session_id: str, version: SessionVers
     return CompressionOrigin(app_id, project_id, session_id, sha256, recorded.size_bytes, version, markers)
 
 
-def _foresee(ctx: RequestContext, app_id: str, session_id: str, wanted: MakeVersion) -> Version:
-    """Make the version by rules alone and keep nothing of it; no energy is spent."""
+def _foresee(ctx: RequestContext, app_id: str, session_id: str, wanted: MakeVersion) -> VersionEstimate:
+    """Estimate the version by rules alone and keep nothing of it; no energy is spent."""
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
         settings = _settings(ctx, session, recorded.project_key, wanted).model_copy(update={"model": EXTRACTIVE})
         origin = _origin(session, app_id, session_id, _source(session, app_id, session_id, wanted))
     task = read_task(ctx.loop.store, origin, settings)
-    return CompressionRun(task, _CHUNK_TOKENS).finish(())
+    return estimate_version(task, _CHUNK_TOKENS)

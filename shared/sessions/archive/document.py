@@ -126,6 +126,8 @@ class ArchivedSession(_Part):
     size_bytes: _Size
     sha256: _SHA
     registered_at: Moment
+    last_accessed: Moment | None = None
+    """None in archives that do not say when it was last used."""
     next_version: Annotated[int, Field(ge=1, le=10**9)]
     weights: list[ArchivedWeight]
     versions: list[ArchivedVersion]

@@ -50,7 +50,7 @@ from shared.sessions.models import (
     SessionChange,
     SessionVersion,
 )
-from shared.sessions.queries import AGEING, find_project, known_sessions, markers_of
+from shared.sessions.queries import AGEING, find_project, markers_of, registered_in
 from shared.sessions.registry.intake import Intake, check_size, explained
 from shared.sessions.registry.projects import ALREADY_REGISTERED, SessionChangeKind, create_project, record_change
 from shared.sessions.registry.registration import SessionPlace, insert_session, lock_place
@@ -288,7 +288,7 @@ def _refuse_known(session: Session, to: ArchiveDestination, archive: ProjectArch
             code=ALREADY_REGISTERED,
             details={"projectId": to.project_id},
         )
-    known = known_sessions(session, to.app_id, [one.session_id for one in archive.sessions])
+    known = sorted({one.session_id for one in archive.sessions} & registered_in(session, to.app_id).keys())
     if known:
         raise Conflict(
             f"App {to.app_id} has registered {len(known)} of the archive's sessions already, {known[0]} among them; "
@@ -321,6 +321,7 @@ def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchiv
             session, SessionPlace(to.app_id, to.project_id, one.session_id, to.epoch), intake, cause
         )
         recorded.registered_at, recorded.next_version = one.registered_at, one.next_version
+        recorded.last_accessed = min(one.last_accessed or one.registered_at, cause.at)
         markers = {marker.marker_id: marker for marker in markers_of(session, recorded.key)}
         for weight in one.weights:
             marker = markers[weight.marker_id]

@@ -29,7 +29,7 @@ from shared.sessions.models import (
     VersionPart,
 )
 from shared.sessions.queries import left_composing, left_working, lock_project_by_key
-from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
+from shared.sessions.registry.projects import SessionChangeKind, record_change, touch, use_sessions
 
 
 def complete_composition(
@@ -118,6 +118,9 @@ NOT_READY = "composition_not_ready"
 
 def count_composition_use(session: Session, composition: Composition, now: datetime) -> None:
     """Count that a composition's documents were read."""
+    # Its sessions may be of several projects, whose rows others lock in other orders, but only under the app's lock.
+    lock_app(session, composition.app_id)
+    use_sessions(session, _component_sessions(session, composition), now)
     mine = update(Composition).where(Composition.key == composition.key)
     session.execute(mine.values(uses=Composition.uses + 1, last_used=now))
 
@@ -131,6 +134,7 @@ def record_session_use(
     refuse_unready(composition)
     project = lock_project_by_key(session, composition.project_key)
     composition.last_used = project.last_accessed = cause.at
+    use_sessions(session, _component_sessions(session, composition), cause.at)
     if session_id in composition.used_in_sessions:
         return composition
     composition.uses += 1
@@ -138,6 +142,10 @@ def record_session_use(
     touch(project, cause.at)
     record_change(session, project, composition_id, SessionChangeKind.USED, cause, session_id=session_id)
     return composition
+
+
+def _component_sessions(session: Session, composition: Composition) -> list[RecordedSession]:
+    return [row.recorded for row in rows_of(session, [composition.key])[composition.key]]
 
 
 def refuse_unready(composition: Composition) -> None:

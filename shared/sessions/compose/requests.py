@@ -66,8 +66,8 @@ CompositionName = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 class ComponentOrder(StrEnum):
     """In which order the sessions stand."""
 
-    OLDEST_FIRST = "oldest-first"
     AS_GIVEN = "as-given"
+    OLDEST_FIRST = "oldest-first"
 
 
 class _Wire(BaseModel):
@@ -105,7 +105,7 @@ class CompositionRequest(_Wire):
     total_token_budget: StrictInt = Field(ge=MIN_BUDGET, le=MAX_BUDGET, description="Never exceeded.", examples=[16000])
     strategy: AllocationStrategy = AllocationStrategy.EQUAL
     output_format: OutputFormat = OutputFormat.BOTH
-    order: ComponentOrder = ComponentOrder.OLDEST_FIRST
+    order: ComponentOrder = ComponentOrder.AS_GIVEN
     min_freshness: StrictInt | None = Field(
         None, ge=1, le=10, description="1: versions must cover all there is now; 10: any version will do."
     )

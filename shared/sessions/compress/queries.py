@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -124,6 +125,14 @@ def compositions_with(session: Session, compression_keys: Collection[int]) -> Se
     used = CompositionComponent.compression_key.in_(compression_keys)
     rows = session.execute(query.where(used).order_by(Composition.name))
     return [(key, composition_id, name) for key, composition_id, name in rows if key is not None]
+
+
+def names_using(session: Session, compression_keys: Collection[int]) -> defaultdict[int, tuple[str, ...]]:
+    """Return the names of the compositions that use some versions, by the versions' keys."""
+    used: defaultdict[int, tuple[str, ...]] = defaultdict(tuple)
+    for key, _, name in compositions_with(session, compression_keys):
+        used[key] += (name,)
+    return used
 
 
 def made_from(session: Session, compression: SessionVersion) -> SessionVersion | None:

@@ -36,7 +36,7 @@ from shared.sessions.models import (
     VersionPart,
 )
 from shared.sessions.registry.configuration import ProjectSettings, refuse_unknown_model
-from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change, touch
+from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change, touch, use_sessions
 
 VERSION_PAYLOAD_KEY = "compression"
 
@@ -237,6 +237,8 @@ def drop_parts(session: Session, compression: SessionVersion) -> None:
 
 def count_version_use(session: Session, compression: SessionVersion, now: datetime) -> None:
     """Say that a version was read by who can make use of it; one that was removed meanwhile stays so."""
+    recorded = session.get(RecordedSession, compression.session_key)
+    use_sessions(session, [] if recorded is None else [recorded], now)
     mine = update(SessionVersion).where(SessionVersion.key == compression.key)
     session.execute(mine.values(uses=SessionVersion.uses + 1, last_used=now))
 

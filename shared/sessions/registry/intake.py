@@ -30,7 +30,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True)
 class Intake:
-    """A transcript that lies in the cache, whole, and what was read in it."""
+    """A transcript that lies in the cache, or where it was found, and what was read in it."""
 
     path: Path
     size_bytes: int
@@ -73,6 +73,18 @@ def from_upload(store: Store, uploaded: Path, digest: str, session_id: str) -> I
         yield taken
     finally:
         uploaded.unlink(missing_ok=True)
+
+
+@contextmanager
+def in_place(original: Path, session_id: str, settings: SessionSettings) -> Iterator[Intake]:
+    """Read an original where it lies; nothing is written. Raises: NotFound, Invalid, Limit."""
+    with explained(original):
+        with open_original(original) as file:
+            check_size(os.fstat(file.fileno()).st_size, original.name, settings)
+            refuse_foreign(original, original.name)
+            digest, size = hash_of(file, complete_bytes(original))
+        intake = Intake(original, size, digest, overview_of(original, session_id, size), str(original))
+    yield intake
 
 
 def check_size(size: int, name: str, settings: SessionSettings) -> None:

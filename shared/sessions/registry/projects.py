@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -11,11 +11,12 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from shared.audit import Cause
 from shared.errors import Conflict, Invalid
-from shared.sessions.models import Project, SessionChange
+from shared.sessions.models import Project, RecordedSession, SessionChange
 from shared.sessions.queries import count_compositions, count_sessions, find_project
 from shared.sessions.retention.rules import KEEPS
 
@@ -72,6 +73,16 @@ def touch(project: Project, now: datetime) -> None:
     """Say that what a project's manifest shows has changed."""
     project.revision += 1
     project.last_modified = now
+
+
+def use_sessions(session: Session, used: Collection[RecordedSession], now: datetime) -> None:
+    """Say that sessions were used: they count as recalled then. One that is gone meanwhile stays so."""
+    # One by one and in order, so that two uses at once do not wait for each other; projects first, as everywhere.
+    for key in sorted({one.project_key for one in used}):
+        shown = {"last_accessed": now, "revision": Project.revision + 1}
+        session.execute(update(Project).where(Project.key == key).values(shown))
+    for key in sorted(one.key for one in used):
+        session.execute(update(RecordedSession).where(RecordedSession.key == key).values(last_accessed=now))
 
 
 def record_change(

@@ -18,14 +18,16 @@ from shared.contracts.values import ID_PATTERN
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError, Transient
 from shared.sessions.models import Project, RecordedSession
-from shared.sessions.queries import get_project, lock_project, sessions_of
-from shared.sessions.registry.intake import from_path
+from shared.sessions.queries import get_project, lock_project, registered_in, sessions_of
+from shared.sessions.registry.intake import Intake, from_path, in_place
 from shared.sessions.registry.registration import Registrar, SessionWork
 from shared.sessions.store import Store
 
 _SESSION_ID = re.compile(ID_PATTERN)
 _MOST_REFUSED = 500
 _MOST_REASON = 500
+_MOST_READ = 100 * 2**20
+"""Bytes, to foresee a scan: about ten seconds."""
 
 
 @dataclass
@@ -83,6 +85,19 @@ class _Look:
             self.refused[path.name] = {"stamp": stamp, "reason": reason}
 
 
+@dataclass
+class ForeseenScan:
+    """What a scan would make of some of a folder's files."""
+
+    registers: list[Intake] = field(default_factory=list)
+    synced: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+    """Why, by the file's name."""
+    last: str | None = None
+    """The file to go on behind; None where none is left."""
+
+
 class FolderScanner:
     """Looks through folders."""
 
@@ -109,6 +124,42 @@ class FolderScanner:
                 )
         self._remember(app_id, project_id, look.refused, cause)
         return look.scan
+
+    def foresee(self, app_id: str, project_id: str, after: str, most_files: int) -> ForeseenScan:
+        """Return what would become of a project's files behind a name; no more are read than asked for or than takes
+        some seconds. Nothing is written.
+
+        Raises: NotFound.
+        """
+        known, scan = self._known(app_id, project_id), ForeseenScan()
+        if known is None:
+            return scan
+        with self._database.read() as session:
+            registered = registered_in(session, app_id)
+        looked, read, name = FolderScan(refused=scan.refused), 0, after
+        for path, (size, _) in _files(known.folder, looked):
+            if path.name <= after:
+                continue
+            if len(scan.registers) == most_files or (read and read + size > _MOST_READ):
+                scan.last = name
+                break
+            name = path.name
+            if path.stem in known.sizes:
+                scan.unchanged += known.sizes[path.stem] == size
+                scan.synced += [path.stem] if known.sizes[path.stem] != size else []
+            elif path.stem in registered:
+                scan.refused[name] = f"It is registered already, in project {registered[path.stem]}."
+            else:
+                read += size
+                self._foresee(path, scan)
+        return scan
+
+    def _foresee(self, path: Path, scan: ForeseenScan) -> None:
+        try:
+            with in_place(path, path.stem, self._registrar.settings) as intake:
+                scan.registers.append(intake)
+        except AfterthoughtError as error:
+            scan.refused[path.name] = error.message[:_MOST_REASON]
 
     def _take(
         self, app_id: str, project_id: str, path: Path, is_known: bool, cause: Cause, scan: FolderScan

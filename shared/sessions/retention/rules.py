@@ -1,7 +1,8 @@
 """How versions age: which of a session may go, and what is made of it as it grows old. Values in, values out.
 
 What is in use never goes. The rules are kept with the project's settings; ages are counted from when something was last
-said in a session. Source: seed 004, "Automatic Decay/Recompression Scheduling" and "compressionRetention".
+said in a session, or from its last use since. Source: seed 004, "Rehearsal", "Automatic Decay/Recompression Scheduling"
+and "compressionRetention".
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Retention(_RulesBody):
 
 
 class DecayRules(_RulesBody):
-    """What becomes of a session with age; days since something was last said in it."""
+    """What becomes of a session with age; days since something was last said in it, or it was last used."""
 
     create_after_days: int = Field(7, ge=0, le=_MOST_DAYS)
     create_preset: TierPreset = Field(
@@ -290,10 +291,14 @@ class AgeingSession:
     is_being_compressed: bool = False
     failures: int = 0
     """How often a version of these very bytes failed since the last that did not."""
+    last_used: datetime | None = None
+    """A session that is used is recalled, and grows old anew from then."""
 
     def days(self, now: datetime) -> float | None:
         """Return how old it is; None where it has no time."""
-        return None if self.last_said is None else (now - self.last_said) / timedelta(days=1)
+        if self.last_said is None:
+            return None
+        return (now - max(self.last_said, self.last_used or self.last_said)) / timedelta(days=1)
 
     @property
     def fresh(self) -> list[AgedVersion]:

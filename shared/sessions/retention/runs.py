@@ -6,7 +6,6 @@ budget like any other; what is removed goes in one transaction, each with who, w
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.audit import Cause
 from shared.errors import Conflict, NotFound
-from shared.sessions.compress.queries import compositions_with
+from shared.sessions.compress.queries import names_using
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, remove_version, request_version
 from shared.sessions.models import BuildState, Project, RecordedSession, SessionVersion
@@ -63,7 +62,7 @@ def subjects_of(session: Session, project: Project, session_ids: Collection[str]
     recorded = sorted(sessions_of(session, project.key), key=_age_key, reverse=True)
     versions = all_versions(session, [one.key for one in recorded])
     ready = [one.key for some in versions.values() for one in some if one.state == BuildState.READY]
-    used = _uses(session, ready)
+    used = names_using(session, ready)
     return [
         _subject(one, versions[one.key], used, place + 1)
         for place, one in enumerate(recorded)
@@ -73,13 +72,6 @@ def subjects_of(session: Session, project: Project, session_ids: Collection[str]
 
 def _age_key(recorded: RecordedSession) -> tuple[datetime, int]:
     return recorded.last_timestamp or _BEGINNING, recorded.key
-
-
-def _uses(session: Session, compression_keys: Collection[int]) -> Mapping[int, tuple[str, ...]]:
-    used: defaultdict[int, tuple[str, ...]] = defaultdict(tuple)
-    for key, _, name in compositions_with(session, compression_keys):
-        used[key] += (name,)
-    return used
 
 
 def _subject(
@@ -93,6 +85,7 @@ def _subject(
         session_id=recorded.session_id,
         size_bytes=recorded.size_bytes,
         last_said=recorded.last_timestamp,
+        last_used=recorded.used_at,
         versions=tuple(aged),
         is_being_compressed=bool(working),
         failures=_failures(recorded, versions),

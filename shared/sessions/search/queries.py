@@ -46,8 +46,15 @@ class SessionFacts:
     first: datetime | None
     last: datetime | None
     details: dict[str, Any]
+    used: datetime | None = None
+    """When it was last used."""
     is_linked: bool = False
     """Whether it belongs to another project."""
+
+    @property
+    def recalled(self) -> datetime | None:
+        """When something was last said in it, or it was last used."""
+        return max((at for at in (self.last, self.used) if at is not None), default=None)
 
     @property
     def topics(self) -> list[str]:
@@ -76,6 +83,7 @@ def _session_facts(one: RecordedSession, project_id: str, asked: Project | None)
         first=one.first_timestamp,
         last=one.last_timestamp,
         details=one.details,
+        used=one.used_at,
         is_linked=asked is not None and one.project_key != asked.key,
     )
 

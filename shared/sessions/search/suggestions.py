@@ -1,7 +1,7 @@
 """Which sessions would help in a working folder, and how much of each fits a budget. Source: seed 004, "Suggest".
 
 A session counts by the files it shares, what it is about, where it took place, how well it answers what is asked, and
-how recent it is, each as far as it was asked for.
+how recent it is, each as far as it was asked for. One that was used since is as recent as its last use.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _parts(situation: WorkSituation, past: PastSession, now: datetime) -> dict[s
         parts["folder"] = nearness(situation.folder, past.facts.details.get("cwd"))
     total = sum(_WEIGHTS[name] for name in parts)
     weighed = {name: _WEIGHTS[name] * value / total * (1 - _RECENT) for name, value in parts.items()}
-    return weighed | {"recency": recency(past.facts.last, now) * (_RECENT if parts else 1.0)}
+    return weighed | {"recency": recency(past.facts.recalled, now) * (_RECENT if parts else 1.0)}
 
 
 def nearness(folder: str, other: object) -> float:

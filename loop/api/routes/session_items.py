@@ -1,0 +1,133 @@
+"""Sessions as they go over the wire: registered, listed, or foreseen, and what is kept of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+from sqlalchemy.orm import Session
+
+from loop.api import cursors
+from loop.api.schema import ResponseModel
+from shared.sessions import queries
+from shared.sessions.models import RecordedSession
+from shared.sessions.queries import SessionFilter
+from shared.sessions.registry.intake import Intake
+
+_SESSIONS = "sessions"
+
+
+class MarkerProblemItem(ResponseModel):
+    """Something written like a marker that is none, or not as it is written."""
+
+    message_uuid: str
+    written: str
+    reason: str
+
+
+class SessionForeseen(ResponseModel):
+    """What a transcript would be registered as; nothing was written."""
+
+    session_id: str
+    project_id: str
+    original_file: str | None = Field(description="Where it lies; null for an upload.")
+    size_bytes: int = Field(description="Without a last line that is still being written.")
+    sha256: str
+    original_tokens: int
+    original_messages: int
+    first_timestamp: datetime | None
+    last_timestamp: datetime | None
+    metadata: dict[str, Any]
+    counts: dict[str, int]
+    markers: int
+    marker_weights: dict[str, int] = Field(
+        description="How many markers there are of each weight, the heaviest first.", examples=[{"1.00": 2}]
+    )
+    marker_problems: list[MarkerProblemItem]
+
+    @classmethod
+    def of(cls, intake: Intake, project_id: str, session_id: str) -> SessionForeseen:
+        """Return what was read of a transcript as it goes over the wire."""
+        overview, markers = intake.overview, intake.overview.markers
+        weights = Counter(one.found.weight for one in markers)
+        return cls.from_row(
+            overview,
+            session_id=session_id,
+            project_id=project_id,
+            original_file=intake.original_file,
+            size_bytes=intake.size_bytes,
+            sha256=intake.sha256,
+            metadata=overview.details,
+            markers=len(markers),
+            marker_weights={f"{weight / 100:.2f}": weights[weight] for weight in sorted(weights, reverse=True)},
+        )
+
+
+class StorageFigures(ResponseModel):
+    """What is in the store, in bytes on its disk."""
+
+    original_bytes: int = Field(description="Of the copies of originals.")
+    versions: int
+    version_bytes: int
+    compositions: int = Field(description="Of a session: those that use it.")
+    composition_bytes: int | None = Field(description="null for a session, since a composition is made of several.")
+
+
+class SessionItem(ResponseModel):
+    """A registered session."""
+
+    session_id: str
+    project_id: str
+    original_file: str | None = Field(description="Where it was copied from; null for an upload.")
+    original_tokens: int
+    original_messages: int
+    first_timestamp: datetime | None
+    last_timestamp: datetime | None
+    registered_at: datetime
+    synced_at: datetime
+    last_accessed: datetime
+    used_at: datetime | None = Field(
+        description="When it was last used: composed, handed out as a version, read; null before."
+    )
+    size_bytes: int
+    sha256: str = Field(description="Of those bytes of the original.")
+    metadata: dict[str, Any] = Field(description="Branch, version, folder, models, topics.")
+    counts: dict[str, int] = Field(description="Lines, prompts, messages, tool uses, tokens by usage, oddities.")
+    markers: int
+    marker_problems: list[MarkerProblemItem]
+    versions: int
+
+    @classmethod
+    def of(cls, recorded: RecordedSession, project_id: str, markers: int, versions: int) -> SessionItem:
+        """Return a session as it goes over the wire."""
+        return cls.from_row(
+            recorded, project_id=project_id, metadata=recorded.details, markers=markers, versions=versions
+        )
+
+
+class SessionList(ResponseModel):
+    """Sessions, those registered last first."""
+
+    sessions: list[SessionItem]
+    cursor: str | None
+
+
+def session_page(
+    session: Session, app_id: str, wanted: SessionFilter, limit: int = 50, cursor: str | None = None
+) -> SessionList:
+    """Return a page of an app's sessions, those registered last first."""
+    before = cursors.decode_number(_SESSIONS, cursor)
+    rows, more = cursors.page(queries.list_sessions(session, app_id, wanted, limit + 1, before), limit)
+    following = cursors.encode(_SESSIONS, rows[-1].key) if more else None
+    return SessionList(sessions=session_items(session, rows), cursor=following)
+
+
+def session_items(session: Session, rows: Sequence[RecordedSession]) -> list[SessionItem]:
+    """Return sessions as they go over the wire."""
+    keys = [one.key for one in rows]
+    marked, made = queries.count_markers(session, keys), queries.count_versions(session, keys)
+    names = {one.project_key: queries.project_by_key(session, one.project_key).project_id for one in rows}
+    return [SessionItem.of(one, names[one.project_key], marked.get(one.key, 0), made.get(one.key, 0)) for one in rows]
