@@ -23,8 +23,8 @@ _SENTENCE_END = re.compile(
     r"[.!?…]+['\"”’)\]*_`]*(?=\s+['\"“‘„«(\[*_`#@/–—-]*[A-Z0-9À-ÖØ-ÞĀ-ſΑ-ΩА-Я぀-鿿])|[。！？][」』）]*(?=\S)"
 )
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(\[*_\"'“])(?:e\.g|i\.e|z\.B|d\.h|u\.a|etc|vs|cf|ca|approx|resp|bzw|usw|incl|No|Nr|Mr|Mrs|Ms|Dr|Prof|St|Fig|Sec"
-    r"|Vol|[A-Za-z]|\d{1,2})\.$",
+    r"(?:^|[\s(\[*_\"'“])(?:e\.g|i\.e|z\.B|d\.h|u\.a|etc|vs|cf|ca|approx|resp|bzw|usw|incl|No|Nr|Mr|Mrs|Ms|Dr|Prof|St"
+    r"|Fig|Sec|Vol|[A-Za-z]|\d{1,2})\.$",
     re.IGNORECASE,
 )
 _LEADS_ON = re.compile(r"[:：]['\"”’)\]*_`]*\s*$")

@@ -77,11 +77,6 @@ def records_of(
         yield from chain.records(message)
 
 
-def message_count_of(blocks: Iterable[Block]) -> int:
-    """Return how many messages of a user and of the assistant blocks are written as."""
-    return sum(message.role != "note" for message in _messages(blocks))
-
-
 def line_of(record: Mapping[str, Any]) -> str:
     """Return a record as the line of a file, with its end."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"

@@ -51,8 +51,8 @@ def test_a_version_is_listed_with_its_files_its_figures_and_its_place_in_the_man
     assert press.files("s1") == [f"{made.file}.jsonl", f"{made.file}.md"]
     assert made.output_tokens == estimate_tokens(press.text(made, "s1"))
     records = [json.loads(line) for line in press.text(made, "s1", "jsonl").splitlines()]
-    messages = {one["message"].get("id", one["uuid"]) for one in records if one["type"] != "system"}
-    assert made.output_messages == len(messages)
+    said = [own for one in records if one["type"] != "system" for own in one["afterthought"]["blocks"] if "kind" in own]
+    assert made.output_messages == len(said)
     assert made.input_tokens == press.recorded("s1").original_tokens
     assert made.ratio == pytest.approx(made.statistics["askedRatio"], rel=0.2) and made.statistics["note"] is None
     manifest = json.loads((press.shelf.store.project_folder("notes", PROJECT) / "manifest.json").read_text())

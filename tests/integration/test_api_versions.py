@@ -56,8 +56,8 @@ def test_a_version_is_asked_for_made_and_read_in_three_forms(sqlite_api: Api, pr
     lines = sqlite_api.send("GET", f"{SESSION}/versions/v001?appId=chat&format=jsonl")
     assert lines.headers["content-type"] == "application/x-ndjson"
     records = [json.loads(line) for line in lines.text.splitlines()]
-    messages = {one["message"].get("id", one["uuid"]) for one in records if one["type"] != "system"}
-    assert len(messages) == version["outputMessages"]
+    said = [own for one in records if one["type"] != "system" for own in one["afterthought"]["blocks"] if "kind" in own]
+    assert len(said) == version["outputMessages"]
     assert version["why"].startswith("Left out: ") and "tool calls" in version["why"]
     assert sqlite_api.ask("GET", VERSIONS)["versions"][0]["uses"] == 2
     [job] = sqlite_api.ask("GET", f"{MEMORY}/jobs?appId=chat")["jobs"]

@@ -55,7 +55,7 @@ class OriginalMessage(ResponseModel):
     uuid: str = Field(description="Of its record; several messages may be of one record.")
     speaker: str = Field(examples=["User"])
     kind: str = Field(
-        description="human, assistant, question, thinking, tool_use, tool_result, meta, left, system or summary."
+        description="human, assistant, question, thinking, tool_use, tool_result, meta, left, system, summary."
     )
     at: datetime | None
     text: str = Field(description="Of a tool's use what it was given, as JSON; of its result what came back.")

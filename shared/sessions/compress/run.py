@@ -16,7 +16,6 @@ from shared.sessions.compress.draft import Draft, open_draft
 from shared.sessions.compress.plan import CompressionPlan, plan_compression
 from shared.sessions.compress.settings import CompressionMode
 from shared.sessions.compress.sources import CompressionTask, is_told_by_itself
-from shared.sessions.recording import message_count_of
 from shared.sessions.text import cut, names_in
 
 TOLERANCE = 0.2
@@ -39,8 +38,8 @@ class Version:
 
     @property
     def messages(self) -> int:
-        """How many messages of a user and of the assistant it has; a call and its result are of two."""
-        return message_count_of(self.blocks)
+        """How many things a person or the assistant said or did stand in it; a call and its result are one."""
+        return sum(block.role != "note" for block in self.blocks)
 
     @property
     def ratio(self) -> float:
