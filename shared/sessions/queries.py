@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Integer, Select, and_, exists, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import Session
 
 from shared.choices import AgeingSchedule, SemanticVerdict
 from shared.contracts.jobs import JobKind
@@ -23,7 +23,6 @@ from shared.sessions.models import (
     MarkerOutcome,
     Project,
     RecordedSession,
-    SemanticKind,
     SemanticMemory,
     SemanticSource,
     SessionChange,
@@ -410,30 +409,6 @@ LEARNING_PROJECT_KEY = "projectKey"
 """Where the payload of a job names its project."""
 
 
-@dataclass(frozen=True)
-class SemanticFilter:
-    """Which are wanted; None means any."""
-
-    kind: SemanticKind | None = None
-    verdict: SemanticVerdict | None = None
-
-
-def list_semantic_memories(
-    session: Session, project_key: int, wanted: SemanticFilter, limit: int, before: int | None = None
-) -> Sequence[SemanticMemory]:
-    """Return a project's semantic memories, newest first; ``before`` is the key to go on below.
-
-    What was said once, and not for good, is none yet.
-    """
-    said_twice = _times_said(SemanticMemory.key).scalar_subquery() > 1
-    is_proposed = or_(SemanticMemory.is_standing, SemanticMemory.verdict != SemanticVerdict.PROPOSED, said_twice)
-    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key, is_proposed)
-    for column, value in ((SemanticMemory.kind, wanted.kind), (SemanticMemory.verdict, wanted.verdict)):
-        query = query if value is None else query.where(column == value)
-    query = query if before is None else query.where(SemanticMemory.key < before)
-    return session.scalars(query.order_by(SemanticMemory.key.desc()).limit(limit)).all()
-
-
 def get_semantic_memory(session: Session, app_id: str, memory_id: str) -> SemanticMemory:
     """Return a semantic memory. Raises: NotFound."""
     mine = (SemanticMemory.app_id == app_id, SemanticMemory.memory_id == memory_id)
@@ -458,22 +433,6 @@ def sources_of(session: Session, memory_keys: Collection[int]) -> Sequence[tuple
     query = query.where(SemanticSource.memory_key.in_(memory_keys))
     rows = session.execute(query.order_by(SemanticSource.memory_key, SemanticSource.session_key))
     return [(source, session_id) for source, session_id in rows]
-
-
-def is_said_twice(session: Session, memory_key: int) -> bool:
-    """Return whether a memory was found in two messages; a session that was copied says nothing twice."""
-    return (session.scalar(_times_said(memory_key)) or 0) > 1
-
-
-def _times_said(memory_key: InstrumentedAttribute[int] | int) -> Select[int]:
-    times = func.count(SemanticSource.message_uuid.distinct())
-    return select(times).where(SemanticSource.memory_key == memory_key)
-
-
-def count_bearing_sessions(session: Session, memory_key: int) -> int:
-    """Return in how many sessions a memory was found."""
-    query = select(func.count(SemanticSource.session_key.distinct())).where(SemanticSource.memory_key == memory_key)
-    return session.scalar(query) or 0
 
 
 def without_sources(session: Session, project_key: int) -> Sequence[SemanticMemory]:

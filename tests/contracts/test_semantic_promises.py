@@ -16,19 +16,19 @@ from shared.jobs.ownership import fail, wait
 from shared.llm.calls import Meter
 from shared.sessions.models import SemanticKind, SemanticMemory
 from shared.sessions.queries import (
-    SemanticFilter,
     changes_of,
     find_project_by_key,
     find_session,
-    list_semantic_memories,
     lock_project,
     sources_of,
 )
 from shared.sessions.registry.registration import unregister
 from shared.sessions.semantic import (
+    SemanticFilter,
     SemanticProposal,
     SessionPrompt,
     judge_memory,
+    list_semantic_memories,
     remove_memory,
     request_learning,
     save_proposals,
