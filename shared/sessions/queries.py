@@ -7,14 +7,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Integer, Select, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from shared.choices import AgeingSchedule, SemanticVerdict
-from shared.contracts.jobs import JobKind
+from shared.choices import AgeingSchedule
 from shared.db.counting import count
 from shared.errors import NotFound
-from shared.jobs.models import FINISHED, OPEN, Job
+from shared.jobs.models import FINISHED, Job
 from shared.sessions.models import (
     BuildState,
     Composition,
@@ -24,7 +23,6 @@ from shared.sessions.models import (
     Project,
     RecordedSession,
     SemanticMemory,
-    SemanticSource,
     SessionChange,
     SessionFile,
     SessionVersion,
@@ -386,12 +384,6 @@ def _get_session(session: Session, app_id: str, session_id: str, query: Select[R
     return found
 
 
-def semantic_memories_of(session: Session, project_key: int) -> Sequence[SemanticMemory]:
-    """Return a project's semantic memories, oldest first."""
-    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key)
-    return session.scalars(query.order_by(SemanticMemory.key)).all()
-
-
 def all_changes_of(session: Session, app_id: str, project_id: str) -> Sequence[SessionChange]:
     """Return everything that was done to a project, oldest first."""
     query = select(SessionChange).where(SessionChange.app_id == app_id, SessionChange.project_id == project_id)
@@ -403,65 +395,6 @@ def known_sessions(session: Session, app_id: str, session_ids: Collection[str]) 
     query = select(RecordedSession.session_id).where(RecordedSession.app_id == app_id)
     known = set(session.scalars(query))
     return sorted(known & set(session_ids))
-
-
-LEARNING_PROJECT_KEY = "projectKey"
-"""Where the payload of a job names its project."""
-
-
-def get_semantic_memory(session: Session, app_id: str, memory_id: str) -> SemanticMemory:
-    """Return a semantic memory. Raises: NotFound."""
-    mine = (SemanticMemory.app_id == app_id, SemanticMemory.memory_id == memory_id)
-    found = session.scalar(select(SemanticMemory).where(*mine))
-    if found is None:
-        raise NotFound(
-            f"App {app_id} has no semantic memory {memory_id}; list them under /api/memory/projects/PROJECT/semantic."
-        )
-    return found
-
-
-def find_semantic_memory(session: Session, project_key: int, kind: str, normal: str) -> SemanticMemory | None:
-    """Return the memory of a project that says the same."""
-    same = (SemanticMemory.project_key == project_key, SemanticMemory.kind == kind, SemanticMemory.normal == normal)
-    return session.scalar(select(SemanticMemory).where(*same))
-
-
-def sources_of(session: Session, memory_keys: Collection[int]) -> Sequence[tuple[SemanticSource, str]]:
-    """Return where memories were found, each with its session's id."""
-    query = select(SemanticSource, RecordedSession.session_id)
-    query = query.join(RecordedSession, RecordedSession.key == SemanticSource.session_key)
-    query = query.where(SemanticSource.memory_key.in_(memory_keys))
-    rows = session.execute(query.order_by(SemanticSource.memory_key, SemanticSource.session_key))
-    return [(source, session_id) for source, session_id in rows]
-
-
-def without_sources(session: Session, project_key: int) -> Sequence[SemanticMemory]:
-    """Return what nobody confirmed and no session bears any more."""
-    borne = exists(select(SemanticSource.memory_key).where(SemanticSource.memory_key == SemanticMemory.key))
-    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key, ~borne)
-    return session.scalars(query.where(SemanticMemory.verdict == SemanticVerdict.PROPOSED)).all()
-
-
-def count_to_learn(session: Session, project_key: int) -> tuple[int, int]:
-    """Return how many of a project's sessions were learnt from as they are now, and how many there are."""
-    learnt = func.sum(func.coalesce((RecordedSession.learnt_bytes == RecordedSession.size_bytes).cast(Integer), 0))
-    query = select(learnt, func.count()).where(RecordedSession.project_key == project_key)
-    done, total = session.execute(query).one()
-    return int(done or 0), int(total)
-
-
-def next_to_learn(session: Session, project_key: int) -> RecordedSession | None:
-    """Return a session of a project that was not learnt from as it is now, the oldest first."""
-    query = select(RecordedSession).where(RecordedSession.project_key == project_key)
-    query = query.where(RecordedSession.learnt_bytes != RecordedSession.size_bytes)
-    return session.scalar(query.order_by(RecordedSession.key).limit(1))
-
-
-def open_learning(session: Session, app_id: str, project_key: int) -> Job | None:
-    """Return the unfinished job that learns from a project."""
-    query = select(Job).where(Job.app_id == app_id, Job.kind == JobKind.LEARN_FROM_SESSIONS, Job.state.in_(OPEN))
-    jobs = session.scalars(query.order_by(Job.seq)).all()
-    return next((job for job in jobs if job.payload.get(LEARNING_PROJECT_KEY) == project_key), None)
 
 
 def find_project_by_key(session: Session, app_id: str, key: int) -> Project | None:

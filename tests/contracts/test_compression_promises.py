@@ -21,7 +21,7 @@ from shared.sessions.compress.versions import refuse_in_use, remove_version
 from shared.sessions.models import BuildState, Composition, CompositionComponent, VersionPart
 from shared.sessions.queries import get_project, lock_project, lock_session, markers_of
 from shared.sessions.registry.registration import remove_project_with_sessions
-from shared.sessions.semantic import request_learning
+from shared.sessions.semantic.memories import request_learning
 from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.recordings import PROJECT

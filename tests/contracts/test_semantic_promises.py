@@ -15,24 +15,17 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import fail, wait
 from shared.llm.calls import Meter
 from shared.sessions.models import SemanticKind, SemanticMemory
-from shared.sessions.queries import (
-    changes_of,
-    find_project_by_key,
-    find_session,
-    lock_project,
-    sources_of,
-)
+from shared.sessions.queries import changes_of, find_project_by_key, find_session, lock_project
 from shared.sessions.registry.registration import unregister
-from shared.sessions.semantic import (
-    SemanticFilter,
+from shared.sessions.semantic.memories import (
     SemanticProposal,
     SessionPrompt,
     judge_memory,
-    list_semantic_memories,
     remove_memory,
     request_learning,
     save_proposals,
 )
+from shared.sessions.semantic.queries import SemanticFilter, list_semantic_memories, sources_of
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
 from tests.support.settings import default_settings

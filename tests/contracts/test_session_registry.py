@@ -326,7 +326,8 @@ def test_a_purge_of_memories_forgets_what_was_learnt_and_keeps_the_sessions(shel
         session.add(
             SemanticMemory(
                 memory_id="sem_1", project_key=held.project_key, app_id=APP, kind=SemanticKind.FACT, content="x",
-                normal="0" * 64, confidence=0.5, agent="extractive", extracted_at=shelf.house.clock.now(),
+                normal="0" * 64, is_standing=True, confidence=0.5, agent="extractive",
+                extracted_at=shelf.house.clock.now(),
             )
         )  # fmt: skip
     with shelf.house.database.write() as session:

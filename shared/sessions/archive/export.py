@@ -46,13 +46,12 @@ from shared.sessions.queries import (
     outcomes_of,
     ready_compositions,
     ready_versions,
-    semantic_memories_of,
     sessions_of,
-    sources_of,
 )
 from shared.sessions.registry.intake import explained
 from shared.sessions.registry.projects import ProjectSettings
 from shared.sessions.retention.runs import rules_of
+from shared.sessions.semantic.queries import semantic_memories_of, sources_of
 from shared.sessions.store import Store, as_json, chunks_of
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)

@@ -8,13 +8,12 @@ rejected however often it is found again; what a person confirmed stays when no 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from sqlalchemy import Select, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.audit import Cause
@@ -27,16 +26,18 @@ from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import Project, RecordedSession, SemanticKind, SemanticMemory, SemanticSource
-from shared.sessions.queries import (
+from shared.sessions.queries import lock_project_by_key
+from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
+from shared.sessions.semantic.queries import (
     LEARNING_PROJECT_KEY,
+    count_bearing_sessions,
     find_semantic_memory,
     get_semantic_memory,
-    lock_project_by_key,
+    is_said_twice,
     next_to_learn,
     open_learning,
     without_sources,
 )
-from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 from shared.text.likeness import gist
 from shared.text.lines import clean, shorten
 from shared.text.sentences import own_words
@@ -77,30 +78,6 @@ def prompts_of(blocks: Iterable[Block]) -> Iterator[SessionPrompt]:
 
 
 _PLEASE = re.compile(r"\b(?:please|pls|bitte)\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class SemanticFilter:
-    """Which are wanted; None means any."""
-
-    kind: SemanticKind | None = None
-    verdict: SemanticVerdict | None = None
-
-
-def list_semantic_memories(
-    session: Session, project_key: int, wanted: SemanticFilter, limit: int, before: int | None = None
-) -> Sequence[SemanticMemory]:
-    """Return a project's semantic memories, newest first; ``before`` is the key to go on below.
-
-    What was said once, and not for good, is none yet.
-    """
-    said_twice = _times_said(SemanticMemory.key).scalar_subquery() > 1
-    is_proposed = or_(SemanticMemory.is_standing, SemanticMemory.verdict != SemanticVerdict.PROPOSED, said_twice)
-    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key, is_proposed)
-    for column, value in ((SemanticMemory.kind, wanted.kind), (SemanticMemory.verdict, wanted.verdict)):
-        query = query if value is None else query.where(column == value)
-    query = query if before is None else query.where(SemanticMemory.key < before)
-    return session.scalars(query.order_by(SemanticMemory.key.desc()).limit(limit)).all()
 
 
 def request_learning(session: Session, app: App, project: Project, now: datetime, max_attempts: int) -> Job:
@@ -168,22 +145,6 @@ def normal_of(content: str) -> str:
     said = gist(_PLEASE.sub(" ", content))
     parts = (said.names, said.numbers, sorted(said.content), said.ordered, said.positive)
     return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def is_said_twice(session: Session, memory_key: int) -> bool:
-    """Return whether a memory was found in two messages; a session that was copied says nothing twice."""
-    return (session.scalar(_times_said(memory_key)) or 0) > 1
-
-
-def _times_said(memory_key: InstrumentedAttribute[int] | int) -> Select[int]:
-    times = func.count(SemanticSource.message_uuid.distinct())
-    return select(times).where(SemanticSource.memory_key == memory_key)
-
-
-def count_bearing_sessions(session: Session, memory_key: int) -> int:
-    """Return in how many sessions a memory was found."""
-    query = select(func.count(SemanticSource.session_key.distinct())).where(SemanticSource.memory_key == memory_key)
-    return session.scalar(query) or 0
 
 
 def confidence(sessions: int) -> float:
