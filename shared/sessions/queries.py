@@ -7,15 +7,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Integer, Select, and_, exists, false, func, or_, select, true
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy import ColumnElement, Select, and_, exists, false, func, or_, select, true
+from sqlalchemy.orm import Session
 
 from shared.apps.models import App
-from shared.choices import SemanticVerdict
-from shared.contracts.jobs import JobKind
 from shared.db.counting import count
 from shared.errors import NotFound
-from shared.jobs.models import FINISHED, OPEN, Job
+from shared.jobs.models import FINISHED, Job
 from shared.sessions.models import (
     BuildState,
     Composition,
@@ -24,9 +22,7 @@ from shared.sessions.models import (
     MarkerOutcome,
     Project,
     RecordedSession,
-    SemanticKind,
     SemanticMemory,
-    SemanticSource,
     SessionChange,
     SessionFile,
     SessionVersion,
@@ -391,12 +387,6 @@ def _get_session(session: Session, app_id: str, session_id: str, query: Select[R
     return found
 
 
-def semantic_memories_of(session: Session, project_key: int) -> Sequence[SemanticMemory]:
-    """Return a project's semantic memories, oldest first."""
-    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key)
-    return session.scalars(query.order_by(SemanticMemory.key)).all()
-
-
 def all_changes_of(session: Session, app_id: str, project_id: str) -> Sequence[SessionChange]:
     """Return everything that was done to a project, oldest first."""
     query = select(SessionChange).where(SessionChange.app_id == app_id, SessionChange.project_id == project_id)
@@ -408,105 +398,6 @@ def registered_in(session: Session, app_id: str) -> dict[str, str]:
     query = select(RecordedSession.session_id, Project.project_id)
     query = query.join(Project, Project.key == RecordedSession.project_key).where(RecordedSession.app_id == app_id)
     return {session_id: project_id for session_id, project_id in session.execute(query)}  # noqa: C416
-
-
-LEARNING_PROJECT_KEY = "projectKey"
-"""Where the payload of a job names its project."""
-
-
-@dataclass(frozen=True)
-class SemanticFilter:
-    """Which are wanted; None means any."""
-
-    kind: SemanticKind | None = None
-    verdict: SemanticVerdict | None = None
-
-
-def list_semantic_memories(
-    session: Session, project_key: int, wanted: SemanticFilter, limit: int, before: int | None = None
-) -> Sequence[SemanticMemory]:
-    """Return a project's semantic memories, newest first; ``before`` is the key to go on below.
-
-    What was said once, and not for good, is none yet.
-    """
-    said_twice = _times_said(SemanticMemory.key).scalar_subquery() > 1
-    is_proposed = or_(SemanticMemory.is_standing, SemanticMemory.verdict != SemanticVerdict.PROPOSED, said_twice)
-    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key, is_proposed)
-    for column, value in ((SemanticMemory.kind, wanted.kind), (SemanticMemory.verdict, wanted.verdict)):
-        query = query if value is None else query.where(column == value)
-    query = query if before is None else query.where(SemanticMemory.key < before)
-    return session.scalars(query.order_by(SemanticMemory.key.desc()).limit(limit)).all()
-
-
-def get_semantic_memory(session: Session, app_id: str, memory_id: str) -> SemanticMemory:
-    """Return a semantic memory. Raises: NotFound."""
-    mine = (SemanticMemory.app_id == app_id, SemanticMemory.memory_id == memory_id)
-    found = session.scalar(select(SemanticMemory).where(*mine))
-    if found is None:
-        raise NotFound(
-            f"App {app_id} has no semantic memory {memory_id}; list them under /api/memory/projects/PROJECT/semantic."
-        )
-    return found
-
-
-def find_semantic_memory(session: Session, project_key: int, kind: str, normal: str) -> SemanticMemory | None:
-    """Return the memory of a project that says the same."""
-    same = (SemanticMemory.project_key == project_key, SemanticMemory.kind == kind, SemanticMemory.normal == normal)
-    return session.scalar(select(SemanticMemory).where(*same))
-
-
-def sources_of(session: Session, memory_keys: Collection[int]) -> Sequence[tuple[SemanticSource, str]]:
-    """Return where memories were found, each with its session's id."""
-    query = select(SemanticSource, RecordedSession.session_id)
-    query = query.join(RecordedSession, RecordedSession.key == SemanticSource.session_key)
-    query = query.where(SemanticSource.memory_key.in_(memory_keys))
-    rows = session.execute(query.order_by(SemanticSource.memory_key, SemanticSource.session_key))
-    return [(source, session_id) for source, session_id in rows]
-
-
-def is_said_twice(session: Session, memory_key: int) -> bool:
-    """Return whether a memory was found in two messages; a session that was copied says nothing twice."""
-    return (session.scalar(_times_said(memory_key)) or 0) > 1
-
-
-def _times_said(memory_key: InstrumentedAttribute[int] | int) -> Select[int]:
-    times = func.count(SemanticSource.message_uuid.distinct())
-    return select(times).where(SemanticSource.memory_key == memory_key)
-
-
-def count_bearing_sessions(session: Session, memory_key: int) -> int:
-    """Return in how many sessions a memory was found."""
-    query = select(func.count(SemanticSource.session_key.distinct())).where(SemanticSource.memory_key == memory_key)
-    return session.scalar(query) or 0
-
-
-def without_sources(session: Session, project_key: int) -> Sequence[SemanticMemory]:
-    """Return what nobody confirmed and no session bears any more."""
-    borne = exists(select(SemanticSource.memory_key).where(SemanticSource.memory_key == SemanticMemory.key))
-    query = select(SemanticMemory).where(SemanticMemory.project_key == project_key, ~borne)
-    return session.scalars(query.where(SemanticMemory.verdict == SemanticVerdict.PROPOSED)).all()
-
-
-def count_to_learn(session: Session, project_key: int) -> tuple[int, int]:
-    """Return how many of a project's sessions were learnt from as they are now, and how many there are."""
-    learnt = func.sum(func.coalesce((RecordedSession.learnt_bytes == RecordedSession.size_bytes).cast(Integer), 0))
-    query = select(learnt, func.count()).where(RecordedSession.project_key == project_key)
-    done, total = session.execute(query).one()
-    return int(done or 0), int(total)
-
-
-def next_to_learn(session: Session, project_key: int) -> RecordedSession | None:
-    """Return a session of a project that was not learnt from as it is now, the oldest first."""
-    query = select(RecordedSession).where(RecordedSession.project_key == project_key)
-    query = query.where(RecordedSession.learnt_bytes != RecordedSession.size_bytes)
-    return session.scalar(query.order_by(RecordedSession.key).limit(1))
-
-
-def open_learning(session: Session, app_id: str, project_key: int) -> Job | None:
-    """Return the unfinished job that learns from a project."""
-    query = select(Job).where(Job.app_id == app_id, Job.kind == JobKind.LEARN_FROM_SESSIONS, Job.state.in_(OPEN))
-    jobs = session.scalars(query.order_by(Job.seq)).all()
-    return next((job for job in jobs if job.payload.get(LEARNING_PROJECT_KEY) == project_key), None)
 
 
 def find_project_by_key(session: Session, app_id: str, key: int) -> Project | None:

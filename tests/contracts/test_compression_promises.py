@@ -21,7 +21,7 @@ from shared.sessions.models import BuildState, Composition, CompositionComponent
 from shared.sessions.queries import get_project, lock_project, lock_session, markers_of
 from shared.sessions.recording import blocks_in
 from shared.sessions.registry.registration import remove_project_with_sessions
-from shared.sessions.semantic import request_learning
+from shared.sessions.semantic.memories import request_learning
 from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.recordings import PROJECT

@@ -21,7 +21,7 @@ from shared.sessions.archive.export import packed
 from shared.sessions.archive.restore import ArchiveDestination, check_archive, restore_archive
 from shared.sessions.models import Composition, KeepitMarker, Project, RecordedSession, SemanticMemory, SessionChange
 from shared.sessions.queries import find_project, get_project, get_session, markers_of
-from shared.sessions.semantic import SemanticProposal, save_proposals
+from shared.sessions.semantic.memories import SemanticProposal, save_proposals
 from tests.support.composing import PROJECT, Shop, open_shop
 from tests.support.house import House
 from tests.support.settings import default_settings

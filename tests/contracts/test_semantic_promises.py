@@ -15,17 +15,9 @@ from shared.jobs.models import JobState
 from shared.jobs.ownership import fail, wait
 from shared.llm.calls import Meter
 from shared.sessions.models import SemanticKind, SemanticMemory
-from shared.sessions.queries import (
-    SemanticFilter,
-    changes_of,
-    find_project_by_key,
-    find_session,
-    list_semantic_memories,
-    lock_project,
-    sources_of,
-)
+from shared.sessions.queries import changes_of, find_project_by_key, find_session, lock_project
 from shared.sessions.registry.registration import unregister
-from shared.sessions.semantic import (
+from shared.sessions.semantic.memories import (
     SemanticProposal,
     SessionPrompt,
     judge_memory,
@@ -33,6 +25,7 @@ from shared.sessions.semantic import (
     request_learning,
     save_proposals,
 )
+from shared.sessions.semantic.queries import SemanticFilter, list_semantic_memories, sources_of
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
 from tests.support.settings import default_settings

@@ -8,7 +8,7 @@ import pytest
 
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.models import SemanticKind
-from shared.sessions.semantic import SemanticProposal, SessionPrompt, confidence, normal_of, prompts_of
+from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt, confidence, normal_of, prompts_of
 from shared.text.sentences import own_words
 from tests.support.meters import Calls
 from tests.support.odd_recorder import Typed, without_marks

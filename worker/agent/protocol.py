@@ -20,7 +20,7 @@ from shared.facts.categories import Category
 from shared.llm.calls import Meter
 from shared.memories.compaction import CompactionCandidate, Decision
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
-from shared.sessions.semantic import SemanticProposal, SessionPrompt
+from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.telemetry.metrics import RefusedFact
 
 SPOKEN_ROLES = frozenset({"user", "assistant"})

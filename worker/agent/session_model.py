@@ -18,7 +18,7 @@ from shared.sessions.blocks import Block, fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, summary_line
 from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
-from shared.sessions.semantic import SemanticProposal, SessionPrompt
+from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import missing_in, names_in
 from shared.text.languages import language_of
 from shared.text.lines import clean, shorten

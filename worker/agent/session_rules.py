@@ -15,7 +15,7 @@ from shared.sessions.blocks import fill_budget
 from shared.sessions.compress.assembly import Chunk, CondensedChunk
 from shared.sessions.compress.plan import BlockPiece
 from shared.sessions.models import SemanticKind
-from shared.sessions.semantic import SemanticProposal, SessionPrompt
+from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt
 from shared.sessions.text import names_in
 from shared.text.languages import language_of
 from shared.text.lines import clean

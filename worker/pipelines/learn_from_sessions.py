@@ -23,8 +23,9 @@ from shared.jobs.ownership import Claim, confirm
 from shared.llm.calls import Meter
 from shared.sessions import manifest
 from shared.sessions.models import Project, RecordedSession
-from shared.sessions.queries import LEARNING_PROJECT_KEY, find_project_by_key, lock_project_by_key, next_to_learn
-from shared.sessions.semantic import SemanticProposal, SessionPrompt, prompts_of, save_proposals
+from shared.sessions.queries import find_project_by_key, lock_project_by_key
+from shared.sessions.semantic.memories import SemanticProposal, SessionPrompt, prompts_of, save_proposals
+from shared.sessions.semantic.queries import LEARNING_PROJECT_KEY, next_to_learn
 from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import read_blocks
 from shared.telemetry.logging import get_logger

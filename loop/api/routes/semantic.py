@@ -19,16 +19,15 @@ from shared.apps.queries import lock_app
 from shared.choices import SemanticVerdict
 from shared.contracts.values import ID_PATTERN, Words
 from shared.sessions.models import SemanticKind, SemanticMemory, SemanticSource
-from shared.sessions.queries import (
+from shared.sessions.queries import get_project, lock_project
+from shared.sessions.semantic.memories import MAX_MEMORY_CHARS, judge_memory, remove_memory, request_learning
+from shared.sessions.semantic.queries import (
     SemanticFilter,
     count_to_learn,
-    get_project,
     get_semantic_memory,
     list_semantic_memories,
-    lock_project,
     sources_of,
 )
-from shared.sessions.semantic import MAX_MEMORY_CHARS, judge_memory, remove_memory, request_learning
 
 
 class SemanticSourceItem(ResponseModel):

@@ -46,12 +46,11 @@ from shared.sessions.queries import (
     outcomes_of,
     ready_compositions,
     ready_versions,
-    semantic_memories_of,
     sessions_of,
-    sources_of,
 )
 from shared.sessions.registry.intake import explained
 from shared.sessions.retention.rules import KEEPS, Retention
+from shared.sessions.semantic.queries import semantic_memories_of, sources_of
 from shared.sessions.store import Store, as_json, chunks_of
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)

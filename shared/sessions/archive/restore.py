@@ -55,7 +55,7 @@ from shared.sessions.registry.intake import Intake, check_size, explained
 from shared.sessions.registry.projects import ALREADY_REGISTERED, SessionChangeKind, create_project, record_change
 from shared.sessions.registry.registration import SessionPlace, insert_session, lock_place
 from shared.sessions.retention.runs import change_rules
-from shared.sessions.semantic import normal_of
+from shared.sessions.semantic.memories import normal_of
 from shared.sessions.store import Store
 from shared.sessions.transcripts.contents import refuse_foreign
 from shared.sessions.transcripts.overview import overview_of

@@ -23,7 +23,7 @@ from shared.sessions.models import (
     SessionVersion,
     VersionPart,
 )
-from shared.sessions.queries import LEARNING_PROJECT_KEY, count_to_learn
+from shared.sessions.semantic.queries import LEARNING_PROJECT_KEY, count_to_learn
 
 SESSION_JOBS = (JobKind.COMPRESS_SESSION, JobKind.COMPOSE_CONTEXT, JobKind.LEARN_FROM_SESSIONS)
 _VERSION_ID = re.compile(r"v(\d{3,9})")

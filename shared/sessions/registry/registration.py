@@ -38,7 +38,6 @@ from shared.sessions.queries import (
     lock_project_by_key,
     lock_session,
     markers_of,
-    open_learning,
     project_by_key,
     sessions_of,
 )
@@ -52,7 +51,8 @@ from shared.sessions.registry.projects import (
     sanitise,
     touch,
 )
-from shared.sessions.semantic import remove_unsupported
+from shared.sessions.semantic.memories import remove_unsupported
+from shared.sessions.semantic.queries import open_learning
 from shared.sessions.store import Store, chunks_of
 from shared.sessions.transcripts.overview import TranscriptOverview, overview_of
 from shared.sessions.transcripts.records import complete_bytes

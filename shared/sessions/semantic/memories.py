@@ -26,18 +26,18 @@ from shared.jobs.dispatch import NewJob, enqueue
 from shared.jobs.models import Job
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import Project, RecordedSession, SemanticKind, SemanticMemory, SemanticSource
-from shared.sessions.queries import (
+from shared.sessions.queries import lock_project_by_key
+from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
+from shared.sessions.semantic.queries import (
     LEARNING_PROJECT_KEY,
     count_bearing_sessions,
     find_semantic_memory,
     get_semantic_memory,
     is_said_twice,
-    lock_project_by_key,
     next_to_learn,
     open_learning,
     without_sources,
 )
-from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
 from shared.text.likeness import gist
 from shared.text.lines import clean, shorten
 from shared.text.sentences import own_words

@@ -1,0 +1,1 @@
+"""What is learnt from a project's sessions: semantic memories, and where they were found."""
