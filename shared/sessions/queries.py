@@ -324,6 +324,12 @@ def count_semantic(session: Session, app_id: str) -> int:
     return count(session, select(func.count()).select_from(SemanticMemory).where(SemanticMemory.app_id == app_id))
 
 
+def job_is_over(making: type[SessionVersion | Composition]) -> ColumnElement[bool]:
+    """Whether the job of a version or composition has ended; one whose job is gone was left behind too."""
+    is_open = and_(Job.job_id == making.job_id, Job.state.not_in(FINISHED))
+    return ~exists(select(Job.seq).where(is_open))
+
+
 def _conditions(wanted: SessionFilter) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if wanted.project_id is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, and_, exists, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from shared.errors import NotFound
-from shared.jobs.models import FINISHED, WAITING, Job
+from shared.jobs.models import WAITING, Job
 from shared.sessions.models import (
     BuildState,
     Composition,
@@ -19,6 +19,7 @@ from shared.sessions.models import (
     RecordedSession,
     SessionVersion,
 )
+from shared.sessions.queries import job_is_over
 
 
 @dataclass(frozen=True)
@@ -126,18 +127,12 @@ def left_working(session: Session, limit: int) -> Sequence[tuple[SessionVersion,
     query = select(SessionVersion, RecordedSession.app_id)
     query = query.join(RecordedSession, RecordedSession.key == SessionVersion.session_key)
     rows = session.execute(
-        query.where(SessionVersion.state == BuildState.WORKING, _job_is_over(SessionVersion)).limit(limit)
+        query.where(SessionVersion.state == BuildState.WORKING, job_is_over(SessionVersion)).limit(limit)
     )
     return [(compression, app_id) for compression, app_id in rows]
 
 
 def left_composing(session: Session, limit: int) -> Sequence[Composition]:
     """Return compositions that are being made by a job that has ended."""
-    query = select(Composition).where(Composition.state == BuildState.WORKING, _job_is_over(Composition))
+    query = select(Composition).where(Composition.state == BuildState.WORKING, job_is_over(Composition))
     return session.scalars(query.limit(limit)).all()
-
-
-def _job_is_over(making: type[SessionVersion | Composition]) -> ColumnElement[bool]:
-    """Whether the job of a version or composition has ended; one whose job is gone was left behind too."""
-    is_open = and_(Job.job_id == making.job_id, Job.state.not_in(FINISHED))
-    return ~exists(select(Job.seq).where(is_open))
