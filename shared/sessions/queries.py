@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Integer, Select, exists, func, or_, select
+from sqlalchemy import ColumnElement, Integer, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from shared.choices import AgeingSchedule, SemanticVerdict
@@ -255,6 +255,22 @@ def projects_to_write(session: Session, limit: int) -> Sequence[Project]:
     return session.scalars(query.order_by(Project.key).limit(limit)).all()
 
 
+def left_working(session: Session, limit: int) -> Sequence[tuple[SessionVersion, str]]:
+    """Return versions that are being made by a job that has ended, with their app."""
+    query = select(SessionVersion, RecordedSession.app_id)
+    query = query.join(RecordedSession, RecordedSession.key == SessionVersion.session_key)
+    rows = session.execute(
+        query.where(SessionVersion.state == BuildState.WORKING, _job_is_over(SessionVersion)).limit(limit)
+    )
+    return [(compression, app_id) for compression, app_id in rows]
+
+
+def left_composing(session: Session, limit: int) -> Sequence[Composition]:
+    """Return compositions that are being made by a job that has ended."""
+    query = select(Composition).where(Composition.state == BuildState.WORKING, _job_is_over(Composition))
+    return session.scalars(query.limit(limit)).all()
+
+
 def projects_that_age(session: Session, after: int, limit: int) -> Sequence[Project]:
     """Return projects with rules to follow, by key, those behind ``after``."""
     ages = Project.settings[AGES].as_string().in_([schedule.value for schedule in AgeingSchedule])
@@ -324,7 +340,7 @@ def count_semantic(session: Session, app_id: str) -> int:
     return count(session, select(func.count()).select_from(SemanticMemory).where(SemanticMemory.app_id == app_id))
 
 
-def job_is_over(making: type[SessionVersion | Composition]) -> ColumnElement[bool]:
+def _job_is_over(making: type[SessionVersion | Composition]) -> ColumnElement[bool]:
     """Whether the job of a version or composition has ended; one whose job is gone was left behind too."""
     is_open = and_(Job.job_id == making.job_id, Job.state.not_in(FINISHED))
     return ~exists(select(Job.seq).where(is_open))

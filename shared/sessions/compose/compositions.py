@@ -18,7 +18,7 @@ from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job
 from shared.jobs.tenant_queues import refresh_all
 from shared.sessions.compose.documents import ComposedContext
-from shared.sessions.compose.queries import get_composition, left_composing, left_working, lock_waiting_for, rows_of
+from shared.sessions.compose.queries import get_composition, lock_waiting_for, rows_of
 from shared.sessions.models import (
     BuildState,
     Composition,
@@ -28,7 +28,7 @@ from shared.sessions.models import (
     SessionVersion,
     VersionPart,
 )
-from shared.sessions.queries import lock_project_by_key
+from shared.sessions.queries import left_composing, left_working, lock_project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch, use_sessions
 
 

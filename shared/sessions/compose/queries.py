@@ -19,7 +19,6 @@ from shared.sessions.models import (
     RecordedSession,
     SessionVersion,
 )
-from shared.sessions.queries import job_is_over
 
 
 @dataclass(frozen=True)
@@ -120,19 +119,3 @@ def lock_waiting_for(session: Session, compression_key: int) -> Sequence[Job]:
     )
     query = select(Job).where(Job.job_id.in_(waiting), Job.state.in_(WAITING)).order_by(Job.seq)
     return session.scalars(query.with_for_update(), execution_options={"populate_existing": True}).all()
-
-
-def left_working(session: Session, limit: int) -> Sequence[tuple[SessionVersion, str]]:
-    """Return versions that are being made by a job that has ended, with their app."""
-    query = select(SessionVersion, RecordedSession.app_id)
-    query = query.join(RecordedSession, RecordedSession.key == SessionVersion.session_key)
-    rows = session.execute(
-        query.where(SessionVersion.state == BuildState.WORKING, job_is_over(SessionVersion)).limit(limit)
-    )
-    return [(compression, app_id) for compression, app_id in rows]
-
-
-def left_composing(session: Session, limit: int) -> Sequence[Composition]:
-    """Return compositions that are being made by a job that has ended."""
-    query = select(Composition).where(Composition.state == BuildState.WORKING, job_is_over(Composition))
-    return session.scalars(query.limit(limit)).all()
