@@ -83,8 +83,7 @@ def test_of_a_long_session_a_sample_is_compressed_and_every_marked_part_is_decid
     sqlite_api: Api, press: Press
 ) -> None:
     said = press.shelf.transcript("long").human("##keepit0.60## Early")
-    said = long_talk(long_talk(said, 250).human("##keepit0.60## Middle"), 250).human("##keepit0.20## Late")
-    press.shelf.add(said, app_id="chat")
+    press.shelf.add(long_talk(said, 400).human("##keepit0.20## Late"), app_id="chat")
     path = f"{MEMORY}/sessions/long/versions?appId=chat"
     for settings in ({"mode": "uniform", "compactionRatio": 20}, {"tierPreset": "aggressive", "sessionDistance": 10}):
         foreseen = sqlite_api.ask("POST", path, json={**settings, "dryRun": True})["foreseen"]
