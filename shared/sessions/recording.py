@@ -151,7 +151,8 @@ def _parts_of(block: Block) -> Iterator[tuple[str, tuple[dict[str, Any], dict[st
 
 def _text_part(block: Block) -> tuple[dict[str, Any], dict[str, Any], datetime | None]:
     text = writable(block.text)
-    prefix = f"{speaker_of(block)}: " if block.role == "note" or block.label or block.kind in _TOLD else ""
+    is_named = block.role == "note" or block.kind in _TOLD
+    prefix = f"{speaker_of(block)}: " if is_named else ""
     own = _own_fields(block) | {"prefix": len(prefix)}
     return {"type": "text", "text": f"{prefix}{text}"}, own, block.at
 

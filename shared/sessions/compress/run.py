@@ -20,9 +20,9 @@ from shared.sessions.text import cut, names_in
 
 TOLERANCE = 0.2
 _SHORT_TEXT = 400_000
-_ROOMY = 400
+_ROOMY = 200
 """Tokens from which on a heading says more than whose session it is."""
-_WHY_CHARS, _WHY_SHARE, _LEAST_WHY = 240, 0.05, 100
+_WHY_CHARS, _WHY_SHARE, _LEAST_WHY = 240, 0.04, 60
 """The most that a heading takes to say what was left out, in characters and of the whole; less says nothing of it."""
 
 

@@ -30,7 +30,7 @@ from shared.text.lines import clean, shorten
 
 _IDENTIFYING = (
     "command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "subagent_type",
-    "skill", "prompt", "uri", "name", "glob",
+    "skill", "prompt", "uri", "name", "glob", "plan",
 )  # fmt: skip
 """Keys of inputs that say what a call was about, the most informative first."""
 _VERBS = {
@@ -138,7 +138,10 @@ def failure_line(tool: str, given: Mapping[str, Any], result: str, most: int = 2
     tried = f"{verb_of(tool)} {object_of(tool, given, most // 2)}".strip()
     lines = [clean(_TAG.sub("", line)) for line in result.splitlines()]
     worded = [line for line in lines if any(character.isalnum() for character in line)]
-    why = next((line for line in worded if _ERROR.search(line)), worded[0] if worded else "it failed")
+    at = next((nth for nth, line in enumerate(worded) if _ERROR.search(line)), 0)
+    # What ends with a colon says why in the next line.
+    why = " ".join(worded[at : at + 2] if worded[at:] and worded[at].endswith(":") else worded[at : at + 1])
+    why = why or "it failed"
     return f"{tried}: {cut(why, max(most - len(tried) - 2, 40))}"
 
 

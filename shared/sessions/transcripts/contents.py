@@ -32,10 +32,10 @@ from shared.sessions.transcripts.typed import (
     ORDER,
     OWN_TITLE,
     REFUSED,
-    SHELL,
     SUB_AGENT,
     SUMMARY,
     TITLE,
+    TYPED,
     is_refusal,
     queued_text,
     typed_in_result,
@@ -179,7 +179,7 @@ def _of_user(record: Record, content: dict[str, Any]) -> Iterator[Block]:
 
 def _parts(record: Record, text: str, *, is_inserted: bool = False) -> Iterator[Block]:
     for part in user_parts(text, is_inserted):
-        is_typed = part.label in ("", SHELL)
+        is_typed = part.label in TYPED
         kind = BlockKind.SUMMARY if part.label == SUMMARY else BlockKind.HUMAN if is_typed else BlockKind.META
         yield _block(record, kind, part.text, label=part.label)
 
@@ -206,6 +206,8 @@ def _of_assistant(record: Record, content: dict[str, Any]) -> Iterator[Block]:
         call = RecordedToolCall(_string(content.get("id")), _string(content.get("name")) or "tool", tool_input, None)
         text = json.dumps(tool_input, ensure_ascii=False)
         yield _block(record, BlockKind.TOOL_USE, text, message_id=message_id, call=call)
+        if plan := _string(tool_input.get("plan")) if call.name == "ExitPlanMode" else "":
+            yield _block(record, BlockKind.ASSISTANT, plan, message_id=message_id)
     elif kind == "thinking" and (text := _string(content.get("thinking"))):
         yield _block(record, BlockKind.THINKING, text, message_id=message_id)
     elif kind == "text" and (text := _string(content.get("text"))):
@@ -231,7 +233,7 @@ def _block(
     is_sidechain = record.flag("isSidechain")
     if is_sidechain and kind in (BlockKind.ASSISTANT, BlockKind.THINKING):
         label = SUB_AGENT
-    is_note = label not in ("", SHELL) or kind in (BlockKind.LEFT, BlockKind.THINKING)
+    is_note = label not in TYPED or kind in (BlockKind.LEFT, BlockKind.THINKING)
     return Block(
         kind,
         "note" if is_note else "user" if kind is BlockKind.HUMAN else "assistant",

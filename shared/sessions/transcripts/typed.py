@@ -27,15 +27,16 @@ SKILL, HOOK, COMMAND, OUTPUT = "Skill", "Hook", "Command", "Output of a command"
 INSERTED, EDITOR, NOTICE, AGENT = "Inserted by the tool", "From the editor", "Notice of the tool", "Another agent"
 SUMMARY, TITLE, OWN_TITLE = "Summary by the tool", "Title of another session", "Title of the session"
 SUB_AGENT, ORDER = "Sub-agent", "Order to a sub-agent"
-SHELL = "User ran"
-"""Typed by a person, as a command of the shell."""
+SHELL, NOTE = "User ran", "User, to remember"
+TYPED = ("", SHELL, NOTE)
+"""Typed by a person: a prompt, a command of the shell, a note for the tool's own memory."""
 
 _TAGS = {
     "system-reminder": INSERTED, "user-prompt-submit-hook": HOOK, "local-command-stdout": OUTPUT,
     "local-command-stderr": OUTPUT, "bash-stdout": OUTPUT, "bash-stderr": OUTPUT, "local-command-caveat": INSERTED,
     "ide_opened_file": EDITOR, "ide_selection": EDITOR, "ide_diagnostics": EDITOR, "new-diagnostics": EDITOR,
     "task-notification": NOTICE, "teammate-message": AGENT, "cross-session-message": AGENT, "agent-message": AGENT,
-    "command-contents": COMMAND, "bash-input": SHELL, "user-memory-input": "",
+    "command-contents": COMMAND, "bash-input": SHELL, "user-memory-input": NOTE,
 }  # fmt: skip
 _TAGGED = re.compile(rf"<(?P<tag>{'|'.join(_TAGS)})\b[^>]*>(?P<inner>.*?)</(?P=tag)>", re.DOTALL)
 _FOREIGN_TAG = re.compile(r"\s*<(?P<tag>[a-z]+[-_][a-z0-9_-]+)\b[^>]*>.*</(?P=tag)>\s*\Z", re.DOTALL)
