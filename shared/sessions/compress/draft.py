@@ -7,6 +7,7 @@ alone, so the same input always gives the same draft.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -510,7 +511,9 @@ def _keep_failures(draft: Draft, tier: int, budget: int) -> None:
 def _keep_calls(draft: Draft, tier: int, budget: int) -> None:
     """Tell calls in a few words each: first what changed something, then what ran, then what only looked."""
     open_calls = [(position, call) for position, call in calls_of(draft, tier) if position not in draft.failures]
-    texts: dict[str, int] = {}
+    asked = [position for position, block in enumerate(draft.plan.blocks) if is_asked(block)]
+    # What is done again for the same prompt is told once.
+    texts: dict[tuple[str, int], int] = {}
     for position, call in sorted(open_calls, key=lambda one: (-importance(one[1]), one[0])):
-        texts.setdefault(call_text(call), position)
-    draft.mentioned.update(texts[text] for text in fill_budget(texts, lambda text: len(text) + 2, budget))
+        texts.setdefault((call_text(call), bisect_left(asked, position)), position)
+    draft.mentioned.update(texts[one] for one in fill_budget(texts, lambda one: len(one[0]) + 2, budget))

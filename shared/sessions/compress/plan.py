@@ -187,7 +187,7 @@ class BlockPiece:
 
 _BASES = {
     BlockKind.HUMAN: 4.0, BlockKind.ASSISTANT: 1.0, BlockKind.QUESTION: 0.8, BlockKind.SUMMARY: 0.9,
-    BlockKind.THINKING: 0.5, BlockKind.META: 0.1, BlockKind.SYSTEM: 0.1, **dict.fromkeys(DIGESTS, 1.6),
+    BlockKind.THINKING: 0.3, BlockKind.META: 0.1, BlockKind.SYSTEM: 0.1, **dict.fromkeys(DIGESTS, 1.6),
 }  # fmt: skip
 _SIDECHAIN = 0.3
 _CODE = 0.4
@@ -211,7 +211,7 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[Statement]]
         base = _BASES[block.kind] * (_by_position(block.message, messages) * (1.8 if position in concluding else 1.0))
         base *= _SIDECHAIN if block.is_sidechain else 1.0
         # Where what it sums up stands before it, a summary only repeats.
-        base *= 0.5 if block.kind is BlockKind.SUMMARY and block.message else 1.0
+        base *= 0.7 if block.kind is BlockKind.SUMMARY and block.message else 1.0
         base *= 1.0 if block.weight is None else 1.0 + block.weight / 100
         source = next(iter(block.sources), "")
         for nth, one in enumerate(own):
