@@ -39,7 +39,7 @@ came out takes a sixth."""
 _LEAST_REQUEST, _LEAST_OUTCOME = 160, 120
 _REPLIES = 0.45
 """The most of the whole that goes to what people typed when they refused or answered something."""
-_RULES, _FAILURES, _REQUESTS, _ANSWERS, _CALLS = 0.15, 0.12, 0.35, 0.15, 0.10
+_RULES, _FAILURES, _REQUESTS, _ANSWERS, _CALLS = 0.15, 0.12, 0.50, 0.12, 0.10
 """The most of a tier's budget that goes to each before an agent is asked."""
 _FAILURE_CHARS, _QUESTION_CHARS, _OBJECT_CHARS, _SHORT_REPLY = 200, 160, 100, 80
 _SHORT_RESULT = 40
