@@ -1,8 +1,8 @@
 """Texts taken apart into statements that are kept whole or not at all, and put together again with every gap shown.
 
-A statement is a sentence, an item of a list or a line of code; what leads to a list or to code stays with the first
-member of it. What is put together is made of slices of the text, so that between two gaps it is the text itself.
-Source: decisions, "Recorded sessions".
+A statement is a sentence, an item of a list, a short block of code or a line of a long one; what leads to a list or to
+code stays with the first member of it. What is put together is made of slices of the text, so that between two gaps
+it is the text itself. Source: decisions, "Recorded sessions".
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from types import MappingProxyType
 
 from shared.sessions.text import head_of
@@ -28,6 +29,8 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _LEADS_ON = re.compile(r"[:：]['\"”’)\]*_`]*\s*$")
+_WHOLE_CODE = 6
+"""Lines up to which a block of code is one statement."""
 _WRAPPED = 60
 """Characters from which on a line without an end is taken to go on in the next one."""
 _SAYS = re.compile(r"[^\W_]|[^\x00-\x7f]")
@@ -57,7 +60,7 @@ class Statement:
 def statements_of(text: str) -> list[Statement]:
     """Return the statements of a text, in order; what has neither letter nor digit belongs to the one before."""
     found: list[Statement] = []
-    for one in _spans(text):
+    for one in _with_whole_code(_spans(text)):
         last = found[-1] if found else None
         says = _SAYS.search(text, one.start, one.end) is not None
         leads = last is not None and last.open is None and _LEADS_ON.search(text[last.start : last.end])
@@ -138,6 +141,14 @@ def _spans(text: str) -> Iterator[Statement]:
             end = begin + len(line.rstrip())
     if start >= 0:
         yield from _sentences(text, start, end)
+
+
+def _with_whole_code(spans: Iterable[Statement]) -> Iterator[Statement]:
+    """Yield statements, those of a short block of code as one: half of its steps may do harm."""
+    for fence, group in groupby(spans, lambda one: one.opened):
+        lines = list(group)
+        is_whole = fence is not None and len(lines) <= _WHOLE_CODE
+        yield from [replace(lines[0], end=lines[-1].end)] if is_whole else lines
 
 
 def _goes_on(before: str, line: str) -> bool:

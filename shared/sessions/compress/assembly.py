@@ -17,7 +17,6 @@ from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, fill_budg
 from shared.sessions.compress.draft import (
     Draft,
     by_worth,
-    call_text,
     calls_of,
     failed,
     importance,
@@ -28,7 +27,7 @@ from shared.sessions.compress.draft import (
     tier_budgets,
 )
 from shared.sessions.compress.plan import BlockPiece, Rank
-from shared.sessions.compress.sources import CHANGING, DIGESTS, RUNNING, shorten_input, shorten_result
+from shared.sessions.compress.sources import CHANGING, DIGESTS, RUNNING, call_text, shorten_input, shorten_result
 from shared.sessions.text import NameRanking, names_in
 
 _CHUNK_SHARE = 0.8

@@ -17,13 +17,13 @@ from shared.sessions.compress.plan import BlockPiece, CompressionPlan, Rank, is_
 from shared.sessions.compress.sources import (
     CHANGING,
     RUNNING,
+    call_text,
     failure_line,
     has_failed,
     is_told_by_itself,
-    object_of,
+    run_text,
     shorten_input,
     shorten_result,
-    verb_of,
 )
 from shared.sessions.excerpts import Statement, excerpt_of, shortened
 from shared.sessions.text import cut
@@ -42,7 +42,6 @@ _REPLIES = 0.45
 _RULES, _FAILURES, _REQUESTS, _ANSWERS, _CALLS = 0.15, 0.12, 0.50, 0.12, 0.10
 """The most of a tier's budget that goes to each before an agent is asked."""
 _FAILURE_CHARS, _QUESTION_CHARS, _OBJECT_CHARS, _SHORT_REPLY = 200, 160, 100, 80
-_SHORT_RESULT = 40
 _SHORT_REQUEST = 40
 """So few characters ask for nothing without what was said before."""
 _WHOLE_REQUEST = 600
@@ -105,7 +104,8 @@ class Draft:
                 whole.append(block)
             else:
                 sources = tuple(dict.fromkeys((*last.sources, *block.sources)))
-                whole[-1] = replace(last, text=f"{last.text}\n{block.text}", sources=sources)
+                gap = "\n\n" if block.kind is BlockKind.WORDS else "\n"
+                whole[-1] = replace(last, text=f"{last.text}{gap}{block.text}", sources=sources)
         return whole
 
     def pieces_at(self, position: int) -> list[BlockPiece]:
@@ -232,31 +232,6 @@ def _belong_together(one: Block, other: Block) -> bool:
     )  # fmt: skip
 
 
-def call_text(call: RecordedToolCall) -> str:
-    """Return a call in a few words."""
-    return f"{verb_of(call.name)} {object_of(call.name, call.input)}{_came_out(call)}".strip()
-
-
-def _came_out(call: RecordedToolCall) -> str:
-    """Return what came of a call that only looked or ran something, where that is said in a few words."""
-    result = (call.result or "").strip()
-    is_short = 0 < len(result) <= _SHORT_RESULT and "\n" not in result and call.name not in CHANGING
-    return f" ({result})" if is_short else ""
-
-
-def run_text(calls: Sequence[RecordedToolCall]) -> str:
-    """Return calls as one line, as ``Read a.py, b.py; edited c.py``: what is done twice is told once."""
-    groups: list[tuple[str, list[str]]] = []
-    for call in calls:
-        verb, about = verb_of(call.name), f"{object_of(call.name, call.input)}{_came_out(call)}"
-        if not groups or groups[-1][0] != verb:
-            groups.append((verb, []))
-        if about not in groups[-1][1]:
-            groups[-1][1].append(about)
-    text = "; ".join(f"{verb} {', '.join(filter(None, objects))}".strip() for verb, objects in groups)
-    return text[:1].upper() + text[1:]
-
-
 def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
     """Return a draft with all that is chosen before an agent is asked."""
     draft = Draft(plan, heading)
@@ -381,12 +356,11 @@ def _keep_always(draft: Draft, numbers: Iterable[int]) -> None:
 
 def _keep_ends(draft: Draft, pieces: Sequence[BlockPiece], budget: int) -> None:
     """Keep whole statements from the beginning, and from the end, as far as a budget goes; or part of the first."""
-    head = _run_of(pieces, budget * 3 // 5)
+    head = _run_of(pieces, budget * 3 // 5) or pieces[:1]
     tail = _run_of(pieces[len(head) :][::-1], budget - sum(piece.cost for piece in head))
-    numbers = [piece.number for piece in (*head, *tail) or pieces[:1] if piece.number is not None]
-    _keep_always(draft, numbers)
-    if not head and not tail:
-        draft.cuts[numbers[0]] = budget
+    _keep_always(draft, (piece.number for piece in (*head, *tail) if piece.number is not None))
+    if head[0].cost > budget and head[0].number is not None:
+        draft.cuts[head[0].number] = budget
 
 
 def _run_of(pieces: Sequence[BlockPiece], budget: int) -> list[BlockPiece]:

@@ -272,7 +272,8 @@ def _rank(block: Block, text: str, is_code: bool) -> Rank:
         return Rank.REQUEST
     if block.kind in (BlockKind.META, BlockKind.SYSTEM):
         # How things are to be done holds on, whoever says it.
-        return Rank.WORDS if block.kind is BlockKind.META and not is_code and is_rule(text) else Rank.INSERTED
+        is_standing = is_rule(text) or (len(text) <= _LONGEST_RULE and " must " in text)
+        return Rank.WORDS if block.kind is BlockKind.META and not is_code and is_standing else Rank.INSERTED
     if not is_code and _ASIDE.search(text) is not None and not names_in(text):
         return Rank.ASIDE
     return Rank.REST if block.is_sidechain or block.kind is BlockKind.THINKING else Rank.WORDS

@@ -10,13 +10,13 @@ from hashlib import sha256
 from typing import Any
 
 from shared.llm.tokens import LAST_RESORT
-from shared.sessions.blocks import Block, BlockKind, Heading, heading_of, markdown_of
+from shared.sessions.blocks import Block, BlockKind, Heading, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, assemble, chunks_of, names_of
 from shared.sessions.compress.draft import Draft, open_draft
 from shared.sessions.compress.plan import CompressionPlan, plan_compression
 from shared.sessions.compress.settings import CompressionMode
 from shared.sessions.compress.sources import CompressionTask, is_told_by_itself
-from shared.sessions.text import cut, names_in
+from shared.sessions.text import names_in
 
 TOLERANCE = 0.2
 _SHORT_TEXT = 400_000
@@ -101,7 +101,7 @@ class CompressionRun:
         blocks = assemble(self.draft, self.chunks if parts else (), parts)
         if len(self.heading.lines) > 1:
             made, room = self.heading.lines
-            told = cut(why_of(left_out(self.draft)), len(room))
+            told = why_of(left_out(self.draft), len(room))
             self.heading = replace(self.heading, lines=(made, told))
         chars = len(heading_of(self.heading)) + sum(len(markdown_of(block)) for block in blocks)
         return Version(self.plan, self.heading, blocks, LAST_RESORT.tokens_in(chars), _counts(self.draft, blocks))
@@ -219,7 +219,9 @@ def left_out(draft: Draft) -> dict[str, LeftOut]:
     return found
 
 
-def why_of(found: Mapping[str, LeftOut]) -> str:
-    """Return in one sentence what was left out; that nothing was, where nothing was."""
+def why_of(found: Mapping[str, LeftOut], most: int = 10_000) -> str:
+    """Return in one sentence of at most so many characters what was left out; that nothing was, where nothing was."""
     told = [text for kind, one in found.items() if (text := one.told(kind))]
-    return f"Left out: {'; '.join(told)}." if told else "Nothing was left out."
+    fitting = list(fill_budget(told, lambda text: len(text) + 2, most - len("Left out: and more.")))
+    more = " and more" if len(fitting) < len(told) else ""
+    return f"Left out: {'; '.join(fitting)}{more}." if told else "Nothing was left out."

@@ -54,7 +54,7 @@ _BROKEN = re.compile(
 )
 _TAG = re.compile(r"</?(?:tool_use_error|system-reminder|error)>")
 _NUMBERED = re.compile(r"^\s*\d+[→\t]")
-_LONGEST_LINE = 240
+_LONGEST_LINE, _SHORT_RESULT = 240, 40
 
 
 def verb_of(tool: str) -> str:
@@ -77,6 +77,31 @@ def object_of(tool: str, given: Mapping[str, Any], most: int = 160) -> str:
                 return f"`{cut(text, most)}`"
             return cut(text, most) if key.endswith("path") or key in ("url", "uri") else shorten(text, most)
     return cut(clean(json.dumps(given, ensure_ascii=False)), most) if given else ""
+
+
+def call_text(call: RecordedToolCall) -> str:
+    """Return a call in a few words."""
+    return f"{verb_of(call.name)} {object_of(call.name, call.input)}{_came_out(call)}".strip()
+
+
+def _came_out(call: RecordedToolCall) -> str:
+    """Return what came of a call that only looked or ran something, where that is said in a few words."""
+    result = (call.result or "").strip()
+    is_short = 0 < len(result) <= _SHORT_RESULT and "\n" not in result and call.name not in CHANGING
+    return f" ({result})" if is_short else ""
+
+
+def run_text(calls: Sequence[RecordedToolCall]) -> str:
+    """Return calls as one line, as ``Read a.py, b.py; edited c.py``: what is done twice is told once."""
+    groups: list[tuple[str, list[str]]] = []
+    for call in calls:
+        verb, about = verb_of(call.name), f"{object_of(call.name, call.input)}{_came_out(call)}"
+        if not groups or groups[-1][0] != verb:
+            groups.append((verb, []))
+        if about not in groups[-1][1]:
+            groups[-1][1].append(about)
+    text = "; ".join(f"{verb} {', '.join(filter(None, objects))}".strip() for verb, objects in groups)
+    return text[:1].upper() + text[1:]
 
 
 def shorten_input(given: Mapping[str, Any], most: int) -> dict[str, Any]:
