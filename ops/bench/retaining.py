@@ -150,7 +150,8 @@ def _plain(records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for record in records:
         message = record.get("message")
         content = message.get("content") if isinstance(message, dict) else message
-        blocks = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else [
+        parts = [{"type": "text", "text": one} if isinstance(one, str) else one for one in content or ()]
+        blocks = [one for one in parts if isinstance(one, dict)] if isinstance(content, list) else [
             {"type": "text", "text": str(content or "")}
         ]  # fmt: skip
         whole = [

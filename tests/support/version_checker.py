@@ -16,7 +16,12 @@ from tests.support.odd_recorder import Foreign, Labels, Spoken, Typed
 
 GAP = "[…]"
 _MARKER = re.compile(r"##keepit\d\.\d\d##[ \t]?")
-_LABEL = re.compile(r"^\*\*([^\W\d_][^*\n]{0,400}?):\*\*[ \n]?", re.MULTILINE)
+_LABEL = re.compile(
+    r"^\*\*((?:User|Assistant|Tool|Done|Failed|Names|Summary|Rewound|Skill|Hook|Command|Output|Inserted|From the editor"
+    r"|Notice|Another agent|Title|Sub-agent|Order)\b[^*\n]{0,400}?):\*\*[ \n]?",
+    re.MULTILINE,
+)
+"""What people and assistants put in bold themselves is none."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _LISTED = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _END = re.compile(r"[.!?][\"')\]”]*(?=\s)|[。！？]")
