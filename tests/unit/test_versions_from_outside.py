@@ -20,7 +20,9 @@ from tests.support.odd_transcripts import mixed_transcript, odd_transcripts
 from tests.support.recorded_speech import read_speech
 from tests.support.version_checker import Verdict, check_version, sentences_of
 
-ODD = (*odd_transcripts(), *map(mixed_transcript, range(3)))
+MIXED = (0, 2, 7)
+"""Seeds; in 7 a sub-agent was asked in a branch that was left."""
+ODD = (*odd_transcripts(), *map(mixed_transcript, MIXED))
 TIERED = {
     f"tiered {preset}": CompressionSettings(tier_preset=preset).complete("extractive")
     for preset in (TierPreset.GENTLE, TierPreset.STANDARD, TierPreset.AGGRESSIVE)
@@ -263,6 +265,6 @@ def test_what_is_read_from_the_records_is_what_the_labels_say(odd: OddTranscript
 
 
 def test_the_same_seed_gives_the_same_transcripts_and_another_gives_others() -> None:
-    made = [one.text() for one in (*odd_transcripts(), *map(mixed_transcript, range(3)))]
+    made = [one.text() for one in (*odd_transcripts(), *map(mixed_transcript, MIXED))]
     assert made == [one.text() for one in ODD] and len(set(made)) == len(made)
     assert [one.text() for one in odd_transcripts(1)] != [one.text() for one in odd_transcripts()]
