@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,8 @@ def _plain(records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for record in records:
         message = record.get("message")
         content = message.get("content") if isinstance(message, dict) else message
-        blocks = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else [
+        parts = [{"type": "text", "text": one} if isinstance(one, str) else one for one in content or ()]
+        blocks = [one for one in parts if isinstance(one, dict)] if isinstance(content, list) else [
             {"type": "text", "text": str(content or "")}
         ]  # fmt: skip
         whole = [
@@ -185,8 +186,8 @@ def _kept(session: Session, text: str) -> tuple[Counter[str], Counter[str]]:
     """Return what stands in a text, and of how many."""
     kept, of = Counter[str](), Counter[str]()
     verdict = check_markdown(text, session.labels)
-    for one in fields(verdict.retained):
-        kept[one.name], of[one.name] = getattr(verdict.retained, one.name)
+    for name in ("requests", "sentences", "by_text", "rejections", "answers"):
+        kept[name], of[name] = getattr(verdict.retained, name)
     sections = markdown_sections(text)
     turns = squash("".join(one.text for one in sections if one.speaker != "Names"))
     listed = squash("".join(one.text for one in sections if one.speaker == "Names"))

@@ -197,7 +197,8 @@ class Recorder:
     steps: int = 0
     """Of invented work; keeps names apart."""
     _entries: list[_Entry] = field(default_factory=list)
-    _left: list[list[_Entry]] = field(default_factory=list)
+    _left: list[tuple[int, list[_Entry]]] = field(default_factory=list)
+    """Each with where it began."""
     _message_id: str | None = None
     _calls: int = 0
     _at: datetime = _START
@@ -422,8 +423,8 @@ class Recorder:
     def progress(self, output: str) -> None:
         """Write the progress of a call."""
         data = {"type": "bash_progress", "output": output, "elapsedTimeSeconds": 3}
-        self._add("progress", data=data, toolUseID=f"toolu_{self._calls}", keep_message=True)
-        self._foreign(Foreign.RESULT, output, "")
+        uuid = self._add("progress", data=data, toolUseID=f"toolu_{self._calls}", keep_message=True)
+        self._foreign(Foreign.RESULT, output, uuid)
 
     def compact(self, summary: str) -> None:
         """Compact the session: a boundary without a parent, then the tool's summary."""
@@ -444,8 +445,15 @@ class Recorder:
 
     def rewind(self, point: Point) -> None:
         """Go back to a point; what was said since is left."""
-        self._left.append(self._entries[point.entries :])
-        del self._entries[point.entries :]
+        since = self._entries[point.entries :]
+        # What stands in no record of the chain, as a title, is no part of the branch.
+        aside = [one for one in since if isinstance(one, Said) and not one.uuid]
+        branch = [one for one in since if one not in aside]
+        # A branch that was left within this one goes with it.
+        within = [one for at, entries in self._left if at >= point.entries for one in entries]
+        self._left = [(at, entries) for at, entries in self._left if at < point.entries]
+        self._left.append((point.entries, [*within, *branch]))
+        self._entries[point.entries :] = aside
         self.parent, self._message_id = point.parent, None
 
     def mark(self, where: str, weight: int, content: str) -> str:
@@ -460,14 +468,14 @@ class Recorder:
         foreign = tuple(one for one in entries if isinstance(one, Said))
         kept = {one.text for one in (*spoken, *foreign)}
         left = []
-        for branch in self._left:
+        for _, branch in self._left:
             left.append(LeftBranch(
                 tuple(one for one in branch if isinstance(one, Spoken) and one.text not in kept),
                 tuple(one for one in branch if isinstance(one, Said) and one.text not in kept),
             ))  # fmt: skip
         last = next(place for place in reversed(range(len(entries))) if isinstance(entries[place], Spoken))
         answers = [one for one in entries[last:] if isinstance(one, Said) and one.kind is Foreign.ASSISTANT]
-        marks = [replace(one, on_chain=False) for branch in self._left for one in branch if isinstance(one, Marked)]
+        marks = [replace(one, on_chain=False) for _, branch in self._left for one in branch if isinstance(one, Marked)]
         labels = Labels(
             spoken, foreign, tuple(left), tuple(one for one in entries if isinstance(one, Failure)),
             (*(one for one in entries if isinstance(one, Marked)), *marks),

@@ -1,4 +1,4 @@
-"""Seven transcripts that hold every oddity of a coding agent's recorder, each with labels of who said what.
+"""Transcripts that hold every oddity of a coding agent's recorder, each with labels of who said what.
 
 All projects and texts are made up here. The same seed gives the same bytes.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.support.odd_recorder import OddTranscript, Recorder
+from tests.support.odd_recorder import OddTranscript, Point, Recorder
 
 
 @dataclass(frozen=True)
@@ -521,6 +521,33 @@ def _short(session: Recorder) -> None:
     session.say("Yes, since 14:05, at /crew/sailings. Prices and phone numbers do not appear.")
 
 
+def _lookalike(session: Recorder) -> None:
+    """What people type that looks like what the tool inserts, and refusals and answers that hold its words."""
+    session.prompt("Stop hook feedback is annoying, disable it. I run the linter myself.")
+    work(session, CELLO, 5, fail=True)
+    session.prompt("Skill /deploy is broken since Monday. It asks for a host that we sold.")
+    work(session, CELLO, 5)
+    session.prompt("[Request interrupted by user] stands in my log, why? I pressed nothing.")
+    work(session, CELLO, 5)
+    session.prompt("<my-card>Why is this empty?</my-card>")
+    work(session, CELLO, 5)
+    session.prompt("Remove the text <system-reminder>x</system-reminder> from the template. Leave the rest.")
+    session.reject(
+        "Bash", {"command": "npm run wipe"}, "No. The log says:\n```\nthe user said:\nwipe it\n```\nI never said that.",
+        newer=True,
+    )  # fmt: skip
+    session.say("I leave the data alone.")
+    work(session, CELLO, 5)
+    session.ask([
+        ("Which \"final\" label, and where?", ("Top", "Bottom"), "\"As before\", i.e. top, and bottom=\"none\"", ""),
+        ("Which strings are sold?", ("Steel", "Gut"), "Steel, Gut", ""),
+    ])  # fmt: skip
+    session.say("The label stays at the top.")
+    work(session, CELLO, 5)
+    session.prompt("/home/dev/cello-rental/src/case.ts is empty. Was that you?")
+    session.say("No, it was empty before. I did not touch case.ts in this session.")
+
+
 _SESSIONS: dict[str, tuple[Callable[[Recorder], None], Project]] = {
     "ferry": (_ferry, FERRY),
     "hive": (_hive, HIVE),
@@ -529,6 +556,7 @@ _SESSIONS: dict[str, tuple[Callable[[Recorder], None], Project]] = {
     "webstuhl": (_webstuhl, WEBSTUHL),
     "cello": (_cello, CELLO),
     "short": (_short, FERRY),
+    "lookalike": (_lookalike, CELLO),
 }
 
 
@@ -540,3 +568,113 @@ def odd_transcripts(seed: int = 0) -> tuple[OddTranscript, ...]:
         write(session)
         found.append(session.finish())
     return tuple(found)
+
+
+_Event = Callable[[Recorder, list[Point]], object]
+"""Writes one oddity; knows the points before the prompts so far."""
+
+
+def _left_behind(session: Recorder, _: list[Point]) -> None:
+    point = session.prompt("Write the whole tide table into the browser's local storage, nobody will notice.")
+    session.say("I write tideTableLocalStore to the browser.")
+    session.reject("Bash", {"command": "npm i tide-table-store"}, "Not that package, take one with a licence.")
+    session.rewind(point)
+
+
+def _back_to_an_earlier_prompt(session: Recorder, points: list[Point]) -> None:
+    if not points:
+        return
+    point = session.random.choice(points)
+    session.rewind(point)
+    del points[points.index(point) :]
+    # A first prompt is said anew in much the same words; one in others cannot be told from a session that goes on.
+    session.prompt(
+        "Let us begin here once more: first the tide table alone, and nothing about the moon."
+        if point.parent
+        else "Make a table of the tides for the pier that a person can read without glasses, in two colours."
+    )
+
+
+def _answered_anew(session: Recorder, points: list[Point]) -> None:
+    points.append(session.prompt("Which of the three buoys reports most often?"))
+    asked = session.point()
+    session.say("I would guess buoyNumberSeven, without having counted.")
+    session.rewind(asked)
+    session.say("Buoy 4 reports most often: every 40 seconds.")
+
+
+def _compacted(session: Recorder, points: list[Point]) -> None:
+    session.compact("1. The tide table was begun.\n2. Pending: the moon is missing in tide_moon.c.")
+    points.clear()
+
+
+def _prompted(text: str, *before: str, **how: bool) -> _Event:
+    return lambda session, points: points.append(session.prompt(text, *before, **how))
+
+
+_EVENTS: tuple[_Event, ...] = (
+    _left_behind,
+    _back_to_an_earlier_prompt,
+    _answered_anew,
+    _compacted,
+    _prompted("Count the tides from midnight, not from noon. The harbour master reads it that way since 1950."),
+    _prompted("Can we:\n- show two tides a day\n- mark spring tides\n- leave out the seconds\n\nThe rest can wait."),
+    _prompted("y"),
+    _prompted("It prints this:\n\n```\nTIDE 04:12 3.1 m\nTIDE 16:40 NaN\n```\n\nWhere does the NaN come from? I saw it "
+              "on Sunday, too."),
+    _prompted("Die Tabelle soll auf eine Seite passen, z. B. mit kleinerer Schrift. Die Farben bleiben."),
+    _prompted("This is how it looks on paper.", image=True),
+    _prompted("Sort by height.", as_blocks=True),
+    _prompted("Use the name of the selected function everywhere.", "<ide_selection>The user selected the lines 3 to 5 "
+              "from /home/dev/tide.c:\nint high(void);</ide_selection>"),
+    _prompted("And the units?", "<system-reminder>The list of tasks is empty. Do not tell.</system-reminder>"),
+    lambda session, _: session.reject("Bash", {"command": "make flash"}, "Never flash buoys at sea. Wait for June."),
+    lambda session, _: session.reject("Write", {"file_path": "/home/dev/moon.c", "content": "int moon;"},
+                                      "No moon yet:\n- it needs the almanac\n- we have not bought it", newer=True),
+    lambda session, _: session.reject("Bash", {"command": "rm -r out"}),
+    lambda session, _: session.ask([("How many digits for heights?", ("One", "Two"), "One", ""),
+                                    ("Which datum?", ("Chart", "Sea"), "Chart, as in \"Chart 12, 1987\"", "")]),
+    lambda session, _: session.ask([("Print on A4 or A5?", ("A4", "A5"), "A5", "the holder there takes A5 only")]),
+    lambda session, _: session.clarify("Is summer time shown?", ("Yes", "No"), "", "That depends, look it up."),
+    lambda session, _: session.plan("# Plan for heights\n\n1. Read the gauge.\n2. Round to one digit."),
+    lambda session, _: session.plan("# Plan for paper\n\n1. Buy a plotter.", "No plotter. We have a printer."),
+    lambda session, _: session.command("chart", "only the northern pier, with the wind beside it", "Draw a chart.\n\n"
+                                       "Use the house colours and nothing else."),
+    lambda session, _: session.command("tidy", "", "Tidy the folder up.\n\nNever delete a chart."),
+    lambda session, _: session.local_command("model", "Set model to the default one"),
+    lambda session, _: session.skill("almanac", "# Reading almanacs\n\nOpen the almanac at the year's page first."),
+    lambda session, _: session.hook("Commit messages of this folder begin with TIDE."),
+    lambda session, _: session.hook("The formatter changed tide.c after your last edit.", stop=True),
+    lambda session, _: session.queue("Also leave room for a stamp at the lower right.", absorbed=True),
+    lambda session, _: session.queue("and keep the old file", absorbed=False),
+    lambda session, _: session.queue("The stamp is round, 32 mm.", absorbed=True, as_blocks=True),
+    lambda session, _: session.take_back("Perhaps we could sell the tide tables to the neighbouring harbour?"),
+    lambda session, _: session.shell("lpstat -p", "printer pier is idle"),
+    lambda session, _: session.memory("The printer at the pier eats every third sheet."),
+    lambda session, _: session.parallel(("Read", {"file_path": "/home/dev/a.c"}, "     1→int a;"),
+                                        ("Read", {"file_path": "/home/dev/b.c"}, "     1→int b;")),
+    lambda session, _: session.subagent("Look through all gauges and list those that froze.",
+                                         "Gauges 2 and 9 froze."),
+    lambda session, _: session.title("Pier lamp flicker hunt"),
+    lambda session, _: session.title("Tide table on paper", "ai-title"),
+    lambda session, _: session.notification("Background command make watch completed (exit code 0)", attached=True),
+    lambda session, _: session.notification("Background command make print failed with code 3", attached=False),
+    lambda session, _: session.api_error("API Error: 500 internal server error from upstream"),
+    lambda session, _: session.progress("  CC tide.o"),
+    lambda session, _: session.interrupted(),
+    lambda session, _: session.think("The NaN may come from a gauge that froze before the second high tide."),
+)  # fmt: skip
+
+
+def mixed_transcript(seed: int) -> OddTranscript:
+    """Return a transcript with every oddity in an order by the seed, work between them, of 10,000 to 40,000 tokens."""
+    session = Recorder(f"mixed-{seed}", "/home/dev/tide", seed)
+    project = session.random.choice((FERRY, HIVE, QUARRY, LANTERN))
+    points = [session.prompt("Make a table of the tides for the pier that a person can read without glasses.")]
+    for event in session.random.sample(_EVENTS, len(_EVENTS)):
+        event(session, points)
+        work(session, project, session.random.randint(0, 3), fail=session.random.random() < 0.1)
+    session.prompt("Is the table on paper now?")
+    if session.random.random() < 0.7:
+        session.say("The table is on paper since noon, in large letters. The moon is still missing.")
+    return session.finish()

@@ -16,7 +16,12 @@ from tests.support.odd_recorder import Foreign, Labels, Spoken, Typed
 
 GAP = "[…]"
 _MARKER = re.compile(r"##keepit\d\.\d\d##[ \t]?")
-_LABEL = re.compile(r"^\*\*([^\W\d_][^*\n]{0,400}?):\*\*[ \n]?", re.MULTILINE)
+_LABEL = re.compile(
+    r"^\*\*((?:User|Assistant|Tool|Done|Failed|Names|Summary|Rewound|Skill|Hook|Command|Output|Inserted|From the editor"
+    r"|Notice|Another agent|Title|Sub-agent|Order)\b[^*\n]{0,400}?):\*\*[ \n]?",
+    re.MULTILINE,
+)
+"""What people and assistants put in bold themselves is none."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _LISTED = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _END = re.compile(r"[.!?][\"')\]”]*(?=\s)|[。！？]")
@@ -31,6 +36,10 @@ _SELF_LABELLED = re.compile(r"^[^\W\d_][\w, -]{2,60}: ")
 _NEVER_AS_ASSISTANT = (
     Foreign.THINKING, Foreign.SKILL, Foreign.TEMPLATE, Foreign.TITLE, Foreign.HOOK, Foreign.REMINDER, Foreign.COMMAND,
     Foreign.NOTIFICATION, Foreign.SUBAGENT, Foreign.TOOL, Foreign.TAKEN_BACK,
+)  # fmt: skip
+_LABELS_OF_OTHERS = (
+    "Skill", "Hook", "Command", "Output", "Inserted", "From the editor", "Notice", "Another agent", "Title",
+    "Sub-agent", "Order", "Summary",
 )  # fmt: skip
 _LEAST = 13
 """Characters, white space aside, from which on a sentence or a name says whose it is."""
@@ -66,6 +75,8 @@ class Retained:
 
     requests: tuple[int, int] = (0, 0)
     sentences: tuple[int, int] = (0, 0)
+    lost: tuple[str, ...] = ()
+    """Texts of which nothing stands there."""
     by_text: tuple[float, int] = (0, 0)
     """The shares of the sentences of each text, added up: so that one long pasted text does not decide."""
     rejections: tuple[int, int] = (0, 0)
@@ -275,6 +286,7 @@ class Speech:
             requests=share(Typed.PROMPT, Typed.QUEUED, Typed.ARGUMENTS),
             sentences=(sum(len(one.covered) for one in self.texts), sum(one.sentences for one in self.texts)),
             by_text=(sum(len(one.covered) / max(1, one.sentences) for one in self.texts), len(self.texts)),
+            lost=tuple(one.spoken.text for one in self.texts if one.sentences and not one.covered),
             rejections=share(Typed.REJECTION),
             answers=share(Typed.ANSWER),
         )
@@ -334,7 +346,7 @@ def _said(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _check_sections(sections: Sequence[Section], labels: Labels, verdict: Verdict, form: str) -> None:
-    for check in (_check_assistant, _check_left, _check_heads, _check_end):
+    for check in (_check_assistant, _check_others, _check_left, _check_heads, _check_end):
         check(sections, labels, verdict, form)
 
 
@@ -348,6 +360,19 @@ def _check_assistant(sections: Sequence[Section], labels: Labels, verdict: Verdi
         for sentence in map(squash, sentences_of(text)):
             if len(sentence) >= _LEAST and sentence not in own and any(sentence in shown for shown in plain):
                 verdict.add("speaker", f"{form}: {whose} as Assistant: {sentence}")
+
+
+def _check_others(sections: Sequence[Section], labels: Labels, verdict: Verdict, form: str) -> None:
+    """What a person typed must not stand as a skill's words, a hook's or the tool's."""
+    written = squash(" ".join(one.text for one in labels.foreign))
+    for section in sections:
+        label = section.text.partition(":")[0] if section.label == "System" else section.label
+        if not label.startswith(_LABELS_OF_OTHERS):
+            continue
+        shown = squash(section.text)
+        for sentence in (squash(part) for one in labels.spoken for part in sentences_of(one.text)):
+            if len(sentence) >= _LEAST and sentence in shown and sentence not in written:
+                verdict.add("speaker", f"{form}: the person as {label}: {sentence}")
 
 
 def _check_left(sections: Sequence[Section], labels: Labels, verdict: Verdict, form: str) -> None:

@@ -84,6 +84,7 @@ def test_what_is_wished_or_stated_in_passing_waits_until_it_is_said_again(said: 
         "I'm quite sure this happened in the old shop, too.",
         "2026-03-01 02:14:07 WARN  always retry",
         "Never do that again",
+        "CLAUDE.mdを更新してください。",
     ],
 )
 def test_questions_guesses_quotations_and_what_passes_are_not(said: str) -> None:
@@ -141,7 +142,7 @@ def turn(kind: BlockKind, text: str, **more: Any) -> Block:
 def test_only_what_people_said_themselves_is_learnt_from() -> None:
     prompts = prompts_of(
         [
-            turn(BlockKind.HUMAN, "Always run the linter.\n```\nnever.run()\n```"),
+            turn(BlockKind.HUMAN, "##keepit0.80## Always run the linter.\n```\nnever.run()\n```"),
             turn(BlockKind.HUMAN, "Never run it.", is_sidechain=True),
             turn(BlockKind.HUMAN, "```\nalways_on()\n```"),
             turn(BlockKind.ASSISTANT, "Always use tabs."),

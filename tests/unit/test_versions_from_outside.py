@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,13 @@ from shared.sessions.compress.settings import CompressionSettings
 from tests.support.compressing import Press, uniform
 from tests.support.house import House
 from tests.support.odd_recorder import Labels, OddTranscript, Spoken, Typed
-from tests.support.odd_transcripts import odd_transcripts
+from tests.support.odd_transcripts import mixed_transcript, odd_transcripts
 from tests.support.recorded_speech import read_speech
-from tests.support.version_checker import Retained, Verdict, check_version, sentences_of
+from tests.support.version_checker import Verdict, check_version, sentences_of
 
-ODD = odd_transcripts()
+MIXED = (0, 2, 7)
+"""Seeds; in 7 a sub-agent was asked in a branch that was left."""
+ODD = (*odd_transcripts(), *map(mixed_transcript, MIXED))
 TIERED = {
     f"tiered {preset}": CompressionSettings(tier_preset=preset).complete("extractive")
     for preset in (TierPreset.GENTLE, TierPreset.STANDARD, TierPreset.AGGRESSIVE)
@@ -94,6 +95,13 @@ def test_what_was_typed_in_refusals_and_answers_stays(
     assert kept >= LEAST_KEPT[setting] * total, f"{kept} of {total}"
 
 
+@each_odd_one
+def test_nothing_that_was_typed_is_lost_without_a_trace_where_there_is_room(
+    odd: OddTranscript, verdict_of: Callable[[OddTranscript, str], Verdict]
+) -> None:
+    assert verdict_of(odd, "3:1").retained.lost == ()
+
+
 # The checker itself: a version made of the labels passes, and each fault put into it is found.
 
 
@@ -142,9 +150,10 @@ def odd(name: str) -> OddTranscript:
 def test_the_checker_finds_no_fault_in_a_version_that_says_what_was_said(odd: OddTranscript) -> None:
     verdict = judge(*sound_version(odd.labels), odd.labels)
     assert verdict.violations == []
-    for name in (one.name for one in fields(Retained)):
+    for name in ("requests", "sentences", "rejections", "answers"):
         kept, total = getattr(verdict.retained, name)
         assert kept == total, name
+    assert verdict.retained.lost == ()
 
 
 FAULTS = {
@@ -171,6 +180,8 @@ FAULTS = {
     "a thought as the assistant's words": (
         "lantern", "# Session", "# Session\n\n**Assistant:** The dark second is the time between mounting the disk and "
         "reading the state.", "speaker"),
+    "a prompt as a skill": (
+        "lookalike", "**User:** Skill /deploy is broken", "**Skill:** Skill /deploy is broken", "speaker"),
     "the end is missing": (
         "lantern", "**Assistant:** 340 milliseconds at worst, measured ten times on the bench. The full disk is "
         "covered by a test as well.", "", "outcome"),
@@ -248,10 +259,12 @@ def test_what_is_read_from_the_records_is_what_the_labels_say(odd: OddTranscript
 
     found = read_speech(odd.write(tmp_path))
     assert told(found.spoken) == told(odd.labels.spoken)
-    assert [told(one.spoken) for one in found.left] == [told(one.spoken) for one in odd.labels.left]
+    branches, expected = ([set(told(one.spoken)) for one in branches] for branches in (found.left, odd.labels.left))
+    assert branches == expected
     assert (found.last_request.text, found.outcome) == (odd.labels.last_request.text, odd.labels.outcome)
 
 
 def test_the_same_seed_gives_the_same_transcripts_and_another_gives_others() -> None:
-    assert [one.text() for one in odd_transcripts()] == [one.text() for one in ODD]
-    assert [one.text() for one in odd_transcripts(1)] != [one.text() for one in ODD]
+    made = [one.text() for one in (*odd_transcripts(), *map(mixed_transcript, MIXED))]
+    assert made == [one.text() for one in ODD] and len(set(made)) == len(made)
+    assert [one.text() for one in odd_transcripts(1)] != [one.text() for one in odd_transcripts()]

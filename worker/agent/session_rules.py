@@ -187,8 +187,9 @@ def _said_in_passing(sentence: str) -> SemanticKind | None:
         return None
     if _LEANS.is_in(sentence):
         return SemanticKind.DECISION
-    sort = sort_of(sentence, asks=False, language=language_of(sentence))
-    if sort is Sort.WISH:
+    language = language_of(sentence)
+    # In Japanese whatever is asked for politely is worded as a wish.
+    if language != "ja" and sort_of(sentence, asks=False, language=language) is Sort.WISH:
         return SemanticKind.PREFERENCE
     return SemanticKind.FACT if _IS_SO.is_in(sentence) and not _PASSING.is_in(sentence) else None
 

@@ -46,6 +46,7 @@ MAX_MEMORY_CHARS = 300
 """Characters of a semantic memory."""
 MAX_EXCERPT_CHARS = 400
 _LONGEST_PROMPT = 8_000
+_MARK = re.compile(r"##keepit[^#\s]{0,20}##[ \t]?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def prompts_of(blocks: Iterable[Block]) -> Iterator[SessionPrompt]:
     """Yield what people said in a session's blocks."""
     for block in blocks:
         if block.kind is BlockKind.HUMAN and not block.is_sidechain:
-            text = own_words(block.text)[:_LONGEST_PROMPT].strip()
+            text = own_words(_MARK.sub("", block.text))[:_LONGEST_PROMPT].strip()
             if text:
                 yield SessionPrompt(block.uuid, text)
 
