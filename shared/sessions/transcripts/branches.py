@@ -56,6 +56,8 @@ class BranchMap:
     """Parents that only the tool knows: of what follows a compaction."""
     _roots: dict[int, tuple[str, frozenset[str]]] = field(default_factory=dict)
     """First prompts, with their session and their words."""
+    _beside: dict[int, int] = field(default_factory=dict)
+    """What sub-agents said, which hangs on no record, with the record that stands before it."""
     _last: int | None = None
     _queue: list[tuple[int, int]] = field(default_factory=list)
     """What waits, with its line."""
@@ -85,6 +87,8 @@ class BranchMap:
             return
         key = short_hash(own)
         self.records.add(key)
+        if record.flag("isSidechain") and self._in_order:
+            self._beside[key] = self._in_order[-1]
         if record.flag("isSidechain") or key in self._nodes:
             return
         parent = record.word("parentUuid")
@@ -121,8 +125,10 @@ class BranchMap:
             if first:
                 self.left[key] = first
                 self.prompts[first] = self.prompts.get(first, 0) + self._nodes[key].is_prompt
+        self.left |= {key: self.left[before] for key, before in self._beside.items() if before in self.left}
         self._nodes.clear()
         self._in_order.clear()
+        self._beside.clear()
 
     def _chain(self) -> set[int]:
         """Return the records from the last one back to the beginning, over gaps and compactions."""
