@@ -54,7 +54,7 @@ _RESULT_STEPS = (300, 1_200, 5_000, 10**9)
 """Characters of a call's input and result that are shown, step by step."""
 _PAIR = 60
 """What a call with its result takes beside their text, about."""
-_LEAST_SHOWN = 80
+_LEAST_SHOWN, _LEAST_LONGER = 80, 20
 
 
 @dataclass(frozen=True)
@@ -240,6 +240,7 @@ def _add(draft: Draft, budget: int, tier: int | None = None) -> bool:
     for step in _RESULT_STEPS[2:]:
         left -= _show_results(draft, step, left, tier)
     left -= _keep_ranks(draft, [Rank.ASIDE, Rank.INSERTED], left, tier)
+    left -= _lengthen_cuts(draft, left) if tier is None else 0
     return left < budget
 
 
@@ -250,6 +251,14 @@ def _mend_cuts(draft: Draft, budget: int) -> int:
     for number in mended:
         del draft.cuts[number]
     return sum(costs[number] for number in mended)
+
+
+def _lengthen_cuts(draft: Draft, budget: int) -> int:
+    """Show more of what cannot be shown whole; return the characters it takes."""
+    if not draft.cuts or budget < _LEAST_LONGER:
+        return 0
+    draft.cuts[max(draft.cuts)] += budget
+    return budget
 
 
 def _keep_ranks(draft: Draft, ranks: Sequence[Rank], budget: int, tier: int | None) -> int:

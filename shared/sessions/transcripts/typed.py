@@ -40,7 +40,7 @@ _TAGS = {
 }  # fmt: skip
 _TAGGED = re.compile(
     rf"(?:(?:^|(?<=>))[ \t]*(?=<)|(?=<system-reminder>\n))<(?P<tag>{'|'.join(_TAGS)})\b[^>]*>(?P<inner>.*?)</(?P=tag)>"
-    r"(?=[ \t]*(?:<|$))",
+    r"(?:(?=[ \t]*(?:<|$))|(?<=</ide_opened_file>)|(?<=</ide_selection>)|(?<=</ide_diagnostics>))",
     re.DOTALL | re.MULTILINE,
 )
 """What the tool inserts stands on lines of its own, or is a reminder of several; else somebody speaks of it."""
