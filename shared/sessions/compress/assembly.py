@@ -145,11 +145,14 @@ def assemble(draft: Draft, chunks: Sequence[Chunk], parts: Sequence[CondensedChu
     """Complete a draft with what became of its chunks, and return its blocks."""
     for chunk, part in zip(chunks, parts, strict=True):
         _add_chunk(draft, chunk, part)
+    near, added, over = int(draft.plan.target_chars * _NEAR), 0, 0
     for _ in range(_ROUNDS):
-        free, near = _free_chars(draft), int(draft.plan.target_chars * _NEAR)
+        free = _free_chars(draft)
         if free < 0:
+            # What pieces take with labels and gaps is known only roughly: by what was too much, less is tried next.
+            over = -free if added else 0
             _trim(draft, -free)
-        elif free <= near or not (_add_to_tiers(draft, free) or _add(draft, free)):
+        elif free <= near + over or not (added := _add_to_tiers(draft, free - over) or _add(draft, free - over)):
             break
     _trim(draft, -_free_chars(draft))
     _add_names(draft)
