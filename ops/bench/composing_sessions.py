@@ -21,6 +21,7 @@ from ops.bench.figures import say, show
 from shared.choices import AllocationStrategy
 from shared.db.schema import migrate
 from shared.llm.tokens import estimate_tokens
+from shared.sessions.compose.requests import ComponentOrder
 from shared.sessions.models import BuildState
 from shared.telemetry.logging import configure_logging
 from tests.support.composing import Shop, open_shop
@@ -67,7 +68,7 @@ def measure(
 def _compose(shop: Shop, files: Sequence[Path], budget: int, strategy: AllocationStrategy) -> dict[str, Any]:
     say(f"{budget} tokens, {strategy}")
     name = f"{strategy}-{budget}"
-    asked: dict[str, Any] = {"budget": budget, "strategy": strategy}
+    asked: dict[str, Any] = {"budget": budget, "strategy": strategy, "order": ComponentOrder.OLDEST_FIRST}
     names = [file.stem for file in files]
     before = len(shop.house.jobs())
     begun = perf_counter()
@@ -137,7 +138,7 @@ def _pairs_kept(records: Sequence[dict[str, Any]]) -> bool:
 
 def _said(records: Sequence[dict[str, Any]]) -> Iterator[str]:
     for record in records:
-        content = record["message"]["content"]
+        content = record["content"] if record["type"] == "system" else record["message"]["content"]
         if isinstance(content, str):
             yield content
         for block in _blocks(record):
@@ -145,7 +146,7 @@ def _said(records: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
-    content = record["message"]["content"]
+    content = None if record["type"] == "system" else record["message"]["content"]
     return content if isinstance(content, list) else []
 
 

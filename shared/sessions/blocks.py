@@ -136,6 +136,12 @@ _LABELS = {
     BlockKind.META: "Tool",
     BlockKind.SYSTEM: "Tool",
 }
+_LIKE_A_LABEL = re.compile(
+    r"^(?=\*\*(?:User|Assistant|Done|Failed|Summary|Names|Rewound|Tool|Skill|Hook|Command|Sub-agent|Another agent"
+    r"|Order to a sub-agent|Notice of the tool|Inserted by the tool|From the editor|Output of a command)\b"
+    r"[^*\n]{0,60}:\*\*)",
+    re.MULTILINE,
+)
 _OWN_WORDS = (BlockKind.HUMAN, BlockKind.REQUEST, BlockKind.ASSISTANT, BlockKind.WORDS)
 """Kinds that say no more than who speaks."""
 
@@ -165,6 +171,9 @@ def markdown_of(block: Block) -> str:
     if block.call is not None:
         return _tool_markdown(block.call)
     text = writable(block.text)
+    if block.kind is not BlockKind.KEEPIT:
+        # Words that look like a speaker's name must not become one; Markdown shows the same.
+        text = _LIKE_A_LABEL.sub(r"\\\g<0>", text)
     gap = "\n" if "\n" in text else " "
     return f"**{speaker_of(block)}:**{gap}{text}{closing_of(text)}\n\n"
 

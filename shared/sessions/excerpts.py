@@ -31,6 +31,8 @@ _ABBREVIATION = re.compile(
 _LEADS_ON = re.compile(r"[:：]['\"”’)\]*_`]*\s*$")
 _WHOLE_CODE = 6
 """Lines up to which a block of code is one statement."""
+_LONGEST_QUOTATION = 600
+_QUOTES = (("“", "”"), ("«", "»"), ("「", "」"), ("『", "』"))
 _WRAPPED = 60
 """Characters from which on a line without an end is taken to go on in the next one."""
 _SAYS = re.compile(r"[^\W_]|[^\x00-\x7f]")
@@ -89,7 +91,8 @@ def excerpt_of(
         else:
             before = statements[number - 1]
             is_new_line = one.opened is not None or "\n" in text[before.end : one.start]
-            written.append(_gap(fence, one.opened, is_new_line, is_first=last < 0))
+            is_within = fence is not None and statements[last + 1].opened == fence
+            written.append(_gap(fence, one.opened, is_new_line, is_within, is_first=last < 0))
         said = text[one.start : one.end]
         written.append(shortened(said, cuts.get(number, len(said))))
         last, fence = number, one.open
@@ -97,7 +100,10 @@ def excerpt_of(
         return "".join(written)
     if last == len(statements) - 1:
         return "".join(written) + text[statements[last].end :].rstrip()
-    return "".join(written) + (f"\n{GAP}\n{fence.marks}" if fence else f" {GAP}")
+    if fence is None:
+        return "".join(written) + f" {GAP}"
+    is_within = statements[last + 1].opened == fence
+    return "".join(written) + (f"\n{GAP}\n{fence.marks}" if is_within else f"\n{fence.marks}\n{GAP}")
 
 
 def shortened(text: str, most: int) -> str:
@@ -105,10 +111,12 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{head_of(text, max(1, most - len(GAP) - 1))} {GAP}"
 
 
-def _gap(fence: Fence | None, opened: Fence | None, is_new_line: bool, is_first: bool) -> str:
+def _gap(fence: Fence | None, opened: Fence | None, is_new_line: bool, is_within: bool, is_first: bool) -> str:
     if opened is not None and opened == fence:
         return f"\n{GAP}\n"
-    closing = f"\n{GAP}\n{fence.marks}\n" if fence else ""
+    closing = ""
+    if fence is not None:
+        closing = f"\n{GAP}\n{fence.marks}\n" if is_within else f"\n{fence.marks}\n{GAP}\n"
     opening = f"{opened.opening}\n" if opened else ""
     if closing:
         return f"{closing}{opening}"
@@ -159,10 +167,18 @@ def _goes_on(before: str, line: str) -> bool:
     return len(last) >= _WRAPPED or line.lstrip()[:1].islower() or last.rstrip().endswith(",")
 
 
+def _is_open(said: str) -> bool:
+    """Whether a quotation or code within the line is not closed yet."""
+    return (
+        said.count('"') % 2 == 1 or said.count("`") % 2 == 1 or any(said.count(a) > said.count(b) for a, b in _QUOTES)
+    )
+
+
 def _sentences(text: str, start: int, end: int) -> Iterator[Statement]:
     begin = start
     for match in _SENTENCE_END.finditer(text, start, end):
-        if _ABBREVIATION.search(text[max(begin, match.end() - 10) : match.end()]):
+        said = text[begin : match.end()]
+        if _ABBREVIATION.search(said[-10:]) or (len(said) < _LONGEST_QUOTATION and _is_open(said)):
             continue
         yield Statement(begin, match.end())
         begin = match.end()

@@ -20,14 +20,22 @@ from shared.sessions.compress.draft import (
     calls_of,
     failed,
     importance,
-    keep_last_request,
     keep_pieces,
     missing_by_tier,
     open_pieces,
     tier_budgets,
 )
+from shared.sessions.compress.opening import keep_last_request
 from shared.sessions.compress.plan import BlockPiece, Rank
-from shared.sessions.compress.sources import CHANGING, DIGESTS, RUNNING, call_text, shorten_input, shorten_result
+from shared.sessions.compress.sources import (
+    CHANGING,
+    DIGESTS,
+    RUNNING,
+    call_text,
+    is_done,
+    shorten_input,
+    shorten_result,
+)
 from shared.sessions.text import NameRanking, names_in
 
 _CHUNK_SHARE = 0.8
@@ -272,7 +280,7 @@ def _mention_calls(draft: Draft, budget: int, tier: int | None) -> int:
     costs = {
         position: len(call_text(call)) + 2
         for position, call in _by_importance(draft, tier)
-        if position not in draft.mentioned and position not in draft.pairs and position not in draft.failures
+        if position not in draft.mentioned and position not in draft.pairs and is_done(call)
     }
     mentioned = list(fill_budget(costs, costs.__getitem__, budget))
     draft.mentioned.update(mentioned)
@@ -323,8 +331,10 @@ def _removals(draft: Draft) -> Iterator[int]:
     """
     for position, call in reversed(_by_importance(draft)):
         if position in draft.pairs:
-            chars = _pair_chars(call, draft.pairs.pop(position)) - len(call_text(call))
-            draft.mentioned.add(position)
+            chars = _pair_chars(call, draft.pairs.pop(position))
+            if is_done(call):
+                draft.mentioned.add(position)
+                chars -= len(call_text(call))
             yield chars
     yield from _pieces_out(draft, lambda piece: piece.rank >= Rank.WORDS)
     for position, call in reversed(_by_importance(draft)):

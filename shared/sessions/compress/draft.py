@@ -1,13 +1,7 @@
-"""A version under way: what of it is chosen so far, and what is chosen before an agent is asked.
-
-What must not be lost comes first: what was asked last and how that came out, what a person typed when they refused or
-answered something, how they want things done. Then what tells most for its length. All of it is greedy and by order
-alone, so the same input always gives the same draft.
-"""
+"""A version under way: what of it is chosen so far, what that comes to as blocks, and what is still open."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +11,6 @@ from shared.sessions.compress.plan import BlockPiece, CompressionPlan, Rank, is_
 from shared.sessions.compress.sources import (
     CHANGING,
     RUNNING,
-    call_text,
     failure_line,
     has_failed,
     is_told_by_itself,
@@ -26,27 +19,13 @@ from shared.sessions.compress.sources import (
     shorten_result,
 )
 from shared.sessions.excerpts import Statement, excerpt_of, shortened
-from shared.sessions.text import cut
 
 _MERGED = frozenset({BlockKind.WORDS, BlockKind.SUMMARY, BlockKind.FAILURE})
 _LONGEST = 4_000
 """Characters from which on a block takes no more in."""
 _LABEL = 18
 """Characters that a block takes beside its text, about."""
-_REQUEST_SHARE, _CUT_SHARE, _OUTCOME_SHARE = 4, 8, 6
-"""What was asked last stands whole where it takes at most a quarter of the whole, else its ends take an eighth; how it
-came out takes a sixth."""
-_LEAST_REQUEST, _LEAST_OUTCOME = 160, 120
-_REPLIES = 0.45
-"""The most of the whole that goes to what people typed when they refused or answered something."""
-_RULES, _FAILURES, _REQUESTS, _ANSWERS, _CALLS = 0.15, 0.12, 0.50, 0.12, 0.10
-"""The most of a tier's budget that goes to each before an agent is asked."""
-_FAILURE_CHARS, _QUESTION_CHARS, _OBJECT_CHARS, _SHORT_REPLY = 200, 160, 100, 80
-_SHORT_REQUEST = 40
-"""So few characters ask for nothing without what was said before."""
-_WHOLE_REQUEST = 600
-"""Characters up to which a prompt is kept whole or, at first, not at all."""
-_LIKELY = 60
+_QUESTION_CHARS, _OBJECT_CHARS, _SHORT_REPLY = 160, 100, 80
 
 
 @dataclass
@@ -128,7 +107,12 @@ class Draft:
         blocks = self.plan.blocks
         if position not in self.calls_of_replies:
             return self._question_before(position)
-        asked = blocks[position - 1] if position else None
+        at = position - 1
+        while at >= 0 and blocks[at].kind is BlockKind.HUMAN and blocks[at].sources == blocks[position].sources:
+            if self.chosen_of(at):
+                return None  # What it answers stands there already.
+            at -= 1
+        asked = blocks[at] if at >= 0 else None
         if asked and asked.kind is BlockKind.QUESTION and asked.sources == blocks[position].sources:
             return replace(asked, text=shortened(asked.text.strip(), _QUESTION_CHARS), message=0, tokens=0)
         refused = blocks[self.calls_of_replies[position]]
@@ -232,21 +216,6 @@ def _belong_together(one: Block, other: Block) -> bool:
     )  # fmt: skip
 
 
-def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
-    """Return a draft with all that is chosen before an agent is asked."""
-    draft = Draft(plan, heading)
-    keep_last_request(draft)
-    _keep_outcome(draft)
-    _keep_replies(draft)
-    for tier, budget in enumerate(tier_budgets(draft)):
-        keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
-        _keep_failures(draft, tier, int(budget * _FAILURES))
-        _keep_requests(draft, tier, int(budget * _REQUESTS))
-        _keep_answers(draft, tier, int(budget * _ANSWERS))
-        _keep_calls(draft, tier, int(budget * _CALLS))
-    return draft
-
-
 def tier_budgets(draft: Draft) -> list[int]:
     """Return the characters each tier may yet take: of what is left by what it lacks of its share."""
     left, missing = max(0, draft.plan.target_chars - draft.chars()), missing_by_tier(draft)
@@ -273,7 +242,7 @@ def keep_pieces(draft: Draft, numbers: Iterable[int], budget: int) -> int:
 
     def cost(number: int) -> int:
         piece = draft.pieces[number]
-        return piece.cost + (0 if piece.block in begun else _opening_cost(draft, piece.block))
+        return piece.cost + (0 if piece.block in begun else opening_cost(draft, piece.block))
 
     taken = 0
     for number in fill_budget((number for number in numbers if number not in draft.kept), cost, budget):
@@ -283,7 +252,7 @@ def keep_pieces(draft: Draft, numbers: Iterable[int], budget: int) -> int:
     return taken
 
 
-def _opening_cost(draft: Draft, position: int) -> int:
+def opening_cost(draft: Draft, position: int) -> int:
     """Return what a block takes beside its pieces once one of them is shown."""
     block = draft.plan.blocks[position]
     if block.kind is not BlockKind.HUMAN:
@@ -317,177 +286,9 @@ def calls_of(draft: Draft, tier: int | None = None) -> list[tuple[int, RecordedT
 
 def importance(call: RecordedToolCall) -> float:
     """Return what it is worth to know that a call was made."""
-    return 3.0 if call.name in CHANGING else 2.0 if call.name in RUNNING else 1.0
+    return 3.0 if call.name in (*CHANGING, "ExitPlanMode") else 2.0 if call.name in RUNNING else 1.0
 
 
 def failed(call: RecordedToolCall) -> bool:
     """Whether a call did not do what it was made for."""
     return has_failed(call.name, call.result or "", call.is_error)
-
-
-def keep_last_request(draft: Draft, more: int = 0) -> int:
-    """Keep what was asked last, whole or its two ends; return how many characters it takes more than before.
-
-    ``more``: characters it may take beside its share.
-    """
-    plan = draft.plan
-    positions = sorted(plan.last_request - plan.kept)
-    if not positions:
-        return 0
-    pieces = [piece for position in positions for piece in draft.pieces_at(position)]
-    before = sum(len(draft.text_of(position)) for position in positions)
-    share = max(_LEAST_REQUEST, plan.target_chars // _REQUEST_SHARE) + more
-    if sum(len(plan.blocks[position].text) for position in positions) <= share:
-        chosen = {piece.number for piece in pieces if piece.number is not None}
-        _keep_always(draft, chosen)
-    elif not before or more:
-        _keep_ends(draft, pieces, max(_LEAST_REQUEST, plan.target_chars // _CUT_SHARE) + more)
-    if not before and sum(len(draft.text_of(position)) for position in positions) < _SHORT_REQUEST:
-        _keep_what_it_replies_to(draft, positions[0])
-    return sum(len(draft.text_of(position)) for position in positions) - before
-
-
-def _keep_always(draft: Draft, numbers: Iterable[int]) -> None:
-    for number in numbers:
-        draft.kept.add(number)
-        draft.must.add(number)
-        draft.cuts.pop(number, None)
-
-
-def _keep_ends(draft: Draft, pieces: Sequence[BlockPiece], budget: int) -> None:
-    """Keep whole statements from the beginning, and from the end, as far as a budget goes; or part of the first."""
-    head = _run_of(pieces, budget * 3 // 5) or pieces[:1]
-    tail = _run_of(pieces[len(head) :][::-1], budget - sum(piece.cost for piece in head))
-    _keep_always(draft, (piece.number for piece in (*head, *tail) if piece.number is not None))
-    if head[0].cost > budget and head[0].number is not None:
-        draft.cuts[head[0].number] = budget
-
-
-def _run_of(pieces: Sequence[BlockPiece], budget: int) -> list[BlockPiece]:
-    """Return the pieces from the first on that a budget goes for."""
-    run: list[BlockPiece] = []
-    for piece in pieces:
-        budget -= piece.cost
-        if budget < 0:
-            break
-        run.append(piece)
-    return run
-
-
-def _keep_what_it_replies_to(draft: Draft, position: int) -> None:
-    """Keep the end of what the assistant said before a short reply, and what had been asked for before that."""
-    plan = draft.plan
-    said = next((at for at in range(position - 1, -1, -1) if is_answer(plan.blocks[at])), None)
-    asked = next(
-        (
-            at
-            for at in range(position - 1, -1, -1)
-            if is_asked(plan.blocks[at]) and len(plan.blocks[at].text.strip()) >= _SHORT_REQUEST
-        ),
-        None,
-    )
-    share = max(_LEAST_OUTCOME, plan.target_chars // _CUT_SHARE)
-    for at, pieces in ((asked, slice(0, 1)), (said, slice(-1, None))):
-        if at is not None and at not in plan.kept and (found := draft.pieces_at(at)[pieces]):
-            if found[0].cost <= share:
-                _keep_always(draft, (piece.number for piece in found if piece.number is not None))
-            else:
-                _keep_ends(draft, found, share)
-
-
-def _keep_outcome(draft: Draft) -> None:
-    """Keep how it came out: of the last words behind the last request the beginning and the end."""
-    plan = draft.plan
-    behind = range(max(plan.last_request, default=0), len(plan.blocks))
-    said = next((at for at in reversed(behind) if is_answer(plan.blocks[at]) and draft.pieces_at(at)), None)
-    share = max(_LEAST_OUTCOME, plan.target_chars // _OUTCOME_SHARE)
-    if said is not None and said not in plan.kept:
-        pieces = draft.pieces_at(said)
-        worded = [piece for piece in pieces if piece.rank is not Rank.ASIDE] or pieces
-        _keep_ends(draft, worded, share)
-    elif said is None:
-        done = [position for position, _ in calls_of(draft) if position in behind]
-        draft.mentioned.update(done[-3:])
-
-
-def _keep_replies(draft: Draft) -> None:
-    """Keep what people typed when they refused or answered something, whole, the shorter first: so most of it stays."""
-    replies = [
-        position for position in draft.calls_of_replies if position not in draft.plan.kept and draft.pieces_at(position)
-    ]
-
-    def cost(position: int) -> int:
-        return len(draft.plan.blocks[position].text) + _opening_cost(draft, position)
-
-    budget = int(max(0, draft.plan.target_chars - draft.chars()) * _REPLIES / (1 - 1 / _REQUEST_SHARE))
-    for position in fill_budget(sorted(replies, key=lambda one: (cost(one), -one)), cost, budget):
-        draft.kept.update(piece.number for piece in draft.pieces_at(position) if piece.number is not None)
-
-
-def _keep_requests(draft: Draft, tier: int, budget: int) -> None:
-    """Keep what was asked for: prompts whole, the later and the shorter first; of the long ones how they begin."""
-    blocks = draft.plan.blocks
-    open_ones = defaultdict[int, list[int]](list)
-    for number in open_pieces(draft, [Rank.RULE, Rank.REQUEST], tier):
-        if blocks[draft.pieces[number].block].kind is BlockKind.HUMAN:
-            open_ones[draft.pieces[number].block].append(number)
-    first = min(open_ones, default=-1)
-
-    def wanted(position: int) -> list[int]:
-        whole = open_ones[position]
-        length = sum(draft.pieces[number].cost for number in whole)
-        return whole if length <= min(_WHOLE_REQUEST, budget) else whole[:1]
-
-    def cost(position: int) -> int:
-        return sum(draft.pieces[number].cost for number in wanted(position)) + _opening_cost(draft, position)
-
-    def order(position: int) -> tuple[bool, float]:
-        recency = 1.0 + 0.5 * position / max(1, len(blocks))
-        return position != first, -recency / max(_LIKELY, cost(position))
-
-    for position in fill_budget(sorted(open_ones, key=order), cost, budget):
-        draft.kept.update(wanted(position))
-
-
-def _keep_answers(draft: Draft, tier: int, budget: int) -> None:
-    """Keep of what came of each prompt the statement that tells most, so that no prompt stands without its answer."""
-    blocks, last = draft.plan.blocks, None
-    best: list[int] = []
-    for position in range(len(blocks) - 1, -1, -1):
-        if is_asked(blocks[position]):
-            last = None
-        elif last is None and is_answer(blocks[position]) and (pieces := draft.pieces_at(position)):
-            last = position
-            if blocks[position].tier == tier and not draft.chosen_of(position):
-                best.append(
-                    max(pieces, key=lambda piece: piece.worth * min(1.0, len(piece.text) / _LIKELY)).number or 0
-                )
-    keep_pieces(draft, best, budget)
-
-
-def _keep_failures(draft: Draft, tier: int, budget: int) -> None:
-    """Tell each failed attempt in a line, the last ones first; shorter, where there are too many."""
-    told = set(draft.calls_of_replies.values())
-    calls = [
-        (position, block.call)
-        for position, block in enumerate(draft.plan.blocks)
-        if block.call is not None and block.tier == tier and position not in told and failed(block.call)
-    ][::-1]
-    most = max(80, min(_FAILURE_CHARS, budget // max(1, len(calls))))
-    lines: dict[str, int] = {}
-    for position, call in calls:
-        lines.setdefault(cut(failure_line(call.name, call.input, call.result or "", most), most), position)
-    # The end of the last line costs nothing.
-    for line in fill_budget(lines, lambda line: len(line) + 1, budget + 1):
-        draft.failures[lines[line]] = line
-
-
-def _keep_calls(draft: Draft, tier: int, budget: int) -> None:
-    """Tell calls in a few words each: first what changed something, then what ran, then what only looked."""
-    open_calls = [(position, call) for position, call in calls_of(draft, tier) if position not in draft.failures]
-    asked = [position for position, block in enumerate(draft.plan.blocks) if is_asked(block)]
-    # What is done again for the same prompt is told once.
-    texts: dict[tuple[str, int], int] = {}
-    for position, call in sorted(open_calls, key=lambda one: (-importance(one[1]), one[0])):
-        texts.setdefault((call_text(call), bisect_left(asked, position)), position)
-    draft.mentioned.update(texts[one] for one in fill_budget(texts, lambda one: len(one[0]) + 2, budget))

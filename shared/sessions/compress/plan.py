@@ -21,7 +21,7 @@ from shared.sessions.compress.sources import DIGESTS, message_count
 from shared.sessions.excerpts import GAP, Statement, statements_of
 from shared.sessions.markers import PINNED, survives
 from shared.sessions.text import names_in
-from shared.sessions.transcripts.typed import NOTE
+from shared.sessions.transcripts.typed import NOTE, OUTPUT
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,18 @@ _PASSED = re.compile(
     r"\b(?:sure|think|thought|was|were|had|did|happened|has (?:always|never)|why|seems?|right now)\b", re.I
 )
 _LONGEST_RULE = 200
+_TRIED = re.compile(
+    r"\b(?:i tried|tried to|did(?: not|n['’]t) work|does(?: not|n['’]t) work|rolled (?:it |that )?back|reverted|in vain"
+    r"|gave up|no luck|turned out (?:not|to fail)|failed because)\b",
+    re.IGNORECASE,
+)
+"""An attempt that is told in words."""
+_BOUND = re.compile(
+    r"\b(?:no|not|don['’]?t|never|only|without|keep|leave|ignore|except|must|unless|but|kein\w*|nicht|nie|nur|ohne|pas|jamais"
+    r"|sans|sin|nunca|solo)\b|不要|しないで|だけ",
+    re.IGNORECASE,
+)
+"""What a person does not want, or wants kept."""
 
 
 class Rank(IntEnum):
@@ -194,6 +206,7 @@ _CODE = 0.4
 _REPEATED = 0.3
 _FIRST = 1.6
 _INSERTED_RULE = 10.0
+_LIMITS = 1.4
 _OPENING = 3
 """Statements at the beginning of a prompt, and as many at its end, that count whole; what is pasted lies between."""
 
@@ -221,6 +234,7 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[Statement]]
             worth = base * _cue(text, one.open is not None) * (0.35 if is_pasted else 1.0)
             # What is asked for mostly comes first, and why behind it.
             worth *= _FIRST if block.kind is BlockKind.HUMAN and nth == 0 else 1.0
+            worth *= _LIMITS if block.kind is BlockKind.HUMAN and _BOUND.search(text) else 1.0
             worth *= _REPEATED if said[text] else 1.0
             rank = _rank(block, text, one.open is not None)
             worth *= _INSERTED_RULE if block.kind is BlockKind.META and rank is Rank.WORDS else 1.0
@@ -229,8 +243,9 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[Statement]]
 
 
 def statements_in(block: Block) -> list[Statement]:
-    """Return what of a block can be kept apart: nothing of a call, nor of the line about a branch that was left."""
-    return [] if block.call is not None or block.kind is BlockKind.LEFT else statements_of(block.text)
+    """Return what of a block can be kept apart: nothing of a call, of a question, of the line about a branch left."""
+    is_apart = block.call is not None or block.kind in (BlockKind.LEFT, BlockKind.QUESTION)
+    return [] if is_apart else statements_of(block.text)
 
 
 def is_rule(text: str) -> bool:
@@ -260,7 +275,7 @@ def _cue(text: str, is_code: bool) -> float:
     names = min(len(names_in(text)), 4)
     if is_code:
         return _CODE * (1 + 0.1 * names)
-    mentioned = 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
+    mentioned = 1.8 if _TRIED.search(text) else 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
     return mentioned * (1 + 0.25 * names)
 
 
@@ -270,6 +285,8 @@ def _rank(block: Block, text: str, is_code: bool) -> Rank:
         return Rank.RULE if is_standing else Rank.REQUEST
     if block.kind in (BlockKind.FAILURE, BlockKind.QUESTION):
         return Rank.REQUEST
+    if block.label == OUTPUT:
+        return Rank.REST
     if block.kind in (BlockKind.META, BlockKind.SYSTEM):
         # How things are to be done holds on, whoever says it.
         is_standing = is_rule(text) or (len(text) <= _LONGEST_RULE and " must " in text)

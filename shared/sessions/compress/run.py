@@ -12,7 +12,8 @@ from typing import Any
 from shared.llm.tokens import LAST_RESORT
 from shared.sessions.blocks import Block, BlockKind, Heading, fill_budget, heading_of, markdown_of
 from shared.sessions.compress.assembly import Chunk, CondensedChunk, assemble, chunks_of, names_of
-from shared.sessions.compress.draft import Draft, open_draft
+from shared.sessions.compress.draft import Draft
+from shared.sessions.compress.opening import open_draft
 from shared.sessions.compress.plan import CompressionPlan, plan_compression
 from shared.sessions.compress.settings import CompressionMode
 from shared.sessions.compress.sources import CompressionTask, is_told_by_itself
@@ -20,10 +21,10 @@ from shared.sessions.text import names_in
 
 TOLERANCE = 0.2
 _SHORT_TEXT = 400_000
-_ROOMY = 200
+_ROOMY = 100
 """Tokens from which on a heading says more than whose session it is."""
-_WHY_CHARS, _WHY_SHARE, _LEAST_WHY = 240, 0.04, 60
-"""The most that a heading takes to say what was left out, in characters and of the whole; less says nothing of it."""
+_WHY_CHARS, _WHY_SHARE, _LEAST_WHY = 240, 0.04, 50
+"""What a heading takes to say what was left out: at most, of the whole, and at least."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class CompressionRun:
     def finish(self, parts: Sequence[CondensedChunk]) -> Version:
         """Assemble the parts of all chunks, or of none, into the version."""
         blocks = assemble(self.draft, self.chunks if parts else (), parts)
-        if len(self.heading.lines) > 1:
+        if self.heading.lines:
             made, room = self.heading.lines
             told = why_of(left_out(self.draft), len(room))
             self.heading = replace(self.heading, lines=(made, told))
@@ -118,8 +119,8 @@ def _heading(task: CompressionTask, plan: CompressionPlan) -> Heading:
     days = f"{min(times):%Y-%m-%d %H:%M} to {max(times):%Y-%m-%d %H:%M} UTC"
     made = f"{days}. Compressed{source}: {how}, {plan.input_tokens} tokens before."
     # What was left out is known in the end; until then its room is kept free.
-    room = "_" * min(_WHY_CHARS, int(plan.target_chars * _WHY_SHARE))
-    return Heading(title, (made, room) if len(room) >= _LEAST_WHY else (made,))
+    room = "_" * min(_WHY_CHARS, max(_LEAST_WHY, int(plan.target_chars * _WHY_SHARE)))
+    return Heading(title, (made, room))
 
 
 def _counts(draft: Draft, blocks: Sequence[Block]) -> dict[str, Any]:
@@ -209,6 +210,10 @@ def left_out(draft: Draft) -> dict[str, LeftOut]:
         kind = "refusals and answers" if position in draft.calls_of_replies else kind
         one = found.setdefault(kind, LeftOut())
         one.of += 1
+        if block.call is not None and block.call.result:
+            results = found.setdefault("results of calls", LeftOut())
+            results.of += 1
+            results.dropped += position not in draft.pairs
         if block.call is not None:
             is_there = position in draft.mentioned or position in draft.pairs or position in draft.failures
             one.dropped += not is_there and not is_told_by_itself(block.call)

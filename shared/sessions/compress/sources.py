@@ -30,13 +30,14 @@ from shared.text.lines import clean, shorten
 
 _IDENTIFYING = (
     "command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "subagent_type",
-    "skill", "prompt", "uri", "name", "glob", "plan",
+    "skill", "prompt", "uri", "name", "glob",
 )  # fmt: skip
 """Keys of inputs that say what a call was about, the most informative first."""
 _VERBS = {
     "Read": "read", "NotebookRead": "read", "Edit": "edited", "MultiEdit": "edited", "NotebookEdit": "edited",
     "Write": "wrote", "Bash": "ran", "Grep": "searched", "Glob": "listed", "LS": "listed", "WebFetch": "fetched",
     "WebSearch": "searched the web for", "Task": "delegated", "Agent": "delegated", "TodoWrite": "planned",
+    "ExitPlanMode": "proposed the plan", "AskUserQuestion": "asked",
 }  # fmt: skip
 CHANGING = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 """Tools that leave something changed."""
@@ -69,6 +70,10 @@ def object_of(tool: str, given: Mapping[str, Any], most: int = 160) -> str:
         entries = [one for one in todos if isinstance(one, dict)] if isinstance(todos, list) else []
         open_ones = [one for one in entries if one.get("status") != "completed"] or entries
         return shorten(clean(", ".join(str(one.get("content", "")) for one in open_ones)) or "a list", most)
+    if tool == "ExitPlanMode":
+        return ""
+    if tool == "AskUserQuestion" and isinstance(asked := given.get("questions"), list):
+        return shorten(clean(", ".join(str(one.get("question", "")) for one in asked if isinstance(one, dict))), most)
     for key in _IDENTIFYING:
         value = given.get(key)
         if isinstance(value, str) and value.strip():
@@ -86,7 +91,9 @@ def call_text(call: RecordedToolCall) -> str:
 
 def _came_out(call: RecordedToolCall) -> str:
     """Return what came of a call that only looked or ran something, where that is said in a few words."""
-    result = (call.result or "").strip()
+    if call.result is None:
+        return " (no result)"
+    result = call.result.strip()
     is_short = 0 < len(result) <= _SHORT_RESULT and "\n" not in result and call.name not in CHANGING
     return f" ({result})" if is_short else ""
 
@@ -144,6 +151,11 @@ def _most_informative(lines: list[str]) -> Iterator[int]:
         if last > 1
         else range(last + 1)
     )
+
+
+def is_done(call: RecordedToolCall) -> bool:
+    """Whether a call may be told as something that was done."""
+    return not is_told_by_itself(call) and not has_failed(call.name, call.result or "", call.is_error)
 
 
 def is_told_by_itself(call: RecordedToolCall) -> bool:

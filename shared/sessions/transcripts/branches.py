@@ -13,11 +13,6 @@ from dataclasses import dataclass, field
 from shared.sessions.transcripts.records import BadLine, Record, short_hash
 from shared.sessions.transcripts.typed import queued_text, user_parts
 
-_LIKE = 0.5
-"""Share of its words that the first prompt has in common with another first one of which it is a new wording."""
-_FEW_WORDS = 4
-_ROOT_CHARACTERS = 2_000
-
 
 def said_hash(text: str) -> int:
     """Return eight bytes of the hash of what was said, however its white space runs."""
@@ -54,8 +49,10 @@ class BranchMap:
     _in_order: list[int] = field(default_factory=list)
     _jumps: dict[int, int] = field(default_factory=dict)
     """Parents that only the tool knows: of what follows a compaction."""
-    _roots: dict[int, tuple[str, frozenset[str]]] = field(default_factory=dict)
-    """First prompts, with their session and their words."""
+    _roots: dict[int, str] = field(default_factory=dict)
+    """First prompts, with their session."""
+    _chained: set[bool] = field(default_factory=set)
+    """Whether answers name what they answer."""
     _beside: dict[int, int] = field(default_factory=dict)
     """What sub-agents said, which hangs on no record, with the record that stands before it."""
     _last: int | None = None
@@ -102,9 +99,10 @@ class BranchMap:
             self._last = key
         if logical := record.word("logicalParentUuid"):
             self._jumps[key] = short_hash(logical)
-        elif parent is None and is_prompt:
-            words = frozenset(text[:_ROOT_CHARACTERS].casefold().split())
-            self._roots[key] = (record.word("sessionId") or "", words)
+        elif parent is None and is_prompt and "parentUuid" in record.fields:
+            self._roots[key] = record.word("sessionId") or ""
+        elif record.kind == "assistant":
+            self._chained.add(parent is not None)
 
     def _follow_queue(self, record: Record) -> None:
         operation, content = record.word("operation"), said_hash(record.word("content") or "")
@@ -150,18 +148,25 @@ class BranchMap:
         return self._in_order[order - 1] if order else None
 
     def _replaced_root(self, key: int) -> int | None:
-        """Return the first prompt that another first prompt of the session replaces, said in much the same words."""
-        if key not in self._roots:
+        """Return the first prompt that another first prompt of the session replaces.
+
+        Only where answers name what they answer, as recorders write them; behind a record without a parent that no
+        message is, as of a session that was resumed, a first prompt goes on.
+        """
+        node, earlier = self._nodes[key], None
+        if key not in self._roots or self._chained != {True} or not node.order:
             return None
-        session, words = self._roots[key]
-        for earlier, (other, had) in self._roots.items():
-            if self._nodes[earlier].order >= self._nodes[key].order:
-                return None
-            common = len(words & had)
-            if other == session and common >= _FEW_WORDS and common >= _LIKE * min(len(words), len(had)):
-                self._nodes[earlier].branch = earlier
-                return earlier
-        return None
+        before = self._nodes[self._in_order[node.order - 1]]
+        if before.parent is None and not before.is_prompt:
+            return None
+        for root, session in self._roots.items():
+            if self._nodes[root].order < node.order and session == self._roots[key]:
+                earlier = root if earlier is None else earlier
+        if earlier is not None:
+            for root, session in self._roots.items():
+                if self._nodes[earlier].order <= self._nodes[root].order < node.order and session == self._roots[key]:
+                    self._nodes[root].branch = root
+        return earlier
 
     def _branch_of(self, key: int, chain: set[int]) -> int:
         """Return the first record of the branch a record was left with, 0 where it was not left."""

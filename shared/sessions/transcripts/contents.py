@@ -28,6 +28,7 @@ from shared.sessions.transcripts.records import (
 )
 from shared.sessions.transcripts.typed import (
     ANSWERED,
+    APPROVED,
     NOTICE,
     ORDER,
     OWN_TITLE,
@@ -36,6 +37,7 @@ from shared.sessions.transcripts.typed import (
     SUMMARY,
     TITLE,
     TYPED,
+    is_approval,
     is_refusal,
     queued_text,
     typed_in_result,
@@ -124,6 +126,8 @@ class TranscriptReader:
             of_block = _of_user if record.kind == "user" else _of_assistant
             for content in record.blocks:
                 yield from of_block(record, content)
+        elif record.kind == "system" and (text := record.word("content")) and text.lstrip().startswith("<command-"):
+            yield from _parts(record, text)
         elif record.kind == "system" and (text := record.word("content")):
             yield _block(record, BlockKind.SYSTEM, text, label=NOTICE)
         elif record.kind == "summary" and (text := record.word("summary")):
@@ -190,10 +194,12 @@ def _of_result(record: Record, content: dict[str, Any]) -> Iterator[Block]:
     typed = list(typed_in_result(text, record.fields.get("toolUseResult")))
     if record.flag("isSidechain"):
         typed = []
-    told = REFUSED if is_refusal(text) else ANSWERED if typed else text
+    told = REFUSED if is_refusal(text) else APPROVED if is_approval(text) else ANSWERED if typed else text
     yield _block(record, BlockKind.TOOL_RESULT, told, call=call)
+    question = ""
     for part in typed:
-        if part.question:
+        if part.question != question:
+            question = part.question
             yield _block(record, BlockKind.QUESTION, part.question)
         yield _block(record, BlockKind.HUMAN, part.text, replies_to=call.tool_use_id)
 

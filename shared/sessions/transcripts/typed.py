@@ -120,7 +120,8 @@ def _command_parts(text: str, name: str) -> Iterator[UserPart]:
 
 REFUSED = "refused by the user"
 """Stands where the recorder tells the assistant in many words that a call was refused."""
-ANSWERED = "answered by the user"
+ANSWERED, APPROVED = "answered by the user", "approved by the user"
+_APPROVAL = re.compile(r"\s*User has approved (?:your plan|exiting plan mode|the plan)\b")
 _REFUSAL = re.compile(r"\s*(?:Error: )?(?:The user doesn['’]t want to (?:proceed with|take) th|User rejected\b)")
 _REASON = re.compile(r"(?:To tell you how to proceed, t|T)he user said:[ \t]*\n?(?P<typed>.*)\Z", re.DOTALL)
 _REMARK = re.compile(r"\n\s*\nNote: The user['’]s next message may contain a correction.*\Z", re.DOTALL)
@@ -139,9 +140,14 @@ def is_refusal(result: str) -> bool:
     return _REFUSAL.match(result) is not None
 
 
+def is_approval(result: str) -> bool:
+    """Whether a tool's result says that a person approved a plan."""
+    return _APPROVAL.match(result) is not None
+
+
 def typed_in_result(result: str, details: object) -> Iterator[UserPart]:
     """Yield what a person typed or chose in what travels as a tool's result; ``details``: the recorder's own of it."""
-    answered = _ANSWERED.match(result)
+    answered, known = _ANSWERED.match(result), list(_answers_in(details))
     if is_refusal(result):
         reason = _REASON.search(_REMARK.sub("", result))
         typed = reason["typed"].strip() if reason else ""
@@ -151,9 +157,11 @@ def typed_in_result(result: str, details: object) -> Iterator[UserPart]:
             )
         elif typed:
             yield UserPart(typed)
+    elif known:
+        yield from known
     elif answered is not None:
-        known = list(_answers_in(details))
-        yield from known or (part for found in _PAIR.finditer(answered["pairs"]) for part in _pair(**found.groupdict()))
+        for found in _PAIR.finditer(answered["pairs"]):
+            yield from _pair(**found.groupdict())
 
 
 def _answers_in(details: object) -> Iterator[UserPart]:
