@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from shared.sessions.transcripts.records import BadLine, Record, short_hash
 from shared.sessions.transcripts.typed import queued_text, user_parts
 
+_LIKE, _FEW_WORDS, _ROOT_CHARACTERS = 0.5, 4, 2_000
+"""Share of its words, and how many, that a first prompt has in common with one of which it is a new wording."""
+
 
 def said_hash(text: str) -> int:
     """Return eight bytes of the hash of what was said, however its white space runs."""
@@ -49,8 +52,9 @@ class BranchMap:
     _in_order: list[int] = field(default_factory=list)
     _jumps: dict[int, int] = field(default_factory=dict)
     """Parents that only the tool knows: of what follows a compaction."""
-    _roots: dict[int, str] = field(default_factory=dict)
-    """First prompts, with their session."""
+    _roots: dict[int, tuple[str, frozenset[str]]] = field(default_factory=dict)
+    """First prompts, with their session and their words."""
+    _has_linked_prompts: bool = False
     _chained: set[bool] = field(default_factory=set)
     """Whether answers name what they answer."""
     _beside: dict[int, int] = field(default_factory=dict)
@@ -100,9 +104,12 @@ class BranchMap:
         if logical := record.word("logicalParentUuid"):
             self._jumps[key] = short_hash(logical)
         elif parent is None and is_prompt and "parentUuid" in record.fields:
-            self._roots[key] = record.word("sessionId") or ""
+            words = frozenset(text[:_ROOT_CHARACTERS].casefold().split())
+            self._roots[key] = (record.word("sessionId") or "", words)
         elif record.kind == "assistant":
             self._chained.add(parent is not None)
+        elif is_prompt and parent is not None:
+            self._has_linked_prompts = True
 
     def _follow_queue(self, record: Record) -> None:
         operation, content = record.word("operation"), said_hash(record.word("content") or "")
@@ -148,25 +155,29 @@ class BranchMap:
         return self._in_order[order - 1] if order else None
 
     def _replaced_root(self, key: int) -> int | None:
-        """Return the first prompt that another first prompt of the session replaces.
+        """Return the earliest of the first prompts that another first prompt of their session replaces.
 
-        Only where answers name what they answer, as recorders write them; behind a record without a parent that no
-        message is, as of a session that was resumed, a first prompt goes on.
+        Only where answers name what they answer, as recorders write them, and prompts do as well; where none does, by
+        the words they share. Behind a record without a parent that is no message, as of a session that was resumed, a
+        first prompt goes on.
         """
-        node, earlier = self._nodes[key], None
+        node = self._nodes[key]
         if key not in self._roots or self._chained != {True} or not node.order:
             return None
         before = self._nodes[self._in_order[node.order - 1]]
         if before.parent is None and not before.is_prompt:
             return None
-        for root, session in self._roots.items():
-            if self._nodes[root].order < node.order and session == self._roots[key]:
-                earlier = root if earlier is None else earlier
-        if earlier is not None:
-            for root, session in self._roots.items():
-                if self._nodes[earlier].order <= self._nodes[root].order < node.order and session == self._roots[key]:
-                    self._nodes[root].branch = root
-        return earlier
+        replaced = [root for root in self._roots if self._nodes[root].order < node.order and self._replaces(key, root)]
+        for root in replaced:
+            self._nodes[root].branch = root
+        return replaced[0] if replaced else None
+
+    def _replaces(self, key: int, root: int) -> bool:
+        """Whether a first prompt may stand in the place of an earlier one."""
+        (session, words), (other, had) = self._roots[key], self._roots[root]
+        common = len(words & had)
+        is_alike = common >= _FEW_WORDS and common >= _LIKE * min(len(words), len(had))
+        return session == other and (self._has_linked_prompts or is_alike)
 
     def _branch_of(self, key: int, chain: set[int]) -> int:
         """Return the first record of the branch a record was left with, 0 where it was not left."""
