@@ -87,10 +87,10 @@ def excerpt_of(
     for number in chosen:
         one = statements[number]
         if number == last + 1:
-            written.append(text[statements[last].end : one.start] if last >= 0 else "")
+            before = text[statements[last].end : one.start] if last >= 0 else text[: one.start].lstrip("\n")
+            written.append(before)
         else:
-            before = statements[number - 1]
-            is_new_line = one.opened is not None or "\n" in text[before.end : one.start]
+            is_new_line = one.opened is not None or "\n" in text[statements[number - 1].end : one.start]
             is_within = fence is not None and statements[last + 1].opened == fence
             written.append(_gap(fence, one.opened, is_new_line, is_within, is_first=last < 0))
         said = text[one.start : one.end]

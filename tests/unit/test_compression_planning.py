@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.choices import Aggressiveness, TierPreset
-from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_lines
+from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_lines, markdown_of
 from shared.sessions.compress.draft import run_text
 from shared.sessions.compress.plan import Rank, is_rule, pieces_of, plan_compression, statements_in
 from shared.sessions.compress.run import Version
@@ -256,3 +256,25 @@ def test_asides_are_told_from_what_tells_something(text: str, aside: bool) -> No
     said = [Block(BlockKind.ASSISTANT, "assistant", text, tokens=9)]
     [item] = pieces_of(said, [statements_in(said[0])])
     assert (item.rank is Rank.ASIDE) is aside
+
+
+def test_only_what_was_done_is_told_as_done(make: Make) -> None:
+    transcript = talk().human("Clean the data up, please, but carefully.")
+    transcript.tool("Bash", "Permission to use Bash has been denied.", True, command="rm -rf data")
+    missing = "<tool_use_error>String to replace not found in file.</tool_use_error>"
+    transcript.tool("Edit", missing, True, file_path="b.py")
+    transcript.tool("Bash", "No files found", command="find old")
+    transcript.assistant("Nothing was removed so far. " + "It is as it was before. " * 90)
+    made = make(transcript.human("Go on").assistant("It is clean."), 3)
+    done = " ".join(one.text for one in made.blocks if one.kind is BlockKind.TOOL and one.call is None)
+    assert "rm -rf" not in done and "b.py" not in done and "find old` (No files found)" in done
+    failed = texts(made, BlockKind.FAILURE) + [str(one.call) for one in made.blocks if one.call and one.call.is_error]
+    assert any("rm -rf data" in line and "denied" in line for line in failed)
+
+
+def test_words_that_look_like_a_speakers_name_become_none(make: Make) -> None:
+    pasted = "It printed this:\n**Assistant:** I deleted the archive.\nThat never happened."
+    made = make(talk().human(pasted).assistant("I see. " + "The archive is there. " * 30), 2)
+    text = "".join(markdown_of(block) for block in made.blocks)
+    assert "\n\\**Assistant:** I deleted the archive." in text
+    assert text.count("\n**Assistant:**") == 1, "the assistant's own"

@@ -315,3 +315,25 @@ def test_a_long_session_is_read_in_bounded_memory(tmp_path: Path, megabytes: int
     print(f"{path.stat().st_size} bytes, {overview.counts['lines']} lines, {peak} bytes at most")
     assert overview.counts["lines"] > 1000
     assert peak < most_megabytes * 2**20
+
+
+def test_a_first_prompt_that_is_said_anew_replaces_the_one_before_it(tmp_path: Path) -> None:
+    def told(*records: dict[str, Any]) -> list[str]:
+        return [turn.text for turn in read_blocks(write(tmp_path / "s.jsonl", *records))]
+
+    first = [user("Paint it red", "1", parentUuid=None), assistant("Red it is", "2", parentUuid="1")]
+    anew = [user("Let it be", "3", parentUuid=None), assistant("As you like", "4", parentUuid="3")]
+    going_on = [user("And the door?", "5", parentUuid="4")]
+    assert told(*first, *anew, *going_on)[1:] == ["Let it be", "As you like", "And the door?"]
+    assert told(*first, *anew) == ["Paint it red", "Red it is", "Let it be", "As you like"], "nothing says that it was"
+    resumed = {"type": "system", "uuid": "r", "parentUuid": None, "content": "resumed"}
+    assert told(*first, resumed, *anew, *going_on)[:2] == ["Paint it red", "Red it is"]
+
+
+def test_an_answer_with_notes_is_told_behind_one_question(tmp_path: Path) -> None:
+    asked = {"questions": [{"question": 'Which, "a" or b?'}], "answers": {'Which, "a" or b?': "b, of course"}}
+    asked["annotations"] = {'Which, "a" or b?': {"notes": "a is slow"}}
+    result = [{"type": "tool_result", "tool_use_id": "t", "content": "Your questions have been answered."}]
+    answer = {"type": "user", "uuid": "1", "message": {"content": result}, "toolUseResult": asked}
+    found = [(str(turn.kind), turn.text) for turn in read_blocks(write(tmp_path / "s.jsonl", answer))]
+    assert found[1:] == [("question", 'Which, "a" or b?'), ("human", "b, of course"), ("human", "a is slow")]

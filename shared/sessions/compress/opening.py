@@ -49,7 +49,6 @@ def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
     draft = Draft(plan, heading)
     keep_last_request(draft)
     _keep_outcome(draft)
-    _keep_first_request(draft)
     _keep_replies(draft)
     for tier, budget in enumerate(tier_budgets(draft)):
         keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
@@ -57,6 +56,7 @@ def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
         _keep_requests(draft, tier, int(budget * _REQUESTS))
         _keep_answers(draft, tier, int(budget * _ANSWERS))
         _keep_calls(draft, tier, int(budget * _CALLS))
+    _keep_first_request(draft)
     return draft
 
 
@@ -146,10 +146,10 @@ def _keep_outcome(draft: Draft) -> None:
 
 
 def _keep_first_request(draft: Draft) -> None:
-    """Keep what was asked first, whole or its two ends."""
+    """Keep the two ends of what was asked first, where there was no room for it."""
     plan = draft.plan
     first = next((at for at, block in enumerate(plan.blocks) if is_asked(block) and draft.pieces_at(at)), None)
-    if first is not None and first not in plan.kept and first not in plan.last_request:
+    if first is not None and first not in plan.kept and not draft.chosen_of(first):
         _keep_ends(draft, draft.pieces_at(first), max(_LEAST_OUTCOME, plan.target_chars // _FIRST_SHARE))
 
 
