@@ -25,7 +25,7 @@ from shared.sessions.compress.draft import (
     open_pieces,
     tier_budgets,
 )
-from shared.sessions.compress.opening import keep_last_request
+from shared.sessions.compress.opening import keep_failures, keep_last_request
 from shared.sessions.compress.plan import BlockPiece, Rank
 from shared.sessions.compress.sources import (
     CHANGING,
@@ -242,6 +242,7 @@ def _add(draft: Draft, budget: int, tier: int | None = None) -> bool:
     left = budget
     left -= _mend_cuts(draft, left)
     left -= _keep_ranks(draft, [Rank.RULE, Rank.REQUEST, Rank.WORDS], left, tier)
+    left -= keep_failures(draft, tier, left)
     left -= _mention_calls(draft, left, tier)
     for step in _RESULT_STEPS[:2]:
         left -= _show_results(draft, step, left, tier)

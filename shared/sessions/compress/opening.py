@@ -52,7 +52,7 @@ def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
     _keep_replies(draft)
     for tier, budget in enumerate(tier_budgets(draft)):
         keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
-        _keep_failures(draft, tier, int(budget * _FAILURES))
+        keep_failures(draft, tier, max(int(budget * _FAILURES), min(_FAILURE_CHARS, budget)))
         _keep_requests(draft, tier, int(budget * _REQUESTS))
         _keep_answers(draft, tier, int(budget * _ANSWERS))
         _keep_calls(draft, tier, int(budget * _CALLS))
@@ -211,21 +211,26 @@ def _keep_answers(draft: Draft, tier: int, budget: int) -> None:
     keep_pieces(draft, best, budget)
 
 
-def _keep_failures(draft: Draft, tier: int, budget: int) -> None:
-    """Tell each failed attempt in a line, the last ones first; shorter, where there are too many."""
-    told = set(draft.calls_of_replies.values())
+def keep_failures(draft: Draft, tier: int | None, budget: int) -> int:
+    """Tell failed attempts in a line each, the last ones first; shorter, where there are too many.
+
+    Returns how many characters that takes. ``tier``: of all unless said.
+    """
+    told = {*draft.calls_of_replies.values(), *draft.failures, *draft.pairs}
     calls = [
         (position, block.call)
         for position, block in enumerate(draft.plan.blocks)
-        if block.call is not None and block.tier == tier and position not in told and failed(block.call)
+        if block.call is not None and tier in (None, block.tier) and position not in told and failed(block.call)
     ][::-1]
     most = max(80, min(_FAILURE_CHARS, budget // max(1, len(calls))))
     lines: dict[str, int] = {}
     for position, call in calls:
         lines.setdefault(cut(failure_line(call.name, call.input, call.result or "", most), most), position)
     # The end of the last line costs nothing.
-    for line in fill_budget(lines, lambda line: len(line) + 1, budget + 1):
-        draft.failures[lines[line]] = line
+    fitting = list(fill_budget(lines, lambda line: len(line) + 1, budget + 1))
+    known = set(draft.failures.values())
+    draft.failures.update((lines[line], line) for line in fitting if line not in known)
+    return sum(len(line) + 1 for line in fitting if line not in known)
 
 
 def _keep_calls(draft: Draft, tier: int, budget: int) -> None:
