@@ -44,7 +44,7 @@ _CARD: Columns = {
     "why not as asked": "statistics.note",
     "messages": lambda row: f"{row['statistics'].get('messagesBefore')} before, {row['outputMessages']} after",
     "marked parts": lambda row: _marked(row["keepitStats"]),
-    "left out": "why",
+    "left out": lambda row: row["why"].removeprefix("Left out: "),
     "names kept": lambda row: "{kept} of {found}".format(**_NO_NAMES | row["statistics"].get("identifiers", {})),
     "by": "agent",
     "seconds": "statistics.seconds",

@@ -29,7 +29,7 @@ TIERED = {
 }
 SETTINGS = {f"{ratio}:1": uniform(ratio) for ratio in (3, 5, 10, 30)} | TIERED
 LEAST_KEPT = {"3:1": 0.95, "5:1": 0.95, "10:1": 0.8, "30:1": 0.5}
-"""Of refusals and answers. Source: issue 16."""
+"""Of refusals and answers, the least share that stands whole."""
 
 each_odd_one = pytest.mark.parametrize("odd", ODD, ids=[one.name for one in ODD])
 each_setting = pytest.mark.parametrize("setting", SETTINGS)
