@@ -136,12 +136,8 @@ _LABELS = {
     BlockKind.META: "Tool",
     BlockKind.SYSTEM: "Tool",
 }
-_LIKE_A_LABEL = re.compile(
-    r"^(?=\*\*(?:User|Assistant|Done|Failed|Summary|Names|Rewound|Tool|Skill|Hook|Command|Sub-agent|Another agent"
-    r"|Order to a sub-agent|Notice of the tool|Inserted by the tool|From the editor|Output of a command)\b"
-    r"[^*\n]{0,60}:\*\*)",
-    re.MULTILINE,
-)
+_LIKE_A_LABEL = re.compile(r"^(?=\*\*(?:User|Assistant)(?:, [a-z ]+)?:\*\*)", re.MULTILINE)
+"""Only of the two who speak: whoever writes of a summary or a failure keeps their words as they are."""
 _OWN_WORDS = (BlockKind.HUMAN, BlockKind.REQUEST, BlockKind.ASSISTANT, BlockKind.WORDS)
 """Kinds that say no more than who speaks."""
 

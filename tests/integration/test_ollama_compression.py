@@ -54,7 +54,7 @@ def test_a_version_by_a_model_holds_its_lines_and_what_must_not_be_lost(press: P
     text = press.text(made, "s1")
     assert (made.state, made.agent) == ("ready", "ollama:tiny") and made.parts_total == len(server.chats) > 1
     assert made.ratio == pytest.approx(5, rel=0.2)
-    assert PINNED in text and "**Assistant, summed up:**" in text and "/etc/kites_39.conf" in text
+    assert PINNED in text and "**Summary:**" in text and "/etc/kites_39.conf" in text
     assert all(PINNED not in str(chat) for chat in server.chats), "what survives is never shown"
     with press.house.database.read() as session:
         assert session.execute(_spent()).scalar_one() == len(server.chats)
