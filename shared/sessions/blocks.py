@@ -138,8 +138,6 @@ _LABELS = {
 }
 _LIKE_A_LABEL = re.compile(r"^(?=\*\*(?:User|Assistant)(?:, [a-z ]+)?:\*\*)", re.MULTILINE)
 """Only of the two who speak: whoever writes of a summary or a failure keeps their words as they are."""
-_OWN_WORDS = (BlockKind.HUMAN, BlockKind.REQUEST, BlockKind.ASSISTANT, BlockKind.WORDS)
-"""Kinds that say no more than who speaks."""
 
 
 @dataclass(frozen=True)
@@ -188,11 +186,6 @@ def speaker_of(block: Block) -> str:
     """Return who says a block, as it is shown."""
     who = "User" if block.role == "user" else "Assistant"
     return block.label or _LABELS.get(block.kind, "{who}").format(who=who)
-
-
-def is_own_words(block: Block) -> bool:
-    """Whether a block is what its speaker said, and needs no other name than theirs."""
-    return block.kind in _OWN_WORDS and not block.label and block.role != "note"
 
 
 def _tool_markdown(call: RecordedToolCall) -> str:

@@ -48,7 +48,7 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatementSpan:
     """A part of a text that is kept whole or not at all: ``text[start:end]``."""
 
     start: int
@@ -59,9 +59,9 @@ class Statement:
     """The code it ends in."""
 
 
-def statements_of(text: str) -> list[Statement]:
+def statements_of(text: str) -> list[StatementSpan]:
     """Return the statements of a text, in order; what has neither letter nor digit belongs to the one before."""
-    found: list[Statement] = []
+    found: list[StatementSpan] = []
     for one in _with_whole_code(_spans(text)):
         last = found[-1] if found else None
         says = _SAYS.search(text, one.start, one.end) is not None
@@ -76,7 +76,7 @@ def statements_of(text: str) -> list[Statement]:
 
 
 def excerpt_of(
-    text: str, statements: Sequence[Statement], chosen: Iterable[int], cuts: Mapping[int, int] = NOTHING
+    text: str, statements: Sequence[StatementSpan], chosen: Iterable[int], cuts: Mapping[int, int] = NOTHING
 ) -> str:
     """Return the chosen statements of a text, with a sign wherever something is missing.
 
@@ -124,7 +124,7 @@ def _gap(fence: Fence | None, opened: Fence | None, is_new_line: bool, is_within
     return f"{lead}{GAP}{chr(10) if is_new_line or opened else ' '}{opening}"
 
 
-def _spans(text: str) -> Iterator[Statement]:
+def _spans(text: str) -> Iterator[StatementSpan]:
     """Yield sentences, items and lines of code with where they stand, before heads are joined to what they lead to."""
     fence: Fence | None = None
     start = end = -1
@@ -137,7 +137,7 @@ def _spans(text: str) -> Iterator[Statement]:
             if mark and mark[1].startswith(fence.marks) and not mark[2].strip():
                 fence = None
             elif body:
-                yield Statement(begin, begin + len(line.rstrip()), fence, fence)
+                yield StatementSpan(begin, begin + len(line.rstrip()), fence, fence)
             continue
         if start >= 0 and (not body or mark or _ITEM.match(line) or not _goes_on(text[start:end], line)):
             yield from _sentences(text, start, end)
@@ -151,7 +151,7 @@ def _spans(text: str) -> Iterator[Statement]:
         yield from _sentences(text, start, end)
 
 
-def _with_whole_code(spans: Iterable[Statement]) -> Iterator[Statement]:
+def _with_whole_code(spans: Iterable[StatementSpan]) -> Iterator[StatementSpan]:
     """Yield statements, those of a short block of code as one: half of its steps may do harm."""
     for fence, group in groupby(spans, lambda one: one.opened):
         lines = list(group)
@@ -174,15 +174,15 @@ def _is_open(said: str) -> bool:
     )
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[Statement]:
+def _sentences(text: str, start: int, end: int) -> Iterator[StatementSpan]:
     begin = start
     for match in _SENTENCE_END.finditer(text, start, end):
         said = text[begin : match.end()]
         if _ABBREVIATION.search(said[-10:]) or (len(said) < _LONGEST_QUOTATION and _is_open(said)):
             continue
-        yield Statement(begin, match.end())
+        yield StatementSpan(begin, match.end())
         begin = match.end()
         while begin < end and text[begin].isspace():
             begin += 1
     if begin < end:
-        yield Statement(begin, end)
+        yield StatementSpan(begin, end)

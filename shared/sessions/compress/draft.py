@@ -18,7 +18,7 @@ from shared.sessions.compress.sources import (
     shorten_input,
     shorten_result,
 )
-from shared.sessions.excerpts import Statement, excerpt_of, shortened
+from shared.sessions.excerpts import StatementSpan, excerpt_of, shortened
 
 _MERGED = frozenset({BlockKind.WORDS, BlockKind.SUMMARY, BlockKind.FAILURE})
 _LONGEST = 4_000
@@ -34,7 +34,7 @@ class Draft:
 
     plan: CompressionPlan
     heading: Heading
-    statements: list[list[Statement]] = field(init=False)
+    statements: list[list[StatementSpan]] = field(init=False)
     pieces: list[BlockPiece] = field(init=False)
     kept: set[int] = field(default_factory=set)
     """Numbers of pieces."""

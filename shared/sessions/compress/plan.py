@@ -18,7 +18,7 @@ from shared.llm.tokens import LAST_RESORT
 from shared.sessions.blocks import Block, BlockKind, speaker_of
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import DIGESTS, message_count
-from shared.sessions.excerpts import GAP, Statement, statements_of
+from shared.sessions.excerpts import GAP, StatementSpan, statements_of
 from shared.sessions.markers import PINNED, survives
 from shared.sessions.text import names_in
 from shared.sessions.transcripts.typed import NOTE, OUTPUT
@@ -198,7 +198,7 @@ class BlockPiece:
 
 
 _BASES = {
-    BlockKind.HUMAN: 4.0, BlockKind.ASSISTANT: 1.0, BlockKind.QUESTION: 0.8, BlockKind.SUMMARY: 0.9,
+    BlockKind.HUMAN: 4.0, BlockKind.ASSISTANT: 1.0, BlockKind.SUMMARY: 0.9,
     BlockKind.THINKING: 0.3, BlockKind.META: 0.1, BlockKind.SYSTEM: 0.1, **dict.fromkeys(DIGESTS, 1.6),
 }  # fmt: skip
 _SIDECHAIN = 0.3
@@ -211,7 +211,7 @@ _OPENING = 3
 """Statements at the beginning of a prompt, and as many at its end, that count whole; what is pasted lies between."""
 
 
-def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[Statement]]) -> list[BlockPiece]:
+def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[StatementSpan]]) -> list[BlockPiece]:
     """Return the pieces of all that was said in words, in order; what is said again later is worth less."""
     messages, concluding = message_count(blocks), _concluding(blocks)
     found: list[BlockPiece] = []
@@ -242,7 +242,7 @@ def pieces_of(blocks: Sequence[Block], statements: Sequence[Sequence[Statement]]
     return found
 
 
-def statements_in(block: Block) -> list[Statement]:
+def statements_in(block: Block) -> list[StatementSpan]:
     """Return what of a block can be kept apart: nothing of a call, of a question, of the line about a branch left."""
     is_apart = block.call is not None or block.kind in (BlockKind.LEFT, BlockKind.QUESTION)
     return [] if is_apart else statements_of(block.text)
@@ -283,7 +283,7 @@ def _rank(block: Block, text: str, is_code: bool) -> Rank:
     if block.kind is BlockKind.HUMAN:
         is_standing = block.label == NOTE or (not is_code and not block.label and is_rule(text))
         return Rank.RULE if is_standing else Rank.REQUEST
-    if block.kind in (BlockKind.FAILURE, BlockKind.QUESTION):
+    if block.kind is BlockKind.FAILURE:
         return Rank.REQUEST
     if block.label == OUTPUT:
         return Rank.REST

@@ -100,12 +100,13 @@ class CompressionRun:
     def finish(self, parts: Sequence[CondensedChunk]) -> Version:
         """Assemble the parts of all chunks, or of none, into the version."""
         blocks = assemble(self.draft, self.chunks if parts else (), parts)
+        gone = left_out(self.draft)
         if self.heading.lines:
             made, room = self.heading.lines
-            told = why_of(left_out(self.draft), len(room))
+            told = why_of(gone, len(room))
             self.heading = replace(self.heading, lines=(made, told))
         chars = len(heading_of(self.heading)) + sum(len(markdown_of(block)) for block in blocks)
-        return Version(self.plan, self.heading, blocks, LAST_RESORT.tokens_in(chars), _counts(self.draft, blocks))
+        return Version(self.plan, self.heading, blocks, LAST_RESORT.tokens_in(chars), _counts(self.draft, blocks, gone))
 
 
 def _heading(task: CompressionTask, plan: CompressionPlan) -> Heading:
@@ -123,10 +124,9 @@ def _heading(task: CompressionTask, plan: CompressionPlan) -> Heading:
     return Heading(title, (made, room))
 
 
-def _counts(draft: Draft, blocks: Sequence[Block]) -> dict[str, Any]:
+def _counts(draft: Draft, blocks: Sequence[Block], gone: Mapping[str, LeftOut]) -> dict[str, Any]:
     """Return how much of what a version kept: tokens by tier and by kind, blocks, names."""
     plan, after, kinds, pinned = draft.plan, Counter[int](), Counter[str](), 0
-    gone = left_out(draft)
     for block in blocks:
         length = len(markdown_of(block))
         after[block.tier] += length if block.kind is not BlockKind.NAMES else 0

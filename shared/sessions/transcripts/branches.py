@@ -28,7 +28,6 @@ class _Node:
     order: int
     message: int
     """Of an answer the message it belongs to, else 0."""
-    is_result: bool
     is_prompt: bool
     branch: int | None = None
     """The first record of the branch it was left with; 0 where it was not; None while it is not known."""
@@ -96,7 +95,7 @@ class BranchMap:
         is_result = any(str(block.get("type", "")).endswith("tool_result") for block in record.blocks)
         is_prompt = not is_result and any(not part.label for part in parts)
         message = short_hash(record.message_key) if record.kind == "assistant" else 0
-        node = _Node(None if parent is None else short_hash(parent), len(self._in_order), message, is_result, is_prompt)
+        node = _Node(None if parent is None else short_hash(parent), len(self._in_order), message, is_prompt)
         self._nodes[key] = node
         self._in_order.append(key)
         if record.kind in ("user", "assistant"):
