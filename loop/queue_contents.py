@@ -20,8 +20,6 @@ from shared.broker import BROKER_ERRORS
 from shared.contracts.jobs import EndConversationMessage, JobMessage, Queue
 
 PRIORITIES = range(10)
-QUEUED_TEXT = "queuedText"
-"""How a receipt names what ``count_text`` counts."""
 _SCAN_LIMIT = 20_000
 _UNACKNOWLEDGED = "unacked"
 
@@ -45,7 +43,16 @@ def depths(client: redis.Redis) -> dict[Queue, int] | None:
     return {queue: sum(counts[i * width : (i + 1) * width]) for i, queue in enumerate(Queue)}
 
 
-def count_text(client: redis.Redis, app_id: str) -> int | None:
+def erase_text(client: redis.Redis, app_id: str) -> int | None:
+    """Return how many messages may hold words of an app, and where none does, have Redis forget those it held.
+
+    None when it could not be looked at or not be forgotten yet: ask again.
+    """
+    count = _count_text(client, app_id)
+    return None if count == 0 and not forget_past(client) else count
+
+
+def _count_text(client: redis.Redis, app_id: str) -> int | None:
     """Return how many messages may hold words of an app; None when Redis does not answer or there is too much."""
     try:
         messages = list(_messages(client))
@@ -57,13 +64,16 @@ def count_text(client: redis.Redis, app_id: str) -> int | None:
 
 
 def forget_past(client: redis.Redis) -> bool:
-    """Have Redis write its append-only file anew, so that messages long taken stand in no file; False when it will not.
+    """Have Redis write its append-only file anew, so that messages long taken stand in no file.
 
-    A Redis of somebody else's may refuse; what it keeps, and for how long, is then its owner's to say.
+    False while it writes for an earlier asker, whose file may still hold what was taken since, or when it is away. A
+    Redis of somebody else's may forbid it; what it keeps, and for how long, is then its owner's to say.
     """
     try:
         if client.info("persistence").get("aof_enabled"):
             client.bgrewriteaof()
+    except redis.exceptions.NoPermissionError:
+        return True
     except BROKER_ERRORS:
         return False
     return True

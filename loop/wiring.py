@@ -192,10 +192,10 @@ def _steps(base: _Base, thinker: Thinker | None, scan: ScanSessions) -> list[Ste
     in_need = kinds_in_need(base.settings)
     steps: list[Step] = [
         _publish(base), _relay(base), SettleEnergy(regulator), _upkeep(base), WakeSnoozed(fenced, clock),
-        FinishErasures(fenced, base.store), MendTenantQueues(fenced, clock),
+        FinishErasures(fenced, base.store, base.redis), MendTenantQueues(fenced, clock),
         ProbeProvider(fenced, clock, lambda: not in_need or is_there(base.settings.ollama_host)),
         AskForFacts(fenced, clock, base.settings.job_max_attempts),
-        SettleFacts(fenced, clock, base.redis, base.metrics),
+        SettleFacts(fenced, clock, base.metrics),
         AskForSummaries(fenced, clock, base.settings.job_max_attempts, tuning_of(base.settings)),
         ForgetRetrievals(fenced, clock, tuning_of(base.settings)),
         AskForVectors(fenced, clock, embedder_name(base.settings.embedding), base.settings.job_max_attempts),

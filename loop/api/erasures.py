@@ -14,9 +14,9 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from loop.api.dependencies import RequestContext
 from loop.api.schema import ResponseModel, Success
 from loop.api.writes import WriteResult
-from loop.queue_contents import QUEUED_TEXT, count_text, forget_past
+from loop.queue_contents import erase_text
 from loop.wiring import Loop
-from shared.apps.models import DATABASE_LOG, Erasure
+from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, Erasure
 from shared.db.engine import Database
 from shared.erasure.queries import still_remembered
 from shared.errors import Transient
@@ -137,14 +137,13 @@ def complete(ctx: RequestContext, erasure: Erasure) -> Erasure:
     loop.metrics.erasures.labels(erasure.scope).inc()
     erasure.left = erasure.left | {
         DATABASE_LOG: 0 if _scrub(loop.database) else 1,
-        QUEUED_TEXT: count_text(loop.redis, erasure.app_id),
+        QUEUED_TEXT: erase_text(loop.redis, erasure.app_id),
     }
     if SESSION_FILES in erasure.left:
         erasure.left = erasure.left | {SESSION_FILES: _clear_files(loop, erasure.app_id)}
     _count_cancelled(ctx, erasure)
     removal = FactRemoval.CLEARED if erasure.scope == "facts" else FactRemoval.ERASED
     loop.metrics.facts_removed.labels(removal).inc(erasure.erased.get("facts", 0))
-    forget_past(loop.redis)
     if any(erasure.left.values()):
         loop.metrics.erasures_incomplete.labels(erasure.scope).inc()
     with ctx.loop.database.write() as session:

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-import redis
 from sqlalchemy.orm import Session
 
-from loop.queue_contents import QUEUED_TEXT, count_text
 from loop.regulator import Regulator
-from shared.apps.models import DATABASE_LOG, Erasure
+from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, Erasure
 from shared.apps.queries import lock_app
 from shared.audit import Cause
 from shared.clock import Clock
@@ -48,7 +46,6 @@ class SettleFacts:
 
     database: Transactions
     clock: Clock
-    client: redis.Redis
     metrics: Metrics
     name = "settle_facts"
     every_seconds = 1.0
@@ -77,11 +74,10 @@ class SettleFacts:
         self._erase(app_id, lambda session, now: finish_fact_deletes(session, app_id, now), FactRemoval.DELETED)
 
     def _erase(self, app_id: str, make_final: Callable[[Session, datetime], Erasure | None], why: FactRemoval) -> None:
-        queued = count_text(self.client, app_id)
         with self.database.write() as session:
             receipt = make_final(session, self.clock.now())
             if receipt is not None:
-                receipt.left = receipt.left | {DATABASE_LOG: 1, QUEUED_TEXT: queued}
+                receipt.left = receipt.left | {DATABASE_LOG: 1, QUEUED_TEXT: None}
         if receipt is not None:
             self.metrics.erasures.labels(receipt.scope).inc()
             self.metrics.facts_removed.labels(why).inc(receipt.erased["facts"])

@@ -11,11 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import redis
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from shared.apps.models import DATABASE_LOG, Erasure, IdempotencyKey
-from shared.apps.queries import erasures_with_files, has_keys_before, unscrubbed_erasures
+from loop.queue_contents import erase_text
+from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, Erasure, IdempotencyKey
+from shared.apps.queries import (
+    erasures_with_files,
+    erasures_with_queued_text,
+    has_keys_before,
+    unscrubbed_erasures,
+)
 from shared.clock import Clock
 from shared.db.transactions import Transactions
 from shared.energy import ledger
@@ -103,17 +110,19 @@ _PAUSE = 30
 
 @dataclass
 class FinishErasures:
-    """Scrubs the database's log for receipts that wait for it, and removes session files that are left."""
+    """Completes receipts: scrubs the database's files, looks at Redis again, and removes files that are left."""
 
     database: Transactions
     store: Store
+    client: redis.Redis
     name = "finish_erasures"
     every_seconds = 5.0
     _not_before = 0.0
 
     def run(self) -> bool:
-        """Scrub if any receipt asks for it, and complete those that stood before; remove files that are left."""
+        """Scrub if any receipt asks for it, and complete those that stood before; look for what else is left."""
         self._clear_files()
+        self._erase_queued()
         with self.database.read() as session:
             waiting = [one.erasure_id for one in unscrubbed_erasures(session)]
         began = time.monotonic()
@@ -133,6 +142,22 @@ class FinishErasures:
                     one.left = one.left | {DATABASE_LOG: 0}
         get_logger().info("erasures_finished", receipts=len(waiting))
         return False
+
+    def _erase_queued(self) -> None:
+        with self.database.read() as session:
+            waiting = {one.erasure_id: one for one in erasures_with_queued_text(session)}
+        changed = {}
+        for key, one in waiting.items():
+            count = erase_text(self.client, one.app_id)
+            if count is None:
+                break  # Redis is away or busy, and would be for the next one.
+            if count != one.left.get(QUEUED_TEXT):
+                changed[key] = count
+        if changed:
+            with self.database.write() as session:
+                for key, count in changed.items():
+                    erasure = session.get_one(Erasure, key)
+                    erasure.left = erasure.left | {QUEUED_TEXT: count}
 
     def _clear_files(self) -> None:
         with self.database.read() as session:

@@ -75,6 +75,8 @@ class Token(Base):
 
 DATABASE_LOG = "databaseLog"
 """The store of a receipt that is 1 until the database's own files are scrubbed."""
+QUEUED_TEXT = "queuedText"
+"""The store of a receipt that counts messages in Redis that may hold words of the app; null: not known."""
 
 
 class Erasure(Base):

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
-from shared.apps.models import DATABASE_LOG, AnsweredBy, App, Budgets, Erasure, IdempotencyKey, Token
+from shared.apps.models import DATABASE_LOG, QUEUED_TEXT, AnsweredBy, App, Budgets, Erasure, IdempotencyKey, Token
 from shared.errors import Conflict, NotFound
 
 _LOOP_ANSWERS = (App.answered_by == AnsweredBy.LOOP, App.uninstalled_at.is_(None))
@@ -95,6 +95,12 @@ def count_erasures(session: Session, app_id: str) -> int:
 def unscrubbed_erasures(session: Session) -> Sequence[Erasure]:
     """Return the receipts whose text may still stand in the database's own files."""
     return session.scalars(select(Erasure).where(Erasure.left[DATABASE_LOG].as_integer() == 1)).all()
+
+
+def erasures_with_queued_text(session: Session) -> Sequence[Erasure]:
+    """Return the receipts whose text may still stand in Redis or its file, as far as known."""
+    queued = Erasure.left[QUEUED_TEXT].as_integer()
+    return session.scalars(select(Erasure).where(or_(queued.is_(None), queued > 0))).all()
 
 
 def erasures_with_files(session: Session, counted_as: str) -> Sequence[Erasure]:

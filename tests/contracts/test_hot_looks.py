@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
@@ -95,7 +94,7 @@ def test_no_step_of_a_tick_goes_through_everything(busy: House) -> None:
         Upkeep(busy.database, busy.clock, busy.settings, busy.metrics),
         WakeSnoozed(busy.database, busy.clock),
         AskForFacts(busy.database, busy.clock, 5),
-        SettleFacts(busy.database, busy.clock, redis.Redis(), busy.metrics),
+        SettleFacts(busy.database, busy.clock, busy.metrics),
         AskForVectors(busy.database, busy.clock, busy.embedder.name, 5),
         ProbeProvider(busy.database, busy.clock, lambda: True),
     )

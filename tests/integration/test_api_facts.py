@@ -39,7 +39,7 @@ def hear(api: Api, path: str, conversation_id: str, statement: str, message_id: 
 
 def settle(api: Api) -> None:
     loop = api.loop
-    SettleFacts(loop.database, loop.clock, loop.redis, loop.metrics).run()
+    SettleFacts(loop.database, loop.clock, loop.metrics).run()
 
 
 def removed(api: Api, why: FactRemoval) -> float:
@@ -192,7 +192,7 @@ def test_a_clear_that_stands_is_erased_by_the_loop_with_a_receipt(api: Api) -> N
     settle(api)
     [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
     assert (receipt["scope"], receipt["erased"]["facts"], receipt["left"]["databaseLog"]) == ("facts", 1, 1)
-    FinishErasures(api.loop.database, api.loop.store).run()
+    FinishErasures(api.loop.database, api.loop.store, api.loop.redis).run()
     [receipt] = api.ask("GET", f"{path}/erasures")["erasures"]
     assert {store: left for store, left in receipt["left"].items() if left} == {"queuedText": None} or not any(
         receipt["left"].values()

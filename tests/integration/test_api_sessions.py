@@ -481,7 +481,7 @@ def test_a_receipt_counts_the_rows_and_files_of_sessions(api: Api, monkeypatch: 
         patched.setattr(sweep, "sweep", _disk_gone)
         assert api.ask("DELETE", "/apps/chat/data")["receipt"]["left"]["sessionFiles"] == 1
     assert api.loop.store.app("chat").exists()
-    FinishErasures(api.loop.database, api.loop.store).run()
+    FinishErasures(api.loop.database, api.loop.store, api.loop.redis).run()
     assert not api.loop.store.app("chat").exists()
     receipts = api.ask("GET", "/apps/chat/erasures")["erasures"]
     assert [one["left"]["sessionFiles"] for one in receipts] == [0, 0]

@@ -19,7 +19,7 @@ def listed(api: Api, path: str, **query: object) -> list[str]:
 
 
 def settle(api: Api) -> None:
-    SettleFacts(api.loop.database, api.loop.clock, api.loop.redis, api.loop.metrics).run()
+    SettleFacts(api.loop.database, api.loop.clock, api.loop.metrics).run()
 
 
 def test_a_full_user_leaves_all_places_and_pins_to_another(sqlite_api: Api) -> None:

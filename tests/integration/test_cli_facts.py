@@ -63,7 +63,7 @@ def test_clearing_asks_first_and_is_taken_back_in_time(terminal: Terminal) -> No
     terminal.run("facts", "clear", "chat", "--yes")
     terminal.api.clock.advance(8)
     loop = terminal.api.loop
-    SettleFacts(loop.database, loop.clock, loop.redis, loop.metrics).run()
+    SettleFacts(loop.database, loop.clock, loop.metrics).run()
     assert "time is over" in terminal.run("facts", "undo-clear", "chat", status=1).err
     assert statements(terminal) == []
 
