@@ -72,7 +72,7 @@ def records_of(
     has_begun = False
     for message in _in_turn(notes, _messages(blocks)):
         if not has_begun and message.role == "assistant":
-            yield chain.record("user", {"role": "user", "content": BEGINNING}, None, [{}], isMeta=True)
+            yield chain.record("user", {"role": "user", "content": BEGINNING}, message.parts[0][2], [{}], isMeta=True)
         has_begun = has_begun or message.role != "note"
         yield from chain.records(message)
 

@@ -15,8 +15,8 @@ from shared.choices import TierPreset
 from shared.sessions.compress.settings import CompressionSettings
 from tests.support.compressing import Press, uniform
 from tests.support.house import House
-from tests.support.odd_recorder import Labels, OddTranscript, Spoken, Typed
-from tests.support.odd_transcripts import mixed_transcript, odd_transcripts
+from tests.support.odd_recorder import Labels, OddTranscript, Recorder, Spoken, Typed
+from tests.support.odd_transcripts import CELLO, mixed_transcript, odd_transcripts, work
 from tests.support.recorded_speech import read_speech
 from tests.support.version_checker import Verdict, check_version, sentences_of
 
@@ -268,3 +268,34 @@ def test_the_same_seed_gives_the_same_transcripts_and_another_gives_others() -> 
     made = [one.text() for one in (*odd_transcripts(), *map(mixed_transcript, MIXED))]
     assert made == [one.text() for one in ODD] and len(set(made)) == len(made)
     assert [one.text() for one in odd_transcripts(1)] != [one.text() for one in odd_transcripts()]
+
+
+# What is yet to be done.
+
+_TASKS = ("Move the ledger to cents", "Backfill March", "Tell the luthiers about the new deposit")
+
+
+def test_a_version_tells_what_is_yet_to_be_done(press: Press) -> None:
+    session = Recorder("openends", CELLO.folder, 5)
+    for number in range(8):
+        session.prompt(f"Please look at the {CELLO.things[number]} rounding next.")
+        work(session, CELLO, 4)
+        session.say(f"The {CELLO.things[number]} is rounded half up now.")
+    states = ("completed", "in_progress", "pending")
+    todos = [{"content": one, "status": state} for one, state in zip(_TASKS, states, strict=True)]
+    session.tool("TodoWrite", {"todos": todos}, "Todos have been modified successfully.")
+    session.prompt("How far are we with the deposit?")
+    session.say(
+        "The deposit is booked in cents. Refunds are still to be checked against the bank's file. "
+        "I ran the suite twice."
+    )
+    work(session, CELLO, 4)
+    session.prompt("Rename the tenant column to renter.")
+    work(session, CELLO, 4)
+    session.say("The column is called renter now and the suite passes.")
+    odd = session.finish()
+    press.shelf.add(odd)
+    for ratio in (5, 10, 20):
+        text = press.text(press.make(odd.name, uniform(ratio)), odd.name, "md")
+        assert "Refunds are still to be checked against the bank's file." in text
+        assert "Backfill March" in text and "(1 of 3 done)" in text

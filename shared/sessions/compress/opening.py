@@ -19,19 +19,22 @@ from shared.sessions.compress.draft import (
     failed,
     importance,
     is_answer,
+    is_spoken,
     keep_pieces,
     open_pieces,
     opening_cost,
     tier_budgets,
 )
-from shared.sessions.compress.plan import BlockPiece, CompressionPlan, Rank, is_asked
-from shared.sessions.compress.sources import call_text, failure_line, is_done
+from shared.sessions.compress.plan import BlockPiece, CompressionPlan, Rank, is_asked, tells_what_is_open
+from shared.sessions.compress.sources import call_text, failure_line, is_done, open_tasks
 from shared.sessions.text import cut
 
 _REQUEST_SHARE, _CUT_SHARE, _OUTCOME_SHARE, _FIRST_SHARE = 4, 8, 6, 12
 """What was asked last stands whole where it takes at most a quarter of the whole, else its ends take an eighth; how it
 came out takes a sixth."""
 _LEAST_REQUEST, _LEAST_OUTCOME = 160, 120
+_OPEN_SHARE, _LATE, _LATE_SHARE = 10, 6, 4
+"""What is yet to be done takes at most a tenth, and is looked for in the last quarter of the messages."""
 _REPLIES = 0.45
 """The most of the whole that goes to what people typed when they refused or answered something."""
 _RULES, _FAILURES, _REQUESTS, _ANSWERS, _CALLS = 0.15, 0.12, 0.50, 0.12, 0.10
@@ -49,6 +52,7 @@ def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
     draft = Draft(plan, heading)
     keep_last_request(draft)
     _keep_outcome(draft)
+    _keep_open_ends(draft)
     _keep_replies(draft)
     for tier, budget in enumerate(tier_budgets(draft)):
         keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
@@ -143,6 +147,25 @@ def _keep_outcome(draft: Draft) -> None:
     elif said is None:
         done = [position for position, call in calls_of(draft) if position in behind and is_done(call)]
         draft.mentioned.update(done[-3:])
+
+
+def _keep_open_ends(draft: Draft) -> None:
+    """Keep what is yet to be done: the last list of tasks where some are open, and what was said of it at the end."""
+    plan = draft.plan
+    listed = [(position, call) for position, call in calls_of(draft) if call.name == "TodoWrite"]
+    draft.mentioned.update(position for position, call in listed[-1:] if open_tasks(call.input))
+    since = plan.blocks[-1].message - max(_LATE, plan.messages // _LATE_SHARE) if plan.blocks else 0
+    told = [
+        piece.number
+        for piece in reversed(draft.pieces)
+        if piece.number is not None
+        and plan.blocks[piece.block].message > since
+        and is_spoken(plan.blocks[piece.block])
+        and piece.rank in (Rank.REQUEST, Rank.WORDS)
+        and tells_what_is_open(piece.text)
+    ]
+    most = max(_LEAST_OUTCOME, plan.target_chars // _OPEN_SHARE)
+    _keep_always(draft, fill_budget(told, lambda number: draft.pieces[number].cost, most))
 
 
 def _keep_first_request(draft: Draft) -> None:

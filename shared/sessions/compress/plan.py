@@ -159,6 +159,22 @@ _BOUND = re.compile(
 """What a person does not want, or wants kept."""
 
 
+_OPEN = re.compile(
+    r"\b(?:next (?:steps?|up|is|comes?|we|i)|remaining|outstanding|open (?:points?|ends?|questions?|issues?|items?)"
+    r"|(?:still|yet|left|remains?) (?:to (?:do|be|add|fix|write|check|decide)|open|missing|needs?|fail(?:s|ing)|broken)"
+    r"|to-?dos?|follow-?ups?|not (?:yet|done|finished|started|deployed|merged|covered|tested)"
+    r"|(?:has|have|is|are)n['’]t [^.]{0,30}\byet|tomorrow|before (?:release|merging|shipping|launch)"
+    r"|wait(?:s|ing)? (?:for|on)|blocked|noch (?:nicht|offen|zu)|(?:steht|fehlt|bleibt) noch|als nächstes|morgen"
+    r"|reste à|pas encore|ensuite|demain|falta|todavía no|pendiente|mañana)\b|残り|次は|次に|未対応|まだ",
+    re.IGNORECASE,
+)
+
+
+def tells_what_is_open(text: str) -> bool:
+    """Whether a statement tells what is yet to be done."""
+    return _OPEN.search(text) is not None
+
+
 class Rank(IntEnum):
     """What comes into a version before what, where there is room for both."""
 

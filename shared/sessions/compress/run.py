@@ -149,7 +149,6 @@ def _counts(draft: Draft, blocks: Sequence[Block], gone: Mapping[str, LeftOut]) 
     return {
         "tiers": tiers,
         "kinds": {kind: LAST_RESORT.tokens_in(length) for kind, length in sorted(kinds.items())},
-        "turns": _outcomes(draft, blocks),
         "leftOut": {kind: asdict(one) for kind, one in gone.items() if one.of},
         "why": why_of(gone),
         "identifiers": {
@@ -158,18 +157,6 @@ def _counts(draft: Draft, blocks: Sequence[Block], gone: Mapping[str, LeftOut]) 
         },
         "pinnedTokens": LAST_RESORT.tokens_in(pinned),
     }
-
-
-def _outcomes(draft: Draft, blocks: Sequence[Block]) -> dict[str, int]:
-    """Count how many of the source's blocks stand whole, condensed or not at all."""
-    mentioned = {source for block in blocks for source in block.sources}
-    counts = {"whole": 0, "condensed": 0, "dropped": 0}
-    for position, block in enumerate(draft.plan.blocks):
-        if block.call is None and (position in draft.plan.kept or _is_whole(draft, position)):
-            counts["whole"] += 1
-        else:
-            counts["condensed" if mentioned.intersection(block.sources) else "dropped"] += 1
-    return counts
 
 
 def _is_whole(draft: Draft, position: int) -> bool:

@@ -68,8 +68,9 @@ def object_of(tool: str, given: Mapping[str, Any], most: int = 160) -> str:
     if tool == "TodoWrite":
         todos = given.get("todos")
         entries = [one for one in todos if isinstance(one, dict)] if isinstance(todos, list) else []
-        open_ones = [one for one in entries if one.get("status") != "completed"] or entries
-        return shorten(clean(", ".join(str(one.get("content", "")) for one in open_ones)) or "a list", most)
+        told = clean(", ".join(str(one.get("content", "")) for one in open_tasks(given) or entries)) or "a list"
+        done = len(entries) - len(open_tasks(given))
+        return shorten(told, most) + (f" ({done} of {len(entries)} done)" if done else "")
     if tool == "ExitPlanMode":
         return ""
     if tool == "AskUserQuestion" and isinstance(asked := given.get("questions"), list):
@@ -82,6 +83,13 @@ def object_of(tool: str, given: Mapping[str, Any], most: int = 160) -> str:
                 return f"`{cut(text, most)}`"
             return cut(text, most) if key.endswith("path") or key in ("url", "uri") else shorten(text, most)
     return cut(clean(json.dumps(given, ensure_ascii=False)), most) if given else ""
+
+
+def open_tasks(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the entries of a list of tasks that are not done."""
+    todos = given.get("todos")
+    entries = todos if isinstance(todos, list) else []
+    return [one for one in entries if isinstance(one, dict) and one.get("status") != "completed"]
 
 
 def call_text(call: RecordedToolCall) -> str:

@@ -13,12 +13,16 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import stopwordsiso
+
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.markers import MarkerNames, MarkerProblem, PlacedMarker, find_markers, misplaced
 from shared.sessions.transcripts.branches import BranchMap
 from shared.sessions.transcripts.contents import TranscriptReader, is_human_prompt, read_records
 from shared.sessions.transcripts.records import BadLine, Record, short_hash
+from shared.text.languages import empty_words, language_of
+from shared.text.words import word_set
 
 
 class RecordChains:
@@ -84,17 +88,12 @@ _TITLE_WEIGHT = 2
 _WORD = re.compile(r"[^\W\d_][\w./-]{3,60}(?<![./-])")
 _MARKER = re.compile(r"##keepit[^#\s]{0,20}##", re.IGNORECASE)
 _IS_NAME = re.compile(r"[a-z][A-Z]|_|\w[./]\w")
-_COMMON = frozenset(
-    """about above after again against also although always another any anything around back because been before being
-    below better between both bring call came cannot change changes check code come could create does doing done down
-    each else even ever every example file files first from function give going good have having help here however
-    into issue just keep know last later least less like line lines little look made make makes many maybe mean might
-    more most move much must need needs never next nothing only open other over please probably problem question rather
-    read really remove right same seems several should show simple since some something still such sure take tell test
-    tests than that their them then there these they thing things think this those three through time trying under
-    until update used user uses using very want wants well were what when where whether which while whole will with
-    without work works would write wrong your yours""".split()  # noqa: SIM905 - a list of 200 strings is not easier to read
+_COMMON = stopwordsiso.stopwords("en") | word_set(
+    "bring change check code create file files function issue lines question read remove simple tests time update"
+    " user write wrong"
 )
+_LANGUAGE_CHARACTERS = 2_000
+"""Of a text, from which its language is told."""
 
 
 class Topics:
@@ -105,10 +104,13 @@ class Topics:
 
     def add(self, text: str, is_title: bool = False) -> None:
         """Take a text into account; a title says more than a prompt."""
+        empty = empty_words(language_of(text[:_LANGUAGE_CHARACTERS]))
         for word in _WORD.findall(_MARKER.sub(" ", text)):
             name = bool(_IS_NAME.search(word))
             key = word if name else word.lower()
-            if (name or key not in _COMMON) and (key in self._counts or len(self._counts) < _MOST_WORDS):
+            if (name or (key not in _COMMON and key not in empty)) and (
+                key in self._counts or len(self._counts) < _MOST_WORDS
+            ):
                 self._counts[key] += (_NAME_WEIGHT if name else 1) * (_TITLE_WEIGHT if is_title else 1)
 
     def best(self) -> list[str]:
