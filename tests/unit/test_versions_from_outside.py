@@ -270,16 +270,19 @@ def test_the_same_seed_gives_the_same_transcripts_and_another_gives_others() -> 
     assert [one.text() for one in odd_transcripts(1)] != [one.text() for one in odd_transcripts()]
 
 
-# What is yet to be done.
+# What is yet to be done, and what was tried in vain.
 
+_IN_VAIN = "A trigger on the refund table did not help, because the import turns triggers off."
 _TASKS = ("Move the ledger to cents", "Backfill March", "Tell the luthiers about the new deposit")
 
 
-def test_a_version_tells_what_is_yet_to_be_done(press: Press) -> None:
+def test_a_version_tells_what_is_yet_to_be_done_and_what_was_tried_in_vain(press: Press) -> None:
     session = Recorder("openends", CELLO.folder, 5)
     for number in range(8):
         session.prompt(f"Please look at the {CELLO.things[number]} rounding next.")
         work(session, CELLO, 4)
+        if number == 3:
+            session.say(f"{_IN_VAIN} So the refund is guarded by a key now. The key is the id of the booking.")
         session.say(f"The {CELLO.things[number]} is rounded half up now.")
     states = ("completed", "in_progress", "pending")
     todos = [{"content": one, "status": state} for one, state in zip(_TASKS, states, strict=True)]
@@ -298,4 +301,5 @@ def test_a_version_tells_what_is_yet_to_be_done(press: Press) -> None:
     for ratio in (5, 10, 20):
         text = press.text(press.make(odd.name, uniform(ratio)), odd.name, "md")
         assert "Refunds are still to be checked against the bank's file." in text
+        assert _IN_VAIN in text
         assert "Backfill March" in text and "(1 of 3 done)" in text

@@ -25,7 +25,14 @@ from shared.sessions.compress.draft import (
     opening_cost,
     tier_budgets,
 )
-from shared.sessions.compress.plan import BlockPiece, CompressionPlan, Rank, is_asked, tells_what_is_open
+from shared.sessions.compress.plan import (
+    BlockPiece,
+    CompressionPlan,
+    Rank,
+    is_asked,
+    tells_what_failed,
+    tells_what_is_open,
+)
 from shared.sessions.compress.sources import call_text, failure_line, is_done, open_tasks
 from shared.sessions.text import cut
 
@@ -37,7 +44,7 @@ _OPEN_SHARE, _LATE, _LATE_SHARE = 10, 6, 4
 """What is yet to be done takes at most a tenth, and is looked for in the last quarter of the messages."""
 _REPLIES = 0.45
 """The most of the whole that goes to what people typed when they refused or answered something."""
-_RULES, _FAILURES, _REQUESTS, _ANSWERS, _CALLS = 0.15, 0.12, 0.50, 0.12, 0.10
+_RULES, _FAILURES, _TOLD_FAILURES, _REQUESTS, _ANSWERS, _CALLS = 0.15, 0.12, 0.06, 0.50, 0.12, 0.10
 """The most of a tier's budget that goes to each before an agent is asked."""
 _FAILURE_CHARS = 200
 _SHORT_REQUEST = 40
@@ -57,6 +64,7 @@ def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
     for tier, budget in enumerate(tier_budgets(draft)):
         keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
         keep_failures(draft, tier, max(int(budget * _FAILURES), min(_FAILURE_CHARS, budget)))
+        _keep_told_failures(draft, tier, max(int(budget * _TOLD_FAILURES), min(_FAILURE_CHARS, budget)))
         _keep_requests(draft, tier, int(budget * _REQUESTS))
         _keep_answers(draft, tier, int(budget * _ANSWERS))
         _keep_calls(draft, tier, int(budget * _CALLS))
@@ -254,6 +262,12 @@ def keep_failures(draft: Draft, tier: int | None, budget: int) -> int:
     known = set(draft.failures.values())
     draft.failures.update((lines[line], line) for line in fitting if line not in known)
     return sum(len(line) + 1 for line in fitting if line not in known)
+
+
+def _keep_told_failures(draft: Draft, tier: int, budget: int) -> None:
+    """Keep what the assistant told of attempts that came to nothing, the last ones first."""
+    told = [number for number in open_pieces(draft, [Rank.WORDS], tier) if tells_what_failed(draft.pieces[number].text)]
+    keep_pieces(draft, reversed(told), budget)
 
 
 def _keep_calls(draft: Draft, tier: int, budget: int) -> None:

@@ -146,8 +146,11 @@ _PASSED = re.compile(
 )
 _LONGEST_RULE = 200
 _TRIED = re.compile(
-    r"\b(?:i tried|tried to|did(?: not|n['’]t) work|does(?: not|n['’]t) work|rolled (?:it |that )?back|reverted|in vain"
-    r"|gave up|no luck|turned out (?:not|to fail)|failed because)\b",
+    r"\b(?:i tried|tried to|(?:did|does|do)(?: not|n['’]t) (?:work|help|hold|fix|change)|no (?:effect|luck|help)"
+    r"|rolled (?:it |that |this )?back|reverted|backed (?:it |that |this )?out|in vain|gave up|dead end|made it worse"
+    r"|turned out (?:not|to fail|to be (?:wrong|slower|worse))|failed because|same error|abandoned|still fail\w*"
+    r"|(?:funktionier|klapp|half)\w* (?:\w+ )?nicht|nicht (?:funktioniert|geklappt|geholfen)|zurückgenommen|vergeblich"
+    r"|n['’]a pas (?:marché|fonctionné)|no funcionó)\b|うまくいか|失敗し|元に戻し",
     re.IGNORECASE,
 )
 """An attempt that is told in words."""
@@ -168,6 +171,11 @@ _OPEN = re.compile(
     r"|reste à|pas encore|ensuite|demain|falta|todavía no|pendiente|mañana)\b|残り|次は|次に|未対応|まだ",
     re.IGNORECASE,
 )
+
+
+def tells_what_failed(text: str) -> bool:
+    """Whether a statement tells of an attempt that came to nothing."""
+    return _TRIED.search(text) is not None
 
 
 def tells_what_is_open(text: str) -> bool:
@@ -291,7 +299,7 @@ def _cue(text: str, is_code: bool) -> float:
     names = min(len(names_in(text)), 4)
     if is_code:
         return _CODE * (1 + 0.1 * names)
-    mentioned = 1.8 if _TRIED.search(text) else 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
+    mentioned = 1.8 if tells_what_failed(text) else 0.4 if _ASIDE.search(text) else 1.4 if _TELLS.search(text) else 1.0
     return mentioned * (1 + 0.25 * names)
 
 
