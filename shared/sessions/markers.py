@@ -65,6 +65,7 @@ _FENCE = re.compile(
 )
 _REST_OF_LINE = re.compile(r"[ \t\r]*\n")
 _MARKED_KINDS = (BlockKind.HUMAN, BlockKind.ASSISTANT)
+_OF_TOOLS = {BlockKind.TOOL_USE: "what a tool was given", BlockKind.TOOL_RESULT: "what a tool gave back"}
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,9 @@ class MarkerNames:
 
     def of(self, block: Block) -> tuple[tuple[PlacedMarker, ...], tuple[MarkerProblem, ...]]:
         """Return the markers of a block: of people's and the assistant's own words; of other words what is wrong."""
-        if block.kind in (BlockKind.TOOL_USE, BlockKind.TOOL_RESULT):
-            return (), ()
         found, problems = find_markers(block.text)
+        if block.kind in _OF_TOOLS:
+            return (), tuple(misplaced(one, _OF_TOOLS[block.kind]) for one in found)
         if block.kind not in _MARKED_KINDS or block.is_sidechain:
             return (), (*problems, *(misplaced(one, speaker_of(block)) for one in found))
         return tuple(self._placed(block, one) for one in found), problems

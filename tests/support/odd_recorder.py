@@ -334,6 +334,10 @@ class Recorder:
         self._bare("queue-operation", operation="popAll", content=typed)
         self._foreign(Foreign.TAKEN_BACK, typed, "")
 
+    def leave_queued(self, typed: str) -> None:
+        """Type a prompt while the assistant is busy, and end the session before it is sent."""
+        self._bare("queue-operation", operation="enqueue", content=typed)
+
     # What the assistant says and does.
 
     def think(self, text: str) -> None:

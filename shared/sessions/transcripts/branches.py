@@ -43,6 +43,8 @@ class BranchMap:
     """Hashes of what stands in a user's messages, which prompts that were queued before become."""
     taken_back: set[int] = field(default_factory=set)
     """Lines of prompts that were queued and fetched back before the assistant saw them."""
+    waiting: set[int] = field(default_factory=set)
+    """Lines of prompts that were queued and never sent."""
     left: dict[int, int] = field(default_factory=dict)
     """Records that were left by rewinding, each with the first of its branch."""
     prompts: dict[int, int] = field(default_factory=dict)
@@ -123,6 +125,7 @@ class BranchMap:
 
     def close(self) -> None:
         """Find what was left."""
+        self.waiting = {line for _, line in self._queue}
         chain = self._chain()
         for key in self._in_order:
             first = self._branch_of(key, chain)

@@ -37,6 +37,7 @@ from shared.sessions.transcripts.typed import (
     SUMMARY,
     TITLE,
     TYPED,
+    WAITING,
     is_approval,
     is_refusal,
     queued_text,
@@ -138,7 +139,8 @@ class TranscriptReader:
             if text.strip():
                 yield from _parts(record, text, is_inserted=not is_typed)
         elif record.kind == "queue-operation" and self._is_told_nowhere_else(record):
-            yield from _parts(record, record.word("content") or "")
+            waits = WAITING if record.line in self._branches.waiting else ""
+            yield from _parts(record, record.word("content") or "", typed_as=waits)
 
     def _is_told_nowhere_else(self, record: Record) -> bool:
         """Whether a prompt that was queued was sent, and stands in no other record."""
@@ -181,11 +183,11 @@ def _of_user(record: Record, content: dict[str, Any]) -> Iterator[Block]:
             yield from _parts(record, text, is_inserted=record.flag("isMeta"))
 
 
-def _parts(record: Record, text: str, *, is_inserted: bool = False) -> Iterator[Block]:
+def _parts(record: Record, text: str, *, is_inserted: bool = False, typed_as: str = "") -> Iterator[Block]:
     for part in user_parts(text, is_inserted):
         is_typed = part.label in TYPED
         kind = BlockKind.SUMMARY if part.label == SUMMARY else BlockKind.HUMAN if is_typed else BlockKind.META
-        yield _block(record, kind, part.text, label=part.label)
+        yield _block(record, kind, part.text, label=part.label or typed_as)
 
 
 def _of_result(record: Record, content: dict[str, Any]) -> Iterator[Block]:

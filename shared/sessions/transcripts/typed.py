@@ -27,9 +27,9 @@ SKILL, HOOK, COMMAND, OUTPUT = "Skill", "Hook", "Command", "Output of a command"
 INSERTED, EDITOR, NOTICE, AGENT = "Inserted by the tool", "From the editor", "Notice of the tool", "Another agent"
 SUMMARY, TITLE, OWN_TITLE = "Summary by the tool", "Title of another session", "Title of the session"
 SUB_AGENT, ORDER = "Sub-agent", "Order to a sub-agent"
-SHELL, NOTE = "User ran", "User, to remember"
-TYPED = ("", SHELL, NOTE)
-"""Typed by a person: a prompt, a command of the shell, a note for the tool's own memory."""
+SHELL, NOTE, WAITING = "User ran", "User, to remember", "User, not sent"
+TYPED = ("", SHELL, NOTE, WAITING)
+"""Typed by a person: a prompt, a command of the shell, a note for the tool's memory, what waits at the end."""
 
 _TAGS = {
     "system-reminder": INSERTED, "user-prompt-submit-hook": HOOK, "local-command-stdout": OUTPUT,
