@@ -25,7 +25,7 @@ _SENTENCE_END = re.compile(
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[*_\"'“])(?:e\.g|i\.e|z\.B|d\.h|u\.a|etc|vs|cf|ca|approx|resp|bzw|usw|incl|No|Nr|Mr|Mrs|Ms|Dr|Prof|St"
-    r"|Fig|Sec|Vol|[A-Za-z]|\d{1,2})\.$",
+    r"|Fig|Sec|Vol|rev|ver|inc|ltd|jr|sr|min|max|avg|est|al|art|pp|ggf|evtl|inkl|Abs|Abb|Tel|Str|[A-Za-z]|\d{1,2})\.$",
     re.IGNORECASE,
 )
 _LEADS_ON = re.compile(r"[:：]['\"”’)\]*_`]*\s*$")

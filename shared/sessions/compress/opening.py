@@ -30,6 +30,7 @@ from shared.sessions.compress.plan import (
     CompressionPlan,
     Rank,
     is_asked,
+    takes_back,
     tells_what_failed,
     tells_what_is_open,
 )
@@ -199,7 +200,10 @@ def _keep_replies(draft: Draft) -> None:
 
 
 def _keep_requests(draft: Draft, tier: int, budget: int) -> None:
-    """Keep what was asked for: prompts whole, the later and the shorter first; of the long ones how they begin."""
+    """Keep what was asked for: prompts whole, the later and the shorter first; of the long ones how they begin.
+
+    What takes back something comes before what it takes back.
+    """
     blocks = draft.plan.blocks
     open_ones = defaultdict[int, list[int]](list)
     for number in open_pieces(draft, [Rank.RULE, Rank.REQUEST], tier):
@@ -219,7 +223,7 @@ def _keep_requests(draft: Draft, tier: int, budget: int) -> None:
 
     def order(position: int) -> tuple[bool, float]:
         recency = 1.0 + 0.5 * position / max(1, len(blocks))
-        return position != first, -recency / max(_LIKELY, cost(position))
+        return position != first and not takes_back(blocks[position].text), -recency / max(_LIKELY, cost(position))
 
     for position in fill_budget(sorted(open_ones, key=order), cost, budget):
         draft.kept.update(wanted(position))

@@ -162,6 +162,14 @@ _BOUND = re.compile(
 """What a person does not want, or wants kept."""
 
 
+_TAKES_BACK = re.compile(
+    r"\b(?:chang(?:ed|ing) my mind|scrap (?:that|it|this)|forget (?:that|it|what|about)|never ?mind|on second thought"
+    r"|actually[, ]+(?:no|not|don['’]?t|let['’]s|use|keep|make|please)|i was wrong|my mistake|after all"
+    r"|undo (?:that|it)"
+    r"|revert (?:that|it)|(?:go|went) back to|doch (?:nicht|lieber|wieder)|lieber doch|vergiss|finalement|mejor no)\b"
+    r"|やっぱり|取り消",
+    re.IGNORECASE,
+)
 _OPEN = re.compile(
     r"\b(?:next (?:steps?|up|is|comes?|we|i)|remaining|outstanding|open (?:points?|ends?|questions?|issues?|items?)"
     r"|(?:still|yet|left|remains?) (?:to (?:do|be|add|fix|write|check|decide)|open|missing|needs?|fail(?:s|ing)|broken)"
@@ -176,6 +184,11 @@ _OPEN = re.compile(
 def tells_what_failed(text: str) -> bool:
     """Whether a statement tells of an attempt that came to nothing."""
     return _TRIED.search(text) is not None
+
+
+def takes_back(text: str) -> bool:
+    """Whether a person changes what they had asked for before."""
+    return _TAKES_BACK.search(text) is not None
 
 
 def tells_what_is_open(text: str) -> bool:

@@ -53,6 +53,7 @@ _BROKEN = re.compile(
     r"|Exit code [1-9]|command not found|bash: .*: (?:command )?not found)",
     re.IGNORECASE | re.MULTILINE,
 )
+_EXIT_CODE = re.compile(r"Exit code \d+")
 _TAG = re.compile(r"</?(?:tool_use_error|system-reminder|error)>")
 _NUMBERED = re.compile(r"^\s*\d+[→\t]")
 _LONGEST_LINE, _SHORT_RESULT = 240, 40
@@ -183,6 +184,8 @@ def failure_line(tool: str, given: Mapping[str, Any], result: str, most: int = 2
     tried = f"{verb_of(tool)} {object_of(tool, given, most // 2)}".strip()
     lines = [clean(_TAG.sub("", line)) for line in result.splitlines()]
     worded = [line for line in lines if any(character.isalnum() for character in line)]
+    if len(worded) > 1 and _EXIT_CODE.fullmatch(worded[0]):
+        worded = worded[1:]  # That it failed is said already; why comes behind.
     at = next((nth for nth, line in enumerate(worded) if _ERROR.search(line)), 0)
     # What ends with a colon says why in the next line.
     why = " ".join(worded[at : at + 2] if worded[at:] and worded[at].endswith(":") else worded[at : at + 1])

@@ -29,6 +29,7 @@ from shared.sessions.transcripts.records import (
 from shared.sessions.transcripts.typed import (
     ANSWERED,
     APPROVED,
+    INSERTED,
     NOTICE,
     ORDER,
     OWN_TITLE,
@@ -43,6 +44,7 @@ from shared.sessions.transcripts.typed import (
     queued_text,
     typed_in_result,
     user_parts,
+    without_reminders,
 )
 
 _NO_MODEL = "<synthetic>"
@@ -121,6 +123,10 @@ class TranscriptReader:
         own = record.word("uuid")
         return own is not None and short_hash(own) in self._branches.left
 
+    def is_of_another(self, record: Record) -> bool:
+        """Whether a record is the title of another session, as recorders leave them in a project's newest file."""
+        return record.kind == "summary" and short_hash(record.word("leafUuid") or "") not in self._branches.records
+
     def blocks_of(self, record: Record) -> Iterator[Block]:
         """Yield all that a record says, block by block."""
         if record.kind in ("user", "assistant"):
@@ -132,8 +138,7 @@ class TranscriptReader:
         elif record.kind == "system" and (text := record.word("content")):
             yield _block(record, BlockKind.SYSTEM, text, label=NOTICE)
         elif record.kind == "summary" and (text := record.word("summary")):
-            is_own = short_hash(record.word("leafUuid") or "") in self._branches.records
-            yield _block(record, BlockKind.SYSTEM, text, label=OWN_TITLE if is_own else TITLE)
+            yield _block(record, BlockKind.SYSTEM, text, label=TITLE if self.is_of_another(record) else OWN_TITLE)
         elif record.kind == "attachment":
             text, is_typed = queued_text(record.fields)
             if text.strip():
@@ -192,12 +197,15 @@ def _parts(record: Record, text: str, *, is_inserted: bool = False, typed_as: st
 
 def _of_result(record: Record, content: dict[str, Any]) -> Iterator[Block]:
     """Yield what came back of a call, and what a person typed instead or in answer."""
-    text, call = _flat(content.get("content")), _answered(content)
+    (text, reminders), call = without_reminders(_flat(content.get("content"))), _answered(content)
     typed = list(typed_in_result(text, record.fields.get("toolUseResult")))
     if record.flag("isSidechain"):
         typed = []
     told = REFUSED if is_refusal(text) else APPROVED if is_approval(text) else ANSWERED if typed else text
     yield _block(record, BlockKind.TOOL_RESULT, told, call=call)
+    for reminder in reminders:
+        # Whoever wrote a file can put anything there, so nothing in it is ever a person's.
+        yield _block(record, BlockKind.META, reminder, label=INSERTED)
     question = ""
     for part in typed:
         if part.question != question:

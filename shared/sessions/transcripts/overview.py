@@ -214,7 +214,7 @@ class _Survey:
         self._about.add(found)
         self._count(found)
         self._time(found.at)
-        if title := found.word(_TITLES.get(found.kind, "")):
+        if (title := found.word(_TITLES.get(found.kind, ""))) and not self._reader.is_of_another(found):
             self._topics.add(title, is_title=True)
         if self._reader.is_left(found):
             for block in self._reader.blocks_of(found):

@@ -121,6 +121,7 @@ def _command_parts(text: str, name: str) -> Iterator[UserPart]:
 REFUSED = "refused by the user"
 """Stands where the recorder tells the assistant in many words that a call was refused."""
 ANSWERED, APPROVED = "answered by the user", "approved by the user"
+_REMINDER = re.compile(r"(?:^|\n)[ \t]*<system-reminder>(.*?)</system-reminder>[ \t]*(?=\n|\Z)", re.DOTALL)
 _APPROVAL = re.compile(r"\s*User has approved (?:your plan|exiting plan mode|the plan)\b")
 _REFUSAL = re.compile(r"\s*(?:Error: )?(?:The user doesn['’]t want to (?:proceed with|take) th|User rejected\b)")
 _REASON = re.compile(r"(?:To tell you how to proceed, t|T)he user said:[ \t]*\n?(?P<typed>.*)\Z", re.DOTALL)
@@ -133,6 +134,11 @@ _PAIR = re.compile(
     r"(?:\s*user notes: (?P<notes>.*?))?(?=,\s*\"[^\n]*?\"\s*[=→]|\.? ?\s*You can now continue|\s*\Z)",
     re.DOTALL,
 )
+
+
+def without_reminders(result: str) -> tuple[str, list[str]]:
+    """Return a tool's result without what the recorder hung on it for the assistant, and that."""
+    return _REMINDER.sub("", result), [found[1].strip() for found in _REMINDER.finditer(result)]
 
 
 def is_refusal(result: str) -> bool:
