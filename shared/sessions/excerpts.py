@@ -75,6 +75,19 @@ def statements_of(text: str) -> list[StatementSpan]:
     return found
 
 
+def fence_at(text: str, position: int) -> Fence | None:
+    """Return the block of code that is open at a place of a text; None outside."""
+    fence, begin = None, 0
+    for line in text[:position].splitlines(keepends=True):
+        mark = _FENCE.match(line)
+        if mark and fence is not None and mark[1].startswith(fence.marks) and not mark[2].strip():
+            fence = None
+        elif mark and fence is None and not (mark[1][0] == "`" and "`" in mark[2]):
+            fence = Fence(line.rstrip(), mark[1], begin)
+        begin += len(line)
+    return fence
+
+
 def excerpt_of(
     text: str, statements: Sequence[StatementSpan], chosen: Iterable[int], cuts: Mapping[int, int] = NOTHING
 ) -> str:

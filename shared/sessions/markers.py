@@ -113,10 +113,10 @@ class _Fence:
 class _Limits:
     """Knows where the parts of a text's markers end at the latest."""
 
-    def __init__(self, text: str, tags: list[re.Match[str]]) -> None:
+    def __init__(self, text: str, tags: list[re.Match[str]], fences: list[_Fence]) -> None:
         self._length = len(text)
-        self._fences = _fences(text)
-        self._starts = [fence.start for fence in self._fences]
+        self._fences = fences
+        self._starts = [fence.start for fence in fences]
         self._tags = [tag.start() for tag in tags if tag["weight"] or tag["closed"]]
         blank = (match.start() for match in _BLANK_LINE.finditer(text))
         self._outside = sorted(one for one in (*self._tags, *blank) if self._fence_at(one) is None)
@@ -168,17 +168,37 @@ def misplaced(marker: FoundMarker, where: str) -> MarkerProblem:
 
 def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProblem, ...]]:
     """Return the markers of a text, in order, and what is wrong with those that are not well written."""
-    tags = list(_TAG.finditer(text))
-    if not tags:
+    if not (written := list(_TAG.finditer(text))):
         return (), ()
-    budget = _Limits(text, tags)
+    fences = _fences(text)
+    tags = [tag for tag in written if not _is_spoken_of(text, tag, fences)]
+    budget = _Limits(text, tags, fences)
     found: list[FoundMarker] = []
-    problems: list[MarkerProblem] = []
+    problems = [
+        MarkerProblem(
+            tag[0][:_SHOWN_CHARACTERS], "it stands in code within a line, so it is only spoken of", tag.start()
+        )
+        for tag in written
+        if tag not in tags
+    ]
     for tag in tags:
         marker = _found_marker(text, tag, budget.limit(tag)) if tag["weight"] else None
         found += [marker] if marker is not None else []
         problems += _problems(tag, marker)
     return tuple(found), tuple(problems)
+
+
+def _is_spoken_of(text: str, tag: re.Match[str], fences: list[_Fence]) -> bool:
+    """Whether a marker stands between backticks within a line, as somebody writes who explains it."""
+    before = text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()]
+    if before.count("`") % 2 == 0 or "`" not in text[tag.end() : _end_of_line(text, tag.end())]:
+        return False
+    return not any(fence.start <= tag.start() < fence.close for fence in fences)
+
+
+def _end_of_line(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
 
 
 def _found_marker(text: str, tag: re.Match[str], limit: int) -> FoundMarker | None:

@@ -25,12 +25,16 @@ from shared.sessions.blocks import (
     speaker_of,
     writable,
 )
+from shared.sessions.transcripts.typed import NOTICE, SUMMARY
 
+PART: Final = "Part"
+"""Names the line above a session's part of a composition."""
 OWN_FIELD: Final = "afterthought"
 """Where a record says of which blocks it is."""
 BEGINNING: Final = "(What was said before is left out here.)"
 _SPACE = UUID("6f7c1a52-5d0b-5a63-9c37-1f0a4f3c2b11")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_AS_USER = (NOTICE, SUMMARY)
 _TOLD = (BlockKind.FAILURE, BlockKind.TOOL, BlockKind.SUMMARY)
 """Kinds the assistant did not say in these words, which their name tells."""
 
@@ -104,20 +108,32 @@ def _heading_note(heading: Heading) -> _Message:
 
 
 def _messages(blocks: Iterable[Block]) -> Iterator[_Message]:
-    """Yield messages: what one side says in a row is one, notes come behind it."""
+    """Yield messages: what one side says in a row is one, notes come behind it.
+
+    What the recorder itself writes as a user, as that the assistant was interrupted, stays between a user's words.
+    """
     message: _Message | None = None
-    notes: list[_Message] = []
+    notes: list[Block] = []
     for block in blocks:
         if block.role == "note" and block.call is None:
-            notes.append(_Message("note", [_text_part(block)]))
+            notes.append(block)
             continue
         for role, part in _parts_of(block):
             if message is None or message.role != role:
-                yield from [] if message is None else [message, *notes]
+                yield from [] if message is None else [message]
+                yield from map(_note, notes if message is not None else ())
                 notes = notes if message is None else []
                 message = _Message(role)
+            elif role == "user":
+                message.parts += [_text_part(note) for note in notes if note.label in _AS_USER]
+                notes = [note for note in notes if note.label not in _AS_USER]
             message.parts.append(part)
-    yield from notes if message is None else [message, *notes]
+    yield from [] if message is None else [message]
+    yield from map(_note, notes)
+
+
+def _note(block: Block) -> _Message:
+    return _Message("note", [_text_part(block)])
 
 
 def _in_turn(notes: list[_Message], messages: Iterable[_Message]) -> Iterator[_Message]:
@@ -188,7 +204,11 @@ class _RecordChain:
         self, kind: str, message: dict[str, Any] | None, at: datetime | None, own: Sequence[dict[str, Any]], **more: Any
     ) -> dict[str, Any]:
         uuid, origin = self._uuid(), self.origin
-        self.clock = (at or self.clock).astimezone(UTC)
+        # What stands behind what it belongs to goes back in time no further; a part of a composition may be older.
+        is_part = any(one.get("label") == PART for one in own)
+        self.clock = (
+            self.clock if at is None else at.astimezone(UTC) if is_part else max(self.clock, at.astimezone(UTC))
+        )
         record = {
             "parentUuid": self.parent, "isSidechain": False, "userType": "external", "cwd": origin.cwd or "",
             "sessionId": origin.session_id, "version": origin.claude_version or "",

@@ -23,7 +23,7 @@ from shared.sessions.blocks import (
     markdown_of,
 )
 from shared.sessions.compose.plan import ORIGINAL, budget_too_small
-from shared.sessions.recording import RecordOrigin, line_of, records_of
+from shared.sessions.recording import PART, RecordOrigin, line_of, records_of
 
 MARKDOWN_FILE, LINES_FILE, RECORD_FILE = "composed.md", "composed.jsonl", "composition.json"
 FILES = {"md": MARKDOWN_FILE, "jsonl": LINES_FILE}
@@ -129,7 +129,7 @@ class ComposedContext:
         """Yield all blocks, every call with an id of its own: sessions that were resumed share ids."""
         seen: set[str] = set()
         for part in self.parts:
-            yield Block(BlockKind.SYSTEM, "note", part.source.heading, part.source.first_said, label="Part")
+            yield Block(BlockKind.SYSTEM, "note", part.source.heading, part.source.first_said, label=PART)
             for block in part.blocks():
                 if block.call is None:
                     yield block

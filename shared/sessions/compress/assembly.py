@@ -292,7 +292,8 @@ def _show_results(draft: Draft, most: int, budget: int, tier: int | None) -> int
     """Show calls with their results, at most so many characters of either; the last one as far as it goes."""
     left = budget
     for position, call in _by_importance(draft, tier):
-        if draft.pairs.get(position, 0) >= most or left < _LEAST_SHOWN:
+        is_others = draft.plan.blocks[position].is_sidechain
+        if is_others or draft.pairs.get(position, 0) >= most or left < _LEAST_SHOWN:
             continue
         if position in draft.pairs:
             present = _pair_chars(call, draft.pairs[position])
@@ -339,7 +340,7 @@ def _removals(draft: Draft) -> Iterator[int]:
             yield chars
     yield from _pieces_out(draft, lambda piece: piece.rank >= Rank.WORDS)
     for position, call in reversed(_by_importance(draft)):
-        if position in draft.mentioned:
+        if position in draft.mentioned - draft.last_calls:
             draft.mentioned.discard(position)
             yield len(call_text(call)) + 2
     for position in sorted(draft.lines, reverse=True):

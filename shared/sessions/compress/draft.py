@@ -18,7 +18,8 @@ from shared.sessions.compress.sources import (
     shorten_input,
     shorten_result,
 )
-from shared.sessions.excerpts import StatementSpan, excerpt_of, shortened
+from shared.sessions.excerpts import GAP, StatementSpan, excerpt_of, shortened
+from shared.sessions.transcripts.typed import SUB_AGENT
 
 _MERGED = frozenset({BlockKind.WORDS, BlockKind.SUMMARY, BlockKind.FAILURE})
 _LONGEST = 4_000
@@ -44,6 +45,8 @@ class Draft:
     """Numbers of pieces that are never taken out again: what was asked last and how it came out."""
     mentioned: set[int] = field(default_factory=set)
     """Positions of calls that are told in a line shared with their neighbours."""
+    last_calls: set[int] = field(default_factory=set)
+    """Of those with which the session ends, which are never taken out again."""
     failures: dict[int, str] = field(default_factory=dict)
     pairs: dict[int, int] = field(default_factory=dict)
     """Positions of calls that are kept with their results: the most characters of either."""
@@ -95,6 +98,10 @@ class Draft:
         """Return what is chosen of a block."""
         return [piece for piece in self.pieces_at(position) if piece.number in self.kept]
 
+    def is_shown(self, position: int) -> bool:
+        """Whether any of a block's words stand there."""
+        return position in self.plan.kept or bool(self.chosen_of(position))
+
     def text_of(self, position: int) -> str:
         """Return what is shown of a block's words, with a sign for what is missing."""
         chosen = self.chosen_of(position)
@@ -136,22 +143,24 @@ class Draft:
             or said[-1].number in self.kept
         ):
             return None
-        text = shortened(said[-1].text.strip(), _QUESTION_CHARS)
+        is_cut = len(said) > 1 and said[-2].number not in self.kept
+        text = (f"{GAP} " if is_cut else "") + shortened(said[-1].text.strip(), _QUESTION_CHARS)
         return Block(
             BlockKind.QUESTION, "assistant", text, blocks[at].at, blocks[at].sources, tier=blocks[position].tier
         )
 
     def _in_order(self) -> Iterator[Block]:
         run: list[Block] = []
-        tier = 0
         for position, block in enumerate(self.plan.blocks):
             own = list(self._shown_of(position, block))
-            if run and (own or block.tier != tier):
+            is_mentioned = position in self.mentioned
+            if run and (
+                own or block.tier != run[0].tier or (is_mentioned and block.is_sidechain != run[0].is_sidechain)
+            ):
                 yield _mention(run)
                 run = []
             yield from own
-            run += [block] if position in self.mentioned else []
-            tier = block.tier
+            run += [block] if is_mentioned else []
         if run:
             yield _mention(run)
 
@@ -176,6 +185,14 @@ class Draft:
                 yield companion
             is_pinned = position in self.plan.last_request
             yield replace(base, kind=_kind_of(block, chosen), text=self.text_of(position), is_pinned=is_pinned)
+        elif self.pieces_at(position) and any(
+            self._is_kept_beside(position, at) for at in (position - 1, position + 1)
+        ):
+            yield replace(base, kind=_kind_of(block, ()), text=GAP)
+
+    def _is_kept_beside(self, position: int, at: int) -> bool:
+        """Whether a marked part of the same message stands there."""
+        return at in self.plan.kept and self.plan.blocks[at].sources == self.plan.blocks[position].sources
 
     def _pair(self, block: Block, call: RecordedToolCall, most: int) -> Block:
         result = None if call.result is None else shorten_result(call.result, most)
@@ -195,15 +212,16 @@ def is_spoken(block: Block) -> bool:
 
 
 def _mention(run: Sequence[Block]) -> Block:
-    """Return calls that follow each other as one line."""
+    """Return calls that follow each other as one line; those of a sub-agent under its name."""
     sources = tuple(dict.fromkeys(source for block in run for source in block.sources))
     text = run_text([block.call for block in run if block.call])
-    return Block(BlockKind.TOOL, "assistant", text, run[0].at, sources, tier=run[0].tier)
+    role, label = ("note", SUB_AGENT) if run[0].is_sidechain else ("assistant", "")
+    return Block(BlockKind.TOOL, role, text, run[0].at, sources, tier=run[0].tier, label=label)
 
 
 def _kind_of(block: Block, chosen: Sequence[BlockPiece]) -> BlockKind:
     if block.kind is BlockKind.HUMAN:
-        is_rule = all(piece.rank is Rank.RULE for piece in chosen)
+        is_rule = bool(chosen) and all(piece.rank is Rank.RULE for piece in chosen)
         return BlockKind.INSTRUCTION if is_rule else BlockKind.REQUEST
     return BlockKind.WORDS if block.kind is BlockKind.ASSISTANT else block.kind
 

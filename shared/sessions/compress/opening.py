@@ -36,6 +36,7 @@ from shared.sessions.compress.plan import (
 )
 from shared.sessions.compress.sources import call_text, failure_line, is_done, open_tasks
 from shared.sessions.text import cut
+from shared.sessions.transcripts.typed import NOTE, NOTICE
 
 _REQUEST_SHARE, _CUT_SHARE, _OUTCOME_SHARE, _FIRST_SHARE = 4, 8, 6, 12
 """What was asked last stands whole where it takes at most a quarter of the whole, else its ends take an eighth; how it
@@ -43,11 +44,12 @@ came out takes a sixth."""
 _LEAST_REQUEST, _LEAST_OUTCOME = 160, 120
 _OPEN_SHARE, _LATE, _LATE_SHARE = 10, 6, 4
 """What is yet to be done takes at most a tenth, and is looked for in the last quarter of the messages."""
+_LAST_CALLS, _NOTES_SHARE = 2, 10
 _REPLIES = 0.45
 """The most of the whole that goes to what people typed when they refused or answered something."""
 _RULES, _FAILURES, _TOLD_FAILURES, _REQUESTS, _ANSWERS, _CALLS = 0.15, 0.12, 0.06, 0.50, 0.12, 0.10
 """The most of a tier's budget that goes to each before an agent is asked."""
-_FAILURE_CHARS = 200
+_FAILURE_CHARS, _FAILED_LABEL = 200, 12
 _SHORT_REQUEST = 40
 """So few characters ask for nothing without what was said before."""
 _WHOLE_REQUEST = 600
@@ -61,6 +63,8 @@ def open_draft(plan: CompressionPlan, heading: Heading) -> Draft:
     keep_last_request(draft)
     _keep_outcome(draft)
     _keep_open_ends(draft)
+    _keep_end(draft)
+    _keep_notes(draft)
     _keep_replies(draft)
     for tier, budget in enumerate(tier_budgets(draft)):
         keep_pieces(draft, by_worth(draft, open_pieces(draft, [Rank.RULE], tier)), int(budget * _RULES))
@@ -156,6 +160,24 @@ def _keep_outcome(draft: Draft) -> None:
     elif said is None:
         done = [position for position, call in calls_of(draft) if position in behind and is_done(call)]
         draft.mentioned.update(done[-3:])
+
+
+def _keep_end(draft: Draft) -> None:
+    """Keep what stands behind the last words: calls, and that a person interrupted the assistant."""
+    blocks = draft.plan.blocks
+    last = next((at for at in range(len(blocks) - 1, -1, -1) if is_spoken(blocks[at])), -1)
+    behind = [(position, call) for position, call in calls_of(draft) if position > last]
+    draft.last_calls.update(position for position, call in behind[-_LAST_CALLS:] if is_done(call))
+    draft.mentioned |= draft.last_calls
+    notices = [at for at in range(last + 1, len(blocks)) if blocks[at].label == NOTICE]
+    _keep_always(draft, (one.number for at in notices[-1:] for one in draft.pieces_at(at) if one.number is not None))
+
+
+def _keep_notes(draft: Draft) -> None:
+    """Keep what somebody told the tool to remember, the later before the earlier."""
+    noted = [one.number for one in reversed(draft.pieces) if draft.plan.blocks[one.block].label == NOTE]
+    most = max(_LEAST_REQUEST, draft.plan.target_chars // _NOTES_SHARE)
+    keep_pieces(draft, (number for number in noted if number is not None), most)
 
 
 def _keep_open_ends(draft: Draft) -> None:
@@ -255,17 +277,20 @@ def keep_failures(draft: Draft, tier: int | None, budget: int) -> int:
     calls = [
         (position, block.call)
         for position, block in enumerate(draft.plan.blocks)
-        if block.call is not None and tier in (None, block.tier) and position not in told and failed(block.call)
+        if block.call is not None
+        and tier in (None, block.tier)
+        and position not in told
+        and not block.is_sidechain
+        and failed(block.call)
     ][::-1]
     most = max(80, min(_FAILURE_CHARS, budget // max(1, len(calls))))
     lines: dict[str, int] = {}
     for position, call in calls:
         lines.setdefault(cut(failure_line(call.name, call.input, call.result or "", most), most), position)
-    # The end of the last line costs nothing.
-    fitting = list(fill_budget(lines, lambda line: len(line) + 1, budget + 1))
+    fitting = list(fill_budget(lines, lambda line: len(line) + _FAILED_LABEL, budget + _FAILED_LABEL))
     known = set(draft.failures.values())
     draft.failures.update((lines[line], line) for line in fitting if line not in known)
-    return sum(len(line) + 1 for line in fitting if line not in known)
+    return sum(len(line) + _FAILED_LABEL for line in fitting if line not in known)
 
 
 def _keep_told_failures(draft: Draft, tier: int, budget: int) -> None:

@@ -145,6 +145,8 @@ _PASSED = re.compile(
     r"\b(?:sure|think|thought|was|were|had|did|happened|has (?:always|never)|why|seems?|right now)\b", re.I
 )
 _LONGEST_RULE = 200
+_PLACEHOLDER = re.compile(r"\s*\[\w+\]\s*")
+"""Stands for an image or a file, and says nothing without the words beside it."""
 _TRIED = re.compile(
     r"\b(?:i tried|tried to|(?:did|does|do)(?: not|n['’]t) (?:work|help|hold|fix|change)|no (?:effect|luck|help)"
     r"|rolled (?:it |that |this )?back|reverted|backed (?:it |that |this )?out|in vain|gave up|dead end|made it worse"
@@ -317,6 +319,8 @@ def _cue(text: str, is_code: bool) -> float:
 
 
 def _rank(block: Block, text: str, is_code: bool) -> Rank:
+    if block.kind is BlockKind.HUMAN and _PLACEHOLDER.fullmatch(text):
+        return Rank.REST
     if block.kind is BlockKind.HUMAN:
         is_standing = block.label == NOTE or (not is_code and not block.label and is_rule(text))
         return Rank.RULE if is_standing else Rank.REQUEST

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -161,12 +161,14 @@ def _counts(draft: Draft, blocks: Sequence[Block], gone: Mapping[str, LeftOut]) 
 
 def _is_whole(draft: Draft, position: int) -> bool:
     chosen = draft.chosen_of(position)
-    return len(chosen) == len(draft.pieces_at(position)) and not any(piece.number in draft.cuts for piece in chosen)
+    return position in draft.plan.kept or (
+        len(chosen) == len(draft.pieces_at(position)) and not any(piece.number in draft.cuts for piece in chosen)
+    )
 
 
 @dataclass
 class LeftOut:
-    """How much of one kind of a session a version does not hold, in blocks."""
+    """How much of one kind of a session a version does not hold, in messages or calls."""
 
     of: int = 0
     dropped: int = 0
@@ -190,24 +192,32 @@ _KINDS = {
 def left_out(draft: Draft) -> dict[str, LeftOut]:
     """Return what of a session a version leaves out, by kinds in the words they are told in."""
     found: dict[str, LeftOut] = {kind: LeftOut() for kind in ("prompts", "refusals and answers")}
+    if skipped := draft.plan.settings.skip_first_messages:
+        found["messages at the beginning"] = LeftOut(skipped + draft.plan.messages, skipped)
+    messages: dict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for position, block in enumerate(draft.plan.blocks):
         kind = "sub-agents' words" if block.is_sidechain and block.call is None else _KINDS.get(block.kind)
-        if kind is None or (block.weight is not None and position in draft.plan.kept):
+        if kind is None:
             continue
         kind = "refusals and answers" if position in draft.calls_of_replies else kind
+        if block.call is None:
+            messages[kind, block.sources].append(position)
+            continue
         one = found.setdefault(kind, LeftOut())
         one.of += 1
-        if block.call is not None and block.call.result:
+        if block.call.result:
             results = found.setdefault("results of calls", LeftOut())
             results.of += 1
             results.dropped += position not in draft.pairs
-        if block.call is not None:
-            is_there = position in draft.mentioned or position in draft.pairs or position in draft.failures
-            one.dropped += not is_there and not is_told_by_itself(block.call)
-        elif not draft.chosen_of(position):
+        is_there = position in draft.mentioned or position in draft.pairs or position in draft.failures
+        one.dropped += not is_there and not is_told_by_itself(block.call)
+    for (kind, _), positions in messages.items():
+        one = found.setdefault(kind, LeftOut())
+        one.of += 1
+        if not any(map(draft.is_shown, positions)):
             one.dropped += 1
         else:
-            one.shortened += not _is_whole(draft, position)
+            one.shortened += not all(_is_whole(draft, position) for position in positions)
     return found
 
 

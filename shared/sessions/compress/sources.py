@@ -19,6 +19,7 @@ from shared.errors import Conflict
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget
 from shared.sessions.compress.settings import CompressionSettings
+from shared.sessions.excerpts import fence_at
 from shared.sessions.markers import MarkerNames, PlacedMarker
 from shared.sessions.models import KeepitMarker, SessionVersion
 from shared.sessions.recording import blocks_in
@@ -371,15 +372,24 @@ class _OriginalReader:
         """Take in a message's words and its marked parts, in order; the marks themselves are no words."""
         end, first = 0, len(self.found)
         for one in placed:
-            if (text := block.text[end : one.found.start]).strip():
-                self._add_text(block, text, 0)
+            self._add_between(block, end, one.found.start)
             weight = self.weights.get(one.marker_id, one.found.weight)
             self._add_text(block, one.found.content, 0, marker_ids=(one.marker_id,), weight=weight)
             end = max(end, one.found.end)
-        if (text := block.text[end:]).strip():
-            self._add_text(block, text, 0)
+        self._add_between(block, end, len(block.text))
         # Parts of one message are of one tier, so that all of it can be counted with the first.
         self.found[first] = replace(self.found[first], tokens=estimate_tokens(block.text))
+
+    def _add_between(self, block: Block, start: int, end: int) -> None:
+        """Take in words between marked parts; code that a mark parts is opened and closed on either side."""
+        if not (text := block.text[start:end]).strip():
+            return
+        opened, left_open = fence_at(block.text, start), fence_at(block.text, end)
+        if opened is not None and text.lstrip().startswith(opened.marks):
+            text = text.lstrip().lstrip(opened.marks[0])  # Nothing of the code is left but its end.
+        elif opened is not None:
+            text = f"{opened.opening}\n{text}"
+        self._add_text(block, text if left_open is None else f"{text.rstrip()}\n{left_open.marks}", 0)
 
     def _most(self, text: str) -> int:
         return max(LEAST_RESULT, len(text) * 5 // (4 * self.least_ratio))
