@@ -54,7 +54,12 @@ _BROKEN = re.compile(
     r"|Exit code [1-9]|command not found|bash: .*: (?:command )?not found)",
     re.IGNORECASE | re.MULTILINE,
 )
-_EXIT_CODE = re.compile(r"Exit code \d+")
+_SAYS_NOTHING = re.compile(
+    r"(?:Exit code \d+|(?:FAILURE: )?Build failed\b.{0,40}|Traceback \(.*|npm ERR! (?:code|errno) .*|\W*errors?:?\W*"
+    r"|\* What went wrong:|Process completed with exit code \d+\.?|Command failed.{0,20})$",
+    re.IGNORECASE,
+)
+_RAISED = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)(?::|$)")
 _TAG = re.compile(r"</?(?:tool_use_error|system-reminder|error)>")
 _NUMBERED = re.compile(r"^\s*\d+[→\t]")
 _LONGEST_LINE, _SHORT_RESULT = 240, 40
@@ -185,9 +190,13 @@ def failure_line(tool: str, given: Mapping[str, Any], result: str, most: int = 2
     tried = f"{verb_of(tool)} {object_of(tool, given, most // 2)}".strip()
     lines = [clean(_TAG.sub("", line)) for line in result.splitlines()]
     worded = [line for line in lines if any(character.isalnum() for character in line)]
-    if len(worded) > 1 and _EXIT_CODE.fullmatch(worded[0]):
-        worded = worded[1:]  # That it failed is said already; why comes behind.
-    at = next((nth for nth, line in enumerate(worded) if _ERROR.search(line)), 0)
+    told = [nth for nth, line in enumerate(worded) if _ERROR.search(line)]
+    # That it failed is said already; why comes behind, and in a traceback last of all.
+    why_told = [nth for nth in told if not _SAYS_NOTHING.match(worded[nth])]
+    raised = [nth for nth in why_told if _RAISED.match(worded[nth])]
+    at = next(iter([*raised[-1:], *why_told, *told, 0]))
+    if not why_told and len(worded) > at + 1:
+        at += 1
     # What ends with a colon says why in the next line.
     why = " ".join(worded[at : at + 2] if worded[at:] and worded[at].endswith(":") else worded[at : at + 1])
     why = why or "it failed"
