@@ -180,7 +180,7 @@ class AgeSessions:
         if done.removed:
             done.clear_away(self.store, project.app_id, project.project_id)
             manifest.write(self.database, self.store, project.app_id, project.project_id)
-        if not done.plan.is_empty:
+        if done.plan.make or done.plan.remove:
             counts = done.plan.shown()["counts"]
             get_logger().info(
                 "sessions_aged", app_id=project.app_id, project_id=project.project_id, dry=done.is_dry, **counts

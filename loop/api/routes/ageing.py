@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -23,7 +23,6 @@ from shared.sessions.models import Project, SessionChange
 from shared.sessions.queries import get_project, last_run, lock_project
 from shared.sessions.retention import runs
 from shared.sessions.retention.rules import AutoDecay, PruningRules, Retention, VersionRemoval
-from shared.sessions.retention.runs import RemovalChoice, by_name, by_rules, remove_chosen
 
 _SessionId = Annotated[str, Field(pattern=FILE_ID_PATTERN)]
 
@@ -79,8 +78,7 @@ class VersionDecision(ResponseModel):
     @classmethod
     def of(cls, one: VersionRemoval) -> VersionDecision:
         """Return a decision as it goes over the wire."""
-        version = one.version
-        return cls.from_row(version, tokens=version.output_tokens, created_at=version.made_at, reason=one.why)
+        return cls.model_validate(one.shown() | {"uses": one.version.row.uses})
 
 
 class Pruned(ResponseModel):
@@ -91,20 +89,6 @@ class Pruned(ResponseModel):
     kept: list[VersionDecision] = Field(description="What meets the rules and stays, and why.")
     tokens: int = Field(description="Of what went.")
     warnings: list[str]
-
-    @classmethod
-    def of(
-        cls, go: Iterable[VersionRemoval], stay: Iterable[VersionRemoval], warnings: list[str], dry_run: bool
-    ) -> Pruned:
-        """Return what went as it goes over the wire."""
-        removed = [VersionDecision.of(one) for one in go]
-        return cls(
-            dry_run=dry_run,
-            removed=removed,
-            kept=[VersionDecision.of(one) for one in stay],
-            tokens=sum(one.tokens for one in removed),
-            warnings=warnings,
-        )
 
 
 class ChangeAgeing(RequestModel):
@@ -166,13 +150,22 @@ def prune_versions(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
-        choice = _chosen(ctx, session, project, body)
-        shown = _pruned(choice, body.dry_run)
+        if body.versions is None:
+            plan = runs.by_rules(session, project, body.pruning, ctx.now())
+        else:
+            plan = runs.by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
+        shown = Pruned(
+            dry_run=body.dry_run,
+            removed=[VersionDecision.of(one) for one in plan.remove],
+            kept=[VersionDecision.of(one) for one in plan.stay],
+            tokens=sum(one.version.row.output_tokens for one in plan.remove),
+            warnings=list(plan.warnings),
+        )
         if body.dry_run:
             return WriteResult(shown)
         if body.versions is not None:
-            _refuse_held(choice)
-        done = remove_chosen(session, project, choice, ctx.cause(BY_HAND))
+            _refuse_held(plan.stay)
+        done = runs.remove_chosen(session, project, plan, ctx.cause(BY_HAND))
         return WriteResult(shown, about=app_id, then=lambda: _settle(ctx, app_id, project_id, done))
 
     return ctx.write(work)
@@ -217,24 +210,15 @@ def run_ageing(
     return ctx.write(work)
 
 
-def _chosen(ctx: RequestContext, session: Session, project: Project, body: PruneVersions) -> RemovalChoice:
-    if body.versions is None:
-        return by_rules(session, project, body.pruning, ctx.now())
-    return by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
-
-
-def _pruned(choice: RemovalChoice, dry_run: bool) -> Pruned:
-    return Pruned.of([one.decision for one in choice.remove], choice.stay, list(choice.warnings), dry_run)
-
-
-def _refuse_held(choice: RemovalChoice) -> None:
+def _refuse_held(stay: Sequence[VersionRemoval]) -> None:
     """Raises: Conflict for versions that were named and are in use; then none goes."""
-    if choice.stay:
-        held = [f"{one.version.session_id} {one.version.version_id} ({one.why})" for one in choice.stay]
+    if stay:
+        held = [(one.version.recorded.session_id, one.version.row.version_id, one.why) for one in stay]
+        named = "; ".join(f"{session_id} {version_id} ({why})" for session_id, version_id, why in held)
         raise Conflict(
-            f"Not removed: {'; '.join(held)}. Remove those compositions first, or leave these versions out.",
+            f"Not removed: {named}. Remove those compositions first, or leave these versions out.",
             code="version_in_use",
-            details={"versions": [[one.version.session_id, one.version.version_id] for one in choice.stay]},
+            details={"versions": [[session_id, version_id] for session_id, version_id, _ in held]},
         )
 
 
