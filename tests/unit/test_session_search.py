@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from shared.search.words import query_words
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
 from shared.sessions.compose.plan import NoVersion, VersionCandidate
+from shared.sessions.models import RecordedSession
 from shared.sessions.search.index import MOST_OF_A_SESSION, numbers_of, passages_of
 from shared.sessions.search.queries import SessionFacts
 from shared.sessions.search.query import (
@@ -29,9 +30,12 @@ from shared.sessions.text import MAX_PASSAGE_CHARS, passage_pieces, snippet_of
 from shared.sessions.text import MAX_SNIPPET_CHARS as LONGEST_SNIPPET
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-FACTS = SessionFacts(
-    1, "s1", "-work", 1000, 5000, NOW - timedelta(days=2), NOW, {"cwd": "/home/me/kites", "primaryTopics": []}
-)
+
+
+def facts_of(**more: Any) -> SessionFacts:
+    columns = {"key": 1, "session_id": "s1", "original_tokens": 1000, "size_bytes": 5000, "registered_at": NOW}
+    times = {"first_timestamp": NOW - timedelta(days=2), "last_timestamp": NOW, "last_accessed": NOW}
+    return SessionFacts(RecordedSession(**columns | times | {"details": {}} | more), "-work")
 
 
 def turn(position: int, kind: BlockKind, text: str, **more: object) -> Block:
@@ -159,7 +163,7 @@ def test_a_topic_is_meant_by_a_part_of_it_in_any_case() -> None:
     [(None, None, True), (NOW, None, True), (NOW + timedelta(1), None, False), (None, NOW - timedelta(3), False)],
 )
 def test_a_session_is_in_time_when_a_part_of_it_is(since: datetime, until: datetime, is_in: bool) -> None:
-    assert SessionQuery(since=since, until=until).is_in_time(FACTS) is is_in
+    assert SessionQuery(since=since, until=until).is_in_time(facts_of()) is is_in
 
 
 @pytest.mark.parametrize(
@@ -174,8 +178,7 @@ def test_a_folder_is_near_to_those_within_and_above_it(mine: str, other: str, ne
 def past(
     key: int, tokens: int = 1000, files: tuple[str, ...] = (), *versions: VersionCandidate, **details: object
 ) -> PastSession:
-    about = {"primaryTopics": [], **details}
-    facts = replace(FACTS, key=key, session_id=f"s{key}", original_tokens=tokens, details=about, last=NOW)
+    facts = facts_of(key=key, session_id=f"s{key}", original_tokens=tokens, details=details)
     return PastSession(facts, files, versions)
 
 
@@ -183,7 +186,7 @@ def test_a_session_with_the_same_files_goes_before_one_from_the_same_folder() ->
     situation = WorkSituation(10_000, "/home/me/kites", ("/home/me/kites/up.py",))
     same_file, same_folder = past(1, 1000, ("/home/me/kites/up.py",)), past(2, 1000, (), cwd="/home/me/kites")
     chosen = suggest(situation, [same_folder, same_file], NOW)
-    assert [one.past.facts.key for one in chosen] == [1, 2]
+    assert [one.past.facts.recorded.key for one in chosen] == [1, 2]
     assert chosen[0].files == ("/home/me/kites/up.py",)
     assert sum(chosen[0].parts.values()) == pytest.approx(chosen[0].relevance)
 
@@ -197,7 +200,7 @@ def test_of_several_files_and_topics_the_share_that_was_met_counts() -> None:
 def test_what_fits_is_suggested_whole_a_version_where_not_and_a_new_one_where_none_serves() -> None:
     version = VersionCandidate(3, 900, 10.0, source_bytes=5000)
     pasts = [past(3, 400), past(2, 9000, (), version), past(1, 9000)]
-    chosen = {one.past.facts.key: one for one in suggest(WorkSituation(4000), pasts, NOW)}
+    chosen = {one.past.facts.recorded.key: one for one in suggest(WorkSituation(4000), pasts, NOW)}
     assert (chosen[3].choice, chosen[3].tokens) == (NoVersion.ORIGINAL, 400)
     assert (chosen[2].choice, chosen[2].tokens) == (version, 900)
     assert chosen[1].choice is NoVersion.NEW

@@ -116,14 +116,15 @@ class FoundSession(ResponseModel):
     def of(cls, hit: SessionHit) -> FoundSession:
         """Return a hit as it goes over the wire."""
         return cls.from_row(
-            hit.facts,
+            hit.facts.recorded,
+            project_id=hit.facts.project_id,
+            topics=hit.facts.topics,
+            is_linked=hit.facts.is_linked,
             version_id=None if hit.number is None else version_id(hit.number),
             score=round(hit.score, 6),
             snippet=_snippet(hit),
             matched_files=hit.files,
             matched_topics=hit.topics,
-            first_timestamp=hit.facts.first,
-            last_timestamp=hit.facts.last,
         )
 
 
@@ -179,13 +180,12 @@ class SuggestedSession(ResponseModel):
     def of(cls, one: SessionSuggestion) -> SuggestedSession:
         """Return a suggestion as it goes over the wire."""
         version = _version(one)
+        session_id = one.past.facts.recorded.session_id
         component = ComponentRequest(
-            session_id=one.past.facts.session_id,
-            version_id=version or "auto",
-            recompress_settings=_settings(one),
+            session_id=session_id, version_id=version or "auto", recompress_settings=_settings(one)
         )
         return cls(
-            session_id=one.past.facts.session_id,
+            session_id=session_id,
             project_id=one.past.facts.project_id,
             version_id=version,
             relevance_score=round(one.relevance, 6),

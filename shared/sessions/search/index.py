@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 
-from sqlalchemy import ColumnElement, delete, insert
+from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
@@ -143,11 +143,7 @@ def index_session(database: Transactions, store: Store, app_id: str, session_id:
         project = project_by_key(session, recorded.project_key)
         path = store.original(app_id, project.project_id, session_id)
     target = _IndexTarget(app_id, recorded.key, recorded.size_bytes)
-    try:
-        found = passages_of(read_blocks(path, recorded.size_bytes))
-    except (OSError, Invalid) as error:
-        found = _unreadable(target, error)
-    return _write_passages(database, target, found)
+    return _index(database, target, read_blocks(path, recorded.size_bytes))
 
 
 def index_version(database: Transactions, store: Store, app_id: str, compression_key: int) -> int:
@@ -160,21 +156,17 @@ def index_version(database: Transactions, store: Store, app_id: str, compression
         project = project_by_key(session, recorded.project_key)
         folder = store.versions_folder(app_id, project.project_id, recorded.session_id)
     target = _IndexTarget(app_id, recorded.key, compression_key=compression_key)
+    return _index(database, target, blocks_in(folder / f"{version.file}.jsonl"))
+
+
+def _index(database: Transactions, target: _IndexTarget, blocks: Iterable[Block]) -> int:
     try:
-        found = passages_of(blocks_in(folder / f"{version.file}.jsonl"))
+        found = passages_of(blocks)
     except (OSError, Invalid) as error:
-        found = _unreadable(target, error)
-    return _write_passages(database, target, found)
-
-
-def _unreadable(target: _IndexTarget, error: Exception) -> list[SessionPassageText]:
-    """Say that a file cannot be read. It is not tried again until the session changes."""
-    why = type(error).__name__
-    get_logger().error("session_not_indexed", app_id=target.app_id, session_key=target.session_key, error=why)
-    return []
-
-
-def _write_passages(database: Transactions, target: _IndexTarget, found: Sequence[SessionPassageText]) -> int:
+        # It is not tried again until the session changes.
+        why = type(error).__name__
+        get_logger().error("session_not_indexed", app_id=target.app_id, session_key=target.session_key, error=why)
+        found = []
     rows = [(one, numbers_of(target.app_id, words_of(one.text)[:_MOST_WORDS])) for one in found]
     for at in range(0, max(1, len(rows)), _AT_ONCE):
         with database.write() as session:
@@ -182,10 +174,15 @@ def _write_passages(database: Transactions, target: _IndexTarget, found: Sequenc
             if standing is None:
                 return 0
             if at == 0:
-                session.execute(delete(SessionPassage).where(*_mine(target)))
+                of_version = SessionPassage.compression_key.is_not_distinct_from(target.compression_key)
+                mine = (SessionPassage.session_key == target.session_key, of_version)
+                session.execute(delete(SessionPassage).where(*mine))
             _add(session, target, rows[at : at + _AT_ONCE])
             if at + _AT_ONCE >= len(rows):
-                _mark(standing, target)
+                if isinstance(standing, SessionVersion):
+                    standing.indexed = True
+                else:
+                    standing.indexed_bytes = target.size_bytes
     return len(rows)
 
 
@@ -201,20 +198,18 @@ def _standing(session: Session, target: _IndexTarget) -> RecordedSession | Sessi
     return recorded if recorded is not None and recorded.size_bytes == target.size_bytes else None
 
 
-def _mark(standing: RecordedSession | SessionVersion, target: _IndexTarget) -> None:
-    if isinstance(standing, SessionVersion):
-        standing.indexed = True
-    else:
-        standing.indexed_bytes = target.size_bytes
-
-
-def _mine(target: _IndexTarget) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    of_version = SessionPassage.compression_key.is_not_distinct_from(target.compression_key)
-    return SessionPassage.session_key == target.session_key, of_version
-
-
 def _add(session: Session, target: _IndexTarget, rows: Sequence[tuple[SessionPassageText, Sequence[int]]]) -> None:
-    kept = [_row(target, one) for one, _ in rows]
+    kept = [
+        SessionPassage(
+            session_key=target.session_key,
+            compression_key=target.compression_key,
+            message_uuid=one.message_uuid,
+            kind=one.kind,
+            text=one.text.replace("\0", ""),
+            said_at=one.said_at,
+        )
+        for one, _ in rows
+    ]
     session.add_all(kept)
     session.flush()
     words = [
@@ -224,14 +219,3 @@ def _add(session: Session, target: _IndexTarget, rows: Sequence[tuple[SessionPas
     ]
     if words:
         session.execute(insert(SessionWord), words)
-
-
-def _row(target: _IndexTarget, one: SessionPassageText) -> SessionPassage:
-    return SessionPassage(
-        session_key=target.session_key,
-        compression_key=target.compression_key,
-        message_uuid=one.message_uuid,
-        kind=one.kind,
-        text=one.text.replace("\0", ""),
-        said_at=one.said_at,
-    )

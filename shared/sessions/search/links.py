@@ -14,9 +14,9 @@ from shared.audit import Cause
 from shared.errors import Conflict
 from shared.ids import new_id
 from shared.sessions.models import Project, ProjectLink, RecordedSession
-from shared.sessions.queries import get_project, lock_project, lock_session
+from shared.sessions.queries import get_project, lock_project, lock_session, project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
-from shared.sessions.search.queries import get_link, is_linked, project_id_of, targets_using
+from shared.sessions.search.queries import get_link, is_linked, targets_using
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def unlink_session(session: Session, app_id: str, link_id: str, cause: Cause) ->
             code="link_in_use",
             details={"compositions": using},
         )
-    source = project_id_of(session, recorded.project_key)
+    source = project_by_key(session, recorded.project_key).project_id
     session.delete(gone)
     touch(target, cause.at)
     before = {"sourceProject": source}

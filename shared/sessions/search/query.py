@@ -50,9 +50,10 @@ class SessionQuery:
 
     def is_in_time(self, facts: SessionFacts) -> bool:
         """Whether a session took place, in part at least, within the dates."""
-        if self.since is not None and (facts.last is None or facts.last < self.since):
+        first, last = facts.recorded.first_timestamp, facts.recorded.last_timestamp
+        if self.since is not None and (last is None or last < self.since):
             return False
-        return self.until is None or (facts.first is not None and facts.first <= self.until)
+        return self.until is None or (first is not None and first <= self.until)
 
 
 def matched_files(wanted: tuple[str, ...], touched: list[str]) -> list[str]:
@@ -163,12 +164,14 @@ def find_sessions(
     meeting = _meeting(session, app_id, project, wanted)
     start, end = wanted.offset, wanted.offset + wanted.limit
     if not wanted.text.strip():
-        facts = [hit.facts for hit in meeting.values()]
-        ordered = sorted(facts, key=lambda one: (one.last is not None, one.last, one.key), reverse=True)
+        rows = [hit.facts.recorded for hit in meeting.values()]
+        ordered = sorted(
+            rows, key=lambda one: (one.last_timestamp is not None, one.last_timestamp, one.key), reverse=True
+        )
         return [meeting[one.key] for one in ordered[start:end]], len(ordered) > end
     words = query_words(wanted.text)[:_MOST_WORDS]
     scored = [
-        (with_recency(one.score, meeting[one.session_key].facts.last, now), one)
+        (with_recency(one.score, meeting[one.session_key].facts.recorded.last_timestamp, now), one)
         for one in _search_words(session, app_id, wanted.text, words)
         if one.session_key in meeting and one.kind in wanted.kinds
     ]
@@ -194,11 +197,12 @@ def _meeting(session: Session, app_id: str, project: Project | None, wanted: Ses
     touched = queries.touched(session, app_id, wanted.files)
     found = {}
     for facts in queries.facts_of(session, app_id, project):
-        files = tuple(matched_files(wanted.files, touched.get(facts.key, [])))
+        key = facts.recorded.key
+        files = tuple(matched_files(wanted.files, touched.get(key, [])))
         topics = tuple(matched_topics(wanted.topics, facts.topics))
         is_about = bool(files or not wanted.files) and bool(topics or not wanted.topics)
-        if is_about and wanted.is_in_time(facts) and (marked is None or facts.key in marked):
-            found[facts.key] = SessionHit(facts, None, 0.0, files=files, topics=topics)
+        if is_about and wanted.is_in_time(facts) and (marked is None or key in marked):
+            found[key] = SessionHit(facts, None, 0.0, files=files, topics=topics)
     return found
 
 

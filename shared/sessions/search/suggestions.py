@@ -68,17 +68,17 @@ class SessionSuggestion:
         """The ratio of the version that would have to be made, if any."""
         if self.choice is not NoVersion.NEW:
             return None
-        wanted = -(-self.past.facts.original_tokens // self.tokens)
+        wanted = -(-self.past.facts.recorded.original_tokens // self.tokens)
         return min(MAX_RATIO, max(MIN_RATIO, wanted))
 
 
 def suggest(situation: WorkSituation, pasts: Sequence[PastSession], now: datetime) -> list[SessionSuggestion]:
     """Return what would help, the most relevant first; together never more than the budget."""
-    rated = [(_parts(situation, past, now), past) for past in pasts if past.facts.original_tokens > 0]
-    ordered = sorted(rated, key=lambda pair: (-_relevance(pair[0]), -pair[1].facts.key))
+    rated = [(_parts(situation, past, now), past) for past in pasts if past.facts.recorded.original_tokens > 0]
+    ordered = sorted(rated, key=lambda pair: (-sum(pair[0].values()), -pair[1].facts.recorded.key))
     left, chosen = situation.budget, list[SessionSuggestion]()
     for parts, past in ordered:
-        if left < LEAST_TOKENS or len(chosen) == MOST or _relevance(parts) < _LEAST_RELEVANCE:
+        if left < LEAST_TOKENS or len(chosen) == MOST or sum(parts.values()) < _LEAST_RELEVANCE:
             break
         one = _chosen(situation, past, parts, left)
         if one is not None:
@@ -91,14 +91,16 @@ def _parts(situation: WorkSituation, past: PastSession, now: datetime) -> dict[s
     """Return each part of a session's relevance, weighed; only what was asked for counts."""
     parts = {}
     if situation.files:
-        parts["files"] = len(_asked_for(situation.files, past.files)) / len(situation.files)
+        parts["files"] = sum(bool(matched_files((one,), list(past.files))) for one in situation.files) / len(
+            situation.files
+        )
     if situation.topics:
-        met = [one for one in situation.topics if matched_topics((one,), past.facts.topics)]
-        parts["topics"] = len(met) / len(situation.topics)
+        met = sum(bool(matched_topics((one,), past.facts.topics)) for one in situation.topics)
+        parts["topics"] = met / len(situation.topics)
     if situation.text:
         parts["text"] = min(1.0, past.answers)
     if situation.folder:
-        parts["folder"] = nearness(situation.folder, past.facts.details.get("cwd"))
+        parts["folder"] = nearness(situation.folder, past.facts.recorded.details.get("cwd"))
     total = sum(_WEIGHTS[name] for name in parts)
     weighed = {name: _WEIGHTS[name] * value / total * (1 - _RECENT) for name, value in parts.items()}
     return weighed | {"recency": recency(past.facts.recalled, now) * (_RECENT if parts else 1.0)}
@@ -116,42 +118,32 @@ def nearness(folder: str, other: object) -> float:
     return 1 / (1 + len(long) - len(short))
 
 
-def _relevance(parts: Mapping[str, float]) -> float:
-    return sum(parts.values())
-
-
-def _asked_for(wanted: tuple[str, ...], touched: Sequence[str]) -> list[str]:
-    return [one for one in wanted if matched_files((one,), list(touched))]
-
-
 def _chosen(
     situation: WorkSituation, past: PastSession, parts: Mapping[str, float], left: int
 ) -> SessionSuggestion | None:
     most = max(left * 2 // 3, min(left, 2 * LEAST_TOKENS))  # Something is left for the next one.
-    facts = past.facts
-    choice = select_best(
-        facts.original_tokens, facts.size_bytes, past.versions, VersionCriteria(most, preserve_keepits=True)
-    )
-    tokens = _tokens(choice, facts, most)
+    original, size = past.facts.recorded.original_tokens, past.facts.recorded.size_bytes
+    choice = select_best(original, size, past.versions, VersionCriteria(most, preserve_keepits=True))
+    tokens = _tokens(choice, original, most)
     if tokens is None:
         return None
     return SessionSuggestion(
         past=past,
-        relevance=_relevance(parts),
+        relevance=sum(parts.values()),
         files=tuple(matched_files(situation.files, list(past.files))),
-        topics=tuple(matched_topics(situation.topics, facts.topics)),
+        topics=tuple(matched_topics(situation.topics, past.facts.topics)),
         parts=parts,
         choice=choice,
         tokens=tokens,
     )
 
 
-def _tokens(choice: VersionCandidate | NoVersion, facts: SessionFacts, most: int) -> int | None:
+def _tokens(choice: VersionCandidate | NoVersion, original: int, most: int) -> int | None:
     """Return what a choice takes; None where even the strongest compression would take more than there is."""
     if choice is NoVersion.ORIGINAL:
-        return facts.original_tokens
+        return original
     if choice is NoVersion.NEW:
-        return most if -(-facts.original_tokens // most) <= MAX_RATIO else None
+        return most if -(-original // most) <= MAX_RATIO else None
     return choice.output_tokens if choice.output_tokens <= most else None
 
 
@@ -163,9 +155,9 @@ def past_sessions(
     touched = queries.touched(session, app_id, files)
     answers = scores_of(session, app_id, text) if text else {}
     versions: dict[int, list[VersionCandidate]] = {}
-    for version in ready_versions(session, [one.key for one in facts]):
+    for version in ready_versions(session, [one.recorded.key for one in facts]):
         versions.setdefault(version.session_key, []).append(candidate_of(version))
     return [
-        PastSession(one, tuple(touched.get(one.key, ())), tuple(versions.get(one.key, ())), answers.get(one.key, 0.0))
-        for one in facts
+        PastSession(one, tuple(touched.get(key, ())), tuple(versions.get(key, ())), answers.get(key, 0.0))
+        for one, key in ((one, one.recorded.key) for one in facts)
     ]
