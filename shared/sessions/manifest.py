@@ -20,9 +20,10 @@ from shared.apps.models import App
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError
 from shared.sessions.compose.documents import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
+from shared.sessions.compose.queries import ComponentRow, rows_of
 from shared.sessions.models import (
+    BuildState,
     Composition,
-    CompositionComponent,
     KeepitMarker,
     Project,
     RecordedSession,
@@ -30,14 +31,13 @@ from shared.sessions.models import (
     version_id,
 )
 from shared.sessions.queries import (
-    components_of_all,
     find_project,
     list_projects,
     markers_of_all,
     outcomes_of,
     ready_compositions,
-    ready_versions,
     sessions_of,
+    versions_by_session,
 )
 from shared.sessions.registry.configuration import configuration_of, settings_of
 from shared.sessions.store import Store, as_json
@@ -126,15 +126,13 @@ def version_entry(version: SessionVersion) -> dict[str, Any]:
     return shown if version.source_number is None else shown | {"sourceVersion": version_id(version.source_number)}
 
 
-def composition_entry(
-    composition: Composition, components: Iterable[tuple[CompositionComponent, str, int | None]]
-) -> dict[str, Any]:
+def composition_entry(composition: Composition, components: Iterable[ComponentRow]) -> dict[str, Any]:
     """Return a composition as manifests show it."""
     return {
         "compositionId": composition.composition_id,
         "name": composition.name,
         "createdAt": as_text(composition.created_at),
-        "components": [_component(*one) for one in components],
+        "components": [_component(one) for one in components],
         "outputFile": f"composed/{composition.name}/{_document(composition)}",
         "totalTokens": composition.total_tokens,
         "totalMessages": composition.total_messages,
@@ -151,10 +149,11 @@ def as_text(at: datetime | None) -> str | None:
     return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _component(component: CompositionComponent, session_id: str, number: int | None) -> dict[str, Any]:
+def _component(row: ComponentRow) -> dict[str, Any]:
+    component, version = row.component, row.compression
     shown = {
-        "sessionId": session_id,
-        "versionId": "original" if number is None else version_id(number),
+        "sessionId": row.recorded.session_id,
+        "versionId": "original" if version is None else version.version_id,
         "order": component.position,
         "tokenContribution": component.tokens,
     }
@@ -168,7 +167,7 @@ def _read(database: Transactions, app_id: str, project_id: str) -> _Shown | None
             return None
         sessions = sessions_of(session, project.key)
         keys = [one.key for one in sessions]
-        versions = _by_session(ready_versions(session, keys))
+        versions = versions_by_session(session, keys, BuildState.READY)
         markers = _markers(session, keys, [one for some in versions.values() for one in some])
         entries = {
             one.session_id: session_entry(one, markers[one.key], map(version_entry, versions[one.key]))
@@ -198,16 +197,9 @@ def _versions_file(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return entry["sessionId"], {name: entry[name] for name in names} | {"versions": entry["compressions"]}
 
 
-def _by_session(versions: Iterable[SessionVersion]) -> defaultdict[int, list[SessionVersion]]:
-    grouped: defaultdict[int, list[SessionVersion]] = defaultdict(list)
-    for version in versions:
-        grouped[version.session_key].append(version)
-    return grouped
-
-
 def marker_entries(session: Session, session_key: int, markers: Iterable[KeepitMarker]) -> dict[str, dict[str, Any]]:
     """Return marked parts of one session as manifests show them, by their ids."""
-    outcomes = _fates(session, ready_versions(session, [session_key]))
+    outcomes = _fates(session, versions_by_session(session, [session_key], BuildState.READY)[session_key])
     return {one.marker_id: marker_entry(one, outcomes[one.key, True], outcomes[one.key, False]) for one in markers}
 
 
@@ -233,9 +225,7 @@ def _fates(session: Session, versions: Sequence[SessionVersion]) -> defaultdict[
 
 def _compositions(session: Session, project: Project) -> dict[str, Any]:
     made = ready_compositions(session, project.key)
-    parts: defaultdict[int, list[tuple[CompositionComponent, str, int | None]]] = defaultdict(list)
-    for part in components_of_all(session, [one.key for one in made]):
-        parts[part[0].composition_key].append(part)
+    parts = rows_of(session, [one.key for one in made])
     return {one.composition_id: composition_entry(one, parts[one.key]) for one in made}
 
 

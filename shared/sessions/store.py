@@ -15,9 +15,9 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import IO, Any
@@ -59,53 +59,17 @@ def _take(descriptor: int, kind: int) -> None:
             time.sleep(_PAUSE_SECONDS)
 
 
-@dataclass(frozen=True)
-class SessionFiles:
-    """What a session's rows name."""
-
-    files: frozenset[str]
-    """Names of its versions' files, without their endings."""
-    is_working: bool
-    """Whether a version is being made, whose files may lie there before they are named."""
-
-
-@dataclass(frozen=True)
-class ProjectFiles:
-    """What a project's rows name."""
-
-    sessions: Mapping[str, SessionFiles]
-    compositions: Mapping[str, bool]
-    """By name, whether it is still being made."""
-
-
-@dataclass(frozen=True)
+@dataclass
 class FileClaims:
-    """What an app's rows name, by project."""
+    """What an app's rows name, by paths within the app's folder."""
 
-    projects: Mapping[str, ProjectFiles]
+    files: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+    """In which something is being made, whose files may lie there before they are named."""
 
-    def cover(self, parts: Sequence[str]) -> bool:
-        """Return whether a file is claimed; ``parts`` is its path within the app's folder."""
-        match list(parts):
-            case ["config.json"]:
-                return bool(self.projects)
-            case ["projects", project_id, *rest] if project_id in self.projects:
-                return _covers(self.projects[project_id], rest)
-        return False
-
-
-def _covers(project: ProjectFiles, rest: list[str]) -> bool:
-    match rest:
-        case ["manifest.json"]:
-            return True
-        case ["originals", name]:
-            return name.endswith(".jsonl") and name.removesuffix(".jsonl") in project.sessions
-        case ["summaries", session_id, name] if session_id in project.sessions:
-            claim = project.sessions[session_id]
-            return claim.is_working or name == "versions.json" or name.rpartition(".")[0] in claim.files
-        case ["composed", composition, name] if composition in project.compositions:
-            return project.compositions[composition] or not name.startswith(".")
-    return False
+    def cover(self, path: str) -> bool:
+        """Return whether a file is claimed."""
+        return path in self.files or path.rpartition("/")[0] in self.folders
 
 
 UNFINISHED = ".tmp-"
@@ -221,10 +185,6 @@ class Store:
             shutil.rmtree(path)
         return count
 
-    def remove_app(self, app_id: str) -> int:
-        """Remove everything of an app's; return how many files went."""
-        return self.remove(self.app(app_id))
-
     def files(self, app_id: str) -> Iterator[Path]:
         """Yield every file of an app's; links count as files and are not followed."""
         yield from _files(self.app(app_id))
@@ -266,9 +226,9 @@ class Store:
         """Return how much lies in a folder, and in those below it."""
         return sum(map(size_of, _files(folder)))
 
-    def parts_of(self, app_id: str, path: Path) -> tuple[str, ...]:
-        """Return the names that lead from an app's folder to a file of it."""
-        return path.relative_to(self.app(app_id)).parts
+    def path_of(self, app_id: str, path: Path) -> str:
+        """Return the path of a file within its app's folder."""
+        return path.relative_to(self.app(app_id)).as_posix()
 
     def apps(self) -> list[str]:
         """Return the names of the folders of apps."""

@@ -36,17 +36,16 @@ from shared.sessions.archive.document import (
     copied,
     original_member,
 )
-from shared.sessions.compress.settings import CompressionSettings
-from shared.sessions.models import Project, RecordedSession
+from shared.sessions.compose.queries import ComponentRow, rows_of
+from shared.sessions.models import BuildState, Project, RecordedSession
 from shared.sessions.queries import (
-    all_changes_of,
-    components_of_all,
+    changes_of,
     get_project,
     markers_of_all,
     outcomes_of,
     ready_compositions,
-    ready_versions,
     sessions_of,
+    versions_by_session,
 )
 from shared.sessions.registry.intake import explained
 from shared.sessions.retention.rules import KEEPS, Retention
@@ -87,14 +86,13 @@ def gather_archive(session: Session, project: Project) -> ProjectArchive:
     own = {name: value for name, value in project.settings.items() if name != KEEPS}
     if KEEPS in project.settings:
         own["retention"] = Retention.of(project.settings[KEEPS])
+    changes = changes_of(session, project.app_id, project.project_id)
     return ProjectArchive(
         project=copied(ArchivedProject, project, settings=ArchivedSettings.model_validate(own)),
         sessions=_sessions(session, recorded),
-        compositions=_compositions(session, project, {one.session_id for one in recorded}),
+        compositions=_compositions(session, project),
         semantic_memories=_memories(session, project.key),
-        changes=[
-            copied(ArchivedSessionChange, one) for one in all_changes_of(session, project.app_id, project.project_id)
-        ],
+        changes=[copied(ArchivedSessionChange, one) for one in reversed(changes)],
     )
 
 
@@ -106,29 +104,30 @@ def _sessions(session: Session, recorded: Sequence[RecordedSession]) -> list[Arc
         marker_ids[marker.key] = marker.marker_id
         if marker.override_weight is not None:
             weights[marker.session_key].append(copied(ArchivedWeight, marker, weight=marker.weight_in_force))
-    rows = ready_versions(session, keys)
+    rows = versions_by_session(session, keys, BuildState.READY)
     outcomes: dict[int, dict[str, bool]] = defaultdict(dict)
-    for outcome in outcomes_of(session, [one.key for one in rows]):
+    for outcome in outcomes_of(session, [one.key for some in rows.values() for one in some]):
         outcomes[outcome.compression_key][marker_ids[outcome.marker_key]] = outcome.survived
-    versions: dict[int, list[ArchivedVersion]] = defaultdict(list)
-    for row in rows:
-        settings = CompressionSettings.model_validate(row.settings)
-        own = copied(ArchivedVersion, row, settings=settings, fates=dict(sorted(outcomes[row.key].items())))
-        versions[row.session_key].append(own)
+    versions = {
+        key: [copied(ArchivedVersion, row, fates=dict(sorted(outcomes[row.key].items()))) for row in some]
+        for key, some in rows.items()
+    }
     return [copied(ArchivedSession, one, weights=weights[one.key], versions=versions[one.key]) for one in recorded]
 
 
-def _compositions(session: Session, project: Project, own_sessions: set[str]) -> list[ArchivedComposition]:
+def _compositions(session: Session, project: Project) -> list[ArchivedComposition]:
     rows = ready_compositions(session, project.key)
-    parts: dict[int, list[ArchivedComponent]] = defaultdict(list)
-    for component, session_id, number in components_of_all(session, [one.key for one in rows]):
-        part = copied(ArchivedComponent, component, session_id=session_id, number=number)
-        parts[component.composition_key].append(part)
+    parts = rows_of(session, [one.key for one in rows])
     return [
-        copied(ArchivedComposition, one, components=parts[one.key])
+        copied(ArchivedComposition, one, components=[_component(part) for part in parts[one.key]])
         for one in rows
-        if all(part.session_id in own_sessions for part in parts[one.key])
+        if all(part.recorded.project_key == project.key for part in parts[one.key])
     ]
+
+
+def _component(row: ComponentRow) -> ArchivedComponent:
+    number = None if row.compression is None else row.compression.number
+    return copied(ArchivedComponent, row.component, session_id=row.recorded.session_id, number=number)
 
 
 def _memories(session: Session, project_key: int) -> list[ArchivedSemanticMemory]:

@@ -99,16 +99,6 @@ def linked_to(session: Session, project_key: int, session_keys: Collection[int])
     return set(session.scalars(query.where(ProjectLink.session_key.in_(session_keys))))
 
 
-def versions_in_hand(session: Session, session_keys: Collection[int]) -> dict[int, list[SessionVersion]]:
-    """Return the versions of sessions that are whole or being made, oldest first."""
-    usable = SessionVersion.state.in_((BuildState.READY, BuildState.WORKING))
-    query = select(SessionVersion).where(SessionVersion.session_key.in_(session_keys), usable)
-    found: dict[int, list[SessionVersion]] = {key: [] for key in session_keys}
-    for version in session.scalars(query.order_by(SessionVersion.session_key, SessionVersion.number)):
-        found[version.session_key].append(version)
-    return found
-
-
 def lock_waiting_for(session: Session, compression_key: int) -> Sequence[Job]:
     """Return the waiting jobs of compositions that a version is made for, locked."""
     waiting = select(Composition.job_id).join(

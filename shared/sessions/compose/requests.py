@@ -39,7 +39,7 @@ from shared.sessions.compose.plan import (
     candidate_of,
     plan_components,
 )
-from shared.sessions.compose.queries import composition_by_name, linked_to, versions_in_hand
+from shared.sessions.compose.queries import composition_by_name, linked_to
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, request_version
 from shared.sessions.models import (
@@ -50,7 +50,7 @@ from shared.sessions.models import (
     RecordedSession,
     SessionVersion,
 )
-from shared.sessions.queries import get_session, lock_project, lock_session
+from shared.sessions.queries import get_session, lock_project, lock_session, versions_by_session
 from shared.sessions.registry.configuration import settings_of
 from shared.settings import Settings
 
@@ -201,7 +201,7 @@ def write_components(
 ) -> None:
     """Write who is in a composition, and ask for the versions that have to be made."""
     session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
-    versions = versions_in_hand(session, [one.recorded.key for one in foreseen])
+    versions = versions_by_session(session, [one.recorded.key for one in foreseen])
     for position, one in enumerate(foreseen):
         if one.planned.way is ComponentForm.COMPRESS:
             version: SessionVersion | None = _request_version(session, app, composition, one, cause, settings)
@@ -260,7 +260,7 @@ def _refuse_strangers(session: Session, project: Project, recorded: Sequence[Rec
 def _wishes(session: Session, asked: CompositionRequest, recorded: Sequence[RecordedSession]) -> list[ComponentWish]:
     newest_first = sorted(recorded, key=_age_key, reverse=True)
     ages = {one.key: age for age, one in enumerate(newest_first)}
-    versions = versions_in_hand(session, list(ages))
+    versions = versions_by_session(session, list(ages))
     wishes = []
     for component, one in zip(asked.components, recorded, strict=True):
         own = versions[one.key]

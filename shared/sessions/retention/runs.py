@@ -21,7 +21,7 @@ from shared.sessions.compress.queries import names_using
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, remove_version, request_version
 from shared.sessions.models import BuildState, Project, RecordedSession, SessionVersion
-from shared.sessions.queries import AGEING, all_versions, last_run, sessions_of
+from shared.sessions.queries import AGEING, last_run, sessions_of, versions_by_session
 from shared.sessions.registry.configuration import settings_of
 from shared.sessions.registry.projects import SessionChangeKind, overlaid, record_change
 from shared.sessions.retention.rules import (
@@ -53,7 +53,7 @@ def sessions_that_age(session: Session, project: Project, session_ids: Collectio
     recorded = sorted(
         sessions_of(session, project.key), key=lambda one: (one.last_timestamp or _BEGINNING, one.key), reverse=True
     )
-    versions = all_versions(session, [one.key for one in recorded])
+    versions = versions_by_session(session, [one.key for one in recorded])
     ready = [one.key for some in versions.values() for one in some if one.state == BuildState.READY]
     used = names_using(session, ready)
     return [

@@ -14,9 +14,9 @@ from shared.audit import Cause
 from shared.errors import Conflict
 from shared.ids import new_id
 from shared.sessions.models import Project, ProjectLink, RecordedSession
-from shared.sessions.queries import get_project, lock_project, lock_session, project_by_key
+from shared.sessions.queries import compositions_using, get_project, lock_project, lock_session, project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
-from shared.sessions.search.queries import get_link, is_linked, targets_using
+from shared.sessions.search.queries import get_link, is_linked
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def unlink_session(session: Session, app_id: str, link_id: str, cause: Cause) ->
     """Take a link away. Raises: NotFound, and Conflict while a composition of the target uses the session."""
     lock_app(session, app_id)
     gone, target, recorded = get_link(session, app_id, link_id)
-    using = list(targets_using(session, recorded.key, target.key))
+    using = [name for _, _, name in compositions_using(session, [recorded.key], target.key)]
     if using:
         raise Conflict(
             f"Session {recorded.session_id} is used in {', '.join(using)} of {target.project_id}; delete that first.",

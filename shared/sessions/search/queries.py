@@ -13,8 +13,6 @@ from sqlalchemy.orm import Session
 from shared.errors import NotFound
 from shared.sessions.models import (
     BuildState,
-    Composition,
-    CompositionComponent,
     KeepitMarker,
     Project,
     ProjectLink,
@@ -163,11 +161,3 @@ def is_linked(session: Session, session_key: int, target_key: int) -> bool:
     """Whether a session is linked to a project."""
     link = and_(ProjectLink.session_key == session_key, ProjectLink.target_key == target_key)
     return bool(session.scalar(select(exists(select(ProjectLink.key).where(link)))))
-
-
-def targets_using(session: Session, session_key: int, target_key: int) -> Sequence[str]:
-    """Return the names of a project's compositions that use a session."""
-    query = select(Composition.name).distinct()
-    query = query.join(CompositionComponent, CompositionComponent.composition_key == Composition.key)
-    mine = (CompositionComponent.session_key == session_key, Composition.project_key == target_key)
-    return session.scalars(query.where(*mine).order_by(Composition.name)).all()

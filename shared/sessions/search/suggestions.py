@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from shared.sessions.compose.plan import NoVersion, VersionCandidate, VersionCriteria, candidate_of, select_best
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO
-from shared.sessions.models import Project
-from shared.sessions.queries import ready_versions
+from shared.sessions.models import BuildState, Project
+from shared.sessions.queries import versions_by_session
 from shared.sessions.search import queries
 from shared.sessions.search.queries import SessionFacts
 from shared.sessions.search.query import matched_files, matched_topics, recency, scores_of
@@ -154,10 +154,8 @@ def past_sessions(
     facts = queries.facts_of(session, app_id, project)
     touched = queries.touched(session, app_id, files)
     answers = scores_of(session, app_id, text) if text else {}
-    versions: dict[int, list[VersionCandidate]] = {}
-    for version in ready_versions(session, [one.recorded.key for one in facts]):
-        versions.setdefault(version.session_key, []).append(candidate_of(version))
+    versions = versions_by_session(session, [one.recorded.key for one in facts], BuildState.READY)
     return [
-        PastSession(one, tuple(touched.get(key, ())), tuple(versions.get(key, ())), answers.get(key, 0.0))
+        PastSession(one, tuple(touched.get(key, ())), tuple(map(candidate_of, versions[key])), answers.get(key, 0.0))
         for one, key in ((one, one.recorded.key) for one in facts)
     ]
