@@ -6,23 +6,26 @@ import pytest
 
 from shared.sessions.compose.plan import (
     NoVersion,
-    VersionCandidate,
     VersionCriteria,
     freshness,
     select_best,
     version_score,
 )
+from shared.sessions.models import RecordedSession, SessionVersion
 
 SIZE = 1000
 
 
-def version(number: int, tokens: int, **more: float) -> VersionCandidate:
-    return VersionCandidate(number, tokens, **{"ratio": 10.0, "source_bytes": SIZE} | more)  # type: ignore[arg-type]
+def version(number: int, tokens: int, **more: float) -> SessionVersion:
+    stats = {"preserved": more.pop("preserved", 0), "summarized": more.pop("summarised", 0)}
+    figures = {"ratio": 10.0, "source_bytes": SIZE} | more
+    return SessionVersion(number=number, output_tokens=tokens, keepit_stats=stats, settings={}, **figures)
 
 
-def chosen(original: int, *candidates: VersionCandidate, **criteria: object) -> int | NoVersion:
-    best = select_best(original, SIZE, candidates, VersionCriteria(**criteria))  # type: ignore[arg-type]
-    return best.number if isinstance(best, VersionCandidate) else best
+def chosen(original: int, *candidates: SessionVersion, **criteria: object) -> int | NoVersion:
+    recorded = RecordedSession(original_tokens=original, size_bytes=SIZE)
+    best = select_best(recorded, candidates, VersionCriteria(**criteria))  # type: ignore[arg-type]
+    return best.number if isinstance(best, SessionVersion) else best
 
 
 def test_with_no_versions_at_all_but_an_original_that_fits_the_original_is_used() -> None:
@@ -52,7 +55,7 @@ def test_without_a_limit_the_original_is_used() -> None:
         ),
     ],
 )
-def test_the_score_is_the_seeds(candidate: VersionCandidate, criteria: dict[str, float], points: float) -> None:
+def test_the_score_is_the_seeds(candidate: SessionVersion, criteria: dict[str, float], points: float) -> None:
     assert version_score(candidate, VersionCriteria(**criteria)) == pytest.approx(points)  # type: ignore[arg-type]
 
 

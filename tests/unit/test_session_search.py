@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from shared.search.words import query_words
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
-from shared.sessions.compose.plan import NoVersion, VersionCandidate
-from shared.sessions.models import RecordedSession
+from shared.sessions.compose.plan import NoVersion
+from shared.sessions.models import RecordedSession, SessionVersion
 from shared.sessions.search.index import MOST_OF_A_SESSION, numbers_of, passages_of
 from shared.sessions.search.queries import SessionFacts
 from shared.sessions.search.query import (
@@ -175,8 +175,12 @@ def test_a_folder_is_near_to_those_within_and_above_it(mine: str, other: str, ne
     assert nearness(mine, None) == 0
 
 
+def version_of(number: int, tokens: int, covers: int = 5000) -> SessionVersion:
+    return SessionVersion(number=number, output_tokens=tokens, ratio=10.0, source_bytes=covers, keepit_stats={})
+
+
 def past(
-    key: int, tokens: int = 1000, files: tuple[str, ...] = (), *versions: VersionCandidate, **details: object
+    key: int, tokens: int = 1000, files: tuple[str, ...] = (), *versions: SessionVersion, **details: object
 ) -> PastSession:
     facts = facts_of(key=key, session_id=f"s{key}", original_tokens=tokens, details=details)
     return PastSession(facts, files, versions)
@@ -198,7 +202,7 @@ def test_of_several_files_and_topics_the_share_that_was_met_counts() -> None:
 
 
 def test_what_fits_is_suggested_whole_a_version_where_not_and_a_new_one_where_none_serves() -> None:
-    version = VersionCandidate(3, 900, 10.0, source_bytes=5000)
+    version = version_of(3, 900)
     pasts = [past(3, 400), past(2, 9000, (), version), past(1, 9000)]
     chosen = {one.past.facts.recorded.key: one for one in suggest(WorkSituation(4000), pasts, NOW)}
     assert (chosen[3].choice, chosen[3].tokens) == (NoVersion.ORIGINAL, 400)
@@ -215,7 +219,7 @@ def test_suggestions_together_never_take_more_than_the_budget(
     budget: int, sessions: list[tuple[int, list[int]]]
 ) -> None:
     pasts = [
-        past(key, tokens, (), *(VersionCandidate(n, size, 5.0) for n, size in enumerate(sizes)))
+        past(key, tokens, (), *(version_of(n, size, 0) for n, size in enumerate(sizes)))
         for key, (tokens, sizes) in enumerate(sessions)
     ]
     assert sum(one.tokens for one in suggest(WorkSituation(budget), pasts, NOW)) <= budget

@@ -36,18 +36,17 @@ from shared.sessions.compose.compositions import (
     refuse_unready,
 )
 from shared.sessions.compose.documents import FILES
-from shared.sessions.compose.plan import ComponentForm
+from shared.sessions.compose.plan import ComponentForm, ComponentPlan
 from shared.sessions.compose.queries import ComponentRow, CompositionFilter
 from shared.sessions.compose.requests import (
     MAX_NAME_CHARS,
     CompositionName,
     CompositionRequest,
     NewComposition,
-    PlannedComponent,
     plan_composition,
     request_composition,
 )
-from shared.sessions.models import BuildState, Composition, Project, version_id
+from shared.sessions.models import BuildState, Composition, Project
 from shared.sessions.queries import get_project, get_session, lock_project_by_key
 
 
@@ -173,16 +172,15 @@ class ForeseenItem(ResponseModel):
     reason: str
 
     @classmethod
-    def of(cls, one: PlannedComponent) -> ForeseenItem:
+    def of(cls, one: ComponentPlan) -> ForeseenItem:
         """Return what is foreseen as it goes over the wire."""
-        planned = one.planned
-        settings = planned.settings
+        settings = one.settings
         return cls.from_row(
-            planned,
-            session_id=one.recorded.session_id,
-            version_id=None if planned.number is None else version_id(planned.number),
-            original_tokens=one.recorded.original_tokens,
-            stale=planned.is_stale,
+            one,
+            session_id=one.wish.recorded.session_id,
+            version_id=None if one.version is None else one.version.version_id,
+            original_tokens=one.wish.recorded.original_tokens,
+            stale=one.is_stale,
             settings=None if settings is None else settings.model_dump(mode="json", by_alias=True, exclude_none=True),
         )
 
@@ -254,9 +252,9 @@ def preview_composition(
         return answer(
             CompositionForeseen(
                 token_budget=body.total_token_budget,
-                allocated=sum(one.planned.allocation for one in found),
+                allocated=sum(one.allocation for one in found),
                 components=[ForeseenItem.of(one) for one in found],
-                compressions=sum(one.planned.way is ComponentForm.COMPRESS for one in found),
+                compressions=sum(one.way is ComponentForm.COMPRESS for one in found),
             )
         )
 

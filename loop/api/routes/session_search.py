@@ -16,10 +16,10 @@ from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
 from shared.choices import Aggressiveness
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Moment, Words
-from shared.sessions.compose.plan import NoVersion, VersionCandidate
+from shared.sessions.compose.plan import NoVersion
 from shared.sessions.compose.requests import MAX_BUDGET, MIN_BUDGET, ComponentRequest
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings
-from shared.sessions.models import version_id
+from shared.sessions.models import SessionVersion, version_id
 from shared.sessions.queries import get_project
 from shared.sessions.search.links import LinkedSession, link_session, unlink_session
 from shared.sessions.search.queries import links_of
@@ -198,8 +198,8 @@ class SuggestedSession(ResponseModel):
 
 
 def _version(one: SessionSuggestion) -> str | None:
-    if isinstance(one.choice, VersionCandidate):
-        return version_id(one.choice.number)
+    if isinstance(one.choice, SessionVersion):
+        return one.choice.version_id
     return "original" if one.choice is NoVersion.ORIGINAL else None
 
 

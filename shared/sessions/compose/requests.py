@@ -36,7 +36,6 @@ from shared.sessions.compose.plan import (
     ComponentWish,
     CompositionTerms,
     budget_too_small,
-    candidate_of,
     plan_components,
 )
 from shared.sessions.compose.queries import composition_by_name, linked_to
@@ -139,15 +138,6 @@ class NewComposition:
     """Whether one that has the name makes way."""
 
 
-@dataclass(frozen=True)
-class PlannedComponent:
-    """A session and what it gets."""
-
-    recorded: RecordedSession
-    wish: ComponentWish
-    planned: ComponentPlan
-
-
 def request_composition(
     session: Session, app: App, project_id: str, new: NewComposition, cause: Cause, settings: Settings
 ) -> Composition:
@@ -172,9 +162,7 @@ def request_composition(
     return composition
 
 
-def plan_composition(
-    session: Session, project: Project, name: str, asked: CompositionRequest
-) -> list[PlannedComponent]:
+def plan_composition(session: Session, project: Project, name: str, asked: CompositionRequest) -> list[ComponentPlan]:
     """Return what each session would get, in their order; nothing is written. Raises: NotFound, Invalid."""
     recorded = [get_session(session, project.app_id, one.session_id) for one in asked.components]
     _refuse_strangers(session, project, recorded)
@@ -186,34 +174,33 @@ def plan_composition(
     available = asked.total_token_budget - taken
     if available <= 0:
         raise budget_too_small(1 - available, f"the headings alone take {taken} tokens", asked.total_token_budget)
-    plans = plan_components(wishes, CompositionTerms(asked.strategy, available, asked.min_freshness, asked.model))
-    found = [PlannedComponent(*one) for one in zip(recorded, wishes, plans, strict=True)]
-    return found if asked.order is ComponentOrder.AS_GIVEN else sorted(found, key=lambda one: _age_key(one.recorded))
+    found = plan_components(wishes, CompositionTerms(asked.strategy, available, asked.min_freshness, asked.model))
+    if asked.order is ComponentOrder.OLDEST_FIRST:
+        found.sort(key=lambda one: _age_key(one.wish.recorded))
+    return found
 
 
 def write_components(
     session: Session,
     app: App,
     composition: Composition,
-    foreseen: Sequence[PlannedComponent],
+    foreseen: Sequence[ComponentPlan],
     cause: Cause,
     settings: Settings,
 ) -> None:
     """Write who is in a composition, and ask for the versions that have to be made."""
     session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
-    versions = versions_by_session(session, [one.recorded.key for one in foreseen])
     for position, one in enumerate(foreseen):
-        if one.planned.way is ComponentForm.COMPRESS:
-            version: SessionVersion | None = _request_version(session, app, composition, one, cause, settings)
-        else:
-            version = next((of for of in versions[one.recorded.key] if of.number == one.planned.number), None)
+        version = one.version
+        if one.way is ComponentForm.COMPRESS:
+            version = _request_version(session, app, composition, one, cause, settings)
         component = CompositionComponent(
             composition_key=composition.key,
             position=position,
-            session_key=one.recorded.key,
+            session_key=one.wish.recorded.key,
             compression_key=None if version is None else version.key,
-            allocation=one.planned.allocation,
-            recompress=one.planned.recompression,
+            allocation=one.allocation,
+            recompress=one.recompression,
         )
         session.add(component)
     session.flush()
@@ -260,22 +247,18 @@ def _refuse_strangers(session: Session, project: Project, recorded: Sequence[Rec
 def _wishes(session: Session, asked: CompositionRequest, recorded: Sequence[RecordedSession]) -> list[ComponentWish]:
     newest_first = sorted(recorded, key=_age_key, reverse=True)
     ages = {one.key: age for age, one in enumerate(newest_first)}
-    versions = versions_by_session(session, list(ages))
+    versions = versions_by_session(session, list(ages), BuildState.READY, BuildState.WORKING)
     wishes = []
     for component, one in zip(asked.components, recorded, strict=True):
-        own = versions[one.key]
         wish = ComponentWish(
-            session_id=one.session_id,
-            original_tokens=one.original_tokens,
-            size_bytes=one.size_bytes,
-            candidates=tuple(candidate_of(version) for version in own if version.state == BuildState.READY),
-            running=next((version.number for version in own if version.state == BuildState.WORKING), None),
+            recorded=one,
+            versions=versions[one.key],
             version_id=component.version_id,
             allocation=component.allocation,
             recompress=component.recompress_settings,
             age=ages[one.key],
         )
-        if wish.is_unknown:
+        if wish.version_id not in (AUTO, ORIGINAL) and wish.named is None:
             raise NotFound(
                 f"Session {one.session_id} has no version {component.version_id}; list them under "
                 f"/api/memory/sessions/{one.session_id}/versions."
@@ -322,12 +305,13 @@ def composition_id(project: Project, name: str, asked: dict[str, Any]) -> str:
 
 
 def _request_version(
-    session: Session, app: App, composition: Composition, one: PlannedComponent, cause: Cause, settings: Settings
+    session: Session, app: App, composition: Composition, one: ComponentPlan, cause: Cause, settings: Settings
 ) -> SessionVersion:
-    assert one.planned.settings is not None
-    owner = settings_of(session, session.get_one(Project, one.recorded.project_key))
-    complete = complete_settings(one.planned.settings, settings.model, owner)
-    reason = f"for composition {composition.name}: {one.planned.reason}"[:300]
+    assert one.settings is not None
+    recorded = one.wish.recorded
+    owner = settings_of(session, session.get_one(Project, recorded.project_key))
+    complete = complete_settings(one.settings, settings.model, owner)
+    reason = f"for composition {composition.name}: {one.reason}"[:300]
     return request_version(
-        session, app, one.recorded, complete, cause, cause.at, reason=reason, max_attempts=settings.job_max_attempts
+        session, app, recorded, complete, cause, cause.at, reason=reason, max_attempts=settings.job_max_attempts
     )

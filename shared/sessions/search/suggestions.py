@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 
 from sqlalchemy.orm import Session
 
-from shared.sessions.compose.plan import NoVersion, VersionCandidate, VersionCriteria, candidate_of, select_best
+from shared.sessions.compose.plan import NoVersion, VersionCriteria, select_best
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO
-from shared.sessions.models import BuildState, Project
+from shared.sessions.models import BuildState, Project, SessionVersion
 from shared.sessions.queries import versions_by_session
 from shared.sessions.search import queries
 from shared.sessions.search.queries import SessionFacts
@@ -46,7 +46,7 @@ class PastSession:
 
     facts: SessionFacts
     files: tuple[str, ...]
-    versions: tuple[VersionCandidate, ...]
+    versions: tuple[SessionVersion, ...]
     answers: float = 0.0
     """How well it answers the text, about 0..1."""
 
@@ -60,7 +60,7 @@ class SessionSuggestion:
     files: tuple[str, ...]
     topics: tuple[str, ...]
     parts: Mapping[str, float]
-    choice: VersionCandidate | NoVersion
+    choice: SessionVersion | NoVersion
     tokens: int
 
     @property
@@ -122,9 +122,8 @@ def _chosen(
     situation: WorkSituation, past: PastSession, parts: Mapping[str, float], left: int
 ) -> SessionSuggestion | None:
     most = max(left * 2 // 3, min(left, 2 * LEAST_TOKENS))  # Something is left for the next one.
-    original, size = past.facts.recorded.original_tokens, past.facts.recorded.size_bytes
-    choice = select_best(original, size, past.versions, VersionCriteria(most, preserve_keepits=True))
-    tokens = _tokens(choice, original, most)
+    choice = select_best(past.facts.recorded, past.versions, VersionCriteria(most, preserve_keepits=True))
+    tokens = _tokens(choice, past.facts.recorded.original_tokens, most)
     if tokens is None:
         return None
     return SessionSuggestion(
@@ -138,7 +137,7 @@ def _chosen(
     )
 
 
-def _tokens(choice: VersionCandidate | NoVersion, original: int, most: int) -> int | None:
+def _tokens(choice: SessionVersion | NoVersion, original: int, most: int) -> int | None:
     """Return what a choice takes; None where even the strongest compression would take more than there is."""
     if choice is NoVersion.ORIGINAL:
         return original
@@ -156,6 +155,6 @@ def past_sessions(
     answers = scores_of(session, app_id, text) if text else {}
     versions = versions_by_session(session, [one.recorded.key for one in facts], BuildState.READY)
     return [
-        PastSession(one, tuple(touched.get(key, ())), tuple(map(candidate_of, versions[key])), answers.get(key, 0.0))
+        PastSession(one, tuple(touched.get(key, ())), tuple(versions[key]), answers.get(key, 0.0))
         for one, key in ((one, one.recorded.key) for one in facts)
     ]
