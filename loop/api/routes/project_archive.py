@@ -26,13 +26,13 @@ from shared.errors import Invalid
 from shared.sessions.archive.document import ProjectArchive
 from shared.sessions.archive.export import packed
 from shared.sessions.archive.restore import (
-    ArchiveDestination,
     CheckedArchive,
     ProjectWork,
     check_archive,
     restore_archive,
 )
 from shared.sessions.models import Project
+from shared.sessions.registry.registration import SessionPlace
 from shared.sessions.store import chunks_of
 
 
@@ -114,12 +114,12 @@ def _import(ctx: RequestContext, app_id: str, project_id: str | None, path: File
     loop, epoch = ctx.loop, _epoch(ctx, app_id)
     with check_archive(loop.store, app_id, path, loop.settings, most) as found:
         is_admins = ctx.caller.scope is Scope.ADMIN
-        to = ArchiveDestination(app_id, project_id or found.archive.project.project_id, epoch, keeps_origins=is_admins)
+        place = SessionPlace(app_id, project_id or found.archive.project.project_id, "", epoch)
 
         def carry(work: ProjectWork) -> Response:
             return ctx.write(lambda session: _imported(ctx, session, work, found))
 
-        return restore_archive(loop.database, loop.store, to, found, ctx.cause(BY_HAND), carry)
+        return restore_archive(loop.database, loop.store, place, found, ctx.cause(BY_HAND), carry, is_admins)
 
 
 def _imported(ctx: RequestContext, session: Session, work: ProjectWork, found: CheckedArchive) -> WriteResult:

@@ -16,6 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from sqlalchemy.orm import Session
 
+from shared.db.archived_rows import copied
 from shared.db.transactions import Transactions
 from shared.errors import Conflict
 from shared.sessions.archive.document import (
@@ -32,8 +33,6 @@ from shared.sessions.archive.document import (
     ArchivedVersion,
     ArchivedWeight,
     ProjectArchive,
-    as_document,
-    copied,
     original_member,
 )
 from shared.sessions.compose.queries import ComponentRow, rows_of
@@ -63,7 +62,7 @@ def packed(database: Transactions, store: Store, app_id: str, project_id: str) -
         archive = gather_archive(session, get_project(session, app_id, project_id))
     path = store.unfinished(app_id)
     store.make_folder(path.parent)
-    text = as_json(as_document(archive)).encode()
+    text = as_json(archive.model_dump(mode="json", by_alias=True, exclude_none=True)).encode()
     checksums = {DOCUMENT: sha256(text).hexdigest()}
     sizes = {original_member(one.session_id): one.size_bytes for one in archive.sessions}
     try:
