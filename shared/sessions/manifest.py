@@ -7,8 +7,7 @@ that did not come about. Source: seed 004, "Manifest Schema", "Session Versions 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,18 +44,8 @@ from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 
 SCHEMA_VERSION = "1.0.0"
+_OF_THE_ORIGINAL = ("sessionId", "originalFile", "originalTokens", "originalMessages")
 _METADATA = ("gitBranch", "projectName", "claudeVersion", "primaryTopics")
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """A project's manifest as of one moment."""
-
-    key: int
-    revision: int
-    manifest: dict[str, Any]
-    versions: Mapping[str, dict[str, Any]]
-    """By session."""
 
 
 def write(database: Transactions, store: Store, app_id: str, project_id: str) -> bool:
@@ -66,11 +55,15 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
     """
     try:
         with store.manifest_lock(app_id, project_id):
-            shown = _read(database, app_id, project_id)
-            if shown is None:
-                return False
+            with database.read() as session:
+                project = find_project(session, app_id, project_id)
+                if project is None:
+                    return False
+                shown = _manifest(session, project)
             _write_files(store, app_id, project_id, shown)
-            _mark_written(database, shown)
+            with database.write() as session:
+                mine = (Project.key == project.key, Project.written_revision < project.revision)
+                session.execute(update(Project).where(*mine).values(written_revision=project.revision))
         return True
     except (OSError, AfterthoughtError) as error:
         get_logger().warning("manifest_not_written", app_id=app_id, project_id=project_id, error=type(error).__name__)
@@ -128,20 +121,17 @@ def version_entry(version: SessionVersion) -> dict[str, Any]:
 
 def composition_entry(composition: Composition, components: Iterable[ComponentRow]) -> dict[str, Any]:
     """Return a composition as manifests show it."""
+    is_lines = composition.digests and "md" not in composition.digests
     return {
         "compositionId": composition.composition_id,
         "name": composition.name,
         "createdAt": as_text(composition.created_at),
         "components": [_component(one) for one in components],
-        "outputFile": f"composed/{composition.name}/{_document(composition)}",
+        "outputFile": f"composed/{composition.name}/{LINES_FILE if is_lines else MARKDOWN_FILE}",
         "totalTokens": composition.total_tokens,
         "totalMessages": composition.total_messages,
         "usedInSessions": list(composition.used_in_sessions),
     }
-
-
-def _document(composition: Composition) -> str:
-    return LINES_FILE if composition.digests and "md" not in composition.digests else MARKDOWN_FILE
 
 
 def as_text(at: datetime | None) -> str | None:
@@ -160,24 +150,13 @@ def _component(row: ComponentRow) -> dict[str, Any]:
     return shown if component.recompress is None else shown | {"recompress": component.recompress}
 
 
-def _read(database: Transactions, app_id: str, project_id: str) -> _Shown | None:
-    with database.read() as session:
-        project = find_project(session, app_id, project_id)
-        if project is None:
-            return None
-        sessions = sessions_of(session, project.key)
-        keys = [one.key for one in sessions]
-        versions = versions_by_session(session, keys, BuildState.READY)
-        markers = _markers(session, keys, [one for some in versions.values() for one in some])
-        entries = {
-            one.session_id: session_entry(one, markers[one.key], map(version_entry, versions[one.key]))
-            for one in sessions
-        }
-        manifest = _manifest(session, project, entries)
-        return _Shown(project.key, project.revision, manifest, dict(map(_versions_file, entries.values())))
-
-
-def _manifest(session: Session, project: Project, sessions: dict[str, Any]) -> dict[str, Any]:
+def _manifest(session: Session, project: Project) -> dict[str, Any]:
+    recorded = sessions_of(session, project.key)
+    keys = [one.key for one in recorded]
+    versions = versions_by_session(session, keys, BuildState.READY)
+    markers = _markers(session, keys, [one for some in versions.values() for one in some])
+    made = ready_compositions(session, project.key)
+    parts = rows_of(session, [one.key for one in made])
     return {
         "version": SCHEMA_VERSION,
         "projectId": project.project_id,
@@ -185,16 +164,13 @@ def _manifest(session: Session, project: Project, sessions: dict[str, Any]) -> d
         "displayName": project.display_name,
         "createdAt": as_text(project.created_at),
         "lastModified": as_text(project.last_modified),
-        "sessions": sessions,
-        "compositions": _compositions(session, project),
+        "sessions": {
+            one.session_id: session_entry(one, markers[one.key], map(version_entry, versions[one.key]))
+            for one in recorded
+        },
+        "compositions": {one.composition_id: composition_entry(one, parts[one.key]) for one in made},
         "settings": settings_of(session, project).model_dump(mode="json", by_alias=True, exclude_none=True),
     }
-
-
-def _versions_file(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return a session's id, and what stands in its ``versions.json``."""
-    names = ("sessionId", "originalFile", "originalTokens", "originalMessages")
-    return entry["sessionId"], {name: entry[name] for name in names} | {"versions": entry["compressions"]}
 
 
 def marker_entries(session: Session, session_key: int, markers: Iterable[KeepitMarker]) -> dict[str, dict[str, Any]]:
@@ -223,31 +199,20 @@ def _fates(session: Session, versions: Sequence[SessionVersion]) -> defaultdict[
     return outcomes
 
 
-def _compositions(session: Session, project: Project) -> dict[str, Any]:
-    made = ready_compositions(session, project.key)
-    parts = rows_of(session, [one.key for one in made])
-    return {one.composition_id: composition_entry(one, parts[one.key]) for one in made}
-
-
-def _write_files(store: Store, app_id: str, project_id: str, shown: _Shown) -> None:
-    for session_id, versions in shown.versions.items():
+def _write_files(store: Store, app_id: str, project_id: str, shown: dict[str, Any]) -> None:
+    for session_id, entry in shown["sessions"].items():
         path = store.versions_folder(app_id, project_id, session_id) / "versions.json"
-        if versions["versions"] or path.exists():
+        if entry["compressions"] or path.exists():
+            versions = {name: entry[name] for name in _OF_THE_ORIGINAL} | {"versions": entry["compressions"]}
             _write_changed(store, path, versions)
-    for made in shown.manifest["compositions"].values():
+    for made in shown["compositions"].values():
         _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)
-    store.write_json(store.manifest(app_id, project_id), shown.manifest)
+    store.write_json(store.manifest(app_id, project_id), shown)
 
 
 def _write_changed(store: Store, path: Path, value: Any) -> None:
     if not path.exists() or path.read_bytes() != as_json(value).encode():
         store.write_json(path, value)
-
-
-def _mark_written(database: Transactions, shown: _Shown) -> None:
-    with database.write() as session:
-        mine = (Project.key == shown.key, Project.written_revision < shown.revision)
-        session.execute(update(Project).where(*mine).values(written_revision=shown.revision))
 
 
 def write_configuration(database: Transactions, store: Store, app_id: str, settings: Settings) -> None:

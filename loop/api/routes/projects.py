@@ -41,7 +41,7 @@ from shared.sessions.registry.configuration import (
 )
 from shared.sessions.registry.projects import ProjectChange
 from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
-from shared.sessions.registry.scan import FolderScan, FolderScanner, ForeseenScan
+from shared.sessions.registry.scan import FolderScan, FolderScanner
 
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
 ServerPath = Annotated[
@@ -184,21 +184,12 @@ class ScanAnswer(ResponseModel):
 
     @classmethod
     def of(cls, project_id: str, scan: FolderScan) -> ScanAnswer:
-        """Return a scan as it goes over the wire."""
-        return cls.from_row(
-            scan, project_id=project_id, refused=RefusedFile.list_of(scan.refused), foreseen=[], cursor=None
-        )
-
-    @classmethod
-    def of_foreseen(cls, project_id: str, scan: ForeseenScan) -> ScanAnswer:
-        """Return what a scan would do as it goes over the wire."""
+        """Return a scan, or what it would do, as it goes over the wire."""
         return cls.from_row(
             scan,
             project_id=project_id,
-            registered=[one.path.stem for one in scan.registers],
             refused=RefusedFile.list_of(scan.refused),
-            left=0,
-            foreseen=[SessionForeseen.of(one, project_id, one.path.stem) for one in scan.registers],
+            foreseen=[SessionForeseen.of(one, project_id, one.path.stem) for one in scan.foreseen],
             cursor=None if scan.last is None else cursors.encode_id(_FOLDER, scan.last),
         )
 
@@ -357,7 +348,7 @@ def scan_project(
     scanner = FolderScanner(ctx.loop.database, ctx.loop.store, ctx.loop.registrar)
     if dry_run:
         after = cursors.decode_id(_FOLDER, cursor) or ""
-        return answer(ScanAnswer.of_foreseen(project_id, scanner.foresee(app_id, project_id, after, limit)))
+        return answer(ScanAnswer.of(project_id, scanner.foresee(app_id, project_id, after, limit)))
     scan = scanner.scan(app_id, project_id, ctx.cause(BY_HAND), _MOST_FILES)
     ctx.loop.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
     ctx.loop.metrics.session_files_refused.inc(len(scan.refused))

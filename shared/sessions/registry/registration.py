@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
@@ -24,7 +24,6 @@ from shared.errors import Conflict, Purged
 from shared.jobs.models import OPEN
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job
-from shared.sessions.markers import PlacedMarker
 from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionFile
 from shared.sessions.queries import (
     compositions_using,
@@ -93,7 +92,7 @@ def insert_session(session: Session, place: SessionPlace, intake: Intake, cause:
         registered_at=cause.at,
         last_accessed=cause.at,
     )
-    describe(recorded, intake.size_bytes, intake.sha256, intake.overview, cause.at)
+    describe(recorded, intake, cause.at)
     session.add(recorded)
     session.flush()
     save_parts(session, recorded, intake.overview)
@@ -119,11 +118,10 @@ def refuse_known(session: Session, app_id: str, session_id: str) -> None:
     )
 
 
-def describe(
-    recorded: RecordedSession, size_bytes: int, sha256: str, overview: TranscriptOverview, now: datetime
-) -> None:
+def describe(recorded: RecordedSession, intake: Intake, now: datetime) -> None:
     """Write down what a session's copy amounts to."""
-    recorded.size_bytes, recorded.sha256, recorded.synced_at = size_bytes, sha256, now
+    overview = intake.overview
+    recorded.size_bytes, recorded.sha256, recorded.synced_at = intake.size_bytes, intake.sha256, now
     recorded.original_tokens = min(overview.original_tokens, _MOST_TOKENS)
     recorded.original_messages = overview.original_messages
     recorded.counts, recorded.details = dict(overview.counts), dict(overview.details)
@@ -142,24 +140,14 @@ def save_parts(session: Session, recorded: RecordedSession, overview: Transcript
         session.execute(insert(SessionFile), rows)
     known = {one.marker_id: one for one in markers_of(session, recorded.key)}
     for ordinal, placed in enumerate(overview.markers):
-        row = known.pop(placed.marker_id, None) or _new_marker(session, recorded, placed)
-        _fill_marker(row, ordinal, placed)
+        row = known.pop(placed.marker_id, None) or KeepitMarker(session_key=recorded.key, marker_id=placed.marker_id)
+        row.ordinal, row.message_uuid, row.said_at = ordinal, placed.message_uuid, placed.said_at
+        for name in ("weight", "content", "context", "start", "end"):
+            setattr(row, name, getattr(placed.found, name))
+        session.add(row)
     for gone in known.values():
         session.delete(gone)
     session.flush()
-
-
-def _new_marker(session: Session, recorded: RecordedSession, placed: PlacedMarker) -> KeepitMarker:
-    row = KeepitMarker(session_key=recorded.key, marker_id=placed.marker_id)
-    session.add(row)
-    return row
-
-
-def _fill_marker(row: KeepitMarker, ordinal: int, placed: PlacedMarker) -> None:
-    found = placed.found
-    row.ordinal, row.message_uuid, row.said_at = ordinal, placed.message_uuid, placed.said_at
-    row.weight, row.content, row.context = found.weight, found.content, found.context
-    row.start, row.end = found.start, found.end
 
 
 def _project_for(session: Session, place: SessionPlace, overview: TranscriptOverview, cause: Cause) -> Project:
@@ -176,17 +164,6 @@ _Answer = TypeVar("_Answer")
 SessionWork = Callable[[Session], RecordedSession]
 CarryOut = Callable[[SessionWork], _Answer]
 """Carries a piece of writing out in a transaction and makes an answer of it."""
-
-
-@dataclass(frozen=True)
-class _Tail:
-    """What a sync found behind what was known."""
-
-    end: int
-    sha256: str
-    """Of everything up to the end."""
-    overview: TranscriptOverview | None
-    """None where nothing was added."""
 
 
 class Registrar:
@@ -244,8 +221,8 @@ class Registrar:
         with self._database.read() as session:
             return find_session(session, place.app_id, place.session_id) is not None
 
-    def _take_tail(self, place: SessionPlace, known: RecordedSession, source: Path) -> _Tail:
-        """Compare, and copy what was added. Raises: OSError, Conflict, Limit."""
+    def _take_tail(self, place: SessionPlace, known: RecordedSession, source: Path) -> Intake | None:
+        """Compare, and copy what was added; None where that is nothing. Raises: OSError, Conflict, Limit."""
         copy = self._store.original(place.app_id, place.project_id, place.session_id)
         size = known.size_bytes
         with open_original(source) as file:
@@ -257,22 +234,21 @@ class Registrar:
                 file.seek(size)
                 self._store.append(copy, size, chunks_of(file, end - size))
             else:
-                self._make_anew(place, file, copy, end)
+                # Somebody removed or shortened it.
+                file.seek(0)
+                fresh = self._store.unfinished(place.app_id)
+                self._store.make_folder(fresh.parent)
+                self._store.copy(file, fresh, end)
+                self._store.place(fresh, copy)
+        if end == size:
+            return None
         with copy.open("rb") as file:
             digest, _ = hash_of(file, end)
-        return _Tail(end, digest, overview_of(copy, known.session_id, end) if end > size else None)
-
-    def _make_anew(self, place: SessionPlace, file: IO[bytes], copy: Path, end: int) -> None:
-        """Replace a copy that somebody removed or shortened."""
-        file.seek(0)
-        fresh = self._store.unfinished(place.app_id)
-        self._store.make_folder(fresh.parent)
-        self._store.copy(file, fresh, end)
-        self._store.place(fresh, copy)
+        return Intake(copy, end, digest, overview_of(copy, known.session_id, end), known.original_file)
 
 
 def write_tail(
-    session: Session, place: SessionPlace, known: RecordedSession, tail: _Tail, cause: Cause
+    session: Session, place: SessionPlace, known: RecordedSession, tail: Intake | None, cause: Cause
 ) -> RecordedSession:
     """Write down what a sync found. Raises: NotFound, Conflict, Purged."""
     lock_place(session, place)
@@ -281,13 +257,13 @@ def write_tail(
     if (recorded.key, recorded.size_bytes) != (known.key, known.size_bytes):
         raise Conflict(f"Session {place.session_id} was registered anew meanwhile; sync it again.", code="conflict")
     recorded.synced_at = cause.at
-    if tail.overview is None:
+    if tail is None:
         return recorded
     before = {"sizeBytes": recorded.size_bytes}
-    describe(recorded, tail.end, tail.sha256, tail.overview, cause.at)
+    describe(recorded, tail, cause.at)
     save_parts(session, recorded, tail.overview)
     touch(project, cause.at)
-    after = {"sizeBytes": tail.end, "markers": len(tail.overview.markers)}
+    after = {"sizeBytes": tail.size_bytes, "markers": len(tail.overview.markers)}
     record_change(
         session, project, place.session_id, SessionChangeKind.SYNCED, cause, before, after, session_id=place.session_id
     )
@@ -349,27 +325,28 @@ def set_marker_weight(
 VERSION_IN_USE = "version_in_use"
 
 
-@dataclass(frozen=True)
-class UnregisteredSession:
-    """A session that was taken out of the registry; its files are yet to go."""
-
-    app_id: str
-    project_id: str
-    session_id: str
-
-
 def unregister(
     session: Session, app_id: str, session_id: str, cause: Cause, project_id: str | None = None
-) -> UnregisteredSession:
-    """Remove a session's rows. Raises: NotFound, Conflict while a composition uses it."""
-    lock_app(session, app_id)
+) -> SessionPlace:
+    """Remove a session's rows; return where its files are, which are yet to go.
+
+    Raises: NotFound, Conflict while a composition uses it.
+    """
+    epoch = lock_app(session, app_id).purge_epoch
     recorded = get_session(session, app_id, session_id)
     named = project_id or project_by_key(session, recorded.project_key).project_id
     project = lock_project(session, app_id, named)
     recorded = lock_session(session, app_id, session_id)
     if recorded.project_key != project.key:
         raise Conflict(f"Session {session_id} is not in project {named}.", code="other_project")
-    _refuse_used(session, recorded)
+    using = compositions_using(session, [recorded.key])
+    if using:
+        names = ", ".join(name for _, _, name in using)
+        raise Conflict(
+            f"Session {session_id} is used by {names}; remove those compositions first.",
+            code=VERSION_IN_USE,
+            details={"compositions": [composition_id for _, composition_id, _ in using]},
+        )
     versions = count_versions(session, [recorded.key]).get(recorded.key, 0)
     before = {"sizeBytes": recorded.size_bytes, "versions": versions}
     # A job left without its version would hold its worker's place until its lease ran out.
@@ -378,12 +355,12 @@ def unregister(
     touch(project, cause.at)
     record_change(session, project, session_id, SessionChangeKind.UNREGISTERED, cause, before, session_id=session_id)
     remove_unsupported(session, project, cause)
-    return UnregisteredSession(app_id, named, session_id)
+    return SessionPlace(app_id, named, session_id, epoch)
 
 
 def remove_project_with_sessions(
     session: Session, app_id: str, project_id: str, cause: Cause, force: bool
-) -> list[UnregisteredSession]:
+) -> list[SessionPlace]:
     """Remove a project; by force with its sessions, as long as no composition uses one. Raises: NotFound, Conflict."""
     lock_app(session, app_id)
     project = lock_project(session, app_id, project_id)
@@ -397,7 +374,7 @@ def remove_project_with_sessions(
     return left
 
 
-def remove_session_files(database: Transactions, store: Store, left: Iterable[UnregisteredSession]) -> None:
+def remove_session_files(database: Transactions, store: Store, left: Iterable[SessionPlace]) -> None:
     """Remove the files of sessions that were taken out, unless they were registered anew meanwhile."""
     for one in left:
         with store.session_lock(one.app_id, one.session_id):
@@ -415,14 +392,3 @@ def remove_project_files(database: Transactions, store: Store, app_id: str, proj
             if find_project(session, app_id, project_id) is not None:
                 return
         store.remove(store.project_folder(app_id, project_id))
-
-
-def _refuse_used(session: Session, recorded: RecordedSession) -> None:
-    using = compositions_using(session, [recorded.key])
-    if using:
-        names = ", ".join(name for _, _, name in using)
-        raise Conflict(
-            f"Session {recorded.session_id} is used by {names}; remove those compositions first.",
-            code=VERSION_IN_USE,
-            details={"compositions": [composition_id for _, composition_id, _ in using]},
-        )
