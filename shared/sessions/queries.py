@@ -251,20 +251,17 @@ def projects_to_write(session: Session, limit: int) -> Sequence[Project]:
     return session.scalars(query.order_by(Project.key).limit(limit)).all()
 
 
-def left_working(session: Session, limit: int) -> Sequence[tuple[SessionVersion, str]]:
-    """Return versions that are being made by a job that has ended, with their app."""
-    query = select(SessionVersion, RecordedSession.app_id)
-    query = query.join(RecordedSession, RecordedSession.key == SessionVersion.session_key)
-    rows = session.execute(
-        query.where(SessionVersion.state == BuildState.WORKING, _job_is_over(SessionVersion)).limit(limit)
-    )
-    return [(compression, app_id) for compression, app_id in rows]
-
-
-def left_composing(session: Session, limit: int) -> Sequence[Composition]:
-    """Return compositions that are being made by a job that has ended."""
-    query = select(Composition).where(Composition.state == BuildState.WORKING, _job_is_over(Composition))
-    return session.scalars(query.limit(limit)).all()
+def abandoned(session: Session, limit: int) -> list[tuple[str, type[SessionVersion | Composition], int]]:
+    """Return versions and compositions that are being made by a job that has ended: app, kind and key."""
+    versions = select(RecordedSession.app_id, SessionVersion.key)
+    versions = versions.join(RecordedSession, RecordedSession.key == SessionVersion.session_key)
+    found: list[tuple[str, type[SessionVersion | Composition], int]] = []
+    for kind, query in ((SessionVersion, versions), (Composition, select(Composition.app_id, Composition.key))):
+        # One whose job is gone was left behind too.
+        is_open = and_(Job.job_id == kind.job_id, Job.state.not_in(FINISHED))
+        left = query.where(kind.state == BuildState.WORKING, ~exists(select(Job.seq).where(is_open)))
+        found += [(app_id, kind, key) for app_id, key in session.execute(left.limit(limit))]
+    return found
 
 
 def projects_that_age(session: Session, after: int, limit: int) -> Sequence[Project]:
@@ -322,12 +319,6 @@ def left_of_app(session: Session, app_id: str) -> dict[str, int]:
         name: count(session, select(func.count()).select_from(model).where(model.app_id == app_id))  # type: ignore[attr-defined]
         for name, model in counted.items()
     }
-
-
-def _job_is_over(making: type[SessionVersion | Composition]) -> ColumnElement[bool]:
-    """Whether the job of a version or composition has ended; one whose job is gone was left behind too."""
-    is_open = and_(Job.job_id == making.job_id, Job.state.not_in(FINISHED))
-    return ~exists(select(Job.seq).where(is_open))
 
 
 def _conditions(wanted: SessionFilter) -> list[ColumnElement[bool]]:

@@ -44,7 +44,7 @@ from shared.sessions.queries import (
 )
 from shared.sessions.registry.configuration import change_configuration
 from shared.sessions.registry.intake import from_path
-from shared.sessions.registry.projects import ProjectChange, change_project, create_project
+from shared.sessions.registry.projects import change_project, create_project
 from shared.sessions.registry.registration import (
     Registrar,
     SessionWork,
@@ -528,7 +528,7 @@ def scanned(shelf: Shelf, folder: Path) -> FolderScanner:
     with shelf.house.database.write() as session:
         lock_app(session, APP)
         project = create_project(session, APP, FOLDER, shelf.cause("x"))
-        wanted = ProjectChange(settings={"autoRegisterNewSessions": True}, source_folder=str(folder))
+        wanted = {"settings": {"autoRegisterNewSessions": True}, "source_folder": str(folder)}
         change_project(session, project, wanted, shelf.cause("x"))
     return FolderScanner(shelf.house.database, shelf.store, shelf.registrar)
 
@@ -626,7 +626,7 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
     with house.database.write() as session:
         lock_app(session, APP)
         project = lock_project(session, APP, PROJECT)
-        change_project(session, project, ProjectChange(settings={"autoRegisterNewSessions": False}), shelf.cause("x"))
+        change_project(session, project, {"settings": {"autoRegisterNewSessions": False}}, shelf.cause("x"))
     look(step)
     with pytest.raises(NotFound):
         recorded(shelf, "c")
@@ -640,6 +640,6 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
     with house.database.write() as session:
         lock_app(session, APP)
         project = lock_project(session, APP, PROJECT)
-        change_project(session, project, ProjectChange(settings={"autoRegisterNewSessions": None}), shelf.cause("x"))
+        change_project(session, project, {"settings": {"autoRegisterNewSessions": None}}, shelf.cause("x"))
     look(step)
     assert recorded(shelf, "c").session_id == "c", "the app says so, and the project no longer otherwise"

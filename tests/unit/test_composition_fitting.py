@@ -27,6 +27,7 @@ from shared.sessions.compose.documents import (
     paired_blocks,
 )
 from shared.sessions.compose.plan import ORIGINAL
+from shared.sessions.models import RecordedSession, SessionVersion
 
 DAY = datetime(2026, 1, 15, tzinfo=UTC)
 CHAIN = "0d9c1f9e-7a8b-5c3d-9e2f-1a2b3c4d5e6f"
@@ -53,7 +54,9 @@ SESSIONS = st.lists(st.lists(SAID | USED, max_size=12), min_size=1, max_size=5)
 def source(
     segments: Sequence[Block], name: str = "s1", allocation: int = 1000, version: str = "v001"
 ) -> CompositionSource:
-    return CompositionSource(name, version, DAY, allocation, lambda: segments)
+    recorded = RecordedSession(session_id=name, last_timestamp=DAY)
+    made = None if version == ORIGINAL else SessionVersion(number=1)
+    return CompositionSource(recorded, made, None, allocation, lambda: segments)
 
 
 def said(kind: BlockKind, text: str, **more: Any) -> Block:

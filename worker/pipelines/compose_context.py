@@ -33,6 +33,7 @@ from shared.sessions.compose.documents import (
     MarksByUuid,
     ReadBlocks,
     compose_documents,
+    named_beside,
     paired_blocks,
 )
 from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
@@ -40,7 +41,6 @@ from shared.sessions.compose.requests import (
     COMPOSITION_PAYLOAD_KEY,
     CompositionRequest,
     plan_composition,
-    source_of,
     write_components,
 )
 from shared.sessions.markers import PINNED
@@ -110,8 +110,8 @@ class ComposeContext:
             sources = []
             for row in rows:
                 read = self._reader(row, markers_of(session, row.recorded.key))
-                allocation = row.component.allocation
-                sources.append(source_of(project, row.project, row.recorded, row.compression, allocation, read))
+                of, allocation = named_beside(row.project, project), row.component.allocation
+                sources.append(CompositionSource(row.recorded, row.compression, of, allocation, read))
             return composition, project, sources
 
     def _check_versions(self, claim: Claim, rows: Sequence[ComponentRow]) -> None:

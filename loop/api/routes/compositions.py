@@ -37,7 +37,7 @@ from shared.sessions.compose.compositions import (
 )
 from shared.sessions.compose.documents import FILES
 from shared.sessions.compose.plan import ComponentForm, ComponentPlan
-from shared.sessions.compose.queries import ComponentRow, CompositionFilter
+from shared.sessions.compose.queries import ComponentRow
 from shared.sessions.compose.requests import (
     MAX_NAME_CHARS,
     CompositionName,
@@ -222,7 +222,7 @@ def list_compositions(
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
         part = None if session_id is None else get_session(session, app_id, session_id).key
-        found = queries.list_compositions(session, project.key, CompositionFilter(state, part), limit + 1, before)
+        found = queries.list_compositions(session, project.key, state, part, limit + 1, before)
         page, more = cursors.page(found, limit)
         rows = queries.rows_of(session, [one.key for one in page])
         return CompositionList(

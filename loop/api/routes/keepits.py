@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId, Writes
 from loop.api.routes.projects import shown
-from loop.api.routes.session_items import MarkerProblemItem
+from loop.api.routes.session_items import MarkerForeseen, MarkerProblemItem
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.audit import BY_HAND
@@ -122,18 +122,10 @@ class PreviewDecay(RequestModel):
     session_distance: Annotated[int, Field(strict=True, ge=0, le=1000)]
 
 
-class PreviewedMarker(ResponseModel):
-    """What would become of one marked part."""
-
-    marker_id: str
-    weight: float
-    survives: bool
-
-
 class DecayPreview(ResponseModel):
     """What would become of a session's marked parts."""
 
-    markers: list[PreviewedMarker]
+    markers: list[MarkerForeseen]
     threshold: float = Field(description="The least weight that survives.", examples=[0.65])
     pinned_weight: float = Field(description="What weighs this much always survives.", examples=[1.0])
 
@@ -190,7 +182,7 @@ def preview_decay(ctx: Reads, app_id: SessionsAppId, body: PreviewDecay) -> Deca
     how = (body.aggressiveness.aggressiveness, body.compression_ratio, body.session_distance, decay)
     return DecayPreview(
         markers=[
-            PreviewedMarker(
+            MarkerForeseen(
                 marker_id=one.marker_id,
                 weight=one.weight_in_force / 100,
                 survives=survives(one.weight_in_force, *how),

@@ -39,7 +39,6 @@ from shared.sessions.registry.configuration import (
     refuse_unknown_model,
     settings_of,
 )
-from shared.sessions.registry.projects import ProjectChange
 from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
 from shared.sessions.registry.scan import FolderScan, FolderScanner
 
@@ -109,20 +108,6 @@ class ChangeProject(RequestModel):
         if not self.model_fields_set:
             raise ValueError("give displayName, sourceFolder or settings")
         return self
-
-    @property
-    def names_folder(self) -> bool:
-        """Whether the folder is to be changed or forgotten."""
-        return "source_folder" in self.model_fields_set
-
-    def wanted(self, settings_model: str | None) -> ProjectChange:
-        """Return the change. Raises: Invalid."""
-        return ProjectChange(
-            self.display_name,
-            None if self.settings is None else self.settings.changed(settings_model),
-            self.source_folder,
-            self.names_folder and self.source_folder is None,
-        )
 
 
 class ProjectItem(ResponseModel):
@@ -298,13 +283,16 @@ def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -
 @router.patch("/{projectId}", response_model=ProjectItem, summary="Change a project")
 def change_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeProject) -> Response:
     """Change a project's name, settings or folder."""
-    if body.names_folder:
+    wanted = {name: getattr(body, name) for name in body.model_fields_set}
+    if "source_folder" in wanted:
         ctx.require_admin(_FOLDERS)
+    if body.settings is not None:
+        wanted["settings"] = body.settings.changed(ctx.loop.settings.model)
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = queries.lock_project(session, app_id, project_id)
-        projects.change_project(session, project, body.wanted(ctx.loop.settings.model), ctx.cause(BY_HAND))
+        projects.change_project(session, project, wanted, ctx.cause(BY_HAND))
         return WriteResult(_item(session, project), about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
     return ctx.write(work)

@@ -22,7 +22,6 @@ from shared.sessions.models import SemanticKind, SemanticMemory, SemanticSource
 from shared.sessions.queries import get_project, lock_project
 from shared.sessions.semantic.memories import MAX_MEMORY_CHARS, judge_memory, remove_memory, request_learning
 from shared.sessions.semantic.queries import (
-    SemanticFilter,
     count_to_learn,
     get_semantic_memory,
     list_semantic_memories,
@@ -113,8 +112,8 @@ def list_semantic(
     before = cursors.decode_number(_SEMANTIC, cursor)
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
-        wanted = SemanticFilter(kind, verdict)
-        rows, more = cursors.page(list_semantic_memories(session, project.key, wanted, limit + 1, before), limit)
+        found = list_semantic_memories(session, project.key, limit + 1, before, kind, verdict)
+        rows, more = cursors.page(found, limit)
         sources = sources_of(session, [one.key for one in rows])
         learnt, sessions = count_to_learn(session, project.key)
         return SemanticList(

@@ -28,6 +28,14 @@ class MarkerProblemItem(ResponseModel):
     reason: str
 
 
+class MarkerForeseen(ResponseModel):
+    """What would become of a marked part."""
+
+    marker_id: str
+    weight: float
+    survives: bool
+
+
 class SessionForeseen(ResponseModel):
     """What a transcript would be registered as; nothing was written."""
 

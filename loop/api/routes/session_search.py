@@ -21,8 +21,8 @@ from shared.sessions.compose.requests import MAX_BUDGET, MIN_BUDGET, ComponentRe
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings
 from shared.sessions.models import SessionVersion, version_id
 from shared.sessions.queries import get_project
-from shared.sessions.search.links import LinkedSession, link_session, unlink_session
-from shared.sessions.search.queries import links_of
+from shared.sessions.search.links import link_session, unlink_session
+from shared.sessions.search.queries import LinkedSession, links_of
 from shared.sessions.search.query import SessionHit, SessionHitKind, SessionQuery, find_sessions
 from shared.sessions.search.suggestions import SessionSuggestion, WorkSituation, past_sessions, suggest
 
@@ -227,6 +227,9 @@ class MakeLink(RequestModel):
     reason: Annotated[Words, Field(min_length=1, max_length=300, examples=["shared library"])]
 
 
+_OF_A_LINK = ("source_project", "source_session", "target_project")
+
+
 class LinkItem(ResponseModel):
     """A session that another project may find, be suggested and compose."""
 
@@ -241,12 +244,7 @@ class LinkItem(ResponseModel):
     @classmethod
     def of(cls, one: LinkedSession) -> LinkItem:
         """Return a link as it goes over the wire."""
-        return cls.from_row(
-            one.link,
-            source_project=one.source_project,
-            source_session=one.source_session,
-            target_project=one.target_project,
-        )
+        return cls.from_row(one.link, **{name: getattr(one, name) for name in _OF_A_LINK})
 
 
 class LinkList(ResponseModel):
@@ -298,10 +296,7 @@ def list_links(
 ) -> LinkList:
     """List the sessions of other projects that this one may use, the oldest link first."""
     with ctx.read() as session:
-        project = get_project(session, app_id, project_id)
-        found = [
-            LinkedSession(one, source, recorded, project_id) for one, source, recorded in links_of(session, project.key)
-        ]
+        found = links_of(session, get_project(session, app_id, project_id))
     rows, following = cursors.slice_of(_LINKS, found, limit, cursor)
     return LinkList(links=[LinkItem.of(one) for one in rows], cursor=following)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import islice
 
 from shared.llm.tokens import LAST_RESORT
@@ -23,6 +22,7 @@ from shared.sessions.blocks import (
     markdown_of,
 )
 from shared.sessions.compose.plan import ORIGINAL, budget_too_small
+from shared.sessions.models import Project, RecordedSession, SessionVersion
 from shared.sessions.recording import RecordOrigin, line_of, records_of
 
 MARKDOWN_FILE, LINES_FILE, RECORD_FILE = "composed.md", "composed.jsonl", "composition.json"
@@ -58,23 +58,27 @@ ReadBlocks = Callable[[], Iterable[Block]]
 class CompositionSource:
     """A session's part before anything is left out."""
 
-    session_id: str
-    version_id: str
-    """Or ``original``."""
-    last_said: datetime | None
-    allocation: int
-    """Tokens."""
-    read: ReadBlocks
+    recorded: RecordedSession
+    version: SessionVersion | None
+    """None for the original."""
     project: str | None = None
     """Named where it is another project's."""
-    first_said: datetime | None = None
+    allocation: int = 0
+    """Tokens."""
+    read: ReadBlocks = tuple
 
     @property
     def heading(self) -> str:
         """The line above what it says."""
-        day = f"{self.last_said:%Y-%m-%d}" if self.last_said else "no date"
+        last_said, name = self.recorded.last_timestamp, ORIGINAL if self.version is None else self.version.version_id
+        day = f"{last_said:%Y-%m-%d}" if last_said else "no date"
         of = f" of {self.project}" if self.project else ""
-        return f"## Session {self.session_id}{of} ({day}, {self.version_id})"
+        return f"## Session {self.recorded.session_id}{of} ({day}, {name})"
+
+
+def named_beside(owner: Project, project: Project) -> str | None:
+    """Return how a project is called in a composition of another one; None in its own."""
+    return None if owner.key == project.key else owner.display_name
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,9 @@ class ComposedContext:
         """Yield all blocks, every call with an id of its own: sessions that were resumed share ids."""
         seen: set[str] = set()
         for part in self.parts:
-            yield Block(BlockKind.SYSTEM, "note", part.source.heading, part.source.first_said, label="Part")
+            yield Block(
+                BlockKind.SYSTEM, "note", part.source.heading, part.source.recorded.first_timestamp, label="Part"
+            )
             for block in part.blocks():
                 if block.call is None:
                     yield block
@@ -196,17 +202,11 @@ def _sized_part(source: CompositionSource) -> SizedPart:
         blocks.append(sized(block))
         if block.kind is BlockKind.REQUEST:
             last_request = position
-    if source.version_id == ORIGINAL and last_request is not None:
-        blocks = pin_last_request(blocks, last_request, budget)
+    # What an original was asked last stays, unless that alone would take more than a quarter of the budget.
+    if source.version is None and last_request is not None:
+        last = blocks[last_request]
+        blocks[last_request] = replace(last, is_pinned=last.is_pinned or last.chars * _LAST_REQUEST_SHARE <= budget)
     return SizedPart(tuple(blocks), budget)
-
-
-def pin_last_request(blocks: Sequence[SizedBlock], last: int, budget: int) -> list[SizedBlock]:
-    """Pin what an original was asked last, unless that alone would take more than a quarter of the budget."""
-    pinned = list(blocks)
-    if blocks[last].chars * _LAST_REQUEST_SHARE <= budget:
-        pinned[last] = replace(blocks[last], is_pinned=True)
-    return pinned
 
 
 def fit(parts: Sequence[SizedPart], budget: int, fixed: int) -> tuple[tuple[int, ...], ...]:

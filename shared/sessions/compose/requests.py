@@ -27,7 +27,7 @@ from shared.errors import Conflict, Invalid, NotFound
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.tokens import LAST_RESORT
 from shared.sessions.compose.compositions import remove_composition
-from shared.sessions.compose.documents import CompositionSource, ReadBlocks, overhead_chars
+from shared.sessions.compose.documents import CompositionSource, named_beside, overhead_chars
 from shared.sessions.compose.plan import (
     AUTO,
     ORIGINAL,
@@ -169,7 +169,10 @@ def plan_composition(session: Session, project: Project, name: str, asked: Compo
     wishes = _wishes(session, asked, recorded)
     # With "original", the longest word that can stand there: which version it will be is not known yet.
     owners = [session.get_one(Project, one.project_key) for one in recorded]
-    headings = [source_of(project, *one).heading for one in zip(owners, recorded, strict=True)]
+    sources = (
+        CompositionSource(one, None, named_beside(of, project)) for one, of in zip(recorded, owners, strict=True)
+    )
+    headings = [one.heading for one in sources]
     taken = LAST_RESORT.tokens_in(overhead_chars(name, headings))
     available = asked.total_token_budget - taken
     if available <= 0:
@@ -204,26 +207,6 @@ def write_components(
         )
         session.add(component)
     session.flush()
-
-
-def source_of(
-    project: Project,
-    owner: Project,
-    recorded: RecordedSession,
-    version: SessionVersion | None = None,
-    allocation: int = 0,
-    read: ReadBlocks = tuple,
-) -> CompositionSource:
-    """Return a session's part of a project's composition."""
-    return CompositionSource(
-        session_id=recorded.session_id,
-        version_id=ORIGINAL if version is None else version.version_id,
-        last_said=recorded.last_timestamp,
-        allocation=allocation,
-        read=read,
-        project=None if owner.key == project.key else owner.display_name,
-        first_said=recorded.first_timestamp,
-    )
 
 
 def _age_key(recorded: RecordedSession) -> tuple[datetime, str]:

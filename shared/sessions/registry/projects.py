@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -129,17 +128,6 @@ def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, An
     return {name: value for name, value in found.items() if value != {}}
 
 
-@dataclass(frozen=True)
-class ProjectChange:
-    """What is to be changed of a project; None leaves a thing as it is."""
-
-    display_name: str | None = None
-    settings: dict[str, Any] | None = None
-    """By their names on the wire, only those that change; None takes one back, so that its app's is in force."""
-    source_folder: str | None = None
-    forgets_folder: bool = False
-
-
 def create_project(
     session: Session, app_id: str, path: str, cause: Cause, *, display_name: str | None = None, project_id: str = ""
 ) -> Project:
@@ -168,16 +156,19 @@ def create_project(
     return project
 
 
-def change_project(session: Session, project: Project, wanted: ProjectChange, cause: Cause) -> None:
-    """Change a locked project; its settings one by one."""
+def change_project(session: Session, project: Project, wanted: Mapping[str, Any], cause: Cause) -> None:
+    """Change a locked project's ``display_name``, ``settings`` and ``source_folder``; what is not named stays.
+
+    Of the settings, by their names on the wire, only those that change; None takes one back, so that its app's is in
+    force. A folder that is None is forgotten.
+    """
     before = _as_history(project)
-    if wanted.display_name is not None:
-        project.display_name = wanted.display_name
-    if wanted.settings:
-        project.settings = overlaid(project.settings, wanted.settings)
-        project.tended_at = None if KEEPS in wanted.settings else project.tended_at
-    if wanted.source_folder is not None or wanted.forgets_folder:
-        project.source_folder, project.refused_files, project.scanned_at = wanted.source_folder, {}, None
+    project.display_name = wanted.get("display_name") or project.display_name
+    if settings := wanted.get("settings"):
+        project.settings = overlaid(project.settings, settings)
+        project.tended_at = None if KEEPS in settings else project.tended_at
+    if "source_folder" in wanted:
+        project.source_folder, project.refused_files, project.scanned_at = wanted["source_folder"], {}, None
     after = _as_history(project)
     if after != before:
         touch(project, cause.at)

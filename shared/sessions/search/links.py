@@ -5,8 +5,6 @@ Source: seed 004, "Cross-Project Memory Sharing".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
@@ -16,17 +14,7 @@ from shared.ids import new_id
 from shared.sessions.models import Project, ProjectLink, RecordedSession
 from shared.sessions.queries import compositions_using, get_project, lock_project, lock_session, project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
-from shared.sessions.search.queries import get_link, is_linked
-
-
-@dataclass(frozen=True)
-class LinkedSession:
-    """A link with what it leads from and to."""
-
-    link: ProjectLink
-    source_project: str
-    source_session: str
-    target_project: str
+from shared.sessions.search.queries import LinkedSession, get_link, is_linked
 
 
 def link_session(
@@ -54,7 +42,7 @@ def link_session(
     return LinkedSession(made, source_id, session_id, target_id)
 
 
-def unlink_session(session: Session, app_id: str, link_id: str, cause: Cause) -> LinkedSession:
+def unlink_session(session: Session, app_id: str, link_id: str, cause: Cause) -> None:
     """Take a link away. Raises: NotFound, and Conflict while a composition of the target uses the session."""
     lock_app(session, app_id)
     gone, target, recorded = get_link(session, app_id, link_id)
@@ -65,15 +53,13 @@ def unlink_session(session: Session, app_id: str, link_id: str, cause: Cause) ->
             code="link_in_use",
             details={"compositions": using},
         )
-    source = project_by_key(session, recorded.project_key).project_id
     session.delete(gone)
     touch(target, cause.at)
-    before = {"sourceProject": source}
+    before = {"sourceProject": project_by_key(session, recorded.project_key).project_id}
     record_change(
         session, target, link_id, SessionChangeKind.REMOVED, cause, before=before, session_id=recorded.session_id
     )
     session.flush()
-    return LinkedSession(gone, source, recorded.session_id, target.project_id)
 
 
 def _refuse(session: Session, target: Project, source: Project, recorded: RecordedSession) -> None:

@@ -139,12 +139,22 @@ def next_unindexed_version(session: Session) -> tuple[str, int] | None:
     return None if row is None else (row[0], row[1])
 
 
-def links_of(session: Session, target_key: int) -> Sequence[tuple[ProjectLink, str, str]]:
-    """Return the links to a project, oldest first, each with its session's project and id."""
+@dataclass(frozen=True)
+class LinkedSession:
+    """A link with what it leads from and to."""
+
+    link: ProjectLink
+    source_project: str
+    source_session: str
+    target_project: str
+
+
+def links_of(session: Session, target: Project) -> list[LinkedSession]:
+    """Return the links to a project, oldest first."""
     query = select(ProjectLink, Project.project_id, RecordedSession.session_id)
     query = query.join(RecordedSession, RecordedSession.key == ProjectLink.session_key)
-    query = query.join(Project, Project.key == RecordedSession.project_key).where(ProjectLink.target_key == target_key)
-    return [(link, source, recorded) for link, source, recorded in session.execute(query.order_by(ProjectLink.key))]
+    query = query.join(Project, Project.key == RecordedSession.project_key).where(ProjectLink.target_key == target.key)
+    return [LinkedSession(*row, target.project_id) for row in session.execute(query.order_by(ProjectLink.key))]
 
 
 def get_link(session: Session, app_id: str, link_id: str) -> tuple[ProjectLink, Project, RecordedSession]:
