@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
