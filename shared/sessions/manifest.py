@@ -154,7 +154,10 @@ def _manifest(session: Session, project: Project) -> dict[str, Any]:
     recorded = sessions_of(session, project.key)
     keys = [one.key for one in recorded]
     versions = versions_by_session(session, keys, BuildState.READY)
-    markers = _markers(session, keys, [one for some in versions.values() for one in some])
+    marked: defaultdict[int, list[KeepitMarker]] = defaultdict(list)
+    for marker in markers_of_all(session, keys):
+        marked[marker.session_key].append(marker)
+    entries = marker_entries(session, [one for some in marked.values() for one in some])
     made = ready_compositions(session, project.key)
     parts = rows_of(session, [one.key for one in made])
     return {
@@ -165,7 +168,9 @@ def _manifest(session: Session, project: Project) -> dict[str, Any]:
         "createdAt": as_text(project.created_at),
         "lastModified": as_text(project.last_modified),
         "sessions": {
-            one.session_id: session_entry(one, markers[one.key], map(version_entry, versions[one.key]))
+            one.session_id: session_entry(
+                one, [entries[marker.key] for marker in marked[one.key]], map(version_entry, versions[one.key])
+            )
             for one in recorded
         },
         "compositions": {one.composition_id: composition_entry(one, parts[one.key]) for one in made},
@@ -173,30 +178,14 @@ def _manifest(session: Session, project: Project) -> dict[str, Any]:
     }
 
 
-def marker_entries(session: Session, session_key: int, markers: Iterable[KeepitMarker]) -> dict[str, dict[str, Any]]:
-    """Return marked parts of one session as manifests show them, by their ids."""
-    outcomes = _fates(session, versions_by_session(session, [session_key], BuildState.READY)[session_key])
-    return {one.marker_id: marker_entry(one, outcomes[one.key, True], outcomes[one.key, False]) for one in markers}
-
-
-def _markers(
-    session: Session, keys: list[int], versions: list[SessionVersion]
-) -> defaultdict[int, list[dict[str, Any]]]:
-    outcomes = _fates(session, versions)
-    grouped: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
-    for marker in markers_of_all(session, keys):
-        entry = marker_entry(marker, outcomes[marker.key, True], outcomes[marker.key, False])
-        grouped[marker.session_key].append(entry)
-    return grouped
-
-
-def _fates(session: Session, versions: Sequence[SessionVersion]) -> defaultdict[tuple[int, bool], list[str]]:
-    """Return the versions in which marked parts survived, and in which they did not, in their order."""
-    names = {version.key: version.version_id for version in versions}
+def marker_entries(session: Session, markers: Sequence[KeepitMarker]) -> dict[int, dict[str, Any]]:
+    """Return marked parts as manifests show them, by their keys, with the versions in which each survived or not."""
+    versions = versions_by_session(session, {one.session_key for one in markers}, BuildState.READY)
+    names = {version.key: version.version_id for some in versions.values() for version in some}
     outcomes: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
     for outcome in sorted(outcomes_of(session, names), key=lambda one: names[one.compression_key]):
         outcomes[outcome.marker_key, outcome.survived].append(names[outcome.compression_key])
-    return outcomes
+    return {one.key: marker_entry(one, outcomes[one.key, True], outcomes[one.key, False]) for one in markers}
 
 
 def _write_files(store: Store, app_id: str, project_id: str, shown: dict[str, Any]) -> None:

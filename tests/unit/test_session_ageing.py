@@ -54,7 +54,7 @@ def numbers(removals: VersionRemovals) -> tuple[list[int], list[int]]:
         pytest.param(PruningRules(superseded=True), [1], id="superseded"),
         pytest.param(PruningRules(older_than_days=30), [1, 4], id="older than"),
         pytest.param(PruningRules(unused=True, older_than_days=30), [1], id="all of what is said must hold"),
-        pytest.param(PruningRules(unused=True, sessions=("s2",)), [], id="of another session"),
+        pytest.param(PruningRules(unused=True, session_ids=["s2"]), [], id="of another session"),
         pytest.param(PruningRules(), [], id="nothing is said"),
     ],
 )
@@ -72,7 +72,7 @@ def test_pruning_by_hand_takes_what_meets_all_that_is_said(wanted: PruningRules,
     "wanted", [PruningRules(unused=True), PruningRules(superseded=True), PruningRules(older_than_days=0)], ids=str
 )
 def test_one_rule_is_enough_to_prune_by(wanted: PruningRules) -> None:
-    assert wanted.says_anything and not PruningRules(sessions=("s1",)).says_anything
+    assert wanted.says_anything and not PruningRules(session_ids=["s1"]).says_anything
 
 
 def test_a_newer_version_of_less_supersedes_nothing() -> None:

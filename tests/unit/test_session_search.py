@@ -17,7 +17,7 @@ from shared.sessions.models import RecordedSession, SessionVersion
 from shared.sessions.search.index import MOST_OF_A_SESSION, numbers_of, passages_of
 from shared.sessions.search.queries import SessionFacts
 from shared.sessions.search.query import (
-    SessionQuery,
+    DateRange,
     matched_files,
     matched_topics,
     recency,
@@ -163,7 +163,7 @@ def test_a_topic_is_meant_by_a_part_of_it_in_any_case() -> None:
     [(None, None, True), (NOW, None, True), (NOW + timedelta(1), None, False), (None, NOW - timedelta(3), False)],
 )
 def test_a_session_is_in_time_when_a_part_of_it_is(since: datetime, until: datetime, is_in: bool) -> None:
-    assert SessionQuery(since=since, until=until).is_in_time(facts_of()) is is_in
+    assert DateRange(start=since, end=until).overlaps(facts_of().recorded) is is_in
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def past(
 
 
 def test_a_session_with_the_same_files_goes_before_one_from_the_same_folder() -> None:
-    situation = WorkSituation(10_000, "/home/me/kites", ("/home/me/kites/up.py",))
+    situation = WorkSituation(workingDir="/home/me/kites", files=["/home/me/kites/up.py"])
     same_file, same_folder = past(1, 1000, ("/home/me/kites/up.py",)), past(2, 1000, (), cwd="/home/me/kites")
     chosen = suggest(situation, [same_folder, same_file], NOW)
     assert [one.past.facts.recorded.key for one in chosen] == [1, 2]
@@ -196,7 +196,7 @@ def test_a_session_with_the_same_files_goes_before_one_from_the_same_folder() ->
 
 
 def test_of_several_files_and_topics_the_share_that_was_met_counts() -> None:
-    situation = WorkSituation(10_000, files=("/k/up.py", "/k/down.py"), topics=("kites", "wind", "rain", "sun"))
+    situation = WorkSituation(files=["/k/up.py", "/k/down.py"], topics=["kites", "wind", "rain", "sun"])
     [one] = suggest(situation, [past(1, 1000, ("/k/up.py",), primaryTopics=["kites"])], NOW)
     assert one.parts == pytest.approx({"files": 0.9 * 0.4 / 0.65 / 2, "topics": 0.9 * 0.25 / 0.65 / 4, "recency": 0.1})
 
@@ -204,7 +204,7 @@ def test_of_several_files_and_topics_the_share_that_was_met_counts() -> None:
 def test_what_fits_is_suggested_whole_a_version_where_not_and_a_new_one_where_none_serves() -> None:
     version = version_of(3, 900)
     pasts = [past(3, 400), past(2, 9000, (), version), past(1, 9000)]
-    chosen = {one.past.facts.recorded.key: one for one in suggest(WorkSituation(4000), pasts, NOW)}
+    chosen = {one.past.facts.recorded.key: one for one in suggest(WorkSituation(tokenBudget=4000), pasts, NOW)}
     assert (chosen[3].choice, chosen[3].tokens) == (NoVersion.ORIGINAL, 400)
     assert (chosen[2].choice, chosen[2].tokens) == (version, 900)
     assert chosen[1].choice is NoVersion.NEW
@@ -222,4 +222,4 @@ def test_suggestions_together_never_take_more_than_the_budget(
         past(key, tokens, (), *(version_of(n, size, 0) for n, size in enumerate(sizes)))
         for key, (tokens, sizes) in enumerate(sessions)
     ]
-    assert sum(one.tokens for one in suggest(WorkSituation(budget), pasts, NOW)) <= budget
+    assert sum(one.tokens for one in suggest(WorkSituation(tokenBudget=budget), pasts, NOW)) <= budget

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
-from pydantic import Field, StrictInt, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
@@ -34,33 +34,21 @@ class NamedVersion(RequestModel):
     version_id: str = Field(pattern=r"^v[0-9]{3,9}$", examples=["v002"])
 
 
-class PruneVersions(RequestModel):
+class PruneVersions(PruningRules):
     """Removes versions: those named, or those that meet all the rules given."""
 
+    model_config = ConfigDict(populate_by_name=False)
     dry_run: Flag = Field(True, description="Only says what would go.")
-    unused: Flag = Field(False, description="Never used, in any composition or otherwise.")
-    superseded: Flag = Field(False, description="A newer one was made with the same settings from no less.")
-    older_than_days: Annotated[StrictInt, Field(ge=0, le=36_500)] | None = Field(
-        None, description="Neither made nor used since."
-    )
-    session_ids: Annotated[list[_SessionId], Field(max_length=1000)] = Field(
-        default_factory=list, description="Only versions of these; of all where none is named."
-    )
     versions: Annotated[list[NamedVersion], Field(max_length=1000)] | None = Field(
         None, description="These, instead of rules; one that is in use is refused."
     )
 
     @model_validator(mode="after")
     def _says_something(self) -> PruneVersions:
-        by_rule = self.pruning.says_anything
+        by_rule = self.says_anything
         if by_rule == (self.versions is not None):
             raise ValueError("give either versions, or at least one of unused, superseded, olderThanDays")
         return self
-
-    @property
-    def pruning(self) -> PruningRules:
-        """The rules given."""
-        return PruningRules(self.unused, self.superseded, self.older_than_days, tuple(self.session_ids))
 
 
 class VersionDecision(ResponseModel):
@@ -151,7 +139,7 @@ def prune_versions(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath
         lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
         if body.versions is None:
-            plan = runs.by_rules(session, project, body.pruning, ctx.now())
+            plan = runs.by_rules(session, project, body, ctx.now())
         else:
             plan = runs.by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
         shown = Pruned(

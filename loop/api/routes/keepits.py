@@ -21,7 +21,7 @@ from shared.choices import DecayLevel
 from shared.contracts.values import ID_PATTERN
 from shared.sessions import manifest
 from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold
-from shared.sessions.models import KeepitMarker, RecordedSession
+from shared.sessions.models import KeepitMarker
 from shared.sessions.queries import get_session, list_markers, markers_of, project_by_key
 from shared.sessions.registry.configuration import settings_of
 from shared.sessions.registry.registration import set_marker_weight
@@ -144,10 +144,10 @@ def list_keepits(
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
         rows, more = cursors.page(list_markers(session, recorded.key, limit + 1, after), limit)
-        entries = manifest.marker_entries(session, recorded.key, rows)
+        entries = manifest.marker_entries(session, rows)
         return MarkerList(
             session_id=session_id,
-            keepits=[MarkerItem.of(one, entries[one.marker_id]) for one in rows],
+            keepits=[MarkerItem.of(one, entries[one.key]) for one in rows],
             problems=[MarkerProblemItem.model_validate(one) for one in recorded.marker_problems],
             cursor=cursors.encode(_KEEPITS, rows[-1].ordinal) if more else None,
         )
@@ -166,7 +166,7 @@ def weigh_keepit(
         marker = set_marker_weight(session, app_id, session_id, marker_id, body.hundredths, ctx.cause(BY_HAND))
         recorded = get_session(session, app_id, session_id)
         project_id = project_by_key(session, recorded.project_key).project_id
-        item = _item(session, recorded, marker)
+        item = MarkerItem.of(marker, manifest.marker_entries(session, [marker])[marker.key])
         return WriteResult(item, about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
     return ctx.write(work)
@@ -192,7 +192,3 @@ def preview_decay(ctx: Reads, app_id: SessionsAppId, body: PreviewDecay) -> Deca
         threshold=float(threshold(*how) / 1000),
         pinned_weight=decay.pinned_weight,
     )
-
-
-def _item(session: Session, recorded: RecordedSession, marker: KeepitMarker) -> MarkerItem:
-    return MarkerItem.of(marker, manifest.marker_entries(session, recorded.key, [marker])[marker.marker_id])

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.choices import AgeingSchedule, TierPreset
+from shared.contracts.values import FILE_ID_PATTERN
 from shared.sessions.models import RecordedSession, SessionVersion
 
 KEEPS = "compressionRetention"
@@ -210,18 +211,19 @@ class VersionRemovals:
         return VersionRemovals(rest, (*self.stay, VersionRemoval(newest.version, "the only version of its session")))
 
 
-@dataclass(frozen=True)
-class PruningRules:
+class PruningRules(_RulesBody):
     """Which versions a person wants gone: those that meet all that is said."""
 
-    unused: bool = False
-    """Never used, in any composition or by being read."""
-    superseded: bool = False
-    """A newer one was made with the same settings from no less."""
-    older_than_days: int | None = None
-    """Neither made nor used since."""
-    sessions: tuple[str, ...] = ()
-    """Only of these; of all where none is named."""
+    unused: bool = Field(False, strict=True, description="Never used, in any composition or otherwise.")
+    superseded: bool = Field(
+        False, strict=True, description="A newer one was made with the same settings from no less."
+    )
+    older_than_days: int | None = Field(
+        None, strict=True, ge=0, le=_MOST_DAYS, description="Neither made nor used since."
+    )
+    session_ids: Annotated[list[Annotated[str, Field(pattern=FILE_ID_PATTERN)]], Field(max_length=1000)] = Field(
+        default_factory=list, description="Only versions of these; of all where none is named."
+    )
 
     @property
     def says_anything(self) -> bool:
@@ -231,7 +233,7 @@ class PruningRules:
 
 def prune_versions(versions: Sequence[AgedVersion], wanted: PruningRules, now: datetime) -> VersionRemovals:
     """Return what goes of a session's versions."""
-    if wanted.sessions and not any(one.recorded.session_id in wanted.sessions for one in versions):
+    if wanted.session_ids and not any(one.recorded.session_id in wanted.session_ids for one in versions):
         return VersionRemovals()
     found = [(version, _reasons(version, versions, wanted, now)) for version in versions]
     return VersionRemovals.of(VersionRemoval(version, "; ".join(why)) for version, why in found if why)

@@ -245,7 +245,7 @@ def _request(
 
 def by_rules(session: Session, project: Project, wanted: PruningRules, now: datetime) -> AgeingPlan:
     """Return what goes by rules; what is in use stays."""
-    sessions = sessions_that_age(session, project, wanted.sessions)
+    sessions = sessions_that_age(session, project, wanted.session_ids)
     return _by_hand((one, prune_versions(one.versions, wanted, now)) for one in sessions)
 
 

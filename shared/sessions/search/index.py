@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import blake2b
 
 from sqlalchemy import delete, insert
@@ -47,20 +46,10 @@ _INFORMATIVE = ("file_path", "notebook_path", "path", "command", "pattern", "que
 _LONGEST_LINE = 300
 
 
-@dataclass(frozen=True)
-class SessionPassageText:
-    """A piece of a session, or of one of its versions."""
-
-    kind: str
-    text: str
-    message_uuid: str | None = None
-    said_at: datetime | None = None
-
-
 _UNSAID = (BlockKind.THINKING, BlockKind.META, BlockKind.SYSTEM, BlockKind.LEFT, BlockKind.NAMES)
 
 
-def passages_of(blocks: Iterable[Block]) -> list[SessionPassageText]:
+def passages_of(blocks: Iterable[Block]) -> list[SessionPassage]:
     """Return the pieces of an original or of a version: what was asked and answered, and a line for each use of a tool.
 
     In one pass and bounded memory: of a very long session every second piece that no person wrote is left out, again
@@ -70,7 +59,11 @@ def passages_of(blocks: Iterable[Block]) -> list[SessionPassageText]:
     for block in blocks:
         for text in _texts(block):
             source = block.sources[0] if block.sources else None
-            sieve.add(SessionPassageText(block.kind.value, text, source, block.at))
+            sieve.add(
+                SessionPassage(
+                    kind=block.kind.value, text=text.replace("\0", ""), message_uuid=source, said_at=block.at
+                )
+            )
     return sieve.kept
 
 
@@ -96,11 +89,11 @@ class _Sieve:
     """Keeps at most so many passages; what people wrote goes last."""
 
     def __init__(self) -> None:
-        self.kept: list[SessionPassageText] = []
+        self.kept: list[SessionPassage] = []
         self._stride = 1
         self._seen = 0
 
-    def add(self, passage: SessionPassageText) -> None:
+    def add(self, passage: SessionPassage) -> None:
         self._seen += 1
         if not _is_asked(passage) and self._seen % self._stride:
             return
@@ -116,7 +109,7 @@ class _Sieve:
         self._stride *= 2
 
 
-def _is_asked(passage: SessionPassageText) -> bool:
+def _is_asked(passage: SessionPassage) -> bool:
     return passage.kind in (BlockKind.HUMAN, BlockKind.REQUEST, BlockKind.KEEPIT)
 
 
@@ -198,24 +191,11 @@ def _standing(session: Session, target: _IndexTarget) -> RecordedSession | Sessi
     return recorded if recorded is not None and recorded.size_bytes == target.size_bytes else None
 
 
-def _add(session: Session, target: _IndexTarget, rows: Sequence[tuple[SessionPassageText, Sequence[int]]]) -> None:
-    kept = [
-        SessionPassage(
-            session_key=target.session_key,
-            compression_key=target.compression_key,
-            message_uuid=one.message_uuid,
-            kind=one.kind,
-            text=one.text.replace("\0", ""),
-            said_at=one.said_at,
-        )
-        for one, _ in rows
-    ]
-    session.add_all(kept)
+def _add(session: Session, target: _IndexTarget, rows: Sequence[tuple[SessionPassage, Sequence[int]]]) -> None:
+    for passage, _ in rows:
+        passage.session_key, passage.compression_key = target.session_key, target.compression_key
+        session.add(passage)
     session.flush()
-    words = [
-        {"word": word, "passage_key": passage.key}
-        for passage, (_, numbers) in zip(kept, rows, strict=True)
-        for word in dict.fromkeys(numbers)
-    ]
+    words = [{"word": word, "passage_key": passage.key} for passage, numbers in rows for word in dict.fromkeys(numbers)]
     if words:
         session.execute(insert(SessionWord), words)

@@ -6,20 +6,32 @@ how recent it is, each as far as it was asked for. One that was used since is as
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
+from typing import Annotated
 
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic.alias_generators import to_camel
 from sqlalchemy.orm import Session
 
 from shared.sessions.compose.plan import NoVersion, VersionCriteria, select_best
+from shared.sessions.compose.requests import MAX_BUDGET, MIN_BUDGET
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO
 from shared.sessions.models import BuildState, Project, SessionVersion
 from shared.sessions.queries import versions_by_session
 from shared.sessions.search import queries
 from shared.sessions.search.queries import SessionFacts
-from shared.sessions.search.query import matched_files, matched_topics, recency, scores_of
+from shared.sessions.search.query import (
+    SearchedPath,
+    SearchedText,
+    SearchedTopic,
+    matched_files,
+    matched_topics,
+    recency,
+    scores_of,
+)
 
 MOST = 10
 LEAST_TOKENS = 200
@@ -29,15 +41,20 @@ _WEIGHTS = {"files": 0.4, "topics": 0.25, "text": 0.3, "folder": 0.15}
 _RECENT = 0.1
 
 
-@dataclass(frozen=True)
-class WorkSituation:
+class WorkSituation(BaseModel):
     """Where somebody works, and what on."""
 
-    budget: int
-    folder: str | None = None
-    files: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    text: str = ""
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+    working_dir: SearchedPath | None = None
+    files: Annotated[list[SearchedPath], Field(max_length=200)] = Field(default_factory=list)
+    topics: Annotated[list[SearchedTopic], Field(max_length=50)] = Field(default_factory=list)
+    text: SearchedText | None = None
+    token_budget: Annotated[StrictInt, Field(ge=MIN_BUDGET, le=MAX_BUDGET)] = 16_000
+
+    @property
+    def question(self) -> str:
+        """What is asked, empty where nothing is."""
+        return (self.text or "").strip()
 
 
 @dataclass(frozen=True)
@@ -76,7 +93,7 @@ def suggest(situation: WorkSituation, pasts: Sequence[PastSession], now: datetim
     """Return what would help, the most relevant first; together never more than the budget."""
     rated = [(_parts(situation, past, now), past) for past in pasts if past.facts.recorded.original_tokens > 0]
     ordered = sorted(rated, key=lambda pair: (-sum(pair[0].values()), -pair[1].facts.recorded.key))
-    left, chosen = situation.budget, list[SessionSuggestion]()
+    left, chosen = situation.token_budget, list[SessionSuggestion]()
     for parts, past in ordered:
         if left < LEAST_TOKENS or len(chosen) == MOST or sum(parts.values()) < _LEAST_RELEVANCE:
             break
@@ -91,16 +108,14 @@ def _parts(situation: WorkSituation, past: PastSession, now: datetime) -> dict[s
     """Return each part of a session's relevance, weighed; only what was asked for counts."""
     parts = {}
     if situation.files:
-        parts["files"] = sum(bool(matched_files((one,), list(past.files))) for one in situation.files) / len(
-            situation.files
-        )
+        parts["files"] = sum(bool(matched_files((one,), past.files)) for one in situation.files) / len(situation.files)
     if situation.topics:
         met = sum(bool(matched_topics((one,), past.facts.topics)) for one in situation.topics)
         parts["topics"] = met / len(situation.topics)
-    if situation.text:
+    if situation.question:
         parts["text"] = min(1.0, past.answers)
-    if situation.folder:
-        parts["folder"] = nearness(situation.folder, past.facts.recorded.details.get("cwd"))
+    if situation.working_dir:
+        parts["folder"] = nearness(situation.working_dir, past.facts.recorded.details.get("cwd"))
     total = sum(_WEIGHTS[name] for name in parts)
     weighed = {name: _WEIGHTS[name] * value / total * (1 - _RECENT) for name, value in parts.items()}
     return weighed | {"recency": recency(past.facts.recalled, now) * (_RECENT if parts else 1.0)}
@@ -129,7 +144,7 @@ def _chosen(
     return SessionSuggestion(
         past=past,
         relevance=sum(parts.values()),
-        files=tuple(matched_files(situation.files, list(past.files))),
+        files=tuple(matched_files(situation.files, past.files)),
         topics=tuple(matched_topics(situation.topics, past.facts.topics)),
         parts=parts,
         choice=choice,
@@ -146,13 +161,11 @@ def _tokens(choice: SessionVersion | NoVersion, original: int, most: int) -> int
     return choice.output_tokens if choice.output_tokens <= most else None
 
 
-def past_sessions(
-    session: Session, app_id: str, project: Project, text: str, files: Collection[str] = ()
-) -> list[PastSession]:
-    """Return a project's sessions as suggestions see them; of their files those called like one of ``files``."""
+def past_sessions(session: Session, app_id: str, project: Project, situation: WorkSituation) -> list[PastSession]:
+    """Return a project's sessions as suggestions see them; of their files those called like one that is asked for."""
     facts = queries.facts_of(session, app_id, project)
-    touched = queries.touched(session, app_id, files)
-    answers = scores_of(session, app_id, text) if text else {}
+    touched = queries.touched(session, app_id, situation.files)
+    answers = scores_of(session, app_id, situation.question) if situation.question else {}
     versions = versions_by_session(session, [one.recorded.key for one in facts], BuildState.READY)
     return [
         PastSession(one, tuple(touched.get(key, ())), tuple(versions[key]), answers.get(key, 0.0))
