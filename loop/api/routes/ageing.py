@@ -19,7 +19,7 @@ from shared.audit import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Conflict
 from shared.sessions import manifest
-from shared.sessions.models import Project, SessionChange
+from shared.sessions.models import Project
 from shared.sessions.queries import get_project, last_run, lock_project
 from shared.sessions.retention import runs
 from shared.sessions.retention.rules import AutoDecay, PruningRules, Retention, VersionRemoval
@@ -99,11 +99,6 @@ class PlanAnswer(ResponseModel):
     dry_run: bool
     by: str
     plan: dict[str, Any] = Field(description="compress, remove, keep; each entry with its reason, and counts of all.")
-
-    @classmethod
-    def of(cls, change: SessionChange) -> PlanAnswer:
-        """Return a run as it goes over the wire."""
-        return cls(at=change.at, dry_run=change.after["dryRun"], by=change.actor, plan=change.after["plan"])
 
 
 class AgeingAnswer(ResponseModel):
@@ -222,6 +217,7 @@ def _settle(ctx: RequestContext, app_id: str, project_id: str, done: runs.Ageing
 
 def _shown(session: Session, project: Project) -> AgeingAnswer:
     rules, last = runs.rules_of(session, project), last_run(session, project)
+    plan = last and PlanAnswer(at=last.at, dry_run=last.after["dryRun"], by=last.actor, plan=last.after["plan"])
     return AgeingAnswer(
         project_id=project.project_id,
         retention=rules.retention,
@@ -229,5 +225,5 @@ def _shown(session: Session, project: Project) -> AgeingAnswer:
         own_rules=runs.own_rules(project),
         shown=runs.has_been_shown(session, project, rules),
         last_run=project.tended_at,
-        last_plan=None if last is None else PlanAnswer.of(last),
+        last_plan=plan,
     )

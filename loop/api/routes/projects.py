@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -126,13 +126,6 @@ class ProjectItem(ResponseModel):
     scanned_at: datetime | None
     refused_files: list[RefusedFile] = Field(description="Files of its folder that could not be taken in.")
 
-    @classmethod
-    def of(cls, project: Project, settings: ProjectSettings, sessions: int) -> ProjectItem:
-        """Return a project as it goes over the wire."""
-        refused = RefusedFile.list_of({name: str(one.get("reason")) for name, one in project.refused_files.items()})
-        own = own_settings(project)
-        return cls.from_row(project, sessions=sessions, settings=settings, own_settings=own, refused_files=refused)
-
 
 class ProjectList(ResponseModel):
     """Projects, newest first."""
@@ -238,9 +231,9 @@ def list_projects(
     with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_projects(session, app_id, limit + 1, before), limit)
-        counted = queries.count_sessions(session, [one.key for one in rows])
-        items = [ProjectItem.of(one, settings_of(session, one), counted.get(one.key, 0)) for one in rows]
-        return ProjectList(projects=items, cursor=cursors.encode(_PROJECTS, rows[-1].key) if more else None)
+        return ProjectList(
+            projects=_items(session, rows), cursor=cursors.encode(_PROJECTS, rows[-1].key) if more else None
+        )
 
 
 @router.post("", status_code=201, response_model=ProjectItem, summary="Open a project")
@@ -256,7 +249,9 @@ def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Respo
         project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
         project.settings = projects.overlaid({}, body.settings.changed(ctx.loop.settings.model))
         project.source_folder = body.source_folder
-        return WriteResult(_item(session, project), 201, app_id, then=lambda: shown(ctx, app_id, project.project_id))
+        return WriteResult(
+            _items(session, [project])[0], 201, app_id, then=lambda: shown(ctx, app_id, project.project_id)
+        )
 
     return ctx.write(work)
 
@@ -277,7 +272,7 @@ def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -
             composition_bytes=composition_bytes,
         )
         listed = session_page(session, app_id, SessionFilter(project_id))
-        return ProjectDetail(**dict(_item(session, project)), storage=storage, session_list=listed)
+        return ProjectDetail(**dict(_items(session, [project])[0]), storage=storage, session_list=listed)
 
 
 @router.patch("/{projectId}", response_model=ProjectItem, summary="Change a project")
@@ -293,7 +288,7 @@ def change_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath
         lock_app(session, app_id)
         project = queries.lock_project(session, app_id, project_id)
         projects.change_project(session, project, wanted, ctx.cause(BY_HAND))
-        return WriteResult(_item(session, project), about=app_id, then=lambda: shown(ctx, app_id, project_id))
+        return WriteResult(_items(session, [project])[0], about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
     return ctx.write(work)
 
@@ -379,6 +374,15 @@ def shown(ctx: RequestContext, app_id: str, project_id: str) -> None:
     manifest.write_configuration(loop.database, loop.store, app_id, loop.settings)
 
 
-def _item(session: Session, project: Project) -> ProjectItem:
-    counted = queries.count_sessions(session, [project.key])
-    return ProjectItem.of(project, settings_of(session, project), counted.get(project.key, 0))
+def _items(session: Session, rows: Sequence[Project]) -> list[ProjectItem]:
+    counted = queries.count_sessions(session, [one.key for one in rows])
+    return [
+        ProjectItem.from_row(
+            one,
+            sessions=counted.get(one.key, 0),
+            settings=settings_of(session, one),
+            own_settings=own_settings(one),
+            refused_files=RefusedFile.list_of({name: str(why["reason"]) for name, why in one.refused_files.items()}),
+        )
+        for one in rows
+    ]

@@ -55,16 +55,24 @@ def passages_of(blocks: Iterable[Block]) -> list[SessionPassage]:
     In one pass and bounded memory: of a very long session every second piece that no person wrote is left out, again
     and again, so that what stays is spread over the whole.
     """
-    sieve = _Sieve()
+    kept: list[SessionPassage] = []
+    seen, stride = 0, 1
     for block in blocks:
         for text in _texts(block):
             source = block.sources[0] if block.sources else None
-            sieve.add(
-                SessionPassage(
-                    kind=block.kind.value, text=text.replace("\0", ""), message_uuid=source, said_at=block.at
-                )
+            seen += 1
+            passage = SessionPassage(
+                kind=block.kind.value, text=text.replace("\0", ""), message_uuid=source, said_at=block.at
             )
-    return sieve.kept
+            if not _is_asked(passage) and seen % stride:
+                continue
+            kept.append(passage)
+            if len(kept) > MOST_OF_A_SESSION:
+                others = [at for at, one in enumerate(kept) if not _is_asked(one)]
+                # Where people wrote more than there is room for, theirs are thinned as well.
+                gone = set(others[::2] if others else range(0, len(kept), 2))
+                kept, stride = [one for at, one in enumerate(kept) if at not in gone], stride * 2
+    return kept
 
 
 def _texts(block: Block) -> Iterator[str]:
@@ -83,30 +91,6 @@ def _texts(block: Block) -> Iterator[str]:
 
 def _line(text: str) -> str:
     return " ".join(text[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
-
-
-class _Sieve:
-    """Keeps at most so many passages; what people wrote goes last."""
-
-    def __init__(self) -> None:
-        self.kept: list[SessionPassage] = []
-        self._stride = 1
-        self._seen = 0
-
-    def add(self, passage: SessionPassage) -> None:
-        self._seen += 1
-        if not _is_asked(passage) and self._seen % self._stride:
-            return
-        self.kept.append(passage)
-        if len(self.kept) > MOST_OF_A_SESSION:
-            self._thin()
-
-    def _thin(self) -> None:
-        others = [at for at, one in enumerate(self.kept) if not _is_asked(one)]
-        # Where people wrote more than there is room for, theirs are thinned as well.
-        gone = set(others[::2] if others else range(0, len(self.kept), 2))
-        self.kept = [one for at, one in enumerate(self.kept) if at not in gone]
-        self._stride *= 2
 
 
 def _is_asked(passage: SessionPassage) -> bool:
