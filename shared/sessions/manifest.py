@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError
+from shared.sessions import queries
 from shared.sessions.compose.documents import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
 from shared.sessions.compose.queries import ComponentRow, rows_of
 from shared.sessions.models import (
@@ -28,15 +29,6 @@ from shared.sessions.models import (
     RecordedSession,
     SessionVersion,
     version_id,
-)
-from shared.sessions.queries import (
-    find_project,
-    list_projects,
-    markers_of_all,
-    outcomes_of,
-    ready_compositions,
-    sessions_of,
-    versions_by_session,
 )
 from shared.sessions.registry.configuration import configuration_of, settings_of
 from shared.sessions.store import Store, as_json
@@ -56,7 +48,7 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
     try:
         with store.manifest_lock(app_id, project_id):
             with database.read() as session:
-                project = find_project(session, app_id, project_id)
+                project = queries.find_project(session, app_id, project_id)
                 if project is None:
                     return False
                 shown = _manifest(session, project)
@@ -151,14 +143,14 @@ def _component(row: ComponentRow) -> dict[str, Any]:
 
 
 def _manifest(session: Session, project: Project) -> dict[str, Any]:
-    recorded = sessions_of(session, project.key)
+    recorded = queries.sessions_of(session, project.key)
     keys = [one.key for one in recorded]
-    versions = versions_by_session(session, keys, BuildState.READY)
+    versions = queries.versions_by_session(session, keys, BuildState.READY)
     marked: defaultdict[int, list[KeepitMarker]] = defaultdict(list)
-    for marker in markers_of_all(session, keys):
+    for marker in queries.markers_of_all(session, keys):
         marked[marker.session_key].append(marker)
     entries = marker_entries(session, [one for some in marked.values() for one in some])
-    made = ready_compositions(session, project.key)
+    made = queries.ready_compositions(session, project.key)
     parts = rows_of(session, [one.key for one in made])
     return {
         "version": SCHEMA_VERSION,
@@ -180,10 +172,10 @@ def _manifest(session: Session, project: Project) -> dict[str, Any]:
 
 def marker_entries(session: Session, markers: Sequence[KeepitMarker]) -> dict[int, dict[str, Any]]:
     """Return marked parts as manifests show them, by their keys, with the versions in which each survived or not."""
-    versions = versions_by_session(session, {one.session_key for one in markers}, BuildState.READY)
+    versions = queries.versions_by_session(session, {one.session_key for one in markers}, BuildState.READY)
     names = {version.key: version.version_id for some in versions.values() for version in some}
     outcomes: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
-    for outcome in sorted(outcomes_of(session, names), key=lambda one: names[one.compression_key]):
+    for outcome in sorted(queries.outcomes_of(session, names), key=lambda one: names[one.compression_key]):
         outcomes[outcome.marker_key, outcome.survived].append(names[outcome.compression_key])
     return {one.key: marker_entry(one, outcomes[one.key, True], outcomes[one.key, False]) for one in markers}
 
@@ -211,7 +203,7 @@ def write_configuration(database: Transactions, store: Store, app_id: str, setti
         with store.manifest_lock(app_id, path.name):
             with database.read() as session:
                 app = session.get(App, app_id)
-                if app is None or not list_projects(session, app_id, 1):
+                if app is None or not queries.list_projects(session, app_id, 1):
                     return
             shown = {"version": SCHEMA_VERSION, "createdAt": as_text(app.created_at)}
             _write_changed(store, path, shown | configuration_of(app, settings).model_dump(mode="json", by_alias=True))

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from shared.db.archived_rows import copied
 from shared.db.transactions import Transactions
 from shared.errors import Conflict
+from shared.sessions import queries
 from shared.sessions.archive.document import (
     CHECKSUMS,
     DOCUMENT,
@@ -37,15 +38,6 @@ from shared.sessions.archive.document import (
 )
 from shared.sessions.compose.queries import ComponentRow, rows_of
 from shared.sessions.models import BuildState, Project, RecordedSession
-from shared.sessions.queries import (
-    changes_of,
-    get_project,
-    markers_of_all,
-    outcomes_of,
-    ready_compositions,
-    sessions_of,
-    versions_by_session,
-)
 from shared.sessions.registry.intake import explained
 from shared.sessions.retention.rules import KEEPS, Retention
 from shared.sessions.semantic.queries import semantic_memories_of, sources_of
@@ -59,7 +51,7 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 def packed(database: Transactions, store: Store, app_id: str, project_id: str) -> Iterator[Path]:
     """Pack a project into a file of the cache, which goes with the block. Raises: NotFound, Conflict, Transient."""
     with database.read() as session:
-        archive = gather_archive(session, get_project(session, app_id, project_id))
+        archive = gather_archive(session, queries.get_project(session, app_id, project_id))
     path = store.unfinished(app_id)
     store.make_folder(path.parent)
     text = as_json(archive.model_dump(mode="json", by_alias=True, exclude_none=True)).encode()
@@ -81,11 +73,11 @@ def packed(database: Transactions, store: Store, app_id: str, project_id: str) -
 
 def gather_archive(session: Session, project: Project) -> ProjectArchive:
     """Return what there is of a project. Compositions that use sessions of other projects stay behind."""
-    recorded = sessions_of(session, project.key)
+    recorded = queries.sessions_of(session, project.key)
     own = {name: value for name, value in project.settings.items() if name != KEEPS}
     if KEEPS in project.settings:
         own["retention"] = Retention.of(project.settings[KEEPS])
-    changes = changes_of(session, project.app_id, project.project_id)
+    changes = queries.changes_of(session, project.app_id, project.project_id)
     return ProjectArchive(
         project=copied(ArchivedProject, project, settings=ArchivedSettings.model_validate(own)),
         sessions=_sessions(session, recorded),
@@ -99,13 +91,13 @@ def _sessions(session: Session, recorded: Sequence[RecordedSession]) -> list[Arc
     keys = [one.key for one in recorded]
     weights: dict[int, list[ArchivedWeight]] = defaultdict(list)
     marker_ids: dict[int, str] = {}
-    for marker in markers_of_all(session, keys):
+    for marker in queries.markers_of_all(session, keys):
         marker_ids[marker.key] = marker.marker_id
         if marker.override_weight is not None:
             weights[marker.session_key].append(copied(ArchivedWeight, marker, weight=marker.weight_in_force))
-    rows = versions_by_session(session, keys, BuildState.READY)
+    rows = queries.versions_by_session(session, keys, BuildState.READY)
     outcomes: dict[int, dict[str, bool]] = defaultdict(dict)
-    for outcome in outcomes_of(session, [one.key for some in rows.values() for one in some]):
+    for outcome in queries.outcomes_of(session, [one.key for some in rows.values() for one in some]):
         outcomes[outcome.compression_key][marker_ids[outcome.marker_key]] = outcome.survived
     versions = {
         key: [copied(ArchivedVersion, row, fates=dict(sorted(outcomes[row.key].items()))) for row in some]
@@ -115,7 +107,7 @@ def _sessions(session: Session, recorded: Sequence[RecordedSession]) -> list[Arc
 
 
 def _compositions(session: Session, project: Project) -> list[ArchivedComposition]:
-    rows = ready_compositions(session, project.key)
+    rows = queries.ready_compositions(session, project.key)
     parts = rows_of(session, [one.key for one in rows])
     return [
         copied(ArchivedComposition, one, components=[_component(part) for part in parts[one.key]])

@@ -24,22 +24,8 @@ from shared.errors import Conflict, Purged
 from shared.jobs.models import OPEN
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job
+from shared.sessions import queries
 from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionFile
-from shared.sessions.queries import (
-    compositions_using,
-    count_versions,
-    find_project,
-    find_session,
-    get_marker,
-    get_session,
-    lock_jobs_making,
-    lock_project,
-    lock_project_by_key,
-    lock_session,
-    markers_of,
-    project_by_key,
-    sessions_of,
-)
 from shared.sessions.registry.intake import Intake, check_size, explained, hash_of, open_original
 from shared.sessions.registry.projects import (
     ALREADY_REGISTERED,
@@ -106,10 +92,10 @@ def insert_session(session: Session, place: SessionPlace, intake: Intake, cause:
 
 def refuse_known(session: Session, app_id: str, session_id: str) -> None:
     """Raises: Conflict where a session is registered already."""
-    known = find_session(session, app_id, session_id)
+    known = queries.find_session(session, app_id, session_id)
     if known is None:
         return
-    project = project_by_key(session, known.project_key)
+    project = queries.project_by_key(session, known.project_key)
     raise Conflict(
         f"Session {session_id} is registered already, in project {project.project_id}. Sync it to take in what was "
         "added, or unregister it first.",
@@ -138,7 +124,7 @@ def save_parts(session: Session, recorded: RecordedSession, overview: Transcript
     ]
     if rows:
         session.execute(insert(SessionFile), rows)
-    known = {one.marker_id: one for one in markers_of(session, recorded.key)}
+    known = {one.marker_id: one for one in queries.markers_of(session, recorded.key)}
     for ordinal, placed in enumerate(overview.markers):
         row = known.pop(placed.marker_id, None) or KeepitMarker(session_key=recorded.key, marker_id=placed.marker_id)
         row.ordinal, row.message_uuid, row.said_at = ordinal, placed.message_uuid, placed.said_at
@@ -151,8 +137,8 @@ def save_parts(session: Session, recorded: RecordedSession, overview: Transcript
 
 
 def _project_for(session: Session, place: SessionPlace, overview: TranscriptOverview, cause: Cause) -> Project:
-    if find_project(session, place.app_id, place.project_id) is not None:
-        return lock_project(session, place.app_id, place.project_id)
+    if queries.find_project(session, place.app_id, place.project_id) is not None:
+        return queries.lock_project(session, place.app_id, place.project_id)
     folders = [str(folder) for folder in overview.details["folders"]] or [place.project_id]
     path = next((folder for folder in folders if sanitise(folder) == place.project_id), folders[0])
     return create_project(session, place.app_id, path, cause, project_id=place.project_id)
@@ -193,8 +179,8 @@ class Registrar:
         """
         with self._store.session_lock(app_id, session_id):
             with self._database.read() as session:
-                known = get_session(session, app_id, session_id)
-                project_id = project_by_key(session, known.project_key).project_id
+                known = queries.get_session(session, app_id, session_id)
+                project_id = queries.project_by_key(session, known.project_key).project_id
                 place = SessionPlace(app_id, project_id, session_id, get_app(session, app_id).purge_epoch)
             source = uploaded or _source_of(known)
             with explained(source), _original_present(known):
@@ -219,7 +205,7 @@ class Registrar:
 
     def _is_known(self, place: SessionPlace) -> bool:
         with self._database.read() as session:
-            return find_session(session, place.app_id, place.session_id) is not None
+            return queries.find_session(session, place.app_id, place.session_id) is not None
 
     def _take_tail(self, place: SessionPlace, known: RecordedSession, source: Path) -> Intake | None:
         """Compare, and copy what was added; None where that is nothing. Raises: OSError, Conflict, Limit."""
@@ -252,8 +238,8 @@ def write_tail(
 ) -> RecordedSession:
     """Write down what a sync found. Raises: NotFound, Conflict, Purged."""
     lock_place(session, place)
-    project = lock_project(session, place.app_id, place.project_id)
-    recorded = lock_session(session, place.app_id, place.session_id)
+    project = queries.lock_project(session, place.app_id, place.project_id)
+    recorded = queries.lock_session(session, place.app_id, place.session_id)
     if (recorded.key, recorded.size_bytes) != (known.key, known.size_bytes):
         raise Conflict(f"Session {place.session_id} was registered anew meanwhile; sync it again.", code="conflict")
     recorded.synced_at = cause.at
@@ -307,10 +293,10 @@ def set_marker_weight(
 ) -> KeepitMarker:
     """Put ``weight`` (hundredths) in the place of what is written; None takes that back. Raises: NotFound."""
     lock_app(session, app_id)
-    found = get_session(session, app_id, session_id)
-    project = lock_project_by_key(session, found.project_key)
-    recorded = lock_session(session, app_id, session_id)
-    marker = get_marker(session, recorded, marker_id)
+    found = queries.get_session(session, app_id, session_id)
+    project = queries.lock_project_by_key(session, found.project_key)
+    recorded = queries.lock_session(session, app_id, session_id)
+    marker = queries.get_marker(session, recorded, marker_id)
     before = {"weight": marker.weight_in_force}
     marker.override_weight = weight
     marker.overridden_by = None if weight is None else cause.actor
@@ -333,13 +319,13 @@ def unregister(
     Raises: NotFound, Conflict while a composition uses it.
     """
     epoch = lock_app(session, app_id).purge_epoch
-    recorded = get_session(session, app_id, session_id)
-    named = project_id or project_by_key(session, recorded.project_key).project_id
-    project = lock_project(session, app_id, named)
-    recorded = lock_session(session, app_id, session_id)
+    recorded = queries.get_session(session, app_id, session_id)
+    named = project_id or queries.project_by_key(session, recorded.project_key).project_id
+    project = queries.lock_project(session, app_id, named)
+    recorded = queries.lock_session(session, app_id, session_id)
     if recorded.project_key != project.key:
         raise Conflict(f"Session {session_id} is not in project {named}.", code="other_project")
-    using = compositions_using(session, [recorded.key])
+    using = queries.compositions_using(session, [recorded.key])
     if using:
         names = ", ".join(name for _, _, name in using)
         raise Conflict(
@@ -347,10 +333,10 @@ def unregister(
             code=VERSION_IN_USE,
             details={"compositions": [composition_id for _, composition_id, _ in using]},
         )
-    versions = count_versions(session, [recorded.key]).get(recorded.key, 0)
+    versions = queries.count_versions(session, [recorded.key]).get(recorded.key, 0)
     before = {"sizeBytes": recorded.size_bytes, "versions": versions}
     # A job left without its version would hold its worker's place until its lease ran out.
-    abandon(session, lock_jobs_making(session, recorded.key), "its session was unregistered", cause.at)
+    abandon(session, queries.lock_jobs_making(session, recorded.key), "its session was unregistered", cause.at)
     session.delete(recorded)
     touch(project, cause.at)
     record_change(session, project, session_id, SessionChangeKind.UNREGISTERED, cause, before, session_id=session_id)
@@ -363,8 +349,8 @@ def remove_project_with_sessions(
 ) -> list[SessionPlace]:
     """Remove a project; by force with its sessions, as long as no composition uses one. Raises: NotFound, Conflict."""
     lock_app(session, app_id)
-    project = lock_project(session, app_id, project_id)
-    held = [one.session_id for one in sessions_of(session, project.key)] if force else []
+    project = queries.lock_project(session, app_id, project_id)
+    held = [one.session_id for one in queries.sessions_of(session, project.key)] if force else []
     left = [unregister(session, app_id, session_id, cause, project_id) for session_id in held]
     learning = open_learning(session, app_id, project.key)
     job = None if learning is None else lock_job(session, learning.job_id)
@@ -379,7 +365,7 @@ def remove_session_files(database: Transactions, store: Store, left: Iterable[Se
     for one in left:
         with store.session_lock(one.app_id, one.session_id):
             with database.read() as session:
-                if find_session(session, one.app_id, one.session_id) is not None:
+                if queries.find_session(session, one.app_id, one.session_id) is not None:
                     continue
             store.remove(store.original(one.app_id, one.project_id, one.session_id))
             store.remove(store.versions_folder(one.app_id, one.project_id, one.session_id))
@@ -389,6 +375,6 @@ def remove_project_files(database: Transactions, store: Store, app_id: str, proj
     """Remove the folder of a project that was removed, unless it was opened anew meanwhile."""
     with store.app_lock(app_id):
         with database.read() as session:
-            if find_project(session, app_id, project_id) is not None:
+            if queries.find_project(session, app_id, project_id) is not None:
                 return
         store.remove(store.project_folder(app_id, project_id))
