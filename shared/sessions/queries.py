@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, exists, false, func, or_, select, true
+from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import App
@@ -46,14 +46,22 @@ class SessionFilter:
     has_markers: bool | None = None
 
 
-def get_project(session: Session, app_id: str, project_id: str) -> Project:
+def get_project(session: Session, app_id: str, project_id: str, *, locked: bool = False) -> Project:
     """Return a project. Raises: NotFound."""
-    return _get_project(session, app_id, project_id, select(Project))
+    query = select(Project).where(Project.app_id == app_id, Project.project_id == project_id)
+    query = query.with_for_update(key_share=True) if locked else query
+    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if found is None:
+        raise NotFound(
+            f"App {app_id} has no project {project_id}; list them under /api/memory/projects.",
+            details={"appId": app_id, "projectId": project_id},
+        )
+    return found
 
 
 def lock_project(session: Session, app_id: str, project_id: str) -> Project:
     """Return a project of a locked app, locked until the transaction ends. Raises: NotFound."""
-    return _get_project(session, app_id, project_id, select(Project).with_for_update(key_share=True))
+    return get_project(session, app_id, project_id, locked=True)
 
 
 def find_project(session: Session, app_id: str, project_id: str) -> Project | None:
@@ -72,14 +80,23 @@ def lock_project_by_key(session: Session, key: int) -> Project:
     return session.scalars(query, execution_options={"populate_existing": True}).one()
 
 
-def get_session(session: Session, app_id: str, session_id: str) -> RecordedSession:
+def get_session(session: Session, app_id: str, session_id: str, *, locked: bool = False) -> RecordedSession:
     """Return a registered session. Raises: NotFound."""
-    return _get_session(session, app_id, session_id, select(RecordedSession))
+    query = select(RecordedSession).where(RecordedSession.app_id == app_id, RecordedSession.session_id == session_id)
+    query = query.with_for_update(key_share=True) if locked else query
+    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if found is None:
+        raise NotFound(
+            f"App {app_id} has no session {session_id}; register it with "
+            f"POST /api/memory/projects/PROJECT/sessions/{session_id}.",
+            details={"appId": app_id, "sessionId": session_id},
+        )
+    return found
 
 
 def lock_session(session: Session, app_id: str, session_id: str) -> RecordedSession:
     """Return a session of a locked app and project, locked until the transaction ends. Raises: NotFound."""
-    return _get_session(session, app_id, session_id, select(RecordedSession).with_for_update(key_share=True))
+    return get_session(session, app_id, session_id, locked=True)
 
 
 def find_session(session: Session, app_id: str, session_id: str) -> RecordedSession | None:
@@ -337,29 +354,6 @@ def _conditions(wanted: SessionFilter) -> list[ColumnElement[bool]]:
         marked = exists(select(KeepitMarker.key).where(KeepitMarker.session_key == RecordedSession.key))
         conditions.append(marked if wanted.has_markers else ~marked)
     return conditions
-
-
-def _get_project(session: Session, app_id: str, project_id: str, query: Select[Project]) -> Project:
-    query = query.where(Project.app_id == app_id, Project.project_id == project_id)
-    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
-    if found is None:
-        raise NotFound(
-            f"App {app_id} has no project {project_id}; list them under /api/memory/projects.",
-            details={"appId": app_id, "projectId": project_id},
-        )
-    return found
-
-
-def _get_session(session: Session, app_id: str, session_id: str, query: Select[RecordedSession]) -> RecordedSession:
-    query = query.where(RecordedSession.app_id == app_id, RecordedSession.session_id == session_id)
-    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
-    if found is None:
-        raise NotFound(
-            f"App {app_id} has no session {session_id}; register it with "
-            f"POST /api/memory/projects/PROJECT/sessions/{session_id}.",
-            details={"appId": app_id, "sessionId": session_id},
-        )
-    return found
 
 
 def registered_in(session: Session, app_id: str) -> dict[str, str]:

@@ -42,7 +42,6 @@ from shared.sessions.compose.requests import (
     MAX_NAME_CHARS,
     CompositionName,
     CompositionRequest,
-    NewComposition,
     plan_composition,
     request_composition,
 )
@@ -56,10 +55,10 @@ class MakeComposition(CompositionRequest):
     name: CompositionName = Field(description="Unique in its project; also its folder's name.", examples=["feature-x"])
     replace: Flag = Field(False, description="Whether one of that name makes way; it is removed at once.")
 
-    def as_new(self) -> NewComposition:
-        """Return what is asked for."""
-        asked = CompositionRequest.model_validate(self.model_dump(exclude={"name", "replace"}))
-        return NewComposition(self.name, asked, self.replace)
+    @property
+    def asked(self) -> CompositionRequest:
+        """What it is to be made of."""
+        return CompositionRequest.model_validate(self.model_dump(exclude={"name", "replace"}))
 
 
 class ForeseeComposition(CompositionRequest):
@@ -236,7 +235,7 @@ def list_compositions(
 )
 def make_composition(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: MakeComposition) -> Response:
     """Ask for a context made of several sessions within a token budget; versions it lacks are made first."""
-    return ctx.write(lambda session: _asked(ctx, session, app_id, project_id, body.as_new()))
+    return ctx.write(lambda session: _asked(ctx, session, app_id, project_id, body.name, body.asked, body.replace))
 
 
 @router.post(
@@ -326,16 +325,25 @@ def compose_again(
         project_id = session.get_one(Project, former.project_key).project_id
         asked = CompositionRequest.model_validate(former.request)
         takes_its_place = wanted.name in (None, former.name)
-        new = NewComposition(wanted.name or former.name, asked, wanted.replace or takes_its_place)
-        return _asked(ctx, session, app_id, project_id, new)
+        name, replaces = wanted.name or former.name, wanted.replace or takes_its_place
+        return _asked(ctx, session, app_id, project_id, name, asked, replaces)
 
     return ctx.write(work)
 
 
-def _asked(ctx: RequestContext, session: Session, app_id: str, project_id: str, new: NewComposition) -> WriteResult:
+def _asked(
+    ctx: RequestContext,
+    session: Session,
+    app_id: str,
+    project_id: str,
+    name: str,
+    asked: CompositionRequest,
+    replaces: bool,
+) -> WriteResult:
     app = lock_app(session, app_id)
     get_installed_app(session, app_id)
-    composition = request_composition(session, app, project_id, new, ctx.cause("asked for"), ctx.loop.settings)
+    cause = ctx.cause("asked for")
+    composition = request_composition(session, app, project_id, name, asked, cause, ctx.loop.settings, replaces)
     assert composition.job_id is not None
     job = get_job(session, composition.job_id)
     made = CompositionMade(

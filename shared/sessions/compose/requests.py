@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -128,26 +127,35 @@ _SPACE = UUID("b0a7b7de-0d4c-5b43-8f5e-5f0f3c1d9a77")
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class NewComposition:
-    """What is asked for, and under which name."""
-
-    name: str
-    asked: CompositionRequest
-    replaces: bool = False
-    """Whether one that has the name makes way."""
-
-
 def request_composition(
-    session: Session, app: App, project_id: str, new: NewComposition, cause: Cause, settings: Settings
+    session: Session,
+    app: App,
+    project_id: str,
+    name: str,
+    asked: CompositionRequest,
+    cause: Cause,
+    settings: Settings,
+    replaces: bool = False,
 ) -> Composition:
-    """Ask a locked app's project for a composition. Raises: NotFound, Conflict, Invalid."""
+    """Ask a locked app's project for a composition; one that has the name makes way where it ``replaces`` it.
+
+    Raises: NotFound, Conflict, Invalid.
+    """
     project = lock_project(session, app.app_id, project_id)
-    for session_id in sorted(one.session_id for one in new.asked.components):
+    for session_id in sorted(one.session_id for one in asked.components):
         lock_session(session, app.app_id, session_id)
-    foreseen = plan_composition(session, project, new.name, new.asked)
-    _make_way(session, project, new, cause)
-    composition = _insert_composition(session, project, new, cause)
+    foreseen = plan_composition(session, project, name, asked)
+    present = composition_by_name(session, project.key, name)
+    if present is not None:
+        if present.state != BuildState.FAILED and not replaces:
+            raise Conflict(
+                f"Project {project.project_id} has a composition {name} already ({present.composition_id}); choose "
+                "another name, or ask with replace=true.",
+                code="name_taken",
+                details={"compositionId": present.composition_id},
+            )
+        remove_composition(session, project, present, cause.by(cause.actor, f"replaced; {cause.reason}"[:300]))
+    composition = _insert_composition(session, project, name, asked, cause)
     write_components(session, app, composition, foreseen, cause, settings)
     wanted = NewJob(
         kind=JobKind.COMPOSE_CONTEXT,
@@ -250,30 +258,18 @@ def _wishes(session: Session, asked: CompositionRequest, recorded: Sequence[Reco
     return wishes
 
 
-def _make_way(session: Session, project: Project, new: NewComposition, cause: Cause) -> None:
-    present = composition_by_name(session, project.key, new.name)
-    if present is None:
-        return
-    if present.state != BuildState.FAILED and not new.replaces:
-        raise Conflict(
-            f"Project {project.project_id} has a composition {new.name} already ({present.composition_id}); choose "
-            "another name, or ask with replace=true.",
-            code="name_taken",
-            details={"compositionId": present.composition_id},
-        )
-    remove_composition(session, project, present, cause.by(cause.actor, f"replaced; {cause.reason}"[:300]))
-
-
-def _insert_composition(session: Session, project: Project, new: NewComposition, cause: Cause) -> Composition:
-    asked = new.asked.model_dump(mode="json", by_alias=True, exclude_none=True)
+def _insert_composition(
+    session: Session, project: Project, name: str, asked: CompositionRequest, cause: Cause
+) -> Composition:
+    request = asked.model_dump(mode="json", by_alias=True, exclude_none=True)
     composition = Composition(
-        composition_id=composition_id(project, new.name, asked),
+        composition_id=composition_id(project, name, request),
         app_id=project.app_id,
         project_key=project.key,
-        name=new.name,
+        name=name,
         state=BuildState.WORKING,
-        request=asked,
-        budget=new.asked.total_token_budget,
+        request=request,
+        budget=asked.total_token_budget,
         asked_by=cause.actor[:200],
         created_at=cause.at,
     )

@@ -115,7 +115,21 @@ def save_proposals(
             continue
         memory = queries.find_semantic_memory(session, project.key, proposal.kind, normal_of(content))
         if memory is None:
-            memory = _new_memory(session, project, proposal, content, agent, now)
+            memory = SemanticMemory(
+                memory_id=new_id("sem", now),
+                project_key=project.key,
+                app_id=project.app_id,
+                kind=proposal.kind,
+                content=content,
+                normal=normal_of(content),
+                is_standing=False,
+                confidence=0.0,
+                verdict=SemanticVerdict.PROPOSED,
+                agent=agent,
+                extracted_at=now,
+            )
+            session.add(memory)
+            session.flush()
         was_proposed = _is_proposed(session, memory)
         _add_source(session, memory, recorded, proposal)
         memory.is_standing = memory.is_standing or proposal.is_standing
@@ -158,27 +172,6 @@ def remove_unsupported(session: Session, project: Project, cause: Cause) -> int:
     return len(gone)
 
 
-def _new_memory(
-    session: Session, project: Project, proposal: SemanticProposal, content: str, agent: str, now: datetime
-) -> SemanticMemory:
-    memory = SemanticMemory(
-        memory_id=new_id("sem", now),
-        project_key=project.key,
-        app_id=project.app_id,
-        kind=proposal.kind,
-        content=content,
-        normal=normal_of(content),
-        is_standing=False,
-        confidence=0.0,
-        verdict=SemanticVerdict.PROPOSED,
-        agent=agent,
-        extracted_at=now,
-    )
-    session.add(memory)
-    session.flush()
-    return memory
-
-
 def _add_source(
     session: Session, memory: SemanticMemory, recorded: RecordedSession, proposal: SemanticProposal
 ) -> None:
@@ -201,7 +194,14 @@ def judge_memory(
     project = lock_project_by_key(session, memory.project_key)
     before = {"verdict": memory.verdict}
     if content is not None:
-        _change_text(session, memory, content)
+        text = clean(content)
+        if not text or len(text) > MAX_MEMORY_CHARS:
+            raise Invalid(f"content: must be one line of 1 to {MAX_MEMORY_CHARS} characters.")
+        normal = normal_of(text)
+        other = queries.find_semantic_memory(session, memory.project_key, memory.kind, normal)
+        if other is not None and other.key != memory.key:
+            raise Conflict(f"{other.memory_id} says that already.", code="already_known")
+        memory.content, memory.normal = text, normal
     if verdict is not None:
         memory.verdict = verdict
         memory.decided_by, memory.decided_at = cause.actor, cause.at
@@ -221,14 +221,3 @@ def remove_memory(session: Session, app_id: str, memory_id: str, cause: Cause) -
     touch(project, cause.at)
     session.delete(memory)
     session.flush()
-
-
-def _change_text(session: Session, memory: SemanticMemory, content: str) -> None:
-    text = clean(content)
-    if not text or len(text) > MAX_MEMORY_CHARS:
-        raise Invalid(f"content: must be one line of 1 to {MAX_MEMORY_CHARS} characters.")
-    normal = normal_of(text)
-    other = queries.find_semantic_memory(session, memory.project_key, memory.kind, normal)
-    if other is not None and other.key != memory.key:
-        raise Conflict(f"{other.memory_id} says that already.", code="already_known")
-    memory.content, memory.normal = text, normal
