@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
@@ -21,21 +21,18 @@ from loop.api.dependencies import (
     Writes,
 )
 from loop.api.routes.session_items import SessionForeseen, SessionList, StorageFigures, session_page
-from loop.api.schema import Flag, RequestModel, ResponseModel
+from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import BY_HAND
 from shared.sessions import manifest, queries
-from shared.sessions.compress.settings import Base, Distance, PinnedWeight
 from shared.sessions.models import Project
 from shared.sessions.queries import SessionFilter
 from shared.sessions.registry import projects
 from shared.sessions.registry.configuration import (
-    ModelName,
-    Preset,
     ProjectSettings,
-    VersionsKept,
     own_settings,
+    patch_of,
     refuse_unknown_model,
     settings_of,
 )
@@ -49,36 +46,10 @@ ServerPath = Annotated[
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class ChangeBase(RequestModel):
-    """The least weights that survive at no distance; what is left out stays, null takes a value back."""
-
-    light: Base | None = None
-    moderate: Base | None = None
-    aggressive: Base | None = None
-
-
-class ChangeDecay(RequestModel):
-    """What decides whether marked parts survive; what is left out stays, null takes a value back."""
-
-    compression_base: ChangeBase | None = None
-    max_session_distance: Distance | None = None
-    pinned_weight: PinnedWeight | None = None
-
-
-class SettingsChange(RequestModel):
-    """Settings of a project; what is left out stays, null takes one back, so that the app's is in force."""
-
-    default_compression_preset: Preset | None = None
-    auto_register_new_sessions: Flag | None = None
-    keepit_decay_enabled: Flag | None = None
-    model: ModelName | None = None
-    compression_retention: VersionsKept | None = None
-    keepit_decay: ChangeDecay | None = None
-
-    def changed(self, settings_model: str | None) -> dict[str, Any]:
-        """Return what was given, by its name on the wire. Raises: Invalid for a model that is not set up."""
-        refuse_unknown_model(self.model, settings_model)
-        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+if TYPE_CHECKING:
+    SettingsChange = BaseModel
+else:
+    SettingsChange = patch_of(ProjectSettings)
 
 
 class OpenProject(RequestModel):
@@ -247,7 +218,7 @@ def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Respo
         get_installed_app(session, app_id)
         cause = ctx.cause(BY_HAND)
         project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
-        project.settings = projects.overlaid({}, body.settings.changed(ctx.loop.settings.model))
+        project.settings = projects.overlaid({}, _changed(ctx, body.settings))
         project.source_folder = body.source_folder
         return WriteResult(
             _items(session, [project])[0], 201, app_id, then=lambda: shown(ctx, app_id, project.project_id)
@@ -282,7 +253,7 @@ def change_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath
     if "source_folder" in wanted:
         ctx.require_admin(_FOLDERS)
     if body.settings is not None:
-        wanted["settings"] = body.settings.changed(ctx.loop.settings.model)
+        wanted["settings"] = _changed(ctx, body.settings)
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
@@ -349,6 +320,13 @@ def list_project_changes(
         if not listed.changes and cursor is None:
             queries.get_project(session, app_id, project_id)
         return listed
+
+
+def _changed(ctx: RequestContext, settings: SettingsChange) -> dict[str, Any]:
+    """Return what was given, by its name on the wire. Raises: Invalid for a model that is not set up."""
+    changed = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    refuse_unknown_model(changed.get("model"), ctx.loop.settings.model)
+    return changed
 
 
 def changes_page(session: Session, app_id: str, project_id: str, limit: int, cursor: str | None) -> SessionChangeList:
