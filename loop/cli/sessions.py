@@ -44,13 +44,16 @@ _PROJECT_COLUMNS: Columns = {
 _CHANGE_COLUMNS: Columns = {
     "when (UTC)": at("at"), "who": "actor", "why": "reason", "before": "before", "after": "after",
 }  # fmt: skip
-_COLUMNS: Columns = {
+_FIGURES: Columns = {
     "session": "sessionId",
     "project": "projectId",
     "from (UTC)": at("firstTimestamp"),
     "to (UTC)": at("lastTimestamp"),
     "tokens": "originalTokens",
     "messages": "originalMessages",
+}
+_COLUMNS: Columns = {
+    **_FIGURES,
     "marked": "markers",
     "versions": "versions",
     "topics": lambda row: row["metadata"].get("primaryTopics", [])[:4],
@@ -86,12 +89,7 @@ _PROJECT_CARD: Columns = {
     "not taken in": lambda row: [f"{one['file']}: {one['reason']}" for one in row["refusedFiles"]],
 }
 _FORESEEN_COLUMNS: Columns = {
-    "session": "sessionId",
-    "project": "projectId",
-    "from (UTC)": at("firstTimestamp"),
-    "to (UTC)": at("lastTimestamp"),
-    "tokens": "originalTokens",
-    "messages": "originalMessages",
+    **_FIGURES,
     "bytes": "sizeBytes",
     "marked": "markerWeights",
     "not well marked": lambda row: len(row["markerProblems"]) or None,

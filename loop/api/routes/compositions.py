@@ -305,7 +305,11 @@ def use_composition(
             session, app_id, composition_id, body.session_id, ctx.cause("a session used it")
         )
         shown = _shown(session, composition)
-        return WriteResult(shown, about=app_id, then=lambda: _write_manifest(ctx, app_id, shown.project_id))
+
+        def show() -> None:
+            manifest.write(ctx.loop.database, ctx.loop.store, app_id, shown.project_id)
+
+        return WriteResult(shown, about=app_id, then=show)
 
     return ctx.write(work)
 
@@ -383,8 +387,4 @@ def _clear_away(ctx: RequestContext, app_id: str, project_id: str, name: str) ->
         is_taken = queries.composition_by_name(session, project.key, name) is not None
     if not is_taken:
         ctx.loop.store.remove(ctx.loop.store.composition_folder(app_id, project_id, name))
-    _write_manifest(ctx, app_id, project_id)
-
-
-def _write_manifest(ctx: RequestContext, app_id: str, project_id: str) -> None:
     manifest.write(ctx.loop.database, ctx.loop.store, app_id, project_id)

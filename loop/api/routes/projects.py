@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,6 +81,13 @@ class ChangeProject(RequestModel):
         return self
 
 
+class RefusedFile(ResponseModel):
+    """A file that was not taken in."""
+
+    file: str
+    reason: str
+
+
 class ProjectItem(ResponseModel):
     """A project."""
 
@@ -105,18 +112,6 @@ class ProjectList(ResponseModel):
     cursor: str | None
 
 
-class RefusedFile(ResponseModel):
-    """A file that was not taken in."""
-
-    file: str
-    reason: str
-
-    @classmethod
-    def list_of(cls, refused: Mapping[str, str]) -> list[RefusedFile]:
-        """Return files as they go over the wire, from why they were refused by their names."""
-        return [cls(file=name, reason=reason) for name, reason in refused.items()]
-
-
 class ScanAnswer(ResponseModel):
     """What became of the files of a folder."""
 
@@ -137,7 +132,7 @@ class ScanAnswer(ResponseModel):
         return cls.from_row(
             scan,
             project_id=project_id,
-            refused=RefusedFile.list_of(scan.refused),
+            refused=[RefusedFile(file=name, reason=why) for name, why in scan.refused.items()],
             foreseen=[SessionForeseen.of(one, project_id, one.path.stem) for one in scan.foreseen],
             cursor=None if scan.last is None else cursors.encode_id(_FOLDER, scan.last),
         )
@@ -178,9 +173,6 @@ class SessionChangeList(ResponseModel):
 
     changes: list[ChangeLine]
     cursor: str | None
-
-
-ProjectItem.model_rebuild()
 
 
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
@@ -360,7 +352,7 @@ def _items(session: Session, rows: Sequence[Project]) -> list[ProjectItem]:
             sessions=counted.get(one.key, 0),
             settings=settings_of(session, one),
             own_settings=own_settings(one),
-            refused_files=RefusedFile.list_of({name: str(why["reason"]) for name, why in one.refused_files.items()}),
+            refused_files=[RefusedFile(file=name, reason=why["reason"]) for name, why in one.refused_files.items()],
         )
         for one in rows
     ]

@@ -16,7 +16,7 @@ from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
 from shared.choices import Aggressiveness
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Words
-from shared.sessions.compose.plan import NoVersion
+from shared.sessions.compose.plan import AUTO, ORIGINAL, NoVersion
 from shared.sessions.compose.requests import ComponentRequest
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings
 from shared.sessions.models import SessionVersion, version_id
@@ -79,13 +79,7 @@ class FoundSession(ResponseModel):
 def _snippet(hit: SessionHit) -> SessionSnippet | None:
     if hit.snippet is None or hit.passage is None:
         return None
-    return SessionSnippet(
-        text=hit.snippet.text,
-        marks=list(hit.snippet.marks),
-        kind=hit.passage.kind,
-        message_uuid=hit.passage.message_uuid,
-        said_at=hit.passage.said_at,
-    )
+    return SessionSnippet.from_row(hit.passage, text=hit.snippet.text, marks=hit.snippet.marks)
 
 
 class FoundSessions(ResponseModel):
@@ -115,11 +109,15 @@ class SuggestedSession(ResponseModel):
     @classmethod
     def of(cls, one: SessionSuggestion) -> SuggestedSession:
         """Return a suggestion as it goes over the wire."""
-        version = _version(one)
-        session_id = one.past.facts.recorded.session_id
-        component = ComponentRequest(
-            session_id=session_id, version_id=version or "auto", recompress_settings=_settings(one)
-        )
+        session_id, version, settings = one.past.facts.recorded.session_id, None, None
+        if isinstance(one.choice, SessionVersion):
+            version = one.choice.version_id
+        elif one.choice is NoVersion.ORIGINAL:
+            version = ORIGINAL
+        else:
+            settings = CompressionSettings(
+                mode=CompressionMode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=Aggressiveness.MODERATE
+            )
         return cls(
             session_id=session_id,
             project_id=one.past.facts.project_id,
@@ -129,22 +127,8 @@ class SuggestedSession(ResponseModel):
             matched_topics=list(one.topics),
             matched_files=list(one.files),
             suggested_tokens=one.tokens,
-            component=component,
+            component=ComponentRequest(session_id=session_id, version_id=version or AUTO, recompress_settings=settings),
         )
-
-
-def _version(one: SessionSuggestion) -> str | None:
-    if isinstance(one.choice, SessionVersion):
-        return one.choice.version_id
-    return "original" if one.choice is NoVersion.ORIGINAL else None
-
-
-def _settings(one: SessionSuggestion) -> CompressionSettings | None:
-    if one.ratio is None:
-        return None
-    return CompressionSettings(
-        mode=CompressionMode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=Aggressiveness.MODERATE
-    )
 
 
 class Suggestions(ResponseModel):

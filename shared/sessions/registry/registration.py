@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import Cause
 from shared.db.transactions import Transactions
-from shared.errors import Conflict, Purged
+from shared.errors import Conflict, NotFound, Purged
 from shared.jobs.models import OPEN
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job
@@ -183,8 +183,15 @@ class Registrar:
                 project_id = queries.project_by_key(session, known.project_key).project_id
                 place = SessionPlace(app_id, project_id, session_id, get_app(session, app_id).purge_epoch)
             source = uploaded or _source_of(known)
-            with explained(source), _original_present(known):
-                tail = self._take_tail(place, known, source)
+            try:
+                with explained(source):
+                    tail = self._take_tail(place, known, source)
+            except NotFound:
+                raise Conflict(
+                    f"The original of session {session_id} is no longer at {known.original_file}. Nothing is lost: the "
+                    "copy of the last sync is kept, with everything made of it.",
+                    code=ORIGINAL_GONE,
+                ) from None
             return carry(lambda session: write_tail(session, place, known, tail, cause))
 
     @contextmanager
@@ -264,18 +271,6 @@ def _source_of(known: RecordedSession) -> Path:
             code="no_original",
         )
     return Path(known.original_file)
-
-
-@contextmanager
-def _original_present(known: RecordedSession) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise Conflict(
-            f"The original of session {known.session_id} is no longer at {known.original_file}. Nothing is lost: the "
-            "copy of the last sync is kept, with everything made of it.",
-            code=ORIGINAL_GONE,
-        ) from None
 
 
 def _original_changed(known: RecordedSession, source: Path) -> Conflict:
