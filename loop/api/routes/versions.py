@@ -35,17 +35,9 @@ from shared.errors import Conflict
 from shared.jobs.queries import get_job
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest
-from shared.sessions.compress import versions
+from shared.sessions.compress import queries, versions
 from shared.sessions.compress.estimate import VersionEstimate, estimate_version
-from shared.sessions.compress.queries import (
-    SessionJob,
-    get_version,
-    names_using,
-    session_job,
-    session_jobs,
-    versions_of,
-    working_of,
-)
+from shared.sessions.compress.queries import SessionJob
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import complete_settings, request_version
@@ -252,9 +244,9 @@ def list_versions(
     before = cursors.decode_number(_VERSIONS, cursor)
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
-        rows, more = cursors.page(versions_of(session, recorded.key, limit + 1, before), limit)
-        working = working_of(session, recorded.key)
-        used = names_using(session, [one.key for one in rows])
+        rows, more = cursors.page(queries.versions_of(session, recorded.key, limit + 1, before), limit)
+        working = queries.working_of(session, recorded.key)
+        used = queries.names_using(session, [one.key for one in rows])
         return VersionList(
             session_id=session_id,
             versions=[VersionAnswer.of(one, session_id, used[one.key]) for one in rows],
@@ -309,9 +301,9 @@ def read_version(
     """Read what a version says: as Markdown, or as a transcript that tools can go on with; these count as a use."""
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
-        version = get_version(session, recorded, version_id)
+        version = queries.get_version(session, recorded, version_id)
         project_id = project_by_key(session, recorded.project_key).project_id
-        used = names_using(session, [version.key])[version.key]
+        used = queries.names_using(session, [version.key])[version.key]
     folder = ctx.loop.store.versions_folder(app_id, project_id, session_id)
     path = version_file(folder, version, _ENDINGS.get(format_, "md"))
     if format_ == "json":
@@ -332,7 +324,7 @@ def remove_version(
         lock_app(session, app_id)
         project = lock_project_by_key(session, get_session(session, app_id, session_id).project_key)
         recorded = lock_session(session, app_id, session_id)
-        version = get_version(session, recorded, version_id)
+        version = queries.get_version(session, recorded, version_id)
         files = versions.remove_version(
             session, project, recorded, version, SessionChangeKind.REMOVED, ctx.cause(BY_HAND)
         )
@@ -357,7 +349,7 @@ def list_session_jobs(
     before = cursors.decode_number(_JOBS, cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(session_jobs(session, app_id, limit + 1, before), limit)
+        rows, more = cursors.page(queries.session_jobs(session, app_id, limit + 1, before), limit)
         return SessionJobList(
             jobs=[SessionJobAnswer.about(one, ctx.loop.regulator.expected(session, one.job)) for one in rows],
             cursor=cursors.encode(_JOBS, rows[-1].job.seq) if more else None,
@@ -368,7 +360,7 @@ def list_session_jobs(
 def show_session_job(ctx: Reads, app_id: SessionsAppId, job_id: JobInPath) -> SessionJobAnswer:
     """Show how far a compression or a composition has come."""
     with ctx.read() as session:
-        found = session_job(session, app_id, job_id)
+        found = queries.session_job(session, app_id, job_id)
         return SessionJobAnswer.about(found, ctx.loop.regulator.expected(session, found.job))
 
 
@@ -387,7 +379,7 @@ def _settings(ctx: RequestContext, session: Session, project_key: int, wanted: M
 
 
 def _source(session: Session, recorded: RecordedSession, wanted: MakeVersion) -> SessionVersion | None:
-    return None if wanted.source_version is None else get_version(session, recorded, wanted.source_version)
+    return None if wanted.source_version is None else queries.get_version(session, recorded, wanted.source_version)
 
 
 def _foresee(ctx: RequestContext, app_id: str, session_id: str, wanted: MakeVersion) -> VersionEstimate:

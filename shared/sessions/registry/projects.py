@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from shared.audit import Cause
 from shared.errors import Conflict, Invalid
 from shared.sessions.models import Project, RecordedSession, SessionChange
-from shared.sessions.queries import count_compositions, count_sessions, find_project
+from shared.sessions.queries import find_project
 from shared.sessions.retention.rules import KEEPS
 
 _MOST_CHARACTERS = 180
@@ -40,11 +40,6 @@ def with_hash(name: str, path: str) -> str:
     """Return a name told apart from others that look the same, by its path's hash."""
     digest = sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:_HASH_CHARACTERS]
     return f"{name[: _MOST_CHARACTERS - _HASH_CHARACTERS]}-{digest}"
-
-
-def display_name_of(path: str) -> str:
-    """Return what people call a folder: the last part of its path."""
-    return (PurePosixPath(path).name or path)[:200]
 
 
 class SessionChangeKind(StrEnum):
@@ -143,7 +138,8 @@ def create_project(
         app_id=app_id,
         project_id=name,
         original_path=path,
-        display_name=display_name or display_name_of(path),
+        # What people call a folder: the last part of its path.
+        display_name=display_name or (PurePosixPath(path).name or path)[:200],
         settings={},
         refused_files={},
         created_at=cause.at,
@@ -173,22 +169,6 @@ def change_project(session: Session, project: Project, wanted: Mapping[str, Any]
     if after != before:
         touch(project, cause.at)
         record_change(session, project, project.project_id, SessionChangeKind.CHANGED, cause, before, after)
-
-
-def remove_project(session: Session, project: Project, cause: Cause) -> None:
-    """Remove a locked project that holds nothing any more. Raises: Conflict."""
-    held = count_sessions(session, [project.key]).get(project.key, 0)
-    composed = count_compositions(session, project.key)
-    if held or composed:
-        raise Conflict(
-            f"Project {project.project_id} holds {held} sessions and {composed} compositions; remove them first, or "
-            "ask with force=true for what is in no composition.",
-            code="project_not_empty",
-            details={"sessions": held, "compositions": composed},
-        )
-    record_change(session, project, project.project_id, SessionChangeKind.REMOVED, cause)
-    session.delete(project)
-    session.flush()
 
 
 def _as_history(project: Project) -> dict[str, Any]:

@@ -32,7 +32,6 @@ from shared.sessions.registry.projects import (
     SessionChangeKind,
     create_project,
     record_change,
-    remove_project,
     sanitise,
     touch,
 )
@@ -351,7 +350,18 @@ def remove_project_with_sessions(
     job = None if learning is None else lock_job(session, learning.job_id)
     if job is not None and job.state in OPEN:
         abandon(session, [job], "its project was removed", cause.at)
-    remove_project(session, project, cause)
+    composed = queries.count_compositions(session, project.key)
+    sessions = queries.count_sessions(session, [project.key]).get(project.key, 0)
+    if sessions or composed:
+        raise Conflict(
+            f"Project {project_id} holds {sessions} sessions and {composed} compositions; remove them first, or ask "
+            "with force=true for what is in no composition.",
+            code="project_not_empty",
+            details={"sessions": sessions, "compositions": composed},
+        )
+    record_change(session, project, project_id, SessionChangeKind.REMOVED, cause)
+    session.delete(project)
+    session.flush()
     return left
 
 

@@ -198,7 +198,8 @@ class VersionRemovals:
 
     def joined(self, other: VersionRemovals) -> VersionRemovals:
         """Return both, without what goes by the first for the second as well."""
-        go = {one.version.row.key: one for one in (*other.go, *self.go)}
+        own = {one.version.row.key: one for one in self.go}
+        go = own | {one.version.row.key: one for one in other.go if one.version.row.key not in own}
         stay = (one for one in (*self.stay, *other.stay) if one.version.row.key not in go)
         return VersionRemovals(tuple(go.values()), tuple(stay))
 
@@ -232,7 +233,7 @@ class PruningRules(_RulesBody):
 
 
 def prune_versions(versions: Sequence[AgedVersion], wanted: PruningRules, now: datetime) -> VersionRemovals:
-    """Return what goes of a session's versions."""
+    """Return what goes of a session's versions, which are given oldest first."""
     if wanted.session_ids and not any(one.recorded.session_id in wanted.session_ids for one in versions):
         return VersionRemovals()
     found = [(version, _reasons(version, versions, wanted, now)) for version in versions]
@@ -245,21 +246,13 @@ def _reasons(version: AgedVersion, versions: Sequence[AgedVersion], wanted: Prun
     if wanted.unused:
         reasons.append("never used" if version.row.uses == 0 and version.row.last_used is None else None)
     if wanted.superseded:
-        newest = max((one.row for one in versions if _replaces(one.row, version.row)), key=_number, default=None)
-        reasons.append(f"superseded by {newest.version_id}" if newest else None)
+        row, later = version.row, [one.row for one in versions if one.row.number > version.row.number]
+        newer = [one for one in later if one.settings == row.settings and one.source_bytes >= row.source_bytes]
+        reasons.append(f"superseded by {newer[-1].version_id}" if newer else None)
     if wanted.older_than_days is not None:
         is_old = version.touched_at <= now - timedelta(days=wanted.older_than_days)
         reasons.append(f"not touched for {wanted.older_than_days} days" if is_old else None)
     return [] if None in reasons else [one for one in reasons if one]
-
-
-def _replaces(newer: SessionVersion, row: SessionVersion) -> bool:
-    """Whether a version was made later with the same settings and covers no less."""
-    return newer.number > row.number and newer.settings == row.settings and newer.source_bytes >= row.source_bytes
-
-
-def _number(row: SessionVersion) -> int:
-    return row.number
 
 
 def warnings_of(removals: VersionRemovals, versions: Sequence[AgedVersion]) -> list[str]:

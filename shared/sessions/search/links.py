@@ -11,10 +11,11 @@ from shared.apps.queries import lock_app
 from shared.audit import Cause
 from shared.errors import Conflict
 from shared.ids import new_id
+from shared.sessions.compose.queries import linked_to
 from shared.sessions.models import Project, ProjectLink, RecordedSession
 from shared.sessions.queries import compositions_using, get_project, lock_project, lock_session, project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
-from shared.sessions.search.queries import LinkedSession, get_link, is_linked
+from shared.sessions.search.queries import LinkedSession, get_link
 
 
 def link_session(
@@ -67,7 +68,7 @@ def _refuse(session: Session, target: Project, source: Project, recorded: Record
         raise Conflict(f"Session {recorded.session_id} does not belong to {source.project_id}.", code="not_its_session")
     if recorded.project_key == target.key:
         raise Conflict(f"Session {recorded.session_id} is {target.project_id}'s own; it needs no link.", code="own")
-    if is_linked(session, recorded.key, target.key):
+    if linked_to(session, target.key, [recorded.key]):
         raise Conflict(
             f"Session {recorded.session_id} is linked to {target.project_id} already.", code="already_linked"
         )

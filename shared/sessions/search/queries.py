@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from sqlalchemy import and_, exists, func, or_, select, text
+from sqlalchemy import func, or_, select, text
 from sqlalchemy.orm import Session
 
 from shared.errors import NotFound
@@ -165,9 +165,3 @@ def get_link(session: Session, app_id: str, link_id: str) -> tuple[ProjectLink, 
     if row is None:
         raise NotFound(f"App {app_id} has no link {link_id}; list them under /api/memory/projects/PROJECT/links.")
     return row[0], row[1], row[2]
-
-
-def is_linked(session: Session, session_key: int, target_key: int) -> bool:
-    """Whether a session is linked to a project."""
-    link = and_(ProjectLink.session_key == session_key, ProjectLink.target_key == target_key)
-    return bool(session.scalar(select(exists(select(ProjectLink.key).where(link)))))
