@@ -22,7 +22,8 @@ from shared.sessions.blocks import (
     markdown_of,
 )
 from shared.sessions.compose.plan import ORIGINAL, budget_too_small
-from shared.sessions.models import Project, RecordedSession, SessionVersion
+from shared.sessions.markers import PINNED
+from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionVersion
 from shared.sessions.recording import RecordOrigin, line_of, records_of
 
 MARKDOWN_FILE, LINES_FILE, RECORD_FILE = "composed.md", "composed.jsonl", "composition.json"
@@ -240,20 +241,11 @@ def _take_best(blocks: Sequence[SizedBlock], kept: set[int], budget: int) -> int
     return sum(blocks[position].chars for position in taken)
 
 
-@dataclass(frozen=True)
-class BlockMarks:
-    """What is marked in a message."""
+def paired_blocks(blocks: Iterable[Block], marked: Mapping[str, Sequence[KeepitMarker]]) -> Iterator[Block]:
+    """Yield what an original says as a composition shows it, in order; at most some hundreds are held at a time.
 
-    marker_ids: tuple[str, ...] = ()
-    is_pinned: bool = False
-    """Whether any of it may never be left out."""
-
-
-MarksByUuid = Mapping[str, BlockMarks]
-
-
-def paired_blocks(blocks: Iterable[Block], marks: MarksByUuid) -> Iterator[Block]:
-    """Yield what an original says as a composition shows it, in order; at most some hundreds are held at a time."""
+    ``marked``: the marked parts of messages, by their uuids.
+    """
     source, ahead = iter(blocks), deque[Block]()
     while (block := ahead.popleft() if ahead else next(source, None)) is not None:
         call = block.call
@@ -268,8 +260,13 @@ def paired_blocks(blocks: Iterable[Block], marks: MarksByUuid) -> Iterator[Block
         elif call is not None and block.kind is BlockKind.TOOL_RESULT:
             yield _unpaired(block, f"Result of a call that is not here: {block.text}", "user")
         elif block.kind not in _LEFT_OUT and block.text.strip():
-            kind, marked = _KINDS.get(block.kind, block.kind), marks.get(block.uuid, BlockMarks())
-            yield replace(block, kind=kind, marker_ids=marked.marker_ids, is_pinned=marked.is_pinned)
+            parts = marked.get(block.uuid, ())
+            yield replace(
+                block,
+                kind=_KINDS.get(block.kind, block.kind),
+                marker_ids=tuple(one.marker_id for one in parts),
+                is_pinned=any(one.weight_in_force >= PINNED for one in parts),
+            )
 
 
 def _take_result(tool_use_id: str, ahead: deque[Block], source: Iterator[Block]) -> Block | None:
