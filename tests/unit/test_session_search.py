@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shared.search.words import query_words
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
-from shared.sessions.compose.plan import NoVersion
+from shared.sessions.compose.plan import ComponentForm
 from shared.sessions.models import RecordedSession, SessionVersion
 from shared.sessions.search.index import MOST_OF_A_SESSION, numbers_of, passages_of
 from shared.sessions.search.queries import SessionFacts
@@ -205,9 +205,9 @@ def test_what_fits_is_suggested_whole_a_version_where_not_and_a_new_one_where_no
     version = version_of(3, 900)
     pasts = [past(3, 400), past(2, 9000, (), version), past(1, 9000)]
     chosen = {one.past.facts.recorded.key: one for one in suggest(WorkSituation(tokenBudget=4000), pasts, NOW)}
-    assert (chosen[3].choice, chosen[3].tokens) == (NoVersion.ORIGINAL, 400)
+    assert (chosen[3].choice, chosen[3].tokens) == (ComponentForm.ORIGINAL, 400)
     assert (chosen[2].choice, chosen[2].tokens) == (version, 900)
-    assert chosen[1].choice is NoVersion.NEW
+    assert chosen[1].choice is ComponentForm.COMPRESS
     assert chosen[1].ratio is not None and -(-9000 // chosen[1].ratio) <= chosen[1].tokens
 
 

@@ -18,7 +18,6 @@ from shared.apps.queries import get_installed_app, lock_app
 from shared.audit import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Conflict
-from shared.sessions import manifest
 from shared.sessions.models import Project
 from shared.sessions.queries import get_project, last_run, lock_project
 from shared.sessions.retention import runs
@@ -206,12 +205,7 @@ def _refuse_held(stay: Sequence[VersionRemoval]) -> None:
 
 
 def _settle(ctx: RequestContext, app_id: str, project_id: str, done: runs.AgeingResult) -> None:
-    """Bring files and manifest up to what was committed."""
-    for what_for, count in done.removed.items():
-        ctx.loop.metrics.versions_removed.labels(what_for).inc(count)
-    done.clear_away(ctx.loop.store, app_id, project_id)
-    if done.removed:
-        manifest.write(ctx.loop.database, ctx.loop.store, app_id, project_id)
+    done.settle(ctx.loop.database, ctx.loop.store, ctx.loop.metrics, app_id, project_id)
     ctx.loop.ticker.wake()
 
 

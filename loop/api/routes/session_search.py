@@ -16,7 +16,7 @@ from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
 from shared.choices import Aggressiveness
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Words
-from shared.sessions.compose.plan import AUTO, ORIGINAL, NoVersion
+from shared.sessions.compose.plan import AUTO, ORIGINAL, ComponentForm
 from shared.sessions.compose.requests import ComponentRequest
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings
 from shared.sessions.models import SessionVersion, version_id
@@ -112,7 +112,7 @@ class SuggestedSession(ResponseModel):
         session_id, version, settings = one.past.facts.recorded.session_id, None, None
         if isinstance(one.choice, SessionVersion):
             version = one.choice.version_id
-        elif one.choice is NoVersion.ORIGINAL:
+        elif one.choice is ComponentForm.ORIGINAL:
             version = ORIGINAL
         else:
             settings = CompressionSettings(
@@ -147,9 +147,6 @@ class MakeLink(RequestModel):
     reason: Annotated[Words, Field(min_length=1, max_length=300, examples=["shared library"])]
 
 
-_OF_A_LINK = ("source_project", "source_session", "target_project")
-
-
 class LinkItem(ResponseModel):
     """A session that another project may find, be suggested and compose."""
 
@@ -164,7 +161,12 @@ class LinkItem(ResponseModel):
     @classmethod
     def of(cls, one: LinkedSession) -> LinkItem:
         """Return a link as it goes over the wire."""
-        return cls.from_row(one.link, **{name: getattr(one, name) for name in _OF_A_LINK})
+        return cls.from_row(
+            one.link,
+            source_project=one.source_project,
+            source_session=one.source_session,
+            target_project=one.target_project,
+        )
 
 
 class LinkList(ResponseModel):

@@ -115,11 +115,15 @@ _OVER_BUDGET = 0.1
 _RATIO_SPAN = 50
 
 
-class NoVersion(StrEnum):
-    """What is taken where no version is."""
+class ComponentForm(StrEnum):
+    """How a session gets into a composition."""
 
     ORIGINAL = "original"
-    NEW = "need-new-compression"
+    VERSION = "version"
+    JOIN = "join"
+    """As the version that is being made of it at this moment."""
+    COMPRESS = "compress"
+    """As a version that is made for it."""
 
 
 @dataclass(frozen=True)
@@ -137,13 +141,13 @@ class VersionCriteria:
 
 def select_best(
     recorded: RecordedSession, versions: Iterable[SessionVersion], criteria: VersionCriteria
-) -> SessionVersion | NoVersion:
+) -> SessionVersion | ComponentForm:
     """Return the version to use of those that are whole, the original, or that a new one is needed.
 
     A fresh one goes before a stale one.
     """
     if not criteria.max_tokens or recorded.original_tokens <= criteria.max_tokens:
-        return NoVersion.ORIGINAL
+        return ComponentForm.ORIGINAL
     oldest = criteria.min_freshness or STALE
     least = criteria.max_tokens * criteria.least_use
     usable = [one for one in versions if one.output_tokens >= least and freshness(one, recorded.size_bytes) <= oldest]
@@ -151,7 +155,7 @@ def select_best(
     return max(
         good,
         key=lambda one: (one.source_bytes >= recorded.size_bytes, version_score(one, criteria), one.number),
-        default=NoVersion.NEW,
+        default=ComponentForm.COMPRESS,
     )
 
 
@@ -180,17 +184,6 @@ def _fit(tokens: int, most: int) -> float:
 
 LEAST_USE = 0.5
 """A version that uses less of its share is not good enough while its session has more to say."""
-
-
-class ComponentForm(StrEnum):
-    """How a session gets into a composition."""
-
-    ORIGINAL = "original"
-    VERSION = "version"
-    JOIN = "join"
-    """As the version that is being made of it at this moment."""
-    COMPRESS = "compress"
-    """As a version that is made for it."""
 
 
 @dataclass(frozen=True)
@@ -305,10 +298,10 @@ def _chosen(wish: ComponentWish, share: int, terms: CompositionTerms) -> Compone
         max_tokens=max(1, share), min_freshness=terms.min_freshness, preserve_keepits=True, least_use=LEAST_USE
     )
     best = named or select_best(recorded, wish.whole, criteria)
-    if wish.version_id == ORIGINAL or best is NoVersion.ORIGINAL:
+    if wish.version_id == ORIGINAL or best is ComponentForm.ORIGINAL:
         return ComponentPlan(wish, share, ComponentForm.ORIGINAL)
     settings = settings_for(recorded.original_tokens, share, wish.age + 1, terms.model)
-    if best is NoVersion.NEW:
+    if best is ComponentForm.COMPRESS:
         # One of all there is with the ratio that would be asked for is taken: another would be no better.
         same = [one for one in wish.whole if one.settings.get("compactionRatio") == settings.compaction_ratio]
         fresh = [one for one in same if one.source_bytes >= recorded.size_bytes]

@@ -16,7 +16,9 @@ from sqlalchemy.orm import Session
 
 from shared.apps.models import App
 from shared.audit import Cause
+from shared.db.transactions import Transactions
 from shared.errors import Conflict, NotFound
+from shared.sessions import manifest
 from shared.sessions.compress.queries import names_using
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, remove_version, request_version
@@ -44,6 +46,7 @@ from shared.sessions.retention.rules import (
 )
 from shared.sessions.store import Store
 from shared.settings import Settings
+from shared.telemetry.metrics import Metrics
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -130,10 +133,14 @@ class AgeingResult:
     files: list[tuple[str, str]] = field(default_factory=list)
     """The session and the name of each file that belongs to nothing any more."""
 
-    def clear_away(self, store: Store, app_id: str, project_id: str) -> None:
-        """Remove the files, once what removed their rows is committed."""
+    def settle(self, database: Transactions, store: Store, metrics: Metrics, app_id: str, project_id: str) -> None:
+        """Count what was removed, remove its files and show it, once what removed their rows is committed."""
+        for what_for, count in self.removed.items():
+            metrics.versions_removed.labels(what_for).inc(count)
         for session_id, name in self.files:
             store.remove(store.versions_folder(app_id, project_id, session_id) / name)
+        if self.removed:
+            manifest.write(database, store, app_id, project_id)
 
 
 def own_rules(project: Project) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
 from sqlalchemy.orm import Session
 
-from shared.sessions.compose.plan import NoVersion, VersionCriteria, select_best
+from shared.sessions.compose.plan import ComponentForm, VersionCriteria, select_best
 from shared.sessions.compose.requests import MAX_BUDGET, MIN_BUDGET
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO
 from shared.sessions.models import BuildState, Project, SessionVersion
@@ -77,13 +77,13 @@ class SessionSuggestion:
     files: tuple[str, ...]
     topics: tuple[str, ...]
     parts: Mapping[str, float]
-    choice: SessionVersion | NoVersion
+    choice: SessionVersion | ComponentForm
     tokens: int
 
     @property
     def ratio(self) -> int | None:
         """The ratio of the version that would have to be made, if any."""
-        if self.choice is not NoVersion.NEW:
+        if self.choice is not ComponentForm.COMPRESS:
             return None
         wanted = -(-self.past.facts.recorded.original_tokens // self.tokens)
         return min(MAX_RATIO, max(MIN_RATIO, wanted))
@@ -152,13 +152,13 @@ def _chosen(
     )
 
 
-def _tokens(choice: SessionVersion | NoVersion, original: int, most: int) -> int | None:
+def _tokens(choice: SessionVersion | ComponentForm, original: int, most: int) -> int | None:
     """Return what a choice takes; None where even the strongest compression would take more than there is."""
-    if choice is NoVersion.ORIGINAL:
+    if isinstance(choice, SessionVersion):
+        return choice.output_tokens if choice.output_tokens <= most else None
+    if choice is ComponentForm.ORIGINAL:
         return original
-    if choice is NoVersion.NEW:
-        return most if -(-original // most) <= MAX_RATIO else None
-    return choice.output_tokens if choice.output_tokens <= most else None
+    return most if -(-original // most) <= MAX_RATIO else None
 
 
 def past_sessions(session: Session, app_id: str, project: Project, situation: WorkSituation) -> list[PastSession]:
