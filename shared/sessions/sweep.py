@@ -19,7 +19,7 @@ from shared.db.counting import rows_changed
 from shared.db.transactions import Transactions
 from shared.sessions.models import Composition, Project, SemanticMemory, SessionChange
 from shared.sessions.queries import find_claims, left_of_app
-from shared.sessions.store import Store, size_of
+from shared.sessions.store import Store, files_below, size_of
 
 
 def sweep(database: Transactions, store: Store, app_id: str, before: float | None) -> int:
@@ -43,7 +43,7 @@ UNDER_WAY = 60.0
 
 def trim_cache(store: Store, app_id: str, most_bytes: int, now: float) -> int:
     """Remove the files of an app's cache written to longest ago until it takes no more; return how many went."""
-    files = sorted((_written_at(path), size_of(path), path) for path in store.cached_files(app_id))
+    files = sorted((_written_at(path), size_of(path), path) for path in files_below(store.cache(app_id)))
     over, removed = sum(size for _, size, _ in files) - most_bytes, 0
     for written_at, size, path in files:
         if over <= 0 or written_at > now - UNDER_WAY:

@@ -84,7 +84,6 @@ def test_links_are_not_followed(store: Store, tmp_path: Path) -> None:
     for way in (
         lambda: store.write_text(store.original("chat", "p", "s1"), ["x"]),
         lambda: store.remove(store.original("chat", "p", "kept")),
-        lambda: store.cut(store.original("chat", "p", "kept"), 0),
         lambda: store.append(link / "kept.txt", 0, [b"x"]),
     ):
         with pytest.raises(Invalid) as refused:
