@@ -137,10 +137,7 @@ def request_composition(
     settings: Settings,
     replaces: bool = False,
 ) -> Composition:
-    """Ask a locked app's project for a composition; one that has the name makes way where it ``replaces`` it.
-
-    Raises: NotFound, Conflict, Invalid.
-    """
+    """Ask a locked app's project for a composition, or for another of a name. Raises: NotFound, Conflict, Invalid."""
     project = lock_project(session, app.app_id, project_id)
     for session_id in sorted(one.session_id for one in asked.components):
         lock_session(session, app.app_id, session_id)

@@ -124,7 +124,6 @@ def save_proposals(
                 normal=normal_of(content),
                 is_standing=False,
                 confidence=0.0,
-                verdict=SemanticVerdict.PROPOSED,
                 agent=agent,
                 extracted_at=now,
             )
@@ -136,9 +135,8 @@ def save_proposals(
         if not was_proposed and _is_proposed(session, memory):
             cause, after = Cause(agent, "found in sessions", now), {"kind": proposal.kind, "agent": agent}
             record_change(session, project, memory.memory_id, SessionChangeKind.CREATED, cause, after=after)
+            touch(project, now)
             new += 1
-    if new:
-        touch(project, now)
     return new
 
 
