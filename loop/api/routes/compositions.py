@@ -235,7 +235,7 @@ def list_compositions(
 )
 def make_composition(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: MakeComposition) -> Response:
     """Ask for a context made of several sessions within a token budget; versions it lacks are made first."""
-    return ctx.write(lambda session: _asked(ctx, session, app_id, project_id, body.name, body.asked, body.replace))
+    return ctx.write(lambda session: _asked(ctx, session, app_id, project_id, body))
 
 
 @router.post(
@@ -327,27 +327,18 @@ def compose_again(
         lock_app(session, app_id)
         former = queries.get_composition(session, app_id, composition_id)
         project_id = session.get_one(Project, former.project_key).project_id
-        asked = CompositionRequest.model_validate(former.request)
         takes_its_place = wanted.name in (None, former.name)
-        name, replaces = wanted.name or former.name, wanted.replace or takes_its_place
-        return _asked(ctx, session, app_id, project_id, name, asked, replaces)
+        named = {"name": wanted.name or former.name, "replace": wanted.replace or takes_its_place}
+        return _asked(ctx, session, app_id, project_id, MakeComposition.model_validate(former.request | named))
 
     return ctx.write(work)
 
 
-def _asked(
-    ctx: RequestContext,
-    session: Session,
-    app_id: str,
-    project_id: str,
-    name: str,
-    asked: CompositionRequest,
-    replaces: bool,
-) -> WriteResult:
+def _asked(ctx: RequestContext, session: Session, app_id: str, project_id: str, new: MakeComposition) -> WriteResult:
     app = lock_app(session, app_id)
     get_installed_app(session, app_id)
-    cause = ctx.cause("asked for")
-    composition = request_composition(session, app, project_id, name, asked, cause, ctx.loop.settings, replaces)
+    cause, settings = ctx.cause("asked for"), ctx.loop.settings
+    composition = request_composition(session, app, project_id, new.name, new.asked, cause, settings, new.replace)
     assert composition.job_id is not None
     job = get_job(session, composition.job_id)
     made = CompositionMade(
