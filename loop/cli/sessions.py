@@ -44,13 +44,16 @@ _PROJECT_COLUMNS: Columns = {
 _CHANGE_COLUMNS: Columns = {
     "when (UTC)": at("at"), "who": "actor", "why": "reason", "before": "before", "after": "after",
 }  # fmt: skip
-_COLUMNS: Columns = {
+_FIGURES: Columns = {
     "session": "sessionId",
     "project": "projectId",
     "from (UTC)": at("firstTimestamp"),
     "to (UTC)": at("lastTimestamp"),
     "tokens": "originalTokens",
     "messages": "originalMessages",
+}
+_COLUMNS: Columns = {
+    **_FIGURES,
     "marked": "markers",
     "versions": "versions",
     "topics": lambda row: row["metadata"].get("primaryTopics", [])[:4],
@@ -86,12 +89,7 @@ _PROJECT_CARD: Columns = {
     "not taken in": lambda row: [f"{one['file']}: {one['reason']}" for one in row["refusedFiles"]],
 }
 _FORESEEN_COLUMNS: Columns = {
-    "session": "sessionId",
-    "project": "projectId",
-    "from (UTC)": at("firstTimestamp"),
-    "to (UTC)": at("lastTimestamp"),
-    "tokens": "originalTokens",
-    "messages": "originalMessages",
+    **_FIGURES,
     "bytes": "sizeBytes",
     "marked": "markerWeights",
     "not well marked": lambda row: len(row["markerProblems"]) or None,
@@ -259,18 +257,24 @@ def sync_session(
 @command(group, "scan", "Sessions")
 def scan_project(call: Invocation, app: AppArgument, project: NeededProject, dry_run: DryRunOption = False) -> None:
     """Look through a project's folder until everything in it is registered and synced."""
-    if dry_run:
-        _foresee_scan(call, app, project)
-        return
-    total: dict[str, Any] = {"registered": [], "synced": []}
+    path, lists = memory_route("projects", project, "scan"), ["registered", "synced"]
+    lists += ["foreseen", "refused"] if dry_run else []
+    total: dict[str, Any] = {name: [] for name in lists} | {"unchanged": 0, "cursor": None}
     with progress("looking through", None, _COUNT) as update:
         while True:
-            scan = call.service.post_long(memory_route("projects", project, "scan"), appId=app)
-            total = scan | {name: total[name] + scan[name] for name in ("registered", "synced")}
+            wanted = {"dryRun": True, "cursor": total["cursor"]} if dry_run else {}
+            scan = call.service.post_long(path, appId=app, **wanted)
+            unchanged = scan["unchanged"] + (total["unchanged"] if dry_run else 0)
+            total = scan | {name: total[name] + scan[name] for name in lists} | {"unchanged": unchanged}
             update(advance=len(scan["registered"]) + len(scan["synced"]))
-            if not scan["left"] or not (scan["registered"] or scan["synced"]):
+            is_idle = not scan["left"] or not (scan["registered"] or scan["synced"])
+            if scan["cursor"] is None if dry_run else is_idle:
                 break
-    call.show(total, _scanned)
+    if dry_run:
+        view = table(total["foreseen"], _FORESEEN_COLUMNS, "Everything in the folder is registered.")
+        call.show(total, lambda total: Group(view, plain(""), _scanned(total, "would be ")))
+    else:
+        call.show(total, _scanned)
 
 
 @command(group, "unregister", "Sessions")
@@ -369,21 +373,6 @@ def import_project(
     """Take in a project that was exported; it is checked first, and nothing that is there is written over."""
     path = memory_route("projects", "import")
     call.show_card(call.service.upload(path, file, "application/zip", appId=app, projectId=name))
-
-
-def _foresee_scan(call: Invocation, app: str, project: str) -> None:
-    path, lists = memory_route("projects", project, "scan"), ("registered", "synced", "foreseen", "refused")
-    total: dict[str, Any] = {name: [] for name in lists}
-    with progress("looking through", None, _COUNT) as update:
-        while True:
-            scan = call.service.post_long(path, appId=app, dryRun=True, cursor=total.get("cursor"))
-            unchanged = scan["unchanged"] + total.get("unchanged", 0)
-            total = scan | {name: total[name] + scan[name] for name in lists} | {"unchanged": unchanged}
-            update(advance=len(scan["foreseen"]))
-            if scan["cursor"] is None:
-                break
-    view = table(total["foreseen"], _FORESEEN_COLUMNS, "Everything in the folder is registered.")
-    call.show(total, lambda total: Group(view, plain(""), _scanned(total, "would be ")))
 
 
 def _scanned(total: dict[str, Any], would: str = "") -> RenderableType:

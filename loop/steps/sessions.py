@@ -175,12 +175,8 @@ class AgeSessions:
                 return
             locked = lock_project_by_key(session, project.key)
             done = run_ageing(session, app, locked, Cause(ACTOR, REASON, now), self.settings)
-        for what_for, count in done.removed.items():
-            self.metrics.versions_removed.labels(what_for).inc(count)
-        if done.removed:
-            done.clear_away(self.store, project.app_id, project.project_id)
-            manifest.write(self.database, self.store, project.app_id, project.project_id)
-        if not done.plan.is_empty:
+        done.settle(self.database, self.store, self.metrics, project.app_id, project.project_id)
+        if done.plan.make or done.plan.remove:
             counts = done.plan.shown()["counts"]
             get_logger().info(
                 "sessions_aged", app_id=project.app_id, project_id=project.project_id, dry=done.is_dry, **counts

@@ -6,22 +6,20 @@ Writing one is in ``export``, putting one into an app in ``restore``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, Field, model_validator
 
 from shared.contracts.values import LARGEST_INTEGER, Id, Importance, JsonObject, Moment, Tags, UserId
 from shared.conversations.chat_message import checked
 from shared.conversations.lifecycle import Role
-from shared.db.base import Base
+from shared.db.archived_rows import ArchivePart
 from shared.facts.categories import Category
 from shared.facts.models import FactChangeKind
 from shared.memories.models import ChangeKind
 from shared.profiles.models import Content
 
-_Archived = TypeVar("_Archived", bound=BaseModel)
-_Row = TypeVar("_Row", bound=Base)
+_Archived = TypeVar("_Archived", bound=ArchivePart)
 _Owned = TypeVar("_Owned", "ArchivedMemory", "ArchivedFact", "ArchivedOrigin")
 
 _OwnId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]
@@ -32,22 +30,18 @@ _Statement = Annotated[str, Field(min_length=1, max_length=4000)]
 _Micro = Annotated[int, Field(strict=True, ge=0, le=10**18)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
-
-
-class ArchivedApp(_Part):
+class ArchivedApp(ArchivePart):
     """The app itself. Budgets are in micro-units."""
 
     app_id: str = Field(max_length=100)
     name: _Label
-    config: JsonObject = {}
+    config: JsonObject = Field(default_factory=dict)
     hourly_budget_micro: _Micro | None = None
     daily_budget_micro: _Micro | None = None
     shared_memory: bool = False
 
 
-class ArchivedMessage(_Part):
+class ArchivedMessage(ArchivePart):
     """A message; its place in the list is its position."""
 
     message_id: Id
@@ -60,7 +54,7 @@ class ArchivedMessage(_Part):
     created_at: Moment
 
 
-class ArchivedSummary(_Part):
+class ArchivedSummary(ArchivePart):
     """A summary of a part of a conversation, from one position to another, both included."""
 
     content: Annotated[str, Field(min_length=1, max_length=4000)]
@@ -70,13 +64,13 @@ class ArchivedSummary(_Part):
     created_at: Moment
 
 
-class ArchivedConversation(_Part):
+class ArchivedConversation(ArchivePart):
     """A conversation with its messages."""
 
     conversation_id: Id
     user_id: UserId | None = None
     energy_budget_micro: _Micro | None = None
-    metadata: JsonObject = {}
+    metadata: JsonObject = Field(default_factory=dict)
     created_at: Moment
     updated_at: Moment
     snoozed_until: Moment | None = None
@@ -85,48 +79,48 @@ class ArchivedConversation(_Part):
     facts_seen: _Position = 0
     summarised: _Position = 0
     turns_since_summary: _Position = 0
-    summaries: list[ArchivedSummary] = []
-    messages: list[ArchivedMessage] = []
+    summaries: list[ArchivedSummary] = Field(default_factory=list)
+    messages: list[ArchivedMessage] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _names_each_message_once(self) -> Self:
         return _once(self, "messageId", [message.message_id for message in self.messages])
 
 
-class ArchivedSource(_Part):
+class ArchivedSource(ArchivePart):
     """A conversation whose words stand in a text."""
 
     conversation_id: Id
-    message_ids: list[Id] = []
+    message_ids: list[Id] = Field(default_factory=list)
 
 
-class ArchivedStanding(_Part):
+class ArchivedStanding(ArchivePart):
     """What, beside its text, a memory was."""
 
     importance: Importance = 5
-    tags: Tags = []
+    tags: Tags = Field(default_factory=list)
     pinned: bool = False
     agent: _Label
-    sources: list[ArchivedSource] = []
+    sources: list[ArchivedSource] = Field(default_factory=list)
 
 
-class ArchivedMemory(_Part):
+class ArchivedMemory(ArchivePart):
     """A memory that stands."""
 
     memory_id: _OwnId
     user_id: UserId | None = None
     content: Annotated[str, Field(min_length=1)]
     importance: Importance = 5
-    tags: Tags = []
+    tags: Tags = Field(default_factory=list)
     pinned: bool = False
     agent: _Label
     version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1
     created_at: Moment
     updated_at: Moment
-    sources: list[ArchivedSource] = []
+    sources: list[ArchivedSource] = Field(default_factory=list)
 
 
-class ArchivedOrigin(_Part):
+class ArchivedOrigin(ArchivePart):
     """The making of a memory, whether it still stands or not."""
 
     memory_id: _OwnId
@@ -136,7 +130,7 @@ class ArchivedOrigin(_Part):
     created_at: Moment
 
 
-class ArchivedChange(_Part):
+class ArchivedChange(ArchivePart):
     """One thing that happened to a memory."""
 
     memory_id: _OwnId
@@ -146,16 +140,16 @@ class ArchivedChange(_Part):
     before: str | None = None
     after: str | None = None
     standing: ArchivedStanding | None = None
-    conversation_ids: list[Id] = []
+    conversation_ids: list[Id] = Field(default_factory=list)
     related_memory_id: _OwnId | None = None
     at: Moment
 
 
-class ArchivedFactSource(_Part):
+class ArchivedFactSource(ArchivePart):
     """One place where a fact was said; without a conversation: by hand."""
 
     conversation_id: Id | None = None
-    message_ids: list[Id] = []
+    message_ids: list[Id] = Field(default_factory=list)
     statement: _Statement
     category: Category
     agent: _Label
@@ -166,7 +160,7 @@ class ArchivedFactSource(_Part):
     last_seen: Moment
 
 
-class ArchivedFact(_Part):
+class ArchivedFact(ArchivePart):
     """A fact that stands, or one beneath the fact that replaced it."""
 
     fact_id: _OwnId
@@ -191,7 +185,7 @@ class ArchivedFact(_Part):
         return _once(self, "conversationId", [one.conversation_id for one in self.sources])
 
 
-class ArchivedFactChange(_Part):
+class ArchivedFactChange(ArchivePart):
     """One thing that happened to a fact."""
 
     fact_id: _OwnId
@@ -200,12 +194,12 @@ class ArchivedFactChange(_Part):
     reason: Annotated[str, Field(max_length=2000)]
     before: str | None = None
     after: str | None = None
-    conversation_ids: list[Id] = []
+    conversation_ids: list[Id] = Field(default_factory=list)
     related_fact_id: _OwnId | None = None
     at: Moment
 
 
-class ArchivedProfile(_Part):
+class ArchivedProfile(ArchivePart):
     """What a user agreed to have kept; that they agreed is said by its being here."""
 
     user_id: Annotated[str, Field(max_length=200)] = ""
@@ -215,20 +209,20 @@ class ArchivedProfile(_Part):
     updated_at: Moment
 
 
-class Archive(_Part):
+class Archive(ArchivePart):
     """Everything of an app but its tokens, jobs and spending."""
 
     format: Literal["afterthought.app"] = "afterthought.app"
     version: Literal[1] = 1
     exported_at: Moment
     app: ArchivedApp
-    conversations: list[ArchivedConversation] = []
-    origins: list[ArchivedOrigin] = []
-    memories: list[ArchivedMemory] = []
-    history: list[ArchivedChange] = []
-    facts: list[ArchivedFact] = []
-    fact_history: list[ArchivedFactChange] = []
-    profiles: list[ArchivedProfile] = []
+    conversations: list[ArchivedConversation] = Field(default_factory=list)
+    origins: list[ArchivedOrigin] = Field(default_factory=list)
+    memories: list[ArchivedMemory] = Field(default_factory=list)
+    history: list[ArchivedChange] = Field(default_factory=list)
+    facts: list[ArchivedFact] = Field(default_factory=list)
+    fact_history: list[ArchivedFactChange] = Field(default_factory=list)
+    profiles: list[ArchivedProfile] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _names_each_once(self) -> Self:
@@ -245,17 +239,6 @@ class Archive(_Part):
         self.facts[:] = [_of_its_user(one, _conversations(one), users) for one in self.facts]
         self.origins[:] = [_of_its_user(one, [one.conversation_id], users) for one in self.origins]
         return self
-
-
-def copied(part: type[_Archived], row: object, **own: Any) -> _Archived:
-    """Return a part of the document with the fields of a row that have its names; ``own`` are set apart."""
-    return part(**own, **{name: getattr(row, name) for name in part.model_fields if name not in own})
-
-
-def row_of(model: type[_Row], part: BaseModel, **own: Any) -> _Row:
-    """Return a new row with the fields of a part of the document that its columns share; ``own`` are set apart."""
-    shared_names = type(part).model_fields.keys() & model.__mapper__.attrs.keys()
-    return model(**own, **{name: getattr(part, name) for name in shared_names - own.keys()})
 
 
 def _conversations(part: ArchivedMemory | ArchivedFact) -> list[str | None]:

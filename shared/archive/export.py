@@ -28,11 +28,11 @@ from shared.archive.document import (
     ArchivedSource,
     ArchivedStanding,
     ArchivedSummary,
-    copied,
 )
 from shared.choices import FactState
 from shared.conversations.models import Conversation
 from shared.conversations.queries import ConversationFilter, list_conversations, messages_of
+from shared.db.archived_rows import copied
 from shared.facts import queries as fact_queries
 from shared.facts.models import Fact
 from shared.memories import queries

@@ -23,7 +23,6 @@ from shared.archive.document import (
     ArchivedMessage,
     ArchivedOrigin,
     ArchivedSource,
-    row_of,
 )
 from shared.archive.export import EVERYTHING
 from shared.archive.restore_facts import ArrivingFacts
@@ -31,6 +30,7 @@ from shared.audit import Cause
 from shared.conversations.chat_message import chars_of, owners_of, role_of, size_of, text_of
 from shared.conversations.models import Conversation, Message
 from shared.conversations.queries import find_conversation
+from shared.db.archived_rows import row_of
 from shared.errors import Conflict, Limit
 from shared.memories import queries
 from shared.memories.history import Sources, Texts, record, sources_in

@@ -7,8 +7,7 @@ that did not come about. Source: seed 004, "Manifest Schema", "Session Versions 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,25 +18,17 @@ from sqlalchemy.orm import Session
 from shared.apps.models import App
 from shared.db.transactions import Transactions
 from shared.errors import AfterthoughtError
+from shared.sessions import queries
 from shared.sessions.compose.documents import LINES_FILE, MARKDOWN_FILE, RECORD_FILE
+from shared.sessions.compose.queries import ComponentRow, rows_of
 from shared.sessions.models import (
+    BuildState,
     Composition,
-    CompositionComponent,
     KeepitMarker,
     Project,
     RecordedSession,
     SessionVersion,
     version_id,
-)
-from shared.sessions.queries import (
-    components_of_all,
-    find_project,
-    list_projects,
-    markers_of_all,
-    outcomes_of,
-    ready_compositions,
-    ready_versions,
-    sessions_of,
 )
 from shared.sessions.registry.configuration import configuration_of, settings_of
 from shared.sessions.store import Store, as_json
@@ -45,18 +36,8 @@ from shared.settings import Settings
 from shared.telemetry.logging import get_logger
 
 SCHEMA_VERSION = "1.0.0"
+_OF_THE_ORIGINAL = ("sessionId", "originalFile", "originalTokens", "originalMessages")
 _METADATA = ("gitBranch", "projectName", "claudeVersion", "primaryTopics")
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """A project's manifest as of one moment."""
-
-    key: int
-    revision: int
-    manifest: dict[str, Any]
-    versions: Mapping[str, dict[str, Any]]
-    """By session."""
 
 
 def write(database: Transactions, store: Store, app_id: str, project_id: str) -> bool:
@@ -66,11 +47,15 @@ def write(database: Transactions, store: Store, app_id: str, project_id: str) ->
     """
     try:
         with store.manifest_lock(app_id, project_id):
-            shown = _read(database, app_id, project_id)
-            if shown is None:
-                return False
+            with database.read() as session:
+                project = queries.find_project(session, app_id, project_id)
+                if project is None:
+                    return False
+                shown = _manifest(session, project)
             _write_files(store, app_id, project_id, shown)
-            _mark_written(database, shown)
+            with database.write() as session:
+                mine = (Project.key == project.key, Project.written_revision < project.revision)
+                session.execute(update(Project).where(*mine).values(written_revision=project.revision))
         return True
     except (OSError, AfterthoughtError) as error:
         get_logger().warning("manifest_not_written", app_id=app_id, project_id=project_id, error=type(error).__name__)
@@ -126,24 +111,19 @@ def version_entry(version: SessionVersion) -> dict[str, Any]:
     return shown if version.source_number is None else shown | {"sourceVersion": version_id(version.source_number)}
 
 
-def composition_entry(
-    composition: Composition, components: Iterable[tuple[CompositionComponent, str, int | None]]
-) -> dict[str, Any]:
+def composition_entry(composition: Composition, components: Iterable[ComponentRow]) -> dict[str, Any]:
     """Return a composition as manifests show it."""
+    is_lines = composition.digests and "md" not in composition.digests
     return {
         "compositionId": composition.composition_id,
         "name": composition.name,
         "createdAt": as_text(composition.created_at),
-        "components": [_component(*one) for one in components],
-        "outputFile": f"composed/{composition.name}/{_document(composition)}",
+        "components": [_component(one) for one in components],
+        "outputFile": f"composed/{composition.name}/{LINES_FILE if is_lines else MARKDOWN_FILE}",
         "totalTokens": composition.total_tokens,
         "totalMessages": composition.total_messages,
         "usedInSessions": list(composition.used_in_sessions),
     }
-
-
-def _document(composition: Composition) -> str:
-    return LINES_FILE if composition.digests and "md" not in composition.digests else MARKDOWN_FILE
 
 
 def as_text(at: datetime | None) -> str | None:
@@ -151,34 +131,27 @@ def as_text(at: datetime | None) -> str | None:
     return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _component(component: CompositionComponent, session_id: str, number: int | None) -> dict[str, Any]:
+def _component(row: ComponentRow) -> dict[str, Any]:
+    component, version = row.component, row.compression
     shown = {
-        "sessionId": session_id,
-        "versionId": "original" if number is None else version_id(number),
+        "sessionId": row.recorded.session_id,
+        "versionId": "original" if version is None else version.version_id,
         "order": component.position,
         "tokenContribution": component.tokens,
     }
     return shown if component.recompress is None else shown | {"recompress": component.recompress}
 
 
-def _read(database: Transactions, app_id: str, project_id: str) -> _Shown | None:
-    with database.read() as session:
-        project = find_project(session, app_id, project_id)
-        if project is None:
-            return None
-        sessions = sessions_of(session, project.key)
-        keys = [one.key for one in sessions]
-        versions = _by_session(ready_versions(session, keys))
-        markers = _markers(session, keys, [one for some in versions.values() for one in some])
-        entries = {
-            one.session_id: session_entry(one, markers[one.key], map(version_entry, versions[one.key]))
-            for one in sessions
-        }
-        manifest = _manifest(session, project, entries)
-        return _Shown(project.key, project.revision, manifest, dict(map(_versions_file, entries.values())))
-
-
-def _manifest(session: Session, project: Project, sessions: dict[str, Any]) -> dict[str, Any]:
+def _manifest(session: Session, project: Project) -> dict[str, Any]:
+    recorded = queries.sessions_of(session, project.key)
+    keys = [one.key for one in recorded]
+    versions = queries.versions_by_session(session, keys, BuildState.READY)
+    marked: defaultdict[int, list[KeepitMarker]] = defaultdict(list)
+    for marker in queries.markers_of_all(session, keys):
+        marked[marker.session_key].append(marker)
+    entries = marker_entries(session, [one for some in marked.values() for one in some])
+    made = queries.ready_compositions(session, project.key)
+    parts = rows_of(session, [one.key for one in made])
     return {
         "version": SCHEMA_VERSION,
         "projectId": project.project_id,
@@ -186,78 +159,41 @@ def _manifest(session: Session, project: Project, sessions: dict[str, Any]) -> d
         "displayName": project.display_name,
         "createdAt": as_text(project.created_at),
         "lastModified": as_text(project.last_modified),
-        "sessions": sessions,
-        "compositions": _compositions(session, project),
+        "sessions": {
+            one.session_id: session_entry(
+                one, [entries[marker.key] for marker in marked[one.key]], map(version_entry, versions[one.key])
+            )
+            for one in recorded
+        },
+        "compositions": {one.composition_id: composition_entry(one, parts[one.key]) for one in made},
         "settings": settings_of(session, project).model_dump(mode="json", by_alias=True, exclude_none=True),
     }
 
 
-def _versions_file(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return a session's id, and what stands in its ``versions.json``."""
-    names = ("sessionId", "originalFile", "originalTokens", "originalMessages")
-    return entry["sessionId"], {name: entry[name] for name in names} | {"versions": entry["compressions"]}
-
-
-def _by_session(versions: Iterable[SessionVersion]) -> defaultdict[int, list[SessionVersion]]:
-    grouped: defaultdict[int, list[SessionVersion]] = defaultdict(list)
-    for version in versions:
-        grouped[version.session_key].append(version)
-    return grouped
-
-
-def marker_entries(session: Session, session_key: int, markers: Iterable[KeepitMarker]) -> dict[str, dict[str, Any]]:
-    """Return marked parts of one session as manifests show them, by their ids."""
-    outcomes = _fates(session, ready_versions(session, [session_key]))
-    return {one.marker_id: marker_entry(one, outcomes[one.key, True], outcomes[one.key, False]) for one in markers}
-
-
-def _markers(
-    session: Session, keys: list[int], versions: list[SessionVersion]
-) -> defaultdict[int, list[dict[str, Any]]]:
-    outcomes = _fates(session, versions)
-    grouped: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
-    for marker in markers_of_all(session, keys):
-        entry = marker_entry(marker, outcomes[marker.key, True], outcomes[marker.key, False])
-        grouped[marker.session_key].append(entry)
-    return grouped
-
-
-def _fates(session: Session, versions: Sequence[SessionVersion]) -> defaultdict[tuple[int, bool], list[str]]:
-    """Return the versions in which marked parts survived, and in which they did not, in their order."""
-    names = {version.key: version.version_id for version in versions}
+def marker_entries(session: Session, markers: Sequence[KeepitMarker]) -> dict[int, dict[str, Any]]:
+    """Return marked parts as manifests show them, by their keys, with the versions in which each survived or not."""
+    versions = queries.versions_by_session(session, {one.session_key for one in markers}, BuildState.READY)
+    names = {version.key: version.version_id for some in versions.values() for version in some}
     outcomes: defaultdict[tuple[int, bool], list[str]] = defaultdict(list)
-    for outcome in sorted(outcomes_of(session, names), key=lambda one: names[one.compression_key]):
+    for outcome in sorted(queries.outcomes_of(session, names), key=lambda one: names[one.compression_key]):
         outcomes[outcome.marker_key, outcome.survived].append(names[outcome.compression_key])
-    return outcomes
+    return {one.key: marker_entry(one, outcomes[one.key, True], outcomes[one.key, False]) for one in markers}
 
 
-def _compositions(session: Session, project: Project) -> dict[str, Any]:
-    made = ready_compositions(session, project.key)
-    parts: defaultdict[int, list[tuple[CompositionComponent, str, int | None]]] = defaultdict(list)
-    for part in components_of_all(session, [one.key for one in made]):
-        parts[part[0].composition_key].append(part)
-    return {one.composition_id: composition_entry(one, parts[one.key]) for one in made}
-
-
-def _write_files(store: Store, app_id: str, project_id: str, shown: _Shown) -> None:
-    for session_id, versions in shown.versions.items():
+def _write_files(store: Store, app_id: str, project_id: str, shown: dict[str, Any]) -> None:
+    for session_id, entry in shown["sessions"].items():
         path = store.versions_folder(app_id, project_id, session_id) / "versions.json"
-        if versions["versions"] or path.exists():
+        if entry["compressions"] or path.exists():
+            versions = {name: entry[name] for name in _OF_THE_ORIGINAL} | {"versions": entry["compressions"]}
             _write_changed(store, path, versions)
-    for made in shown.manifest["compositions"].values():
+    for made in shown["compositions"].values():
         _write_changed(store, store.composition_folder(app_id, project_id, made["name"]) / RECORD_FILE, made)
-    store.write_json(store.manifest(app_id, project_id), shown.manifest)
+    store.write_json(store.manifest(app_id, project_id), shown)
 
 
 def _write_changed(store: Store, path: Path, value: Any) -> None:
     if not path.exists() or path.read_bytes() != as_json(value).encode():
         store.write_json(path, value)
-
-
-def _mark_written(database: Transactions, shown: _Shown) -> None:
-    with database.write() as session:
-        mine = (Project.key == shown.key, Project.written_revision < shown.revision)
-        session.execute(update(Project).where(*mine).values(written_revision=shown.revision))
 
 
 def write_configuration(database: Transactions, store: Store, app_id: str, settings: Settings) -> None:
@@ -267,7 +203,7 @@ def write_configuration(database: Transactions, store: Store, app_id: str, setti
         with store.manifest_lock(app_id, path.name):
             with database.read() as session:
                 app = session.get(App, app_id)
-                if app is None or not list_projects(session, app_id, 1):
+                if app is None or not queries.list_projects(session, app_id, 1):
                     return
             shown = {"version": SCHEMA_VERSION, "createdAt": as_text(app.created_at)}
             _write_changed(store, path, shown | configuration_of(app, settings).model_dump(mode="json", by_alias=True))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, exists, false, func, or_, select, true
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from shared.apps.models import App
 from shared.db.counting import count
 from shared.errors import NotFound
 from shared.jobs.models import FINISHED, Job
+from shared.sessions.compose.documents import FILES, RECORD_FILE
 from shared.sessions.models import (
     BuildState,
     Composition,
@@ -28,7 +28,7 @@ from shared.sessions.models import (
     SessionVersion,
 )
 from shared.sessions.retention.rules import KEEPS, RetentionMode
-from shared.sessions.store import FileClaims, ProjectFiles, SessionFiles
+from shared.sessions.store import FileClaims
 
 AGEING = "ageing"
 """What changes are about that say how a project was aged."""
@@ -46,14 +46,22 @@ class SessionFilter:
     has_markers: bool | None = None
 
 
-def get_project(session: Session, app_id: str, project_id: str) -> Project:
+def get_project(session: Session, app_id: str, project_id: str, *, locked: bool = False) -> Project:
     """Return a project. Raises: NotFound."""
-    return _get_project(session, app_id, project_id, select(Project))
+    query = select(Project).where(Project.app_id == app_id, Project.project_id == project_id)
+    query = query.with_for_update(key_share=True) if locked else query
+    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if found is None:
+        raise NotFound(
+            f"App {app_id} has no project {project_id}; list them under /api/memory/projects.",
+            details={"appId": app_id, "projectId": project_id},
+        )
+    return found
 
 
 def lock_project(session: Session, app_id: str, project_id: str) -> Project:
     """Return a project of a locked app, locked until the transaction ends. Raises: NotFound."""
-    return _get_project(session, app_id, project_id, select(Project).with_for_update(key_share=True))
+    return get_project(session, app_id, project_id, locked=True)
 
 
 def find_project(session: Session, app_id: str, project_id: str) -> Project | None:
@@ -72,14 +80,23 @@ def lock_project_by_key(session: Session, key: int) -> Project:
     return session.scalars(query, execution_options={"populate_existing": True}).one()
 
 
-def get_session(session: Session, app_id: str, session_id: str) -> RecordedSession:
+def get_session(session: Session, app_id: str, session_id: str, *, locked: bool = False) -> RecordedSession:
     """Return a registered session. Raises: NotFound."""
-    return _get_session(session, app_id, session_id, select(RecordedSession))
+    query = select(RecordedSession).where(RecordedSession.app_id == app_id, RecordedSession.session_id == session_id)
+    query = query.with_for_update(key_share=True) if locked else query
+    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if found is None:
+        raise NotFound(
+            f"App {app_id} has no session {session_id}; register it with "
+            f"POST /api/memory/projects/PROJECT/sessions/{session_id}.",
+            details={"appId": app_id, "sessionId": session_id},
+        )
+    return found
 
 
 def lock_session(session: Session, app_id: str, session_id: str) -> RecordedSession:
     """Return a session of a locked app and project, locked until the transaction ends. Raises: NotFound."""
-    return _get_session(session, app_id, session_id, select(RecordedSession).with_for_update(key_share=True))
+    return get_session(session, app_id, session_id, locked=True)
 
 
 def find_session(session: Session, app_id: str, session_id: str) -> RecordedSession | None:
@@ -111,8 +128,7 @@ def sessions_of(session: Session, project_key: int) -> Sequence[RecordedSession]
 
 def count_sessions(session: Session, project_keys: Collection[int]) -> dict[int, int]:
     """Return how many sessions projects have."""
-    query = select(RecordedSession.project_key, func.count()).where(RecordedSession.project_key.in_(project_keys))
-    return {key: number for key, number in session.execute(query.group_by(RecordedSession.project_key))}  # noqa: C416
+    return _counted(session, RecordedSession.project_key, project_keys)
 
 
 def count_all_sessions(session: Session) -> tuple[int, int]:
@@ -130,21 +146,24 @@ def count_all_versions(session: Session) -> dict[str, int]:
 
 def count_markers(session: Session, session_keys: Collection[int]) -> dict[int, int]:
     """Return how many marked parts sessions have."""
-    query = select(KeepitMarker.session_key, func.count()).where(KeepitMarker.session_key.in_(session_keys))
-    return {key: number for key, number in session.execute(query.group_by(KeepitMarker.session_key))}  # noqa: C416
+    return _counted(session, KeepitMarker.session_key, session_keys)
 
 
 def count_versions(session: Session, session_keys: Collection[int]) -> dict[int, int]:
     """Return how many versions sessions have."""
-    ready = (SessionVersion.session_key.in_(session_keys), SessionVersion.state == BuildState.READY)
-    query = select(SessionVersion.session_key, func.count()).where(*ready).group_by(SessionVersion.session_key)
-    return {key: number for key, number in session.execute(query)}  # noqa: C416 - dict() takes a result for a mapping
+    return _counted(session, SessionVersion.session_key, session_keys, SessionVersion.state == BuildState.READY)
+
+
+def _counted(
+    session: Session, of: InstrumentedAttribute[int], keys: Collection[int], *conditions: ColumnElement[bool]
+) -> dict[int, int]:
+    query = select(of, func.count()).where(of.in_(keys), *conditions).group_by(of)
+    return {key: number for key, number in session.execute(query)}  # noqa: C416 - dict() takes it for a mapping
 
 
 def markers_of(session: Session, session_key: int) -> Sequence[KeepitMarker]:
     """Return a session's marked parts, in their order."""
-    query = select(KeepitMarker).where(KeepitMarker.session_key == session_key)
-    return session.scalars(query.order_by(KeepitMarker.ordinal)).all()
+    return markers_of_all(session, [session_key])
 
 
 def list_markers(session: Session, session_key: int, limit: int, after: int | None = None) -> Sequence[KeepitMarker]:
@@ -183,12 +202,16 @@ def lock_jobs_making(session: Session, session_key: int) -> Sequence[Job]:
     return session.scalars(query.order_by(Job.seq).with_for_update(of=Job)).all()
 
 
-def ready_versions(session: Session, session_keys: Collection[int]) -> Sequence[SessionVersion]:
-    """Return the versions of some sessions that are whole."""
-    query = select(SessionVersion).where(
-        SessionVersion.session_key.in_(session_keys), SessionVersion.state == BuildState.READY
-    )
-    return session.scalars(query.order_by(SessionVersion.session_key, SessionVersion.number)).all()
+def versions_by_session(
+    session: Session, session_keys: Collection[int], *states: BuildState
+) -> dict[int, list[SessionVersion]]:
+    """Return the versions of sessions that stand so, or all where no state is given, by session, oldest first."""
+    query = select(SessionVersion).where(SessionVersion.session_key.in_(session_keys))
+    query = query.where(SessionVersion.state.in_(states)) if states else query
+    found: dict[int, list[SessionVersion]] = {key: [] for key in session_keys}
+    for version in session.scalars(query.order_by(SessionVersion.session_key, SessionVersion.number)):
+        found[version.session_key].append(version)
+    return found
 
 
 def ready_compositions(session: Session, project_key: int) -> Sequence[Composition]:
@@ -197,23 +220,15 @@ def ready_compositions(session: Session, project_key: int) -> Sequence[Compositi
     return session.scalars(query.order_by(Composition.key)).all()
 
 
-def components_of_all(
-    session: Session, composition_keys: Collection[int]
-) -> Sequence[tuple[CompositionComponent, str, int | None]]:
-    """Return what compositions are made of, in order, each with its session's id and its version's number."""
-    query = select(CompositionComponent, RecordedSession.session_id, SessionVersion.number)
-    query = query.join(RecordedSession, RecordedSession.key == CompositionComponent.session_key)
-    query = query.outerjoin(SessionVersion, SessionVersion.key == CompositionComponent.compression_key)
-    query = query.where(CompositionComponent.composition_key.in_(composition_keys))
-    rows = session.execute(query.order_by(CompositionComponent.composition_key, CompositionComponent.position))
-    return [(component, session_id, number) for component, session_id, number in rows]
-
-
-def compositions_using(session: Session, session_keys: Collection[int]) -> Sequence[tuple[int, str, str]]:
-    """Return which compositions use some sessions: the session's key, the composition's id and its name."""
+def compositions_using(
+    session: Session, session_keys: Collection[int], project_key: int | None = None
+) -> Sequence[tuple[int, str, str]]:
+    """Return which compositions use sessions, all or of a project: the session's key, their ids and names."""
     query = select(CompositionComponent.session_key, Composition.composition_id, Composition.name).distinct()
     query = query.join(Composition, Composition.key == CompositionComponent.composition_key)
-    rows = session.execute(query.where(CompositionComponent.session_key.in_(session_keys)).order_by(Composition.name))
+    query = query.where(CompositionComponent.session_key.in_(session_keys))
+    query = query if project_key is None else query.where(Composition.project_key == project_key)
+    rows = session.execute(query.order_by(Composition.name))
     return [(key, composition_id, name) for key, composition_id, name in rows]
 
 
@@ -229,7 +244,7 @@ def files_of(session: Session, session_key: int, limit: int) -> Sequence[Session
 
 
 def changes_of(
-    session: Session, app_id: str, project_id: str, limit: int, before: int | None = None
+    session: Session, app_id: str, project_id: str, limit: int | None = None, before: int | None = None
 ) -> Sequence[SessionChange]:
     """Return what was done to a project, newest first; also of one that is gone."""
     query = select(SessionChange).where(SessionChange.app_id == app_id, SessionChange.project_id == project_id)
@@ -253,20 +268,17 @@ def projects_to_write(session: Session, limit: int) -> Sequence[Project]:
     return session.scalars(query.order_by(Project.key).limit(limit)).all()
 
 
-def left_working(session: Session, limit: int) -> Sequence[tuple[SessionVersion, str]]:
-    """Return versions that are being made by a job that has ended, with their app."""
-    query = select(SessionVersion, RecordedSession.app_id)
-    query = query.join(RecordedSession, RecordedSession.key == SessionVersion.session_key)
-    rows = session.execute(
-        query.where(SessionVersion.state == BuildState.WORKING, _job_is_over(SessionVersion)).limit(limit)
-    )
-    return [(compression, app_id) for compression, app_id in rows]
-
-
-def left_composing(session: Session, limit: int) -> Sequence[Composition]:
-    """Return compositions that are being made by a job that has ended."""
-    query = select(Composition).where(Composition.state == BuildState.WORKING, _job_is_over(Composition))
-    return session.scalars(query.limit(limit)).all()
+def abandoned(session: Session, limit: int) -> list[tuple[str, type[SessionVersion | Composition], int]]:
+    """Return versions and compositions that are being made by a job that has ended: app, kind and key."""
+    versions = select(RecordedSession.app_id, SessionVersion.key)
+    versions = versions.join(RecordedSession, RecordedSession.key == SessionVersion.session_key)
+    found: list[tuple[str, type[SessionVersion | Composition], int]] = []
+    for kind, query in ((SessionVersion, versions), (Composition, select(Composition.app_id, Composition.key))):
+        # One whose job is gone was left behind too.
+        is_open = and_(Job.job_id == kind.job_id, Job.state.not_in(FINISHED))
+        left = query.where(kind.state == BuildState.WORKING, ~exists(select(Job.seq).where(is_open)))
+        found += [(app_id, kind, key) for app_id, key in session.execute(left.limit(limit))]
+    return found
 
 
 def projects_that_age(session: Session, after: int, limit: int) -> Sequence[Project]:
@@ -285,39 +297,30 @@ def last_run(session: Session, project: Project) -> SessionChange | None:
     return session.scalar(query.order_by(SessionChange.key.desc()).limit(1))
 
 
-def all_versions(session: Session, session_keys: Collection[int]) -> dict[int, list[SessionVersion]]:
-    """Return the versions of sessions in whatever state, by session, oldest first."""
-    query = select(SessionVersion).where(SessionVersion.session_key.in_(session_keys))
-    found: dict[int, list[SessionVersion]] = {key: [] for key in session_keys}
-    for version in session.scalars(query.order_by(SessionVersion.session_key, SessionVersion.number)):
-        found[version.session_key].append(version)
-    return found
-
-
 def find_claims(session: Session, app_id: str) -> FileClaims:
     """Return which files of the store an app's rows name."""
-    projects = session.scalars(select(Project).where(Project.app_id == app_id)).all()
-    return FileClaims({one.project_id: _claim(session, one) for one in projects})
-
-
-def _claim(session: Session, project: Project) -> ProjectFiles:
-    mine = RecordedSession.project_key == project.key
-    names: dict[int, str] = {}
-    files: defaultdict[int, set[str]] = defaultdict(set)
-    working: set[int] = set()
-    query = select(RecordedSession.key, RecordedSession.session_id, SessionVersion.state, SessionVersion.file)
+    claims = FileClaims()
+    for project_id in session.scalars(select(Project.project_id).where(Project.app_id == app_id)):
+        claims.files |= {"config.json", f"projects/{project_id}/manifest.json"}
+    query = select(Project.project_id, RecordedSession.session_id, SessionVersion.state, SessionVersion.file)
+    query = query.join(Project, Project.key == RecordedSession.project_key)
     query = query.outerjoin(SessionVersion, SessionVersion.session_key == RecordedSession.key)
-    for key, session_id, state, file in session.execute(query.where(mine)):
-        names[key] = session_id
+    for project_id, session_id, state, file in session.execute(query.where(RecordedSession.app_id == app_id)):
+        folder = f"projects/{project_id}/summaries/{session_id}"
+        claims.files |= {f"projects/{project_id}/originals/{session_id}.jsonl", f"{folder}/versions.json"}
         if state == BuildState.WORKING:
-            working.add(key)
-        elif state == BuildState.READY and file is not None:
-            files[key].add(file)
-    sessions = {name: SessionFiles(frozenset(files[key]), key in working) for key, name in names.items()}
-    composed = select(Composition.name, Composition.state)
-    composed = composed.where(Composition.project_key == project.key, Composition.state != BuildState.FAILED)
-    composing = {name: state == BuildState.WORKING for name, state in session.execute(composed)}
-    return ProjectFiles(sessions, composing)
+            claims.folders.add(folder)
+        elif state == BuildState.READY:
+            claims.files |= {f"{folder}/{file}.{ending}" for ending in FILES}
+    composed = select(Project.project_id, Composition.name, Composition.state)
+    composed = composed.join(Project, Project.key == Composition.project_key)
+    made = (Composition.app_id == app_id, Composition.state != BuildState.FAILED)
+    for project_id, name, state in session.execute(composed.where(*made)):
+        folder = f"projects/{project_id}/composed/{name}"
+        if state == BuildState.WORKING:
+            claims.folders.add(folder)
+        claims.files |= {f"{folder}/{file}" for file in (*FILES.values(), RECORD_FILE)}
+    return claims
 
 
 def left_of_app(session: Session, app_id: str) -> dict[str, int]:
@@ -333,17 +336,6 @@ def left_of_app(session: Session, app_id: str) -> dict[str, int]:
         name: count(session, select(func.count()).select_from(model).where(model.app_id == app_id))  # type: ignore[attr-defined]
         for name, model in counted.items()
     }
-
-
-def count_semantic(session: Session, app_id: str) -> int:
-    """Return how many semantic memories an app has."""
-    return count(session, select(func.count()).select_from(SemanticMemory).where(SemanticMemory.app_id == app_id))
-
-
-def _job_is_over(making: type[SessionVersion | Composition]) -> ColumnElement[bool]:
-    """Whether the job of a version or composition has ended; one whose job is gone was left behind too."""
-    is_open = and_(Job.job_id == making.job_id, Job.state.not_in(FINISHED))
-    return ~exists(select(Job.seq).where(is_open))
 
 
 def _conditions(wanted: SessionFilter) -> list[ColumnElement[bool]]:
@@ -362,35 +354,6 @@ def _conditions(wanted: SessionFilter) -> list[ColumnElement[bool]]:
         marked = exists(select(KeepitMarker.key).where(KeepitMarker.session_key == RecordedSession.key))
         conditions.append(marked if wanted.has_markers else ~marked)
     return conditions
-
-
-def _get_project(session: Session, app_id: str, project_id: str, query: Select[Project]) -> Project:
-    query = query.where(Project.app_id == app_id, Project.project_id == project_id)
-    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
-    if found is None:
-        raise NotFound(
-            f"App {app_id} has no project {project_id}; list them under /api/memory/projects.",
-            details={"appId": app_id, "projectId": project_id},
-        )
-    return found
-
-
-def _get_session(session: Session, app_id: str, session_id: str, query: Select[RecordedSession]) -> RecordedSession:
-    query = query.where(RecordedSession.app_id == app_id, RecordedSession.session_id == session_id)
-    found = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
-    if found is None:
-        raise NotFound(
-            f"App {app_id} has no session {session_id}; register it with "
-            f"POST /api/memory/projects/PROJECT/sessions/{session_id}.",
-            details={"appId": app_id, "sessionId": session_id},
-        )
-    return found
-
-
-def all_changes_of(session: Session, app_id: str, project_id: str) -> Sequence[SessionChange]:
-    """Return everything that was done to a project, oldest first."""
-    query = select(SessionChange).where(SessionChange.app_id == app_id, SessionChange.project_id == project_id)
-    return session.scalars(query.order_by(SessionChange.key)).all()
 
 
 def registered_in(session: Session, app_id: str) -> dict[str, str]:

@@ -15,9 +15,9 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import IO, Any
@@ -41,12 +41,6 @@ def file_lock(path: Path, *, shared: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
-def lock_slot(*names: str) -> str:
-    """Return which of so many locks names share; two that share one merely wait for each other."""
-    number = int.from_bytes(blake2b("\0".join(names).encode(), digest_size=4).digest())
-    return f"{number % _SLOTS:04d}"
-
-
 def _take(descriptor: int, kind: int) -> None:
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
@@ -59,53 +53,17 @@ def _take(descriptor: int, kind: int) -> None:
             time.sleep(_PAUSE_SECONDS)
 
 
-@dataclass(frozen=True)
-class SessionFiles:
-    """What a session's rows name."""
-
-    files: frozenset[str]
-    """Names of its versions' files, without their endings."""
-    is_working: bool
-    """Whether a version is being made, whose files may lie there before they are named."""
-
-
-@dataclass(frozen=True)
-class ProjectFiles:
-    """What a project's rows name."""
-
-    sessions: Mapping[str, SessionFiles]
-    compositions: Mapping[str, bool]
-    """By name, whether it is still being made."""
-
-
-@dataclass(frozen=True)
+@dataclass
 class FileClaims:
-    """What an app's rows name, by project."""
+    """What an app's rows name, by paths within the app's folder."""
 
-    projects: Mapping[str, ProjectFiles]
+    files: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+    """In which something is being made, whose files may lie there before they are named."""
 
-    def cover(self, parts: Sequence[str]) -> bool:
-        """Return whether a file is claimed; ``parts`` is its path within the app's folder."""
-        match list(parts):
-            case ["config.json"]:
-                return bool(self.projects)
-            case ["projects", project_id, *rest] if project_id in self.projects:
-                return _covers(self.projects[project_id], rest)
-        return False
-
-
-def _covers(project: ProjectFiles, rest: list[str]) -> bool:
-    match rest:
-        case ["manifest.json"]:
-            return True
-        case ["originals", name]:
-            return name.endswith(".jsonl") and name.removesuffix(".jsonl") in project.sessions
-        case ["summaries", session_id, name] if session_id in project.sessions:
-            claim = project.sessions[session_id]
-            return claim.is_working or name == "versions.json" or name.rpartition(".")[0] in claim.files
-        case ["composed", composition, name] if composition in project.compositions:
-            return project.compositions[composition] or not name.startswith(".")
-    return False
+    def cover(self, path: str) -> bool:
+        """Return whether a file is claimed."""
+        return path in self.files or path.rpartition("/")[0] in self.folders
 
 
 UNFINISHED = ".tmp-"
@@ -160,14 +118,10 @@ class Store:
 
     def write_text(self, path: Path, chunks: Iterable[str]) -> str:
         """Write a file whole, or not at all; return its SHA-256. Folders on the way to it are made."""
-        return self.write_bytes(path, (chunk.encode() for chunk in chunks))
-
-    def write_bytes(self, path: Path, chunks: Iterable[bytes]) -> str:
-        """Write a file whole, or not at all; return its SHA-256."""
         self.make_folder(path.parent)
         unfinished = path.parent / f"{UNFINISHED}{secrets.token_hex(8)}"
         try:
-            digest = _written(unfinished, chunks)
+            digest = _written(unfinished, (chunk.encode() for chunk in chunks))
             unfinished.replace(path)
         finally:
             unfinished.unlink(missing_ok=True)
@@ -187,11 +141,6 @@ class Store:
         self.make_folder(path.parent)
         unfinished.replace(path)
         sync_folder(path.parent)
-
-    def cut(self, path: Path, size: int) -> None:
-        """Let a file end after so many bytes."""
-        self._inside(path)
-        os.truncate(path, size)
 
     def append(self, path: Path, size: int, chunks: Iterable[bytes]) -> None:
         """Write behind a file's first bytes; whatever stood there goes."""
@@ -216,18 +165,14 @@ class Store:
         if path.is_symlink() or path.is_file():
             path.unlink(missing_ok=True)
             return 1
-        count = sum(1 for _ in _files(path))
+        count = sum(1 for _ in files_below(path))
         with suppress(FileNotFoundError):
             shutil.rmtree(path)
         return count
 
-    def remove_app(self, app_id: str) -> int:
-        """Remove everything of an app's; return how many files went."""
-        return self.remove(self.app(app_id))
-
     def files(self, app_id: str) -> Iterator[Path]:
         """Yield every file of an app's; links count as files and are not followed."""
-        yield from _files(self.app(app_id))
+        yield from files_below(self.app(app_id))
 
     @contextmanager
     def session_lock(self, app_id: str, session_id: str) -> Iterator[None]:
@@ -237,7 +182,7 @@ class Store:
         """
         with (
             file_lock(self._lock("app", app_id), shared=True),
-            file_lock(self._lock("session", lock_slot(app_id, session_id))),
+            file_lock(self._lock("session", app_id, session_id)),
         ):
             yield
 
@@ -247,15 +192,11 @@ class Store:
 
     def manifest_lock(self, app_id: str, project_id: str) -> AbstractContextManager[None]:
         """Keep everyone else from a project's manifest. Not inside a transaction."""
-        return file_lock(self._lock("manifest", lock_slot(app_id, project_id)))
+        return file_lock(self._lock("manifest", app_id, project_id))
 
     def unfinished(self, app_id: str) -> Path:
         """Return a name in the cache that nobody has, for a file that is yet to get its place."""
         return self.cache(app_id) / f"{UNFINISHED}{secrets.token_hex(8)}"
-
-    def cached_files(self, app_id: str) -> Iterator[Path]:
-        """Yield the files of an app's cache."""
-        yield from _files(self.cache(app_id))
 
     def cached_bytes(self, app_id: str | None = None) -> int:
         """Return how much lies in the cache of an app, or in those of all."""
@@ -264,11 +205,11 @@ class Store:
 
     def bytes_below(self, folder: Path) -> int:
         """Return how much lies in a folder, and in those below it."""
-        return sum(map(size_of, _files(folder)))
+        return sum(map(size_of, files_below(folder)))
 
-    def parts_of(self, app_id: str, path: Path) -> tuple[str, ...]:
-        """Return the names that lead from an app's folder to a file of it."""
-        return path.relative_to(self.app(app_id)).parts
+    def path_of(self, app_id: str, path: Path) -> str:
+        """Return the path of a file within its app's folder."""
+        return path.relative_to(self.app(app_id)).as_posix()
 
     def apps(self) -> list[str]:
         """Return the names of the folders of apps."""
@@ -277,10 +218,12 @@ class Store:
         folders = (path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
         return sorted(path.name for path in folders if _NAME.fullmatch(path.name))
 
-    def _lock(self, kind: str, name: str) -> Path:
+    def _lock(self, kind: str, *names: str) -> Path:
+        """Return the file of one of so many locks that names share; two that share one merely wait for each other."""
         folder = self.root / _LOCKS
         self.make_folder(folder)
-        return folder / f"{kind}-{lock_slot(name)}"
+        number = int.from_bytes(blake2b("\0".join(names).encode(), digest_size=4).digest())
+        return folder / f"{kind}-{number % _SLOTS:04d}"
 
     def _below(self, *names: str) -> Path:
         return self.root.joinpath(*map(checked, names))
@@ -347,11 +290,12 @@ def size_of(path: Path) -> int:
         return 0
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield every file in a folder and those below it; links count as files and are not followed."""
     if folder.is_symlink() or not folder.is_dir():
         return
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.is_symlink():
-            yield from _files(path)
+            yield from files_below(path)
         else:
             yield path

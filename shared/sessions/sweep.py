@@ -18,8 +18,8 @@ from shared.apps.models import App
 from shared.db.counting import rows_changed
 from shared.db.transactions import Transactions
 from shared.sessions.models import Composition, Project, SemanticMemory, SessionChange
-from shared.sessions.queries import count_semantic, find_claims, left_of_app
-from shared.sessions.store import Store, size_of
+from shared.sessions.queries import find_claims, left_of_app
+from shared.sessions.store import Store, files_below, size_of
 
 
 def sweep(database: Transactions, store: Store, app_id: str, before: float | None) -> int:
@@ -30,7 +30,7 @@ def sweep(database: Transactions, store: Store, app_id: str, before: float | Non
     found = [path for path in store.files(app_id) if before is None or _written_at(path) < before]
     with database.read() as session:
         claims = find_claims(session, app_id)
-    removed = sum(store.remove(path) for path in found if not claims.cover(store.parts_of(app_id, path)))
+    removed = sum(store.remove(path) for path in found if not claims.cover(store.path_of(app_id, path)))
     for folder in _folders(store.app(app_id)):
         if before is None or _written_at(folder) < before:
             _remove_empty(folder)
@@ -43,7 +43,7 @@ UNDER_WAY = 60.0
 
 def trim_cache(store: Store, app_id: str, most_bytes: int, now: float) -> int:
     """Remove the files of an app's cache written to longest ago until it takes no more; return how many went."""
-    files = sorted((_written_at(path), size_of(path), path) for path in store.cached_files(app_id))
+    files = sorted((_written_at(path), size_of(path), path) for path in files_below(store.cache(app_id)))
     over, removed = sum(size for _, size, _ in files) - most_bytes, 0
     for written_at, size, path in files:
         if over <= 0 or written_at > now - UNDER_WAY:
@@ -101,7 +101,7 @@ def forget_semantic(session: Session, app_id: str) -> dict[str, int]:
 
 def left_of_semantic(session: Session, app_id: str) -> dict[str, int]:
     """Count what is left of what was learnt from an app's sessions."""
-    return {_SEMANTIC: count_semantic(session, app_id)}
+    return {_SEMANTIC: left_of_app(session, app_id)[_SEMANTIC]}
 
 
 def clear_files(database: Transactions, store: Store, app_id: str) -> int:
@@ -113,4 +113,4 @@ def clear_files(database: Transactions, store: Store, app_id: str) -> int:
         sweep(database, store, app_id, before=None)
         with database.read() as session:
             stays = find_claims(session, app_id)
-        return sum(1 for path in store.files(app_id) if not stays.cover(store.parts_of(app_id, path)))
+        return sum(1 for path in store.files(app_id) if not stays.cover(store.path_of(app_id, path)))

@@ -269,7 +269,7 @@ def test_pruning_by_hand_takes_what_is_unused_and_says_what_is_in_use(shop: Shop
         project = lock_project(session, shop.app_id, shop.project_id)
         choice = by_rules(session, project, PruningRules(unused=True), shop.house.clock.now())
         done = remove_chosen(session, project, choice, shop.cause("not needed"))
-    done.clear_away(shop.store, shop.app_id, shop.project_id)
+    done.settle(shop.house.database, shop.store, shop.house.metrics, shop.app_id, shop.project_id)
     assert standing(shop) == [1] and version_files(shop) == {"v001"}
     assert [one.why for one in choice.stay] == ["in use by start"] == [one.split(": ")[1] for one in choice.warnings]
     [removal] = changes(shop)

@@ -18,9 +18,10 @@ from shared.errors import AfterthoughtError, Conflict, Invalid, Limit, NotFound,
 from shared.sessions.archive import restore
 from shared.sessions.archive.document import CHECKSUMS, DOCUMENT
 from shared.sessions.archive.export import packed
-from shared.sessions.archive.restore import ArchiveDestination, check_archive, restore_archive
+from shared.sessions.archive.restore import check_archive, restore_archive
 from shared.sessions.models import Composition, KeepitMarker, Project, RecordedSession, SemanticMemory, SessionChange
 from shared.sessions.queries import find_project, get_project, get_session, markers_of
+from shared.sessions.registry.registration import SessionPlace
 from shared.sessions.semantic.memories import SemanticProposal, save_proposals
 from tests.support.composing import PROJECT, Shop, open_shop
 from tests.support.house import House
@@ -78,8 +79,8 @@ def bring(
 
     try:
         with check_archive(shop.store, app_id, upload, SETTINGS, MOST) as found:
-            to = ArchiveDestination(app_id, project_id, epoch, keeps_origins)
-            return restore_archive(shop.house.database, shop.store, to, found, shop.cause("import"), carry)
+            place, cause = SessionPlace(app_id, project_id, "", epoch), shop.cause("import")
+            return restore_archive(shop.house.database, shop.store, place, found, cause, carry, keeps_origins)
     finally:
         upload.unlink()
 

@@ -25,7 +25,7 @@ from shared.sessions.semantic.memories import (
     request_learning,
     save_proposals,
 )
-from shared.sessions.semantic.queries import SemanticFilter, list_semantic_memories, sources_of
+from shared.sessions.semantic.queries import list_semantic_memories, sources_of
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
 from tests.support.settings import default_settings
@@ -99,7 +99,7 @@ def memories(shelf: Shelf, **wanted: SemanticVerdict) -> dict[str, SemanticMemor
     with shelf.house.database.read() as session:
         project = find_project_by_key(session, "notes", 1)
         assert project is not None
-        rows = list_semantic_memories(session, project.key, SemanticFilter(**wanted), 100)
+        rows = list_semantic_memories(session, project.key, **wanted)
         return {one.content: one for one in rows}
 
 

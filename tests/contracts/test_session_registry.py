@@ -35,6 +35,7 @@ from shared.sessions.models import (
 from shared.sessions.queries import (
     changes_of,
     compositions_using,
+    find_claims,
     get_project,
     get_session,
     lock_project,
@@ -43,7 +44,7 @@ from shared.sessions.queries import (
 )
 from shared.sessions.registry.configuration import change_configuration
 from shared.sessions.registry.intake import from_path
-from shared.sessions.registry.projects import ProjectChange, change_project, create_project
+from shared.sessions.registry.projects import change_project, create_project
 from shared.sessions.registry.registration import (
     Registrar,
     SessionWork,
@@ -103,7 +104,7 @@ def copy_of(shelf: Shelf, session_id: str = "s1", project_id: str = PROJECT) -> 
 
 
 def files(shelf: Shelf, app_id: str = APP) -> list[str]:
-    return ["/".join(shelf.store.parts_of(app_id, path)) for path in shelf.store.files(app_id)]
+    return [shelf.store.path_of(app_id, path) for path in shelf.store.files(app_id)]
 
 
 def digest(path: Path) -> str:
@@ -121,7 +122,7 @@ def add_version(
 ) -> SessionVersion:
     with shelf.house.database.write() as session:
         version = SessionVersion(
-            session_key=get_session(session, APP, "s1").key,
+            session_key=get_session(session, APP, more.pop("session_id", "s1")).key,
             number=more.pop("number", 1),
             state=state,
             job_id=job_id,
@@ -143,7 +144,7 @@ def add_version(
 
 
 def add_composition(
-    shelf: Shelf, state: BuildState, version: SessionVersion | None, job_id: str | None = None
+    shelf: Shelf, state: BuildState, version: SessionVersion | None, job_id: str | None = None, name: str = "feature-x"
 ) -> Composition:
     with shelf.house.database.write() as session:
         held = get_session(session, APP, "s1")
@@ -151,7 +152,7 @@ def add_composition(
             composition_id=new_id("cmp", shelf.house.clock.now()),
             app_id=APP,
             project_key=held.project_key,
-            name="feature-x",
+            name=name,
             state=state,
             job_id=job_id,
             request={},
@@ -420,6 +421,45 @@ def test_the_manifest_has_the_seeds_fields(shelf: Shelf, tmp_path: Path) -> None
         assert project.revision == project.written_revision and projects_to_write(session, 9) == []
 
 
+_CLAIMED = {
+    "config.json": True,
+    "cache/.tmp-1": False,
+    "projects/P/manifest.json": True,
+    "projects/q/manifest.json": False,
+    "projects/P/.tmp-1": False,
+    "projects/P/originals/s1.jsonl": True,
+    "projects/P/originals/s9.jsonl": False,
+    "projects/P/originals/.tmp-1": False,
+    "projects/P/summaries/s1/versions.json": True,
+    "projects/P/summaries/s1/v001_uniform-moderate_1k.md": True,
+    "projects/P/summaries/s1/v001_uniform-moderate_1k.jsonl": True,
+    "projects/P/summaries/s1/v002_uniform-moderate_1k.md": False,
+    "projects/P/summaries/s1/.tmp-1": False,
+    "projects/P/summaries/s2/.tmp-1": True,
+    "projects/P/summaries/s2/v001_tiered-standard_1k.md": True,
+    "projects/P/summaries/s9/versions.json": False,
+    "projects/P/composed/ready/composed.md": True,
+    "projects/P/composed/ready/composition.json": True,
+    "projects/P/composed/ready/.tmp-1": False,
+    "projects/P/composed/making/.tmp-1": True,
+    "projects/P/composed/gone/composed.md": False,
+    "strange.txt": False,
+}
+
+
+def test_what_no_row_names_is_an_orphan(shelf: Shelf, tmp_path: Path) -> None:
+    register(shelf, write(tmp_path / "s1.jsonl", user("One", "1")))
+    register(shelf, write(tmp_path / "s2.jsonl", user("Two", "2")), "s2")
+    add_version(shelf)
+    add_version(shelf, BuildState.WORKING, session_id="s2")
+    for name, state in (("ready", BuildState.READY), ("making", BuildState.WORKING), ("gone", BuildState.FAILED)):
+        add_composition(shelf, state, None, name=name)
+    with shelf.house.database.read() as session:
+        claims, others = find_claims(session, APP), find_claims(session, "mail")
+    assert {path: claims.cover(path.replace("P", PROJECT)) for path in _CLAIMED} == _CLAIMED
+    assert not any(others.cover(path.replace("P", PROJECT)) for path in _CLAIMED)
+
+
 def tend(shelf: Shelf) -> TendSessions:
     return TendSessions(shelf.house.database, shelf.house.clock, shelf.store, shelf.house.metrics, default_settings())
 
@@ -488,7 +528,7 @@ def scanned(shelf: Shelf, folder: Path) -> FolderScanner:
     with shelf.house.database.write() as session:
         lock_app(session, APP)
         project = create_project(session, APP, FOLDER, shelf.cause("x"))
-        wanted = ProjectChange(settings={"autoRegisterNewSessions": True}, source_folder=str(folder))
+        wanted = {"settings": {"autoRegisterNewSessions": True}, "source_folder": str(folder)}
         change_project(session, project, wanted, shelf.cause("x"))
     return FolderScanner(shelf.house.database, shelf.store, shelf.registrar)
 
@@ -586,7 +626,7 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
     with house.database.write() as session:
         lock_app(session, APP)
         project = lock_project(session, APP, PROJECT)
-        change_project(session, project, ProjectChange(settings={"autoRegisterNewSessions": False}), shelf.cause("x"))
+        change_project(session, project, {"settings": {"autoRegisterNewSessions": False}}, shelf.cause("x"))
     look(step)
     with pytest.raises(NotFound):
         recorded(shelf, "c")
@@ -600,6 +640,6 @@ def test_the_loop_registers_what_it_finds_where_that_is_wanted(shelf: Shelf, tmp
     with house.database.write() as session:
         lock_app(session, APP)
         project = lock_project(session, APP, PROJECT)
-        change_project(session, project, ProjectChange(settings={"autoRegisterNewSessions": None}), shelf.cause("x"))
+        change_project(session, project, {"settings": {"autoRegisterNewSessions": None}}, shelf.cause("x"))
     look(step)
     assert recorded(shelf, "c").session_id == "c", "the app says so, and the project no longer otherwise"

@@ -18,8 +18,8 @@ from shared.sessions.queries import get_project
 from shared.sessions.registry.registration import unregister
 from shared.sessions.search.index import index_session
 from shared.sessions.search.links import link_session, unlink_session
-from shared.sessions.search.query import SessionHit, SessionHitKind, SessionQuery, find_sessions
-from shared.sessions.search.suggestions import past_sessions
+from shared.sessions.search.query import DateRange, SessionHit, SessionHitKind, SessionQuery, WeightRange, find_sessions
+from shared.sessions.search.suggestions import WorkSituation, past_sessions
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
 
@@ -38,15 +38,15 @@ def index(shelf: Shelf) -> None:
 
 
 def search(
-    shelf: Shelf, wanted: SessionQuery, project_id: str | None = None, app_id: str = "notes"
+    shelf: Shelf, wanted: SessionQuery, project_id: str | None = None, app_id: str = "notes", offset: int = 0
 ) -> list[SessionHit]:
     with shelf.house.database.read() as session:
         project = None if project_id is None else get_project(session, app_id, project_id)
-        return find_sessions(session, app_id, project, wanted, shelf.house.clock.now())[0]
+        return find_sessions(session, app_id, project, wanted, shelf.house.clock.now(), offset)[0]
 
 
 def ids(hits: Iterable[SessionHit]) -> list[str]:
-    return [one.facts.session_id for one in hits]
+    return [one.facts.recorded.session_id for one in hits]
 
 
 def count(shelf: Shelf, model: type) -> int:
@@ -57,10 +57,10 @@ def count(shelf: Shelf, model: type) -> int:
 def test_a_session_is_found_by_its_words_once_it_is_indexed(shelf: Shelf) -> None:
     shelf.add(shelf.transcript("one").human("Make the uploader retry after a timeout.").assistant("Done: upload.py."))
     shelf.add(shelf.transcript("two").human("Paint the kite blue."))
-    assert search(shelf, SessionQuery("uploader timeout")) == []
+    assert search(shelf, SessionQuery(text="uploader timeout")) == []
     index(shelf)
-    (hit,) = search(shelf, SessionQuery("uploader timeouts"))
-    assert hit.facts.session_id == "one" and hit.number is None
+    (hit,) = search(shelf, SessionQuery(text="uploader timeouts"))
+    assert hit.facts.recorded.session_id == "one" and hit.number is None
     assert hit.snippet is not None and hit.passage is not None
     assert {hit.snippet.text[a:b] for a, b in hit.snippet.marks} == {"uploader", "timeout"}
     assert hit.passage.message_uuid == "one-0"
@@ -72,9 +72,9 @@ def test_what_was_added_since_is_found_and_nothing_twice(shelf: Shelf) -> None:
     index(shelf)
     transcript.human("Now the downloader.")
     shelf.sync(transcript)
-    assert search(shelf, SessionQuery("downloader")) == []
+    assert search(shelf, SessionQuery(text="downloader")) == []
     index(shelf)
-    assert ids(search(shelf, SessionQuery("downloader"))) == ["one"]
+    assert ids(search(shelf, SessionQuery(text="downloader"))) == ["one"]
     assert count(shelf, SessionPassage) == 2
 
 
@@ -111,7 +111,7 @@ def test_an_original_that_cannot_be_read_stops_no_other(shelf: Shelf) -> None:
     shelf.add(shelf.transcript("two").human("Paint the kite blue."))
     shelf.store.original("notes", PROJECT, "one").unlink()
     index(shelf)
-    assert ids(search(shelf, SessionQuery("kite"))) == ["two"]
+    assert ids(search(shelf, SessionQuery(text="kite"))) == ["two"]
 
 
 def test_every_condition_that_is_given_must_hold(shelf: Shelf) -> None:
@@ -122,15 +122,15 @@ def test_every_condition_that_is_given_must_hold(shelf: Shelf) -> None:
     index(shelf)
     then = shelf.house.clock.now() - timedelta(days=1)
     cases: list[tuple[SessionQuery, list[str]]] = [
-        (SessionQuery("retry"), ["two", "one"]),
-        (SessionQuery("retry", files=("up.py",)), ["one"]),
-        (SessionQuery("retry", since=then), ["two"]),
-        (SessionQuery("retry", until=then), ["one"]),
-        (SessionQuery("retry", least_weight=75, most_weight=100), ["two"]),
-        (SessionQuery("retry", least_weight=81), []),
-        (SessionQuery("retry", kinds=frozenset({SessionHitKind.VERSION})), []),
-        (SessionQuery(files=("kites/up.py", "kites/down.py")), ["two", "one"]),
-        (SessionQuery("nobody said this"), []),
+        (SessionQuery(text="retry"), ["two", "one"]),
+        (SessionQuery(text="retry", files=["up.py"]), ["one"]),
+        (SessionQuery(text="retry", dateRange=DateRange(start=then)), ["two"]),
+        (SessionQuery(text="retry", dateRange=DateRange(end=then)), ["one"]),
+        (SessionQuery(text="retry", keepitWeight=WeightRange(min=0.75)), ["two"]),
+        (SessionQuery(text="retry", keepitWeight=WeightRange(min=0.81)), []),
+        (SessionQuery(text="retry", kinds=[SessionHitKind.VERSION]), []),
+        (SessionQuery(files=["kites/up.py", "kites/down.py"]), ["two", "one"]),
+        (SessionQuery(text="nobody said this"), []),
     ]
     assert [ids(search(shelf, wanted)) for wanted, _ in cases] == [expected for _, expected in cases]
 
@@ -140,16 +140,16 @@ def test_a_weight_that_was_overridden_is_the_one_that_counts(shelf: Shelf) -> No
     index(shelf)
     with shelf.house.database.write() as session:
         session.execute(update(KeepitMarker).values(override_weight=90))
-    assert ids(search(shelf, SessionQuery(least_weight=85))) == ["one"]
-    assert ids(search(shelf, SessionQuery(most_weight=50))) == []
+    assert ids(search(shelf, SessionQuery(keepitWeight=WeightRange(min=0.85)))) == ["one"]
+    assert ids(search(shelf, SessionQuery(keepitWeight=WeightRange(max=0.5)))) == []
 
 
 def test_pages_follow_each_other_without_a_gap(shelf: Shelf) -> None:
     for number in range(5):
         shelf.add(shelf.transcript(f"s{number}").human(f"Kite number {number}."))
     index(shelf)
-    for text in ("kite", ""):
-        pages = [ids(search(shelf, SessionQuery(text, limit=2, offset=at))) for at in (0, 2, 4)]
+    for wanted in (SessionQuery(text="kite", limit=2), SessionQuery(dateRange=DateRange(), limit=2)):
+        pages = [ids(search(shelf, wanted, offset=at)) for at in (0, 2, 4)]
         assert [len(page) for page in pages] == [2, 2, 1]
         assert sorted(one for page in pages for one in page) == [f"s{number}" for number in range(5)]
 
@@ -159,17 +159,17 @@ def test_a_linked_session_is_found_from_the_other_project_until_it_is_unlinked(s
     shelf.add(shelf.transcript("two").human("Sail."), OTHER)
     index(shelf)
     cause = shelf.cause("shared colours")
-    assert search(shelf, SessionQuery("kite"), OTHER) == []
+    assert search(shelf, SessionQuery(text="kite"), OTHER) == []
     with shelf.house.database.write() as session:
         made = link_session(session, "notes", OTHER, PROJECT, "one", "shared colours", cause)
-    (hit,) = search(shelf, SessionQuery("kite"), OTHER)
+    (hit,) = search(shelf, SessionQuery(text="kite"), OTHER)
     assert hit.facts.is_linked and hit.facts.project_id == PROJECT
     with shelf.house.database.write() as session, pytest.raises(Conflict) as again:
         link_session(session, "notes", OTHER, PROJECT, "one", "again", cause)
     assert again.value.code == "already_linked"
     with shelf.house.database.write() as session:
         unlink_session(session, "notes", made.link.link_id, cause)
-    assert search(shelf, SessionQuery("kite"), OTHER) == []
+    assert search(shelf, SessionQuery(text="kite"), OTHER) == []
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,9 @@ def test_suggestions_know_files_versions_and_how_well_a_session_answers(shelf: S
     index(shelf)
     with shelf.house.database.read() as session:
         project = get_project(session, "notes", PROJECT)
-        pasts = past_sessions(session, "notes", project, "a blue kite", ["kites/up.py", "un%named"])
-    assert {one.facts.session_id: (one.files, one.answers > 0.9) for one in pasts} == {
+        at = WorkSituation(text="a blue kite", files=["kites/up.py", "un%named"])
+        pasts = past_sessions(session, "notes", project, at)
+    assert {one.facts.recorded.session_id: (one.files, one.answers > 0.9) for one in pasts} == {
         "one": (("/home/me/kites/up.py",), False),
         "two": ((), True),
     }
@@ -216,5 +217,9 @@ def test_no_search_of_an_app_brings_a_session_of_another(shelf: Shelf, told: lis
         shelf.add(shelf.transcript(f"{app_id}-{number}").human(said), app_id=app_id)
     index(shelf)
     for app_id in {app for app, _ in told}:
-        for wanted in (SessionQuery(text, limit=100), SessionQuery(files=("up.py",)), SessionQuery(most_weight=100)):
+        for wanted in (
+            SessionQuery(text=text, limit=100),
+            SessionQuery(files=["up.py"]),
+            SessionQuery(keepitWeight=WeightRange()),
+        ):
             assert all(one.startswith(f"{app_id}-") for one in ids(search(shelf, wanted, app_id=app_id)))

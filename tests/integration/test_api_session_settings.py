@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from loop.steps.sessions import AgeSessions, ScanSessions, TendSessions
+from shared.sessions.store import files_below
 from tests.support.api import Api, open_api
 from tests.support.composing import Shop
 from tests.support.compressing import Press, long_talk
@@ -316,10 +317,10 @@ def test_the_cache_is_held_to_its_size_the_oldest_going_first(api: Api) -> None:
     now = loop.clock.now().timestamp()
     for age in (600, 500, 400, 10):
         path = loop.store.cache("chat") / f"left-{age}"
-        loop.store.write_bytes(path, [b"x" * 2**20])
+        loop.store.write_text(path, ["x" * 2**20])
         os.utime(path, (now - age, now - age))
     TendSessions(loop.database, loop.clock, loop.store, loop.metrics, loop.settings).run()
-    assert [path.name for path in loop.store.cached_files("chat")] == ["left-10", "left-400"]
+    assert [path.name for path in files_below(loop.store.cache("chat"))] == ["left-10", "left-400"]
     headers = {"Content-Type": "application/x-ndjson"}
     path = f"{MEMORY}/projects/{KITES}/sessions/s1"
     small = b'{"type":"user"}\n'

@@ -200,7 +200,7 @@ def test_an_upload_over_the_limit_is_refused_as_it_arrives(narrow: Api, announce
     upload(narrow, content=TEXT + part)
     narrow.refused(413, "POST", "/api/memory/sessions/s1/sync", params=CHAT, content=part * 4, headers=NDJSON)
     left = narrow.loop.store.cache("chat") / "left-over"
-    narrow.loop.store.write_bytes(left, [b"x" * 2**20])
+    narrow.loop.store.write_text(left, ["x" * 2**20])
     error = narrow.refused(503, "POST", f"{SESSIONS}/s2", params=CHAT, content=TEXT, headers=NDJSON)
     assert "AFTERTHOUGHT_SESSIONS_CACHE_MB" in error["message"]
 

@@ -24,7 +24,6 @@ from shared.sessions.compose.compositions import wake_waiting
 from shared.sessions.compose.requests import (
     ComponentRequest,
     CompositionRequest,
-    NewComposition,
     request_composition,
 )
 from shared.sessions.compress.queries import working_of
@@ -169,8 +168,8 @@ class Shop:
         asked = CompositionRequest(components=parts, total_token_budget=budget, **more)
         with self.house.database.write() as session:
             app = lock_app(session, self.app_id)
-            new = NewComposition(name, asked, replaces)
-            return request_composition(session, app, self.project_id, new, self.cause(), default_settings())
+            made = (session, app, self.project_id, name, asked, self.cause(), default_settings(), replaces)
+            return request_composition(*made)
 
     def work_off(self, limit: int = 50) -> None:
         """Make attempts as a worker would, until nothing is due: compress with the extractive agent, and compose."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,11 +17,11 @@ from shared.sessions.compose.plan import (
     ComponentWish,
     CompositionTerms,
     TokenNeed,
-    VersionCandidate,
     allocate,
     plan_components,
 )
 from shared.sessions.compress.settings import CompressionSettings
+from shared.sessions.models import BuildState, RecordedSession, SessionVersion
 
 LONG = 10**6
 SHARING = [Strategy.EQUAL, Strategy.PROPORTIONAL, Strategy.RECENT_FIRST]
@@ -91,13 +93,29 @@ def test_custom_gives_what_was_said_and_makes_room_for_the_headings() -> None:
     assert allocate(Strategy.CUSTOM, asked, 3960) == (2970, 990)
 
 
-def wish(tokens: int, *versions: int, age: int = 0, **more: object) -> ComponentWish:
-    candidates = tuple(VersionCandidate(n + 1, size, tokens / size, source_bytes=9) for n, size in enumerate(versions))
-    return ComponentWish(f"s{age}", tokens, 9, candidates, age=age, **more)  # type: ignore[arg-type]
+def wish(tokens: int, *versions: int, age: int = 0, running: int | None = None, **more: Any) -> ComponentWish:
+    made = [version(n + 1, size, tokens / size) for n, size in enumerate(versions)]
+    if running is not None:
+        made.append(version(running, 0, 1.0, state=BuildState.WORKING))
+    return of(tokens, *made, age=age, **more)
 
 
-def planned(*wishes: ComponentWish, available: int, strategy: Strategy = Strategy.EQUAL) -> tuple[ComponentPlan, ...]:
+def of(tokens: int, *versions: SessionVersion, size: int = 9, **more: Any) -> ComponentWish:
+    return ComponentWish(RecordedSession(original_tokens=tokens, size_bytes=size), versions, **more)
+
+
+def version(number: int, tokens: int, ratio: float, *kept: int, **more: Any) -> SessionVersion:
+    stats = dict(zip(("preserved", "summarized"), kept, strict=False))
+    columns = {"number": number, "output_tokens": tokens, "ratio": ratio, "keepit_stats": stats, "source_bytes": 9}
+    return SessionVersion(**{"state": BuildState.READY, "settings": {}} | columns | more)
+
+
+def planned(*wishes: ComponentWish, available: int, strategy: Strategy = Strategy.EQUAL) -> list[ComponentPlan]:
     return plan_components(wishes, CompositionTerms(strategy, available))
+
+
+def number(one: ComponentPlan) -> int | None:
+    return None if one.version is None else one.version.number
 
 
 def test_what_fits_is_used_as_it_is_and_what_does_not_is_compressed_to_fit() -> None:
@@ -109,13 +127,13 @@ def test_what_fits_is_used_as_it_is_and_what_does_not_is_compressed_to_fit() -> 
 
 def test_what_a_chosen_version_leaves_goes_to_the_others() -> None:
     old, new = planned(wish(50_000, 1200, age=1), wish(50_000), available=4000)
-    assert (old.way, old.number, old.allocation) == (ComponentForm.VERSION, 1, 1200)
+    assert (old.way, number(old), old.allocation) == (ComponentForm.VERSION, 1, 1200)
     assert (new.way, new.allocation) == (ComponentForm.COMPRESS, 2800)
 
 
 def test_a_version_asked_for_by_name_is_used_whether_it_fits_or_not() -> None:
     [one] = planned(wish(50_000, 1200, 40_000, version_id="v002"), available=2000)
-    assert (one.way, one.number, one.allocation) == (ComponentForm.VERSION, 2, 2000)
+    assert (one.way, number(one), one.allocation) == (ComponentForm.VERSION, 2, 2000)
     [one] = planned(wish(50_000, version_id="original"), available=2000)
     assert one.way is ComponentForm.ORIGINAL
 
@@ -130,16 +148,15 @@ def test_the_ratio_is_rounded_up_and_stays_within_what_can_be_asked_for(
 
 def test_a_version_that_is_being_made_is_joined() -> None:
     [one] = planned(wish(50_000, running=7), available=2000)
-    assert (one.way, one.number) == (ComponentForm.JOIN, 7)
+    assert (one.way, number(one)) == (ComponentForm.JOIN, 7)
     [one] = planned(wish(50_000, 1900, running=7), available=2000)
-    assert (one.way, one.number) == (ComponentForm.VERSION, 1)
+    assert (one.way, number(one)) == (ComponentForm.VERSION, 1)
 
 
 def test_of_two_versions_that_fit_the_one_that_kept_what_was_marked_is_taken() -> None:
-    lossy = VersionCandidate(1, 1900, 26.0, preserved=0, summarised=5, source_bytes=9)
-    whole = VersionCandidate(2, 1500, 33.0, preserved=5, summarised=0, source_bytes=9)
-    [one] = planned(ComponentWish("s0", 50_000, 9, (lossy, whole)), available=2000)
-    assert (one.way, one.number) == (ComponentForm.VERSION, 2)
+    lossy, whole = version(1, 1900, 26.0, 0, 5), version(2, 1500, 33.0, 5, 0)
+    [one] = planned(of(50_000, lossy, whole), available=2000)
+    assert (one.way, number(one)) == (ComponentForm.VERSION, 2)
 
 
 def test_settings_that_were_named_have_a_new_version_made() -> None:
@@ -151,8 +168,8 @@ def test_settings_that_were_named_have_a_new_version_made() -> None:
 def test_a_version_that_leaves_most_of_its_share_unused_is_followed_by_a_longer_one_but_not_by_the_same() -> None:
     [one] = planned(wish(50_000, 300), available=2000)
     assert (one.way, one.settings and one.settings.compaction_ratio) == (ComponentForm.COMPRESS, 25)
-    same = VersionCandidate(1, 300, 160.0, source_bytes=9, asked_ratio=25)
-    [one] = planned(ComponentWish("s0", 50_000, 9, (same,)), available=2000)
-    assert (one.way, one.number) == (ComponentForm.VERSION, 1)
-    [one] = planned(ComponentWish("s0", 50_000, 10, (same,)), available=2000)
+    same = version(1, 300, 160.0, settings={"compactionRatio": 25})
+    [one] = planned(of(50_000, same), available=2000)
+    assert (one.way, number(one)) == (ComponentForm.VERSION, 1)
+    [one] = planned(of(50_000, same, size=10), available=2000)
     assert one.way is ComponentForm.COMPRESS

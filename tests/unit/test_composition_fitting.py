@@ -17,7 +17,6 @@ from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, markdown_
 from shared.sessions.compose.documents import (
     PATIENCE,
     VALUES,
-    BlockMarks,
     ComposedContext,
     CompositionSource,
     SizedBlock,
@@ -27,6 +26,7 @@ from shared.sessions.compose.documents import (
     paired_blocks,
 )
 from shared.sessions.compose.plan import ORIGINAL
+from shared.sessions.models import KeepitMarker, RecordedSession, SessionVersion
 
 DAY = datetime(2026, 1, 15, tzinfo=UTC)
 CHAIN = "0d9c1f9e-7a8b-5c3d-9e2f-1a2b3c4d5e6f"
@@ -53,7 +53,9 @@ SESSIONS = st.lists(st.lists(SAID | USED, max_size=12), min_size=1, max_size=5)
 def source(
     segments: Sequence[Block], name: str = "s1", allocation: int = 1000, version: str = "v001"
 ) -> CompositionSource:
-    return CompositionSource(name, version, DAY, allocation, lambda: segments)
+    recorded = RecordedSession(session_id=name, last_timestamp=DAY)
+    made = None if version == ORIGINAL else SessionVersion(number=1)
+    return CompositionSource(recorded, made, None, allocation, lambda: segments)
 
 
 def said(kind: BlockKind, text: str, **more: Any) -> Block:
@@ -243,7 +245,7 @@ def test_thinking_and_what_the_recorder_noted_stay_out_and_marks_are_known() -> 
         turn(BlockKind.THINKING, "Hm"), turn(BlockKind.SYSTEM, "Noted"), turn(BlockKind.HUMAN, "Do it"),
         turn(BlockKind.HUMAN, " \n"), turn(BlockKind.SUMMARY, "So far"),
     ]  # fmt: skip
-    marks = {"Do it": BlockMarks(("m1",), is_pinned=True)}
+    marks = {"Do it": [KeepitMarker(marker_id="m1", weight=100)]}
     asked, summed = paired_blocks(turns, marks)
     assert (asked.kind, asked.marker_ids, asked.is_pinned) == (BlockKind.REQUEST, ("m1",), True)
     assert (summed.kind, summed.marker_ids) == (BlockKind.SUMMARY, ())

@@ -5,33 +5,36 @@ from __future__ import annotations
 import pytest
 
 from shared.sessions.compose.plan import (
-    NoVersion,
-    VersionCandidate,
+    ComponentForm,
     VersionCriteria,
     freshness,
     select_best,
     version_score,
 )
+from shared.sessions.models import RecordedSession, SessionVersion
 
 SIZE = 1000
 
 
-def version(number: int, tokens: int, **more: float) -> VersionCandidate:
-    return VersionCandidate(number, tokens, **{"ratio": 10.0, "source_bytes": SIZE} | more)  # type: ignore[arg-type]
+def version(number: int, tokens: int, **more: float) -> SessionVersion:
+    stats = {"preserved": more.pop("preserved", 0), "summarized": more.pop("summarised", 0)}
+    figures = {"ratio": 10.0, "source_bytes": SIZE} | more
+    return SessionVersion(number=number, output_tokens=tokens, keepit_stats=stats, settings={}, **figures)
 
 
-def chosen(original: int, *candidates: VersionCandidate, **criteria: object) -> int | NoVersion:
-    best = select_best(original, SIZE, candidates, VersionCriteria(**criteria))  # type: ignore[arg-type]
-    return best.number if isinstance(best, VersionCandidate) else best
+def chosen(original: int, *candidates: SessionVersion, **criteria: object) -> int | ComponentForm:
+    recorded = RecordedSession(original_tokens=original, size_bytes=SIZE)
+    best = select_best(recorded, candidates, VersionCriteria(**criteria))  # type: ignore[arg-type]
+    return best.number if isinstance(best, SessionVersion) else best
 
 
 def test_with_no_versions_at_all_but_an_original_that_fits_the_original_is_used() -> None:
-    assert chosen(4000, max_tokens=4000) is NoVersion.ORIGINAL
-    assert chosen(4001, max_tokens=4000) is NoVersion.NEW
+    assert chosen(4000, max_tokens=4000) is ComponentForm.ORIGINAL
+    assert chosen(4001, max_tokens=4000) is ComponentForm.COMPRESS
 
 
 def test_without_a_limit_the_original_is_used() -> None:
-    assert chosen(10**9, version(1, 10)) is NoVersion.ORIGINAL
+    assert chosen(10**9, version(1, 10)) is ComponentForm.ORIGINAL
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,7 @@ def test_without_a_limit_the_original_is_used() -> None:
         ),
     ],
 )
-def test_the_score_is_the_seeds(candidate: VersionCandidate, criteria: dict[str, float], points: float) -> None:
+def test_the_score_is_the_seeds(candidate: SessionVersion, criteria: dict[str, float], points: float) -> None:
     assert version_score(candidate, VersionCriteria(**criteria)) == pytest.approx(points)  # type: ignore[arg-type]
 
 
@@ -62,8 +65,8 @@ def test_the_version_that_uses_most_of_the_budget_wins() -> None:
 
 def test_a_best_score_below_a_half_needs_a_new_version() -> None:
     lossy = version(1, 10, preserved=0, summarised=5)
-    assert chosen(9000, lossy, max_tokens=1000, preserve_keepits=True) is NoVersion.NEW
-    assert chosen(9000, version(1, 1001), max_tokens=1000) is NoVersion.NEW
+    assert chosen(9000, lossy, max_tokens=1000, preserve_keepits=True) is ComponentForm.COMPRESS
+    assert chosen(9000, version(1, 1001), max_tokens=1000) is ComponentForm.COMPRESS
 
 
 def test_a_fresh_version_goes_before_a_stale_one_that_scores_higher() -> None:
@@ -78,11 +81,11 @@ def test_freshness_runs_from_1_for_all_of_it_to_10_for_none(covers: int, number:
     assert freshness(stale, SIZE) == number
     assert chosen(9000, stale, max_tokens=1000, min_freshness=number) == 1
     if number > 1:
-        assert chosen(9000, stale, max_tokens=1000, min_freshness=number - 1) is NoVersion.NEW
+        assert chosen(9000, stale, max_tokens=1000, min_freshness=number - 1) is ComponentForm.COMPRESS
 
 
 def test_a_version_that_uses_too_little_is_not_good_where_that_is_asked() -> None:
     tiny = version(1, 100)
     assert chosen(9000, tiny, max_tokens=1000) == 1
-    assert chosen(9000, tiny, max_tokens=1000, least_use=0.5) is NoVersion.NEW
+    assert chosen(9000, tiny, max_tokens=1000, least_use=0.5) is ComponentForm.COMPRESS
     assert chosen(9000, version(1, 500), max_tokens=1000, least_use=0.5) == 1

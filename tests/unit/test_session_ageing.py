@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shared.choices import AgeingSchedule
+from shared.sessions.models import RecordedSession, SessionVersion
 from shared.sessions.retention.rules import (
     MOST_FAILURES,
     AgedVersion,
@@ -31,17 +32,19 @@ from shared.sessions.retention.rules import (
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SIZE = 1000
+RECORDED = RecordedSession(session_id="s1")
 STANDARD, AGGRESSIVE = {"tierPreset": "standard"}, {"tierPreset": "aggressive"}
 
 
 def version(number: int, days: float = 40, **more: Any) -> AgedVersion:
-    made: dict[str, Any] = {"made_at": NOW - timedelta(days=days), "covers": SIZE, "settings": STANDARD}
-    return AgedVersion(number, "s1", number, **(made | more))
+    held = {name: more.pop(name) for name in ("used_in", "is_source") if name in more}
+    columns = {"created_at": NOW - timedelta(days=days), "source_bytes": SIZE, "settings": STANDARD, "uses": 0} | more
+    return AgedVersion(SessionVersion(key=number, number=number, **columns), RECORDED, **held)
 
 
 def numbers(removals: VersionRemovals) -> tuple[list[int], list[int]]:
     """Return which go and which stay though they are asked for."""
-    return [one.version.number for one in removals.go], [one.version.number for one in removals.stay]
+    return [one.version.row.number for one in removals.go], [one.version.row.number for one in removals.stay]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +54,7 @@ def numbers(removals: VersionRemovals) -> tuple[list[int], list[int]]:
         pytest.param(PruningRules(superseded=True), [1], id="superseded"),
         pytest.param(PruningRules(older_than_days=30), [1, 4], id="older than"),
         pytest.param(PruningRules(unused=True, older_than_days=30), [1], id="all of what is said must hold"),
-        pytest.param(PruningRules(unused=True, sessions=("s2",)), [], id="of another session"),
+        pytest.param(PruningRules(unused=True, session_ids=["s2"]), [], id="of another session"),
         pytest.param(PruningRules(), [], id="nothing is said"),
     ],
 )
@@ -69,11 +72,13 @@ def test_pruning_by_hand_takes_what_meets_all_that_is_said(wanted: PruningRules,
     "wanted", [PruningRules(unused=True), PruningRules(superseded=True), PruningRules(older_than_days=0)], ids=str
 )
 def test_one_rule_is_enough_to_prune_by(wanted: PruningRules) -> None:
-    assert wanted.says_anything and not PruningRules(sessions=("s1",)).says_anything
+    assert wanted.says_anything and not PruningRules(session_ids=["s1"]).says_anything
 
 
 def test_a_newer_version_of_less_supersedes_nothing() -> None:
-    assert numbers(prune_versions([version(1), version(2, covers=SIZE - 1)], PruningRules(superseded=True), NOW)) == (
+    assert numbers(
+        prune_versions([version(1), version(2, source_bytes=SIZE - 1)], PruningRules(superseded=True), NOW)
+    ) == (
         [],
         [],
     )
@@ -132,19 +137,20 @@ def test_retention_never_removes_what_is_in_use_nor_the_only_version(
     made: list[dict[str, Any]], retention: Retention
 ) -> None:
     versions = [version(number + 1, **more) for number, more in enumerate(made)]
-    going = {one.version.number for one in expired_versions(versions, retention, NOW).go}
-    assert not any(one.number in going for one in versions if one.used_in)
+    going = {one.version.row.number for one in expired_versions(versions, retention, NOW).go}
+    assert not any(one.row.number in going for one in versions if one.used_in)
     assert len(going) < len(versions)
 
 
 def session(days: float | None, *versions: AgedVersion, **more: Any) -> AgeingSession:
     last = None if days is None else NOW - timedelta(days=days)
-    return AgeingSession("s1", SIZE, last, versions, **more)
+    recorded = RecordedSession(size_bytes=SIZE, last_timestamp=last, registered_at=NOW, last_accessed=NOW)
+    return AgeingSession(recorded, versions, **more)
 
 
 def decided(one: AgeingSession, **rules: Any) -> tuple[str | None, list[int], list[int]]:
-    found = decay_session(one, AutoDecay(enabled=True, rules=DecayRules(**rules)), NOW)
-    return found.make.preset.value if found.make else None, *numbers(found.removals)
+    made, removals = decay_session(one, AutoDecay(enabled=True, rules=DecayRules(**rules)), NOW)
+    return made.preset.value if made else None, *numbers(removals)
 
 
 OLD, HARD = version(1), version(2, settings=AGGRESSIVE)
@@ -156,7 +162,7 @@ OLD, HARD = version(1), version(2, settings=AGGRESSIVE)
         pytest.param(session(6.99), None, [], [], id="younger than 7 days"),
         pytest.param(session(7), "standard", [], [], id="7 days, nothing yet"),
         pytest.param(session(7, OLD), None, [], [], id="7 days, a version"),
-        pytest.param(session(29.99, version(1, covers=SIZE - 1)), "standard", [], [], id="a version of less"),
+        pytest.param(session(29.99, version(1, source_bytes=SIZE - 1)), "standard", [], [], id="a version of less"),
         pytest.param(session(30), "aggressive", [], [], id="30 days, nothing yet: not both"),
         pytest.param(session(30, OLD), "aggressive", [], [], id="30 days, a milder version"),
         pytest.param(session(30, OLD, HARD), None, [], [], id="30 days, done"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from shared.search.words import query_words
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall
-from shared.sessions.compose.plan import NoVersion, VersionCandidate
+from shared.sessions.compose.plan import ComponentForm
+from shared.sessions.models import RecordedSession, SessionVersion
 from shared.sessions.search.index import MOST_OF_A_SESSION, numbers_of, passages_of
 from shared.sessions.search.queries import SessionFacts
 from shared.sessions.search.query import (
-    SessionQuery,
+    DateRange,
     matched_files,
     matched_topics,
     recency,
@@ -29,9 +30,12 @@ from shared.sessions.text import MAX_PASSAGE_CHARS, passage_pieces, snippet_of
 from shared.sessions.text import MAX_SNIPPET_CHARS as LONGEST_SNIPPET
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-FACTS = SessionFacts(
-    1, "s1", "-work", 1000, 5000, NOW - timedelta(days=2), NOW, {"cwd": "/home/me/kites", "primaryTopics": []}
-)
+
+
+def facts_of(**more: Any) -> SessionFacts:
+    columns = {"key": 1, "session_id": "s1", "original_tokens": 1000, "size_bytes": 5000, "registered_at": NOW}
+    times = {"first_timestamp": NOW - timedelta(days=2), "last_timestamp": NOW, "last_accessed": NOW}
+    return SessionFacts(RecordedSession(**columns | times | {"details": {}} | more), "-work")
 
 
 def turn(position: int, kind: BlockKind, text: str, **more: object) -> Block:
@@ -159,7 +163,7 @@ def test_a_topic_is_meant_by_a_part_of_it_in_any_case() -> None:
     [(None, None, True), (NOW, None, True), (NOW + timedelta(1), None, False), (None, NOW - timedelta(3), False)],
 )
 def test_a_session_is_in_time_when_a_part_of_it_is(since: datetime, until: datetime, is_in: bool) -> None:
-    assert SessionQuery(since=since, until=until).is_in_time(FACTS) is is_in
+    assert DateRange(start=since, end=until).overlaps(facts_of().recorded) is is_in
 
 
 @pytest.mark.parametrize(
@@ -171,36 +175,39 @@ def test_a_folder_is_near_to_those_within_and_above_it(mine: str, other: str, ne
     assert nearness(mine, None) == 0
 
 
+def version_of(number: int, tokens: int, covers: int = 5000) -> SessionVersion:
+    return SessionVersion(number=number, output_tokens=tokens, ratio=10.0, source_bytes=covers, keepit_stats={})
+
+
 def past(
-    key: int, tokens: int = 1000, files: tuple[str, ...] = (), *versions: VersionCandidate, **details: object
+    key: int, tokens: int = 1000, files: tuple[str, ...] = (), *versions: SessionVersion, **details: object
 ) -> PastSession:
-    about = {"primaryTopics": [], **details}
-    facts = replace(FACTS, key=key, session_id=f"s{key}", original_tokens=tokens, details=about, last=NOW)
+    facts = facts_of(key=key, session_id=f"s{key}", original_tokens=tokens, details=details)
     return PastSession(facts, files, versions)
 
 
 def test_a_session_with_the_same_files_goes_before_one_from_the_same_folder() -> None:
-    situation = WorkSituation(10_000, "/home/me/kites", ("/home/me/kites/up.py",))
+    situation = WorkSituation(workingDir="/home/me/kites", files=["/home/me/kites/up.py"])
     same_file, same_folder = past(1, 1000, ("/home/me/kites/up.py",)), past(2, 1000, (), cwd="/home/me/kites")
     chosen = suggest(situation, [same_folder, same_file], NOW)
-    assert [one.past.facts.key for one in chosen] == [1, 2]
+    assert [one.past.facts.recorded.key for one in chosen] == [1, 2]
     assert chosen[0].files == ("/home/me/kites/up.py",)
     assert sum(chosen[0].parts.values()) == pytest.approx(chosen[0].relevance)
 
 
 def test_of_several_files_and_topics_the_share_that_was_met_counts() -> None:
-    situation = WorkSituation(10_000, files=("/k/up.py", "/k/down.py"), topics=("kites", "wind", "rain", "sun"))
+    situation = WorkSituation(files=["/k/up.py", "/k/down.py"], topics=["kites", "wind", "rain", "sun"])
     [one] = suggest(situation, [past(1, 1000, ("/k/up.py",), primaryTopics=["kites"])], NOW)
     assert one.parts == pytest.approx({"files": 0.9 * 0.4 / 0.65 / 2, "topics": 0.9 * 0.25 / 0.65 / 4, "recency": 0.1})
 
 
 def test_what_fits_is_suggested_whole_a_version_where_not_and_a_new_one_where_none_serves() -> None:
-    version = VersionCandidate(3, 900, 10.0, source_bytes=5000)
+    version = version_of(3, 900)
     pasts = [past(3, 400), past(2, 9000, (), version), past(1, 9000)]
-    chosen = {one.past.facts.key: one for one in suggest(WorkSituation(4000), pasts, NOW)}
-    assert (chosen[3].choice, chosen[3].tokens) == (NoVersion.ORIGINAL, 400)
+    chosen = {one.past.facts.recorded.key: one for one in suggest(WorkSituation(tokenBudget=4000), pasts, NOW)}
+    assert (chosen[3].choice, chosen[3].tokens) == (ComponentForm.ORIGINAL, 400)
     assert (chosen[2].choice, chosen[2].tokens) == (version, 900)
-    assert chosen[1].choice is NoVersion.NEW
+    assert chosen[1].choice is ComponentForm.COMPRESS
     assert chosen[1].ratio is not None and -(-9000 // chosen[1].ratio) <= chosen[1].tokens
 
 
@@ -212,7 +219,7 @@ def test_suggestions_together_never_take_more_than_the_budget(
     budget: int, sessions: list[tuple[int, list[int]]]
 ) -> None:
     pasts = [
-        past(key, tokens, (), *(VersionCandidate(n, size, 5.0) for n, size in enumerate(sizes)))
+        past(key, tokens, (), *(version_of(n, size, 0) for n, size in enumerate(sizes)))
         for key, (tokens, sizes) in enumerate(sessions)
     ]
-    assert sum(one.tokens for one in suggest(WorkSituation(budget), pasts, NOW)) <= budget
+    assert sum(one.tokens for one in suggest(WorkSituation(tokenBudget=budget), pasts, NOW)) <= budget

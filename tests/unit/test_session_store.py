@@ -12,7 +12,7 @@ import pytest
 from shared.errors import Invalid, Transient
 from shared.sessions import store as locking
 from shared.sessions.registry.projects import sanitise, with_hash
-from shared.sessions.store import FileClaims, ProjectFiles, SessionFiles, Store
+from shared.sessions.store import Store
 
 _BAD_NAMES = ["", ".", "..", "../x", "a/b", "/etc", "a\0b", "a\nb", ".hidden", "a b", "é", "x" * 201, "a\\b", "~", "*"]
 
@@ -28,7 +28,6 @@ def test_no_name_leads_anywhere_else(store: Store, name: str) -> None:
         lambda: store.app(name), lambda: store.project_folder("chat", name), lambda: store.cache(name),
         lambda: store.original("chat", "p", name), lambda: store.original("chat", name, "s"),
         lambda: store.versions_folder("chat", "p", name), lambda: store.composition_folder("chat", "p", name),
-        lambda: store.remove_app(name),
     ):  # fmt: skip
         with pytest.raises(Invalid) as refused:
             way()
@@ -85,14 +84,13 @@ def test_links_are_not_followed(store: Store, tmp_path: Path) -> None:
     for way in (
         lambda: store.write_text(store.original("chat", "p", "s1"), ["x"]),
         lambda: store.remove(store.original("chat", "p", "kept")),
-        lambda: store.cut(store.original("chat", "p", "kept"), 0),
         lambda: store.append(link / "kept.txt", 0, [b"x"]),
     ):
         with pytest.raises(Invalid) as refused:
             way()
         assert refused.value.code == "outside_store"
     assert list(store.files("chat")) == [link]
-    assert store.remove_app("chat") == 1
+    assert store.remove(store.app("chat")) == 1
     assert (outside / "kept.txt").read_text() == "kept" and not store.app("chat").exists()
 
 
@@ -105,7 +103,7 @@ def test_nothing_outside_the_root_is_removed_or_made(store: Store, path: str) ->
 
 def test_removing_what_is_not_there_is_nothing(store: Store) -> None:
     assert store.remove(store.original("chat", "p", "s1")) == 0
-    assert store.remove_app("chat") == 0 and store.apps() == [] and list(store.files("chat")) == []
+    assert store.remove(store.app("chat")) == 0 and store.apps() == [] and list(store.files("chat")) == []
 
 
 def test_one_works_on_a_session_at_a_time_and_nobody_while_the_app_is_held(
@@ -157,39 +155,3 @@ def test_long_paths_are_cut_and_told_apart() -> None:
     for path in ("", "  ", "//", "é"):
         with pytest.raises(Invalid):
             sanitise(path)
-
-
-@pytest.mark.parametrize(
-    ("path", "kept"),
-    [
-        ("config.json", True),
-        ("cache/.tmp-1", False),
-        ("projects/p/manifest.json", True),
-        ("projects/q/manifest.json", False),
-        ("projects/p/.tmp-1", False),
-        ("projects/p/originals/s1.jsonl", True),
-        ("projects/p/originals/s9.jsonl", False),
-        ("projects/p/originals/.tmp-1", False),
-        ("projects/p/summaries/s1/versions.json", True),
-        ("projects/p/summaries/s1/v001_uniform-moderate_1k.md", True),
-        ("projects/p/summaries/s1/v001_uniform-moderate_1k.jsonl", True),
-        ("projects/p/summaries/s1/v002_uniform-moderate_1k.md", False),
-        ("projects/p/summaries/s1/.tmp-1", False),
-        ("projects/p/summaries/s2/.tmp-1", True),
-        ("projects/p/summaries/s2/v001_tiered-standard_1k.md", True),
-        ("projects/p/summaries/s9/versions.json", False),
-        ("projects/p/composed/ready/composed.md", True),
-        ("projects/p/composed/ready/.tmp-1", False),
-        ("projects/p/composed/making/.tmp-1", True),
-        ("projects/p/composed/gone/composed.md", False),
-        ("strange.txt", False),
-    ],
-)
-def test_what_no_row_names_is_an_orphan(path: str, kept: bool) -> None:
-    sessions = {
-        "s1": SessionFiles(frozenset({"v001_uniform-moderate_1k"}), False),
-        "s2": SessionFiles(frozenset(), True),
-    }
-    claims = FileClaims({"p": ProjectFiles(sessions, {"ready": False, "making": True})})
-    assert claims.cover(path.split("/")) is kept
-    assert not FileClaims({}).cover(path.split("/"))

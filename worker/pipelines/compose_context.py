@@ -6,6 +6,7 @@ ends the job, and its files are in place before that. A job that is killed begin
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,12 +28,11 @@ from shared.sessions.compose.documents import (
     FILES,
     LINES_FILE,
     MARKDOWN_FILE,
-    BlockMarks,
     ComposedContext,
     CompositionSource,
-    MarksByUuid,
     ReadBlocks,
     compose_documents,
+    named_beside,
     paired_blocks,
 )
 from shared.sessions.compose.queries import ComponentRow, composition_by_key, rows_of
@@ -40,10 +40,8 @@ from shared.sessions.compose.requests import (
     COMPOSITION_PAYLOAD_KEY,
     CompositionRequest,
     plan_composition,
-    source_of,
     write_components,
 )
-from shared.sessions.markers import PINNED
 from shared.sessions.models import BuildState, Composition, KeepitMarker, Project
 from shared.sessions.queries import lock_project_by_key, markers_of
 from shared.sessions.recording import blocks_in
@@ -110,8 +108,8 @@ class ComposeContext:
             sources = []
             for row in rows:
                 read = self._reader(row, markers_of(session, row.recorded.key))
-                allocation = row.component.allocation
-                sources.append(source_of(project, row.project, row.recorded, row.compression, allocation, read))
+                of, allocation = named_beside(row.project, project), row.component.allocation
+                sources.append(CompositionSource(row.recorded, row.compression, of, allocation, read))
             return composition, project, sources
 
     def _check_versions(self, claim: Claim, rows: Sequence[ComponentRow]) -> None:
@@ -132,7 +130,10 @@ class ComposeContext:
 
     def _reader(self, row: ComponentRow, markers: Iterable[KeepitMarker]) -> ReadBlocks:
         names = (row.recorded.app_id, row.project.project_id, row.recorded.session_id)
-        path, size_bytes, marks = self.store.original(*names), row.recorded.size_bytes, _marks(markers)
+        path, size_bytes = self.store.original(*names), row.recorded.size_bytes
+        marked: defaultdict[str, list[KeepitMarker]] = defaultdict(list)
+        for marker in markers:
+            marked[marker.message_uuid].append(marker)
         is_original = row.compression is None
         if row.compression is not None:
             path = self.store.versions_folder(*names) / f"{row.compression.file}.jsonl"
@@ -143,7 +144,7 @@ class ComposeContext:
                 raise Missing(
                     f"{path.name} is not in the store any more; make that version anew, or register the session again."
                 )
-            return paired_blocks(read_blocks(path, size_bytes), marks) if is_original else blocks_in(path)
+            return paired_blocks(read_blocks(path, size_bytes), marked) if is_original else blocks_in(path)
 
         return read
 
@@ -219,13 +220,3 @@ def _wants_replanning(composition: Composition, rows: Sequence[ComponentRow]) ->
     joined = [row.compression for row in rows if (row.component.recompress or {}).get("joined")]
     is_over = [version is None or version.state != BuildState.WORKING for version in joined]
     return bool(joined) and all(is_over)
-
-
-def _marks(markers: Iterable[KeepitMarker]) -> MarksByUuid:
-    found: dict[str, list[KeepitMarker]] = {}
-    for marker in markers:
-        found.setdefault(marker.message_uuid, []).append(marker)
-    return {
-        uuid: BlockMarks(tuple(one.marker_id for one in those), any(one.weight_in_force >= PINNED for one in those))
-        for uuid, those in found.items()
-    }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
-from pydantic import Field, StrictInt, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import ProjectInPath, Reads, RequestContext, SessionsAppId, Writes
@@ -18,12 +18,10 @@ from shared.apps.queries import get_installed_app, lock_app
 from shared.audit import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Conflict
-from shared.sessions import manifest
-from shared.sessions.models import Project, SessionChange
+from shared.sessions.models import Project
 from shared.sessions.queries import get_project, last_run, lock_project
 from shared.sessions.retention import runs
 from shared.sessions.retention.rules import AutoDecay, PruningRules, Retention, VersionRemoval
-from shared.sessions.retention.runs import RemovalChoice, by_name, by_rules, remove_chosen
 
 _SessionId = Annotated[str, Field(pattern=FILE_ID_PATTERN)]
 
@@ -35,33 +33,21 @@ class NamedVersion(RequestModel):
     version_id: str = Field(pattern=r"^v[0-9]{3,9}$", examples=["v002"])
 
 
-class PruneVersions(RequestModel):
+class PruneVersions(PruningRules):
     """Removes versions: those named, or those that meet all the rules given."""
 
+    model_config = ConfigDict(populate_by_name=False)
     dry_run: Flag = Field(True, description="Only says what would go.")
-    unused: Flag = Field(False, description="Never used, in any composition or otherwise.")
-    superseded: Flag = Field(False, description="A newer one was made with the same settings from no less.")
-    older_than_days: Annotated[StrictInt, Field(ge=0, le=36_500)] | None = Field(
-        None, description="Neither made nor used since."
-    )
-    session_ids: Annotated[list[_SessionId], Field(max_length=1000)] = Field(
-        default_factory=list, description="Only versions of these; of all where none is named."
-    )
     versions: Annotated[list[NamedVersion], Field(max_length=1000)] | None = Field(
         None, description="These, instead of rules; one that is in use is refused."
     )
 
     @model_validator(mode="after")
     def _says_something(self) -> PruneVersions:
-        by_rule = self.pruning.says_anything
+        by_rule = self.says_anything
         if by_rule == (self.versions is not None):
             raise ValueError("give either versions, or at least one of unused, superseded, olderThanDays")
         return self
-
-    @property
-    def pruning(self) -> PruningRules:
-        """The rules given."""
-        return PruningRules(self.unused, self.superseded, self.older_than_days, tuple(self.session_ids))
 
 
 class VersionDecision(ResponseModel):
@@ -79,8 +65,7 @@ class VersionDecision(ResponseModel):
     @classmethod
     def of(cls, one: VersionRemoval) -> VersionDecision:
         """Return a decision as it goes over the wire."""
-        version = one.version
-        return cls.from_row(version, tokens=version.output_tokens, created_at=version.made_at, reason=one.why)
+        return cls.model_validate(one.shown() | {"uses": one.version.row.uses})
 
 
 class Pruned(ResponseModel):
@@ -91,20 +76,6 @@ class Pruned(ResponseModel):
     kept: list[VersionDecision] = Field(description="What meets the rules and stays, and why.")
     tokens: int = Field(description="Of what went.")
     warnings: list[str]
-
-    @classmethod
-    def of(
-        cls, go: Iterable[VersionRemoval], stay: Iterable[VersionRemoval], warnings: list[str], dry_run: bool
-    ) -> Pruned:
-        """Return what went as it goes over the wire."""
-        removed = [VersionDecision.of(one) for one in go]
-        return cls(
-            dry_run=dry_run,
-            removed=removed,
-            kept=[VersionDecision.of(one) for one in stay],
-            tokens=sum(one.tokens for one in removed),
-            warnings=warnings,
-        )
 
 
 class ChangeAgeing(RequestModel):
@@ -127,11 +98,6 @@ class PlanAnswer(ResponseModel):
     dry_run: bool
     by: str
     plan: dict[str, Any] = Field(description="compress, remove, keep; each entry with its reason, and counts of all.")
-
-    @classmethod
-    def of(cls, change: SessionChange) -> PlanAnswer:
-        """Return a run as it goes over the wire."""
-        return cls(at=change.at, dry_run=change.after["dryRun"], by=change.actor, plan=change.after["plan"])
 
 
 class AgeingAnswer(ResponseModel):
@@ -166,13 +132,22 @@ def prune_versions(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = lock_project(session, app_id, project_id)
-        choice = _chosen(ctx, session, project, body)
-        shown = _pruned(choice, body.dry_run)
+        if body.versions is None:
+            plan = runs.by_rules(session, project, body, ctx.now())
+        else:
+            plan = runs.by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
+        shown = Pruned(
+            dry_run=body.dry_run,
+            removed=[VersionDecision.of(one) for one in plan.remove],
+            kept=[VersionDecision.of(one) for one in plan.stay],
+            tokens=sum(one.version.row.output_tokens for one in plan.remove),
+            warnings=list(plan.warnings),
+        )
         if body.dry_run:
             return WriteResult(shown)
         if body.versions is not None:
-            _refuse_held(choice)
-        done = remove_chosen(session, project, choice, ctx.cause(BY_HAND))
+            _refuse_held(plan.stay)
+        done = runs.remove_chosen(session, project, plan, ctx.cause(BY_HAND))
         return WriteResult(shown, about=app_id, then=lambda: _settle(ctx, app_id, project_id, done))
 
     return ctx.write(work)
@@ -217,39 +192,26 @@ def run_ageing(
     return ctx.write(work)
 
 
-def _chosen(ctx: RequestContext, session: Session, project: Project, body: PruneVersions) -> RemovalChoice:
-    if body.versions is None:
-        return by_rules(session, project, body.pruning, ctx.now())
-    return by_name(session, project, [(one.session_id, one.version_id) for one in body.versions])
-
-
-def _pruned(choice: RemovalChoice, dry_run: bool) -> Pruned:
-    return Pruned.of([one.decision for one in choice.remove], choice.stay, list(choice.warnings), dry_run)
-
-
-def _refuse_held(choice: RemovalChoice) -> None:
+def _refuse_held(stay: Sequence[VersionRemoval]) -> None:
     """Raises: Conflict for versions that were named and are in use; then none goes."""
-    if choice.stay:
-        held = [f"{one.version.session_id} {one.version.version_id} ({one.why})" for one in choice.stay]
+    if stay:
+        held = [(one.version.recorded.session_id, one.version.row.version_id, one.why) for one in stay]
+        named = "; ".join(f"{session_id} {version_id} ({why})" for session_id, version_id, why in held)
         raise Conflict(
-            f"Not removed: {'; '.join(held)}. Remove those compositions first, or leave these versions out.",
+            f"Not removed: {named}. Remove those compositions first, or leave these versions out.",
             code="version_in_use",
-            details={"versions": [[one.version.session_id, one.version.version_id] for one in choice.stay]},
+            details={"versions": [[session_id, version_id] for session_id, version_id, _ in held]},
         )
 
 
 def _settle(ctx: RequestContext, app_id: str, project_id: str, done: runs.AgeingResult) -> None:
-    """Bring files and manifest up to what was committed."""
-    for what_for, count in done.removed.items():
-        ctx.loop.metrics.versions_removed.labels(what_for).inc(count)
-    done.clear_away(ctx.loop.store, app_id, project_id)
-    if done.removed:
-        manifest.write(ctx.loop.database, ctx.loop.store, app_id, project_id)
+    done.settle(ctx.loop.database, ctx.loop.store, ctx.loop.metrics, app_id, project_id)
     ctx.loop.ticker.wake()
 
 
 def _shown(session: Session, project: Project) -> AgeingAnswer:
     rules, last = runs.rules_of(session, project), last_run(session, project)
+    plan = last and PlanAnswer(at=last.at, dry_run=last.after["dryRun"], by=last.actor, plan=last.after["plan"])
     return AgeingAnswer(
         project_id=project.project_id,
         retention=rules.retention,
@@ -257,5 +219,5 @@ def _shown(session: Session, project: Project) -> AgeingAnswer:
         own_rules=runs.own_rules(project),
         shown=runs.has_been_shown(session, project, rules),
         last_run=project.tended_at,
-        last_plan=None if last is None else PlanAnswer.of(last),
+        last_plan=plan,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -13,10 +12,9 @@ from sqlalchemy.orm import Session
 
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId
-from loop.api.routes.versions import VERSION_ID_PATTERN, VersionAnswer, VersionInPath
+from loop.api.routes.versions import VERSION_ID_PATTERN, VersionAnswer, VersionInPath, version_file
 from loop.api.schema import ResponseModel
-from shared.errors import Conflict
-from shared.sessions.blocks import Block, markdown_of, speaker_of
+from shared.sessions.blocks import markdown_of, speaker_of
 from shared.sessions.compress.comparison import BlockDifference, compare_blocks, compare_settings
 from shared.sessions.compress.queries import get_version, names_using
 from shared.sessions.models import KeepitMarker, RecordedSession, SessionVersion
@@ -101,34 +99,28 @@ def compare_versions(
     cursor: CursorInQuery = None,
 ) -> VersionComparison:
     """Say what a version has that another lacks, by kind and count, and which texts differ, page by page."""
-    skipped = cursors.decode_number(_DIFFERENCES, cursor) or 0
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
         pair = [get_version(session, recorded, one) for one in (version_id, other_id)]
         project_id = project_by_key(session, recorded.project_key).project_id
-        shown = _answers(session, session_id, pair)
+        used = names_using(session, [one.key for one in pair])
         survivors = _survivors(session, recorded, pair)
     folder = ctx.loop.store.versions_folder(app_id, project_id, session_id)
-    compared = compare_blocks(*(_blocks(folder / f"{one.file}.jsonl", one) for one in pair))
-    page, more = cursors.page(compared.differences[skipped : skipped + limit + 1], limit)
+    compared = compare_blocks(*(list(blocks_in(version_file(folder, one, "jsonl"))) for one in pair))
+    page, following = cursors.slice_of(_DIFFERENCES, compared.differences, limit, cursor)
     ids = {True: version_id, False: other_id}
     differing = compare_settings(pair[0].settings, pair[1].settings)
     return VersionComparison(
         session_id=session_id,
-        version=shown[0],
-        other=shown[1],
+        version=VersionAnswer.of(pair[0], session_id, used[pair[0].key]),
+        other=VersionAnswer.of(pair[1], session_id, used[pair[1].key]),
         settings={name: DifferingSetting(version=one, other=other) for name, (one, other) in differing.items()},
         same_blocks=compared.same,
         only_in_version=OnlyIn(blocks=dict(compared.only_first), markers=survivors[0]),
         only_in_other=OnlyIn(blocks=dict(compared.only_second), markers=survivors[1]),
         differences=[TextDifference.of(one, ids[one.is_first]) for one in page],
-        cursor=cursors.encode(_DIFFERENCES, skipped + limit) if more else None,
+        cursor=following,
     )
-
-
-def _answers(session: Session, session_id: str, pair: Sequence[SessionVersion]) -> list[VersionAnswer]:
-    used = names_using(session, [one.key for one in pair])
-    return [VersionAnswer.of(one, session_id, used[one.key]) for one in pair]
 
 
 def _survivors(
@@ -149,12 +141,3 @@ def _named(markers: Sequence[KeepitMarker], keys: set[int]) -> list[MarkerSurviv
         for one in markers
         if one.key in keys
     ]
-
-
-def _blocks(path: Path, version: SessionVersion) -> list[Block]:
-    """Return what a version says. Raises: Conflict."""
-    if not path.is_file():
-        raise Conflict(
-            f"The file of version {version.version_id} is missing; make the version anew.", code="source_gone"
-        )
-    return list(blocks_in(path))

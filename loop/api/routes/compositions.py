@@ -36,18 +36,16 @@ from shared.sessions.compose.compositions import (
     refuse_unready,
 )
 from shared.sessions.compose.documents import FILES
-from shared.sessions.compose.plan import ComponentForm
-from shared.sessions.compose.queries import ComponentRow, CompositionFilter
+from shared.sessions.compose.plan import ComponentForm, ComponentPlan
+from shared.sessions.compose.queries import ComponentRow
 from shared.sessions.compose.requests import (
     MAX_NAME_CHARS,
     CompositionName,
     CompositionRequest,
-    NewComposition,
-    PlannedComponent,
     plan_composition,
     request_composition,
 )
-from shared.sessions.models import BuildState, Composition, Project, version_id
+from shared.sessions.models import BuildState, Composition, Project
 from shared.sessions.queries import get_project, get_session, lock_project_by_key
 
 
@@ -57,10 +55,10 @@ class MakeComposition(CompositionRequest):
     name: CompositionName = Field(description="Unique in its project; also its folder's name.", examples=["feature-x"])
     replace: Flag = Field(False, description="Whether one of that name makes way; it is removed at once.")
 
-    def as_new(self) -> NewComposition:
-        """Return what is asked for."""
-        asked = CompositionRequest.model_validate(self.model_dump(exclude={"name", "replace"}))
-        return NewComposition(self.name, asked, self.replace)
+    @property
+    def asked(self) -> CompositionRequest:
+        """What it is to be made of."""
+        return CompositionRequest.model_validate(self.model_dump(exclude={"name", "replace"}))
 
 
 class ForeseeComposition(CompositionRequest):
@@ -173,16 +171,15 @@ class ForeseenItem(ResponseModel):
     reason: str
 
     @classmethod
-    def of(cls, one: PlannedComponent) -> ForeseenItem:
+    def of(cls, one: ComponentPlan) -> ForeseenItem:
         """Return what is foreseen as it goes over the wire."""
-        planned = one.planned
-        settings = planned.settings
+        settings = one.settings
         return cls.from_row(
-            planned,
-            session_id=one.recorded.session_id,
-            version_id=None if planned.number is None else version_id(planned.number),
-            original_tokens=one.recorded.original_tokens,
-            stale=planned.is_stale,
+            one,
+            session_id=one.wish.recorded.session_id,
+            version_id=None if one.version is None else one.version.version_id,
+            original_tokens=one.wish.recorded.original_tokens,
+            stale=one.is_stale,
             settings=None if settings is None else settings.model_dump(mode="json", by_alias=True, exclude_none=True),
         )
 
@@ -224,7 +221,7 @@ def list_compositions(
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
         part = None if session_id is None else get_session(session, app_id, session_id).key
-        found = queries.list_compositions(session, project.key, CompositionFilter(state, part), limit + 1, before)
+        found = queries.list_compositions(session, project.key, state, part, limit + 1, before)
         page, more = cursors.page(found, limit)
         rows = queries.rows_of(session, [one.key for one in page])
         return CompositionList(
@@ -238,7 +235,7 @@ def list_compositions(
 )
 def make_composition(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: MakeComposition) -> Response:
     """Ask for a context made of several sessions within a token budget; versions it lacks are made first."""
-    return ctx.write(lambda session: _asked(ctx, session, app_id, project_id, body.as_new()))
+    return ctx.write(lambda session: _asked(ctx, session, app_id, project_id, body))
 
 
 @router.post(
@@ -254,9 +251,9 @@ def preview_composition(
         return answer(
             CompositionForeseen(
                 token_budget=body.total_token_budget,
-                allocated=sum(one.planned.allocation for one in found),
+                allocated=sum(one.allocation for one in found),
                 components=[ForeseenItem.of(one) for one in found],
-                compressions=sum(one.planned.way is ComponentForm.COMPRESS for one in found),
+                compressions=sum(one.way is ComponentForm.COMPRESS for one in found),
             )
         )
 
@@ -308,7 +305,11 @@ def use_composition(
             session, app_id, composition_id, body.session_id, ctx.cause("a session used it")
         )
         shown = _shown(session, composition)
-        return WriteResult(shown, about=app_id, then=lambda: _write_manifest(ctx, app_id, shown.project_id))
+
+        def show() -> None:
+            manifest.write(ctx.loop.database, ctx.loop.store, app_id, shown.project_id)
+
+        return WriteResult(shown, about=app_id, then=show)
 
     return ctx.write(work)
 
@@ -326,18 +327,18 @@ def compose_again(
         lock_app(session, app_id)
         former = queries.get_composition(session, app_id, composition_id)
         project_id = session.get_one(Project, former.project_key).project_id
-        asked = CompositionRequest.model_validate(former.request)
         takes_its_place = wanted.name in (None, former.name)
-        new = NewComposition(wanted.name or former.name, asked, wanted.replace or takes_its_place)
-        return _asked(ctx, session, app_id, project_id, new)
+        named = {"name": wanted.name or former.name, "replace": wanted.replace or takes_its_place}
+        return _asked(ctx, session, app_id, project_id, MakeComposition.model_validate(former.request | named))
 
     return ctx.write(work)
 
 
-def _asked(ctx: RequestContext, session: Session, app_id: str, project_id: str, new: NewComposition) -> WriteResult:
+def _asked(ctx: RequestContext, session: Session, app_id: str, project_id: str, new: MakeComposition) -> WriteResult:
     app = lock_app(session, app_id)
     get_installed_app(session, app_id)
-    composition = request_composition(session, app, project_id, new, ctx.cause("asked for"), ctx.loop.settings)
+    cause, settings = ctx.cause("asked for"), ctx.loop.settings
+    composition = request_composition(session, app, project_id, new.name, new.asked, cause, settings, new.replace)
     assert composition.job_id is not None
     job = get_job(session, composition.job_id)
     made = CompositionMade(
@@ -377,8 +378,4 @@ def _clear_away(ctx: RequestContext, app_id: str, project_id: str, name: str) ->
         is_taken = queries.composition_by_name(session, project.key, name) is not None
     if not is_taken:
         ctx.loop.store.remove(ctx.loop.store.composition_folder(app_id, project_id, name))
-    _write_manifest(ctx, app_id, project_id)
-
-
-def _write_manifest(ctx: RequestContext, app_id: str, project_id: str) -> None:
     manifest.write(ctx.loop.database, ctx.loop.store, app_id, project_id)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from loop.api import cursors
 from loop.api.dependencies import CursorInQuery, LimitInQuery, Reads, SessionInPath, SessionsAppId, Writes
 from loop.api.routes.projects import shown
-from loop.api.routes.session_items import MarkerProblemItem
+from loop.api.routes.session_items import MarkerForeseen, MarkerProblemItem
 from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult
 from shared.audit import BY_HAND
@@ -21,7 +21,7 @@ from shared.choices import DecayLevel
 from shared.contracts.values import ID_PATTERN
 from shared.sessions import manifest
 from shared.sessions.markers import WEIGHT_PRESETS, survives, threshold
-from shared.sessions.models import KeepitMarker, RecordedSession
+from shared.sessions.models import KeepitMarker
 from shared.sessions.queries import get_session, list_markers, markers_of, project_by_key
 from shared.sessions.registry.configuration import settings_of
 from shared.sessions.registry.registration import set_marker_weight
@@ -122,18 +122,10 @@ class PreviewDecay(RequestModel):
     session_distance: Annotated[int, Field(strict=True, ge=0, le=1000)]
 
 
-class PreviewedMarker(ResponseModel):
-    """What would become of one marked part."""
-
-    marker_id: str
-    weight: float
-    survives: bool
-
-
 class DecayPreview(ResponseModel):
     """What would become of a session's marked parts."""
 
-    markers: list[PreviewedMarker]
+    markers: list[MarkerForeseen]
     threshold: float = Field(description="The least weight that survives.", examples=[0.65])
     pinned_weight: float = Field(description="What weighs this much always survives.", examples=[1.0])
 
@@ -152,10 +144,10 @@ def list_keepits(
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
         rows, more = cursors.page(list_markers(session, recorded.key, limit + 1, after), limit)
-        entries = manifest.marker_entries(session, recorded.key, rows)
+        entries = manifest.marker_entries(session, rows)
         return MarkerList(
             session_id=session_id,
-            keepits=[MarkerItem.of(one, entries[one.marker_id]) for one in rows],
+            keepits=[MarkerItem.of(one, entries[one.key]) for one in rows],
             problems=[MarkerProblemItem.model_validate(one) for one in recorded.marker_problems],
             cursor=cursors.encode(_KEEPITS, rows[-1].ordinal) if more else None,
         )
@@ -174,7 +166,7 @@ def weigh_keepit(
         marker = set_marker_weight(session, app_id, session_id, marker_id, body.hundredths, ctx.cause(BY_HAND))
         recorded = get_session(session, app_id, session_id)
         project_id = project_by_key(session, recorded.project_key).project_id
-        item = _item(session, recorded, marker)
+        item = MarkerItem.of(marker, manifest.marker_entries(session, [marker])[marker.key])
         return WriteResult(item, about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
     return ctx.write(work)
@@ -190,7 +182,7 @@ def preview_decay(ctx: Reads, app_id: SessionsAppId, body: PreviewDecay) -> Deca
     how = (body.aggressiveness.aggressiveness, body.compression_ratio, body.session_distance, decay)
     return DecayPreview(
         markers=[
-            PreviewedMarker(
+            MarkerForeseen(
                 marker_id=one.marker_id,
                 weight=one.weight_in_force / 100,
                 survives=survives(one.weight_in_force, *how),
@@ -200,7 +192,3 @@ def preview_decay(ctx: Reads, app_id: SessionsAppId, body: PreviewDecay) -> Deca
         threshold=float(threshold(*how) / 1000),
         pinned_weight=decay.pinned_weight,
     )
-
-
-def _item(session: Session, recorded: RecordedSession, marker: KeepitMarker) -> MarkerItem:
-    return MarkerItem.of(marker, manifest.marker_entries(session, recorded.key, [marker])[marker.marker_id])

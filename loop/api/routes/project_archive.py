@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
@@ -19,20 +20,16 @@ from loop.api.routes.projects import shown
 from loop.api.schema import ResponseModel
 from loop.api.writes import WriteResult
 from shared.apps.models import Scope
-from shared.apps.queries import get_app
 from shared.audit import BY_HAND
 from shared.contracts.values import FILE_ID_PATTERN
 from shared.errors import Invalid
-from shared.sessions.archive.document import ProjectArchive
 from shared.sessions.archive.export import packed
 from shared.sessions.archive.restore import (
-    ArchiveDestination,
     CheckedArchive,
     ProjectWork,
     check_archive,
     restore_archive,
 )
-from shared.sessions.models import Project
 from shared.sessions.store import chunks_of
 
 
@@ -45,18 +42,6 @@ class ImportedProject(ResponseModel):
     versions: int
     compositions: int
     semantic_memories: int
-
-    @classmethod
-    def of(cls, project: Project, archive: ProjectArchive) -> ImportedProject:
-        """Return what was taken in as it goes over the wire."""
-        return cls(
-            project_id=project.project_id,
-            display_name=project.display_name,
-            sessions=len(archive.sessions),
-            versions=sum(len(one.versions) for one in archive.sessions),
-            compositions=len(archive.compositions),
-            semantic_memories=len(archive.semantic_memories),
-        )
 
 
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
@@ -111,15 +96,17 @@ async def import_project(
 
 
 def _import(ctx: RequestContext, app_id: str, project_id: str | None, path: FilePath, most: int) -> Response:
-    loop, epoch = ctx.loop, _epoch(ctx, app_id)
+    loop = ctx.loop
+    # Before it is checked: what is erased meanwhile is not brought back.
+    begun = loop.registrar.place(app_id, "", "")
     with check_archive(loop.store, app_id, path, loop.settings, most) as found:
         is_admins = ctx.caller.scope is Scope.ADMIN
-        to = ArchiveDestination(app_id, project_id or found.archive.project.project_id, epoch, keeps_origins=is_admins)
+        place = replace(begun, project_id=project_id or found.archive.project.project_id)
 
         def carry(work: ProjectWork) -> Response:
             return ctx.write(lambda session: _imported(ctx, session, work, found))
 
-        return restore_archive(loop.database, loop.store, to, found, ctx.cause(BY_HAND), carry)
+        return restore_archive(loop.database, loop.store, place, found, ctx.cause(BY_HAND), carry, is_admins)
 
 
 def _imported(ctx: RequestContext, session: Session, work: ProjectWork, found: CheckedArchive) -> WriteResult:
@@ -130,9 +117,12 @@ def _imported(ctx: RequestContext, session: Session, work: ProjectWork, found: C
         ctx.loop.metrics.sessions_registered.labels("archive").inc(len(found.archive.sessions))
         shown(ctx, app_id, project_id)
 
-    return WriteResult(ImportedProject.of(project, found.archive), 201, about=app_id, then=notify)
-
-
-def _epoch(ctx: RequestContext, app_id: str) -> int:
-    with ctx.read() as session:
-        return get_app(session, app_id).purge_epoch
+    imported = ImportedProject(
+        project_id=project_id,
+        display_name=project.display_name,
+        sessions=len(found.archive.sessions),
+        versions=sum(len(one.versions) for one in found.archive.sessions),
+        compositions=len(found.archive.compositions),
+        semantic_memories=len(found.archive.semantic_memories),
+    )
+    return WriteResult(imported, 201, about=app_id, then=notify)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
@@ -21,27 +21,23 @@ from loop.api.dependencies import (
     Writes,
 )
 from loop.api.routes.session_items import SessionForeseen, SessionList, StorageFigures, session_page
-from loop.api.schema import Flag, RequestModel, ResponseModel
+from loop.api.schema import RequestModel, ResponseModel
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import BY_HAND
 from shared.sessions import manifest, queries
-from shared.sessions.compress.settings import Base, Distance, PinnedWeight
 from shared.sessions.models import Project
 from shared.sessions.queries import SessionFilter
 from shared.sessions.registry import projects
 from shared.sessions.registry.configuration import (
-    ModelName,
-    Preset,
     ProjectSettings,
-    VersionsKept,
     own_settings,
+    patch_of,
     refuse_unknown_model,
     settings_of,
 )
-from shared.sessions.registry.projects import ProjectChange
 from shared.sessions.registry.registration import remove_project_files, remove_project_with_sessions
-from shared.sessions.registry.scan import FolderScan, FolderScanner, ForeseenScan
+from shared.sessions.registry.scan import FolderScan, FolderScanner
 
 _ABSOLUTE = r"^/[^\x00-\x1f\x7f]*$"
 ServerPath = Annotated[
@@ -50,36 +46,10 @@ ServerPath = Annotated[
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class ChangeBase(RequestModel):
-    """The least weights that survive at no distance; what is left out stays, null takes a value back."""
-
-    light: Base | None = None
-    moderate: Base | None = None
-    aggressive: Base | None = None
-
-
-class ChangeDecay(RequestModel):
-    """What decides whether marked parts survive; what is left out stays, null takes a value back."""
-
-    compression_base: ChangeBase | None = None
-    max_session_distance: Distance | None = None
-    pinned_weight: PinnedWeight | None = None
-
-
-class SettingsChange(RequestModel):
-    """Settings of a project; what is left out stays, null takes one back, so that the app's is in force."""
-
-    default_compression_preset: Preset | None = None
-    auto_register_new_sessions: Flag | None = None
-    keepit_decay_enabled: Flag | None = None
-    model: ModelName | None = None
-    compression_retention: VersionsKept | None = None
-    keepit_decay: ChangeDecay | None = None
-
-    def changed(self, settings_model: str | None) -> dict[str, Any]:
-        """Return what was given, by its name on the wire. Raises: Invalid for a model that is not set up."""
-        refuse_unknown_model(self.model, settings_model)
-        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+if TYPE_CHECKING:
+    SettingsChange = BaseModel
+else:
+    SettingsChange = patch_of(ProjectSettings)
 
 
 class OpenProject(RequestModel):
@@ -110,19 +80,12 @@ class ChangeProject(RequestModel):
             raise ValueError("give displayName, sourceFolder or settings")
         return self
 
-    @property
-    def names_folder(self) -> bool:
-        """Whether the folder is to be changed or forgotten."""
-        return "source_folder" in self.model_fields_set
 
-    def wanted(self, settings_model: str | None) -> ProjectChange:
-        """Return the change. Raises: Invalid."""
-        return ProjectChange(
-            self.display_name,
-            None if self.settings is None else self.settings.changed(settings_model),
-            self.source_folder,
-            self.names_folder and self.source_folder is None,
-        )
+class RefusedFile(ResponseModel):
+    """A file that was not taken in."""
+
+    file: str
+    reason: str
 
 
 class ProjectItem(ResponseModel):
@@ -141,31 +104,12 @@ class ProjectItem(ResponseModel):
     scanned_at: datetime | None
     refused_files: list[RefusedFile] = Field(description="Files of its folder that could not be taken in.")
 
-    @classmethod
-    def of(cls, project: Project, settings: ProjectSettings, sessions: int) -> ProjectItem:
-        """Return a project as it goes over the wire."""
-        refused = RefusedFile.list_of({name: str(one.get("reason")) for name, one in project.refused_files.items()})
-        own = own_settings(project)
-        return cls.from_row(project, sessions=sessions, settings=settings, own_settings=own, refused_files=refused)
-
 
 class ProjectList(ResponseModel):
     """Projects, newest first."""
 
     projects: list[ProjectItem]
     cursor: str | None
-
-
-class RefusedFile(ResponseModel):
-    """A file that was not taken in."""
-
-    file: str
-    reason: str
-
-    @classmethod
-    def list_of(cls, refused: Mapping[str, str]) -> list[RefusedFile]:
-        """Return files as they go over the wire, from why they were refused by their names."""
-        return [cls(file=name, reason=reason) for name, reason in refused.items()]
 
 
 class ScanAnswer(ResponseModel):
@@ -184,21 +128,12 @@ class ScanAnswer(ResponseModel):
 
     @classmethod
     def of(cls, project_id: str, scan: FolderScan) -> ScanAnswer:
-        """Return a scan as it goes over the wire."""
-        return cls.from_row(
-            scan, project_id=project_id, refused=RefusedFile.list_of(scan.refused), foreseen=[], cursor=None
-        )
-
-    @classmethod
-    def of_foreseen(cls, project_id: str, scan: ForeseenScan) -> ScanAnswer:
-        """Return what a scan would do as it goes over the wire."""
+        """Return a scan, or what it would do, as it goes over the wire."""
         return cls.from_row(
             scan,
             project_id=project_id,
-            registered=[one.path.stem for one in scan.registers],
-            refused=RefusedFile.list_of(scan.refused),
-            left=0,
-            foreseen=[SessionForeseen.of(one, project_id, one.path.stem) for one in scan.registers],
+            refused=[RefusedFile(file=name, reason=why) for name, why in scan.refused.items()],
+            foreseen=[SessionForeseen.of(one, project_id, one.path.stem) for one in scan.foreseen],
             cursor=None if scan.last is None else cursors.encode_id(_FOLDER, scan.last),
         )
 
@@ -240,9 +175,6 @@ class SessionChangeList(ResponseModel):
     cursor: str | None
 
 
-ProjectItem.model_rebuild()
-
-
 router = APIRouter(prefix="/api/memory/projects", tags=["Projects"])
 _PROJECTS, _CHANGES, _FOLDER = "projects", "session-changes", "folder"
 DryRunInQuery = Annotated[bool, Query(alias="dryRun", description="Only say what would come of it.")]
@@ -262,9 +194,9 @@ def list_projects(
     with ctx.read() as session:
         get_app(session, app_id)
         rows, more = cursors.page(queries.list_projects(session, app_id, limit + 1, before), limit)
-        counted = queries.count_sessions(session, [one.key for one in rows])
-        items = [ProjectItem.of(one, settings_of(session, one), counted.get(one.key, 0)) for one in rows]
-        return ProjectList(projects=items, cursor=cursors.encode(_PROJECTS, rows[-1].key) if more else None)
+        return ProjectList(
+            projects=_items(session, rows), cursor=cursors.encode(_PROJECTS, rows[-1].key) if more else None
+        )
 
 
 @router.post("", status_code=201, response_model=ProjectItem, summary="Open a project")
@@ -278,9 +210,11 @@ def open_project(ctx: Writes, app_id: SessionsAppId, body: OpenProject) -> Respo
         get_installed_app(session, app_id)
         cause = ctx.cause(BY_HAND)
         project = projects.create_project(session, app_id, body.original_path, cause, display_name=body.display_name)
-        project.settings = projects.overlaid({}, body.settings.changed(ctx.loop.settings.model))
+        project.settings = projects.overlaid({}, _changed(ctx, body.settings))
         project.source_folder = body.source_folder
-        return WriteResult(_item(session, project), 201, app_id, then=lambda: shown(ctx, app_id, project.project_id))
+        return WriteResult(
+            _items(session, [project])[0], 201, app_id, then=lambda: shown(ctx, app_id, project.project_id)
+        )
 
     return ctx.write(work)
 
@@ -301,20 +235,23 @@ def show_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath) -
             composition_bytes=composition_bytes,
         )
         listed = session_page(session, app_id, SessionFilter(project_id))
-        return ProjectDetail(**dict(_item(session, project)), storage=storage, session_list=listed)
+        return ProjectDetail(**dict(_items(session, [project])[0]), storage=storage, session_list=listed)
 
 
 @router.patch("/{projectId}", response_model=ProjectItem, summary="Change a project")
 def change_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectInPath, body: ChangeProject) -> Response:
     """Change a project's name, settings or folder."""
-    if body.names_folder:
+    wanted = {name: getattr(body, name) for name in body.model_fields_set}
+    if "source_folder" in wanted:
         ctx.require_admin(_FOLDERS)
+    if body.settings is not None:
+        wanted["settings"] = _changed(ctx, body.settings)
 
     def work(session: Session) -> WriteResult:
         lock_app(session, app_id)
         project = queries.lock_project(session, app_id, project_id)
-        projects.change_project(session, project, body.wanted(ctx.loop.settings.model), ctx.cause(BY_HAND))
-        return WriteResult(_item(session, project), about=app_id, then=lambda: shown(ctx, app_id, project_id))
+        projects.change_project(session, project, wanted, ctx.cause(BY_HAND))
+        return WriteResult(_items(session, [project])[0], about=app_id, then=lambda: shown(ctx, app_id, project_id))
 
     return ctx.write(work)
 
@@ -357,7 +294,7 @@ def scan_project(
     scanner = FolderScanner(ctx.loop.database, ctx.loop.store, ctx.loop.registrar)
     if dry_run:
         after = cursors.decode_id(_FOLDER, cursor) or ""
-        return answer(ScanAnswer.of_foreseen(project_id, scanner.foresee(app_id, project_id, after, limit)))
+        return answer(ScanAnswer.of(project_id, scanner.foresee(app_id, project_id, after, limit)))
     scan = scanner.scan(app_id, project_id, ctx.cause(BY_HAND), _MOST_FILES)
     ctx.loop.metrics.sessions_registered.labels("scan").inc(len(scan.registered))
     ctx.loop.metrics.session_files_refused.inc(len(scan.refused))
@@ -375,6 +312,13 @@ def list_project_changes(
         if not listed.changes and cursor is None:
             queries.get_project(session, app_id, project_id)
         return listed
+
+
+def _changed(ctx: RequestContext, settings: SettingsChange) -> dict[str, Any]:
+    """Return what was given, by its name on the wire. Raises: Invalid for a model that is not set up."""
+    changed = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    refuse_unknown_model(changed.get("model"), ctx.loop.settings.model)
+    return changed
 
 
 def changes_page(session: Session, app_id: str, project_id: str, limit: int, cursor: str | None) -> SessionChangeList:
@@ -400,6 +344,15 @@ def shown(ctx: RequestContext, app_id: str, project_id: str) -> None:
     manifest.write_configuration(loop.database, loop.store, app_id, loop.settings)
 
 
-def _item(session: Session, project: Project) -> ProjectItem:
-    counted = queries.count_sessions(session, [project.key])
-    return ProjectItem.of(project, settings_of(session, project), counted.get(project.key, 0))
+def _items(session: Session, rows: Sequence[Project]) -> list[ProjectItem]:
+    counted = queries.count_sessions(session, [one.key for one in rows])
+    return [
+        ProjectItem.from_row(
+            one,
+            sessions=counted.get(one.key, 0),
+            settings=settings_of(session, one),
+            own_settings=own_settings(one),
+            refused_files=[RefusedFile(file=name, reason=why["reason"]) for name, why in one.refused_files.items()],
+        )
+        for one in rows
+    ]

@@ -20,14 +20,8 @@ from shared.choices import SemanticVerdict
 from shared.contracts.values import ID_PATTERN, Words
 from shared.sessions.models import SemanticKind, SemanticMemory, SemanticSource
 from shared.sessions.queries import get_project, lock_project
+from shared.sessions.semantic import queries
 from shared.sessions.semantic.memories import MAX_MEMORY_CHARS, judge_memory, remove_memory, request_learning
-from shared.sessions.semantic.queries import (
-    SemanticFilter,
-    count_to_learn,
-    get_semantic_memory,
-    list_semantic_memories,
-    sources_of,
-)
 
 
 class SemanticSourceItem(ResponseModel):
@@ -113,10 +107,10 @@ def list_semantic(
     before = cursors.decode_number(_SEMANTIC, cursor)
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
-        wanted = SemanticFilter(kind, verdict)
-        rows, more = cursors.page(list_semantic_memories(session, project.key, wanted, limit + 1, before), limit)
-        sources = sources_of(session, [one.key for one in rows])
-        learnt, sessions = count_to_learn(session, project.key)
+        found = queries.list_semantic_memories(session, project.key, limit + 1, before, kind, verdict)
+        rows, more = cursors.page(found, limit)
+        sources = queries.sources_of(session, [one.key for one in rows])
+        learnt, sessions = queries.count_to_learn(session, project.key)
         return SemanticList(
             memories=[SemanticItem.of(one, sources) for one in rows],
             sessions_learnt=learnt,
@@ -149,8 +143,8 @@ def learn_from_project(ctx: Writes, app_id: SessionsAppId, project_id: ProjectIn
 def show_semantic(ctx: Reads, app_id: SessionsAppId, memory_id: SemanticInPath) -> SemanticItem:
     """Show one semantic memory with where it was found."""
     with ctx.read() as session:
-        memory = get_semantic_memory(session, app_id, memory_id)
-        return SemanticItem.of(memory, sources_of(session, [memory.key]))
+        memory = queries.get_semantic_memory(session, app_id, memory_id)
+        return SemanticItem.of(memory, queries.sources_of(session, [memory.key]))
 
 
 @router.patch("/semantic/{semanticId}", response_model=SemanticItem, summary="Judge a semantic memory")
@@ -161,7 +155,7 @@ def judge_semantic(ctx: Writes, app_id: SessionsAppId, memory_id: SemanticInPath
         lock_app(session, app_id)
         cause = ctx.cause("judged by a person")
         memory = judge_memory(session, app_id, memory_id, body.verdict, body.content, cause)
-        return WriteResult(SemanticItem.of(memory, sources_of(session, [memory.key])), about=app_id)
+        return WriteResult(SemanticItem.of(memory, queries.sources_of(session, [memory.key])), about=app_id)
 
     return ctx.write(work)
 

@@ -28,25 +28,36 @@ class MarkerProblemItem(ResponseModel):
     reason: str
 
 
-class SessionForeseen(ResponseModel):
-    """What a transcript would be registered as; nothing was written."""
+class MarkerForeseen(ResponseModel):
+    """What would become of a marked part."""
 
+    marker_id: str
+    weight: float
+    survives: bool
+
+
+class _SessionFigures(ResponseModel):
     session_id: str
     project_id: str
-    original_file: str | None = Field(description="Where it lies; null for an upload.")
+    original_file: str | None = Field(description="Where it is from; null for an upload.")
     size_bytes: int = Field(description="Without a last line that is still being written.")
-    sha256: str
+    sha256: str = Field(description="Of those bytes of the original.")
     original_tokens: int
     original_messages: int
     first_timestamp: datetime | None
     last_timestamp: datetime | None
-    metadata: dict[str, Any]
-    counts: dict[str, int]
+    metadata: dict[str, Any] = Field(description="Branch, version, folder, models, topics.")
+    counts: dict[str, int] = Field(description="Lines, prompts, messages, tool uses, tokens by usage, oddities.")
     markers: int
+    marker_problems: list[MarkerProblemItem]
+
+
+class SessionForeseen(_SessionFigures):
+    """What a transcript would be registered as; nothing was written."""
+
     marker_weights: dict[str, int] = Field(
         description="How many markers there are of each weight, the heaviest first.", examples=[{"1.00": 2}]
     )
-    marker_problems: list[MarkerProblemItem]
 
     @classmethod
     def of(cls, intake: Intake, project_id: str, session_id: str) -> SessionForeseen:
@@ -76,36 +87,16 @@ class StorageFigures(ResponseModel):
     composition_bytes: int | None = Field(description="null for a session, since a composition is made of several.")
 
 
-class SessionItem(ResponseModel):
+class SessionItem(_SessionFigures):
     """A registered session."""
 
-    session_id: str
-    project_id: str
-    original_file: str | None = Field(description="Where it was copied from; null for an upload.")
-    original_tokens: int
-    original_messages: int
-    first_timestamp: datetime | None
-    last_timestamp: datetime | None
     registered_at: datetime
     synced_at: datetime
     last_accessed: datetime
     used_at: datetime | None = Field(
         description="When it was last used: composed, handed out as a version, read; null before."
     )
-    size_bytes: int
-    sha256: str = Field(description="Of those bytes of the original.")
-    metadata: dict[str, Any] = Field(description="Branch, version, folder, models, topics.")
-    counts: dict[str, int] = Field(description="Lines, prompts, messages, tool uses, tokens by usage, oddities.")
-    markers: int
-    marker_problems: list[MarkerProblemItem]
     versions: int
-
-    @classmethod
-    def of(cls, recorded: RecordedSession, project_id: str, markers: int, versions: int) -> SessionItem:
-        """Return a session as it goes over the wire."""
-        return cls.from_row(
-            recorded, project_id=project_id, metadata=recorded.details, markers=markers, versions=versions
-        )
 
 
 class SessionList(ResponseModel):
@@ -130,4 +121,13 @@ def session_items(session: Session, rows: Sequence[RecordedSession]) -> list[Ses
     keys = [one.key for one in rows]
     marked, made = queries.count_markers(session, keys), queries.count_versions(session, keys)
     names = {one.project_key: queries.project_by_key(session, one.project_key).project_id for one in rows}
-    return [SessionItem.of(one, names[one.project_key], marked.get(one.key, 0), made.get(one.key, 0)) for one in rows]
+    return [
+        SessionItem.from_row(
+            one,
+            project_id=names[one.project_key],
+            metadata=one.details,
+            markers=marked.get(one.key, 0),
+            versions=made.get(one.key, 0),
+        )
+        for one in rows
+    ]

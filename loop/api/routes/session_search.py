@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
-from pydantic import Field, StrictInt, model_validator
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from loop.api import cursors
@@ -15,76 +15,24 @@ from loop.api.schema import RequestModel, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app
 from shared.choices import Aggressiveness
-from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Moment, Words
-from shared.sessions.compose.plan import NoVersion, VersionCandidate
-from shared.sessions.compose.requests import MAX_BUDGET, MIN_BUDGET, ComponentRequest
+from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, Words
+from shared.sessions.compose.plan import AUTO, ORIGINAL, ComponentForm
+from shared.sessions.compose.requests import ComponentRequest
 from shared.sessions.compress.settings import CompressionMode, CompressionSettings
-from shared.sessions.models import version_id
+from shared.sessions.models import SessionVersion, version_id
 from shared.sessions.queries import get_project
-from shared.sessions.search.links import LinkedSession, link_session, unlink_session
-from shared.sessions.search.queries import links_of
-from shared.sessions.search.query import SessionHit, SessionHitKind, SessionQuery, find_sessions
+from shared.sessions.search.links import link_session, unlink_session
+from shared.sessions.search.queries import LinkedSession, links_of
+from shared.sessions.search.query import SessionHit, SessionQuery, find_sessions
 from shared.sessions.search.suggestions import SessionSuggestion, WorkSituation, past_sessions, suggest
 
-_Path = Annotated[Words, Field(min_length=1, max_length=500)]
-_Topic = Annotated[Words, Field(min_length=1, max_length=100)]
-_Text = Annotated[Words, Field(min_length=1, max_length=4_000)]
 _FileId = Annotated[str, Field(pattern=FILE_ID_PATTERN)]
-_Weight = Annotated[float, Field(ge=0, le=1)]
 
 
-class DateRange(RequestModel):
-    """When sessions took place, in part at least."""
-
-    start: Moment | None = None
-    end: Moment | None = None
-
-
-class WeightRange(RequestModel):
-    """Weights in force, of which a session has at least one."""
-
-    min: _Weight = 0.0
-    max: _Weight = 1.0
-
-
-class AskSessions(RequestModel):
+class AskSessions(SessionQuery):
     """Searches recorded sessions; every condition that is given must hold, and one must be given."""
 
-    text: _Text | None = Field(None, examples=["retry of the uploader"])
-    files: Annotated[list[_Path], Field(min_length=1, max_length=50)] | None = Field(
-        None, description="Files it touched, whole paths or the ends of such."
-    )
-    topics: Annotated[list[_Topic], Field(min_length=1, max_length=50)] | None = None
-    date_range: DateRange | None = None
-    keepit_weight: WeightRange | None = None
-    kinds: Annotated[list[SessionHitKind], Field(min_length=1, max_length=2)] | None = Field(
-        None, description="Originals, versions, or both; with a text."
-    )
-    limit: Annotated[StrictInt, Field(ge=1, le=200)] = 20
     cursor: Annotated[str, Field(max_length=400)] | None = None
-
-    @model_validator(mode="after")
-    def _asks_something(self) -> AskSessions:
-        conditions = (self.text, self.files, self.topics, self.date_range, self.keepit_weight)
-        if all(one is None for one in conditions):
-            raise ValueError("give at least one of text, files, topics, dateRange, keepitWeight")
-        return self
-
-    def as_wanted(self, offset: int) -> SessionQuery:
-        """Return it as the domain takes it."""
-        dates, weight = self.date_range or DateRange(), self.keepit_weight
-        return SessionQuery(
-            text=self.text or "",
-            files=tuple(self.files or ()),
-            topics=tuple(self.topics or ()),
-            since=dates.start,
-            until=dates.end,
-            least_weight=None if weight is None else round(weight.min * 100),
-            most_weight=None if weight is None else round(weight.max * 100),
-            kinds=frozenset(self.kinds or SessionHitKind),
-            limit=self.limit,
-            offset=offset,
-        )
 
 
 class SessionSnippet(ResponseModel):
@@ -116,27 +64,22 @@ class FoundSession(ResponseModel):
     def of(cls, hit: SessionHit) -> FoundSession:
         """Return a hit as it goes over the wire."""
         return cls.from_row(
-            hit.facts,
+            hit.facts.recorded,
+            project_id=hit.facts.project_id,
+            topics=hit.facts.topics,
+            is_linked=hit.facts.is_linked,
             version_id=None if hit.number is None else version_id(hit.number),
             score=round(hit.score, 6),
             snippet=_snippet(hit),
             matched_files=hit.files,
             matched_topics=hit.topics,
-            first_timestamp=hit.facts.first,
-            last_timestamp=hit.facts.last,
         )
 
 
 def _snippet(hit: SessionHit) -> SessionSnippet | None:
     if hit.snippet is None or hit.passage is None:
         return None
-    return SessionSnippet(
-        text=hit.snippet.text,
-        marks=list(hit.snippet.marks),
-        kind=hit.passage.kind,
-        message_uuid=hit.passage.message_uuid,
-        said_at=hit.passage.said_at,
-    )
+    return SessionSnippet.from_row(hit.passage, text=hit.snippet.text, marks=hit.snippet.marks)
 
 
 class FoundSessions(ResponseModel):
@@ -146,20 +89,8 @@ class FoundSessions(ResponseModel):
     cursor: str | None
 
 
-class AskSuggestions(RequestModel):
+class AskSuggestions(WorkSituation):
     """Where somebody works and what on; what is left out does not count."""
-
-    working_dir: _Path | None = None
-    files: Annotated[list[_Path], Field(max_length=200)] = Field(default_factory=list)
-    topics: Annotated[list[_Topic], Field(max_length=50)] = Field(default_factory=list)
-    text: _Text | None = None
-    token_budget: Annotated[StrictInt, Field(ge=MIN_BUDGET, le=MAX_BUDGET)] = 16_000
-
-    def as_situation(self) -> WorkSituation:
-        """Return it as the domain takes it."""
-        return WorkSituation(
-            self.token_budget, self.working_dir, tuple(self.files), tuple(self.topics), (self.text or "").strip()
-        )
 
 
 class SuggestedSession(ResponseModel):
@@ -178,14 +109,17 @@ class SuggestedSession(ResponseModel):
     @classmethod
     def of(cls, one: SessionSuggestion) -> SuggestedSession:
         """Return a suggestion as it goes over the wire."""
-        version = _version(one)
-        component = ComponentRequest(
-            session_id=one.past.facts.session_id,
-            version_id=version or "auto",
-            recompress_settings=_settings(one),
-        )
+        session_id, version, settings = one.past.facts.recorded.session_id, None, None
+        if isinstance(one.choice, SessionVersion):
+            version = one.choice.version_id
+        elif one.choice is ComponentForm.ORIGINAL:
+            version = ORIGINAL
+        else:
+            settings = CompressionSettings(
+                mode=CompressionMode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=Aggressiveness.MODERATE
+            )
         return cls(
-            session_id=one.past.facts.session_id,
+            session_id=session_id,
             project_id=one.past.facts.project_id,
             version_id=version,
             relevance_score=round(one.relevance, 6),
@@ -193,22 +127,8 @@ class SuggestedSession(ResponseModel):
             matched_topics=list(one.topics),
             matched_files=list(one.files),
             suggested_tokens=one.tokens,
-            component=component,
+            component=ComponentRequest(session_id=session_id, version_id=version or AUTO, recompress_settings=settings),
         )
-
-
-def _version(one: SessionSuggestion) -> str | None:
-    if isinstance(one.choice, VersionCandidate):
-        return version_id(one.choice.number)
-    return "original" if one.choice is NoVersion.ORIGINAL else None
-
-
-def _settings(one: SessionSuggestion) -> CompressionSettings | None:
-    if one.ratio is None:
-        return None
-    return CompressionSettings(
-        mode=CompressionMode.UNIFORM, compaction_ratio=one.ratio, aggressiveness=Aggressiveness.MODERATE
-    )
 
 
 class Suggestions(ResponseModel):
@@ -278,16 +198,15 @@ def search_project(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath,
 )
 def suggest_sessions(ctx: Reads, app_id: SessionsAppId, project_id: ProjectInPath, body: AskSuggestions) -> Response:
     """Say which sessions would help, in which form, within a token budget. Nothing is made."""
-    situation = body.as_situation()
     with ctx.read() as session:
         project = get_project(session, app_id, project_id)
-        pasts = past_sessions(session, app_id, project, situation.text, situation.files)
-    found = suggest(situation, pasts, ctx.now())
+        pasts = past_sessions(session, app_id, project, body)
+    found = suggest(body, pasts, ctx.now())
     return answer(
         Suggestions(
             suggestions=[SuggestedSession.of(one) for one in found],
             suggested_tokens=sum(one.tokens for one in found),
-            token_budget=situation.budget,
+            token_budget=body.token_budget,
         )
     )
 
@@ -298,10 +217,7 @@ def list_links(
 ) -> LinkList:
     """List the sessions of other projects that this one may use, the oldest link first."""
     with ctx.read() as session:
-        project = get_project(session, app_id, project_id)
-        found = [
-            LinkedSession(one, source, recorded, project_id) for one, source, recorded in links_of(session, project.key)
-        ]
+        found = links_of(session, get_project(session, app_id, project_id))
     rows, following = cursors.slice_of(_LINKS, found, limit, cursor)
     return LinkList(links=[LinkItem.of(one) for one in rows], cursor=following)
 
@@ -334,7 +250,7 @@ def _search(ctx: Reads, app_id: str, project_id: str | None, body: AskSessions) 
     with ctx.read() as session:
         get_app(session, app_id)
         project = None if project_id is None else get_project(session, app_id, project_id)
-        hits, more = find_sessions(session, app_id, project, body.as_wanted(offset), ctx.now())
+        hits, more = find_sessions(session, app_id, project, body, ctx.now(), offset)
         results = [FoundSession.of(one) for one in hits]
     following = cursors.encode(_FOUND, offset + body.limit) if more else None
     return answer(FoundSessions(results=results, cursor=following))

@@ -2,62 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fastapi import APIRouter, Response
+from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from loop.api.dependencies import AppInPath, CursorInQuery, LimitInQuery, Reads, Writes
-from loop.api.routes.projects import ChangeDecay, SessionChangeList, changes_page
-from loop.api.schema import Flag, RequestModel
+from loop.api.routes.projects import SessionChangeList, changes_page
 from loop.api.writes import WriteResult
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import BY_HAND
 from shared.sessions import manifest
 from shared.sessions.registry.configuration import (
     EVERY_PROJECT,
-    BrowserView,
-    CacheSize,
-    ModelName,
-    Preset,
     SessionsConfiguration,
-    VersionsKept,
     change_configuration,
     configuration_of,
+    patch_of,
 )
 
-
-class ChangeStorage(RequestModel):
-    """What is kept, and how much."""
-
-    max_cache_size: CacheSize | None = None
-    compression_retention: VersionsKept | None = None
-
-
-class ChangeDefaults(RequestModel):
-    """What holds where a request or a project does not say."""
-
-    compression_preset: Preset | None = None
-    keepit_decay_enabled: Flag | None = None
-    auto_register_sessions: Flag | None = None
-    model: ModelName | None = None
-
-
-class ChangeBrowser(RequestModel):
-    """How pages show sessions."""
-
-    default_view: BrowserView | None = None
-    show_token_estimates: Flag | None = None
-    confirm_destructive_actions: Flag | None = None
-
-
-class ChangeSessionSettings(RequestModel):
-    """What to change. What is left out stays as it is; null takes a value, or a whole group, back."""
-
-    storage: ChangeStorage | None = None
-    defaults: ChangeDefaults | None = None
-    keepit_decay: ChangeDecay | None = None
-    ui: ChangeBrowser | None = None
-
-
+if TYPE_CHECKING:
+    ChangeSessionSettings = BaseModel
+else:
+    ChangeSessionSettings = patch_of(SessionsConfiguration)
 router = APIRouter(prefix="/apps/{appId}/session-settings", tags=["Projects"])
 
 

@@ -46,8 +46,8 @@ from shared.sessions.queries import SessionFilter
 from shared.sessions.registry.intake import Intake, from_path, from_upload, in_place
 from shared.sessions.registry.registration import (
     ORIGINAL_CHANGED,
+    SessionPlace,
     SessionWork,
-    UnregisteredSession,
     refuse_known,
     remove_session_files,
     unregister,
@@ -238,7 +238,7 @@ def delete_sessions(ctx: Writes, app_id: SessionsAppId, body: DeleteSessions) ->
     """Take several sessions out of the registry and say of each what became of it."""
 
     def work(session: Session) -> WriteResult:
-        left: list[UnregisteredSession] = []
+        left: list[SessionPlace] = []
         outcomes = [_outcome(ctx, session, app_id, one, left) for one in dict.fromkeys(body.session_ids)]
         return WriteResult(DeletedSessions(sessions=outcomes), about=app_id, then=lambda: _clear(ctx, left))
 
@@ -300,7 +300,7 @@ def _synced(ctx: RequestContext, session: Session, recorded: RecordedSession, be
 
 
 def _outcome(
-    ctx: RequestContext, session: Session, app_id: str, session_id: str, left: list[UnregisteredSession]
+    ctx: RequestContext, session: Session, app_id: str, session_id: str, left: list[SessionPlace]
 ) -> DeletedSession:
     try:
         left.append(unregister(session, app_id, session_id, ctx.cause(BY_HAND)))
@@ -309,7 +309,7 @@ def _outcome(
     return DeletedSession(session_id=session_id, deleted=True)
 
 
-def _clear(ctx: RequestContext, left: Sequence[UnregisteredSession]) -> None:
+def _clear(ctx: RequestContext, left: Sequence[SessionPlace]) -> None:
     remove_session_files(ctx.loop.database, ctx.loop.store, left)
     for app_id, project_id in dict.fromkeys((one.app_id, one.project_id) for one in left):
         shown(ctx, app_id, project_id)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
+from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse
 from pydantic import Field
 from sqlalchemy.orm import Session
@@ -23,6 +25,7 @@ from loop.api.dependencies import (
     Writes,
 )
 from loop.api.routes.jobs import JobAnswer
+from loop.api.routes.session_items import MarkerForeseen
 from loop.api.schema import Flag, ResponseModel, Success
 from loop.api.writes import WriteResult, answer
 from shared.apps.queries import get_app, get_installed_app, lock_app
@@ -32,21 +35,13 @@ from shared.errors import Conflict
 from shared.jobs.queries import get_job
 from shared.llm.calls import EXTRACTIVE
 from shared.sessions import manifest
-from shared.sessions.compress import versions
+from shared.sessions.compress import queries, versions
 from shared.sessions.compress.estimate import VersionEstimate, estimate_version
-from shared.sessions.compress.queries import (
-    SessionJob,
-    get_version,
-    names_using,
-    session_job,
-    session_jobs,
-    versions_of,
-    working_of,
-)
+from shared.sessions.compress.queries import SessionJob
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.sources import CompressionOrigin, read_task
 from shared.sessions.compress.versions import complete_settings, request_version
-from shared.sessions.models import BuildState, SessionVersion, version_id
+from shared.sessions.models import BuildState, RecordedSession, SessionVersion, version_id
 from shared.sessions.queries import get_session, lock_project_by_key, lock_session, markers_of, project_by_key
 from shared.sessions.registry.configuration import settings_of
 from shared.sessions.registry.projects import SessionChangeKind
@@ -139,14 +134,6 @@ class VersionList(ResponseModel):
     versions: list[VersionAnswer]
     working: VersionAnswer | None = Field(description="The one that is being made.")
     cursor: str | None
-
-
-class MarkerForeseen(ResponseModel):
-    """What would become of a marked part."""
-
-    marker_id: str
-    weight: float
-    survives: bool
 
 
 class VersionForeseen(ResponseModel):
@@ -242,7 +229,7 @@ _CHUNK_TOKENS = 1_000_000
 """Of what is foreseen nothing is given to an agent, so it need not be divided."""
 _ENDINGS = {"markdown": "md", "jsonl": "jsonl"}
 _TYPES = {"md": "text/markdown; charset=utf-8", "jsonl": "application/x-ndjson"}
-VersionInPath = Annotated[str, Path(alias="versionId", pattern=VERSION_ID_PATTERN)]
+VersionInPath = Annotated[str, PathParameter(alias="versionId", pattern=VERSION_ID_PATTERN)]
 Format = Annotated[
     Literal["json", "markdown", "jsonl"],
     Query(alias="format", description="`json`: the version with its Markdown; `jsonl`: as a transcript."),
@@ -257,9 +244,9 @@ def list_versions(
     before = cursors.decode_number(_VERSIONS, cursor)
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
-        rows, more = cursors.page(versions_of(session, recorded.key, limit + 1, before), limit)
-        working = working_of(session, recorded.key)
-        used = names_using(session, [one.key for one in rows])
+        rows, more = cursors.page(queries.versions_of(session, recorded.key, limit + 1, before), limit)
+        working = queries.working_of(session, recorded.key)
+        used = queries.names_using(session, [one.key for one in rows])
         return VersionList(
             session_id=session_id,
             versions=[VersionAnswer.of(one, session_id, used[one.key]) for one in rows],
@@ -288,7 +275,7 @@ def make_version(
         get_installed_app(session, app_id)
         recorded = lock_session(session, app_id, session_id)
         settings = _settings(ctx, session, recorded.project_key, wanted)
-        source = _source(session, app_id, session_id, wanted)
+        source = _source(session, recorded, wanted)
         attempts = ctx.loop.settings.job_max_attempts
         cause = ctx.cause(BY_HAND)
         asked = request_version(session, app, recorded, settings, cause, ctx.now(), source, wanted.reason, attempts)
@@ -313,12 +300,12 @@ def read_version(
 ) -> Response:
     """Read what a version says: as Markdown, or as a transcript that tools can go on with; these count as a use."""
     with ctx.read() as session:
-        version = get_version(session, get_session(session, app_id, session_id), version_id)
-        origin = _origin(session, app_id, session_id, version)
-        used = names_using(session, [version.key])[version.key]
-    path = origin.version_file(ctx.loop.store, version, _ENDINGS.get(format_, "md"))
-    if not path.is_file():
-        raise Conflict(f"The file of version {version_id} is missing; make the version anew.", code="source_gone")
+        recorded = get_session(session, app_id, session_id)
+        version = queries.get_version(session, recorded, version_id)
+        project_id = project_by_key(session, recorded.project_key).project_id
+        used = queries.names_using(session, [version.key])[version.key]
+    folder = ctx.loop.store.versions_folder(app_id, project_id, session_id)
+    path = version_file(folder, version, _ENDINGS.get(format_, "md"))
     if format_ == "json":
         content = path.read_bytes().decode()
         return answer(VersionContent(version=VersionAnswer.of(version, session_id, used), content=content))
@@ -337,7 +324,7 @@ def remove_version(
         lock_app(session, app_id)
         project = lock_project_by_key(session, get_session(session, app_id, session_id).project_key)
         recorded = lock_session(session, app_id, session_id)
-        version = get_version(session, recorded, version_id)
+        version = queries.get_version(session, recorded, version_id)
         files = versions.remove_version(
             session, project, recorded, version, SessionChangeKind.REMOVED, ctx.cause(BY_HAND)
         )
@@ -362,7 +349,7 @@ def list_session_jobs(
     before = cursors.decode_number(_JOBS, cursor)
     with ctx.read() as session:
         get_app(session, app_id)
-        rows, more = cursors.page(session_jobs(session, app_id, limit + 1, before), limit)
+        rows, more = cursors.page(queries.session_jobs(session, app_id, limit + 1, before), limit)
         return SessionJobList(
             jobs=[SessionJobAnswer.about(one, ctx.loop.regulator.expected(session, one.job)) for one in rows],
             cursor=cursors.encode(_JOBS, rows[-1].job.seq) if more else None,
@@ -373,8 +360,17 @@ def list_session_jobs(
 def show_session_job(ctx: Reads, app_id: SessionsAppId, job_id: JobInPath) -> SessionJobAnswer:
     """Show how far a compression or a composition has come."""
     with ctx.read() as session:
-        found = session_job(session, app_id, job_id)
+        found = queries.session_job(session, app_id, job_id)
         return SessionJobAnswer.about(found, ctx.loop.regulator.expected(session, found.job))
+
+
+def version_file(folder: Path, version: SessionVersion, ending: str) -> Path:
+    """Return a file of a version in its session's folder. Raises: Conflict where it is missing."""
+    path = folder / f"{version.file}.{ending}"
+    if not path.is_file():
+        missing = f"The file of version {version.version_id} is missing; make the version anew."
+        raise Conflict(missing, code="source_gone")
+    return path
 
 
 def _settings(ctx: RequestContext, session: Session, project_key: int, wanted: MakeVersion) -> CompressionSettings:
@@ -382,18 +378,8 @@ def _settings(ctx: RequestContext, session: Session, project_key: int, wanted: M
     return complete_settings(wanted.as_settings(), ctx.loop.settings.model, project)
 
 
-def _source(session: Session, app_id: str, session_id: str, wanted: MakeVersion) -> SessionVersion | None:
-    if wanted.source_version is None:
-        return None
-    return get_version(session, get_session(session, app_id, session_id), wanted.source_version)
-
-
-def _origin(session: Session, app_id: str, session_id: str, version: SessionVersion | None) -> CompressionOrigin:
-    recorded = get_session(session, app_id, session_id)
-    project_id = project_by_key(session, recorded.project_key).project_id
-    sha256 = recorded.sha256 if version is None else version.digests["jsonl"]
-    markers = markers_of(session, recorded.key)
-    return CompressionOrigin(app_id, project_id, session_id, sha256, recorded.size_bytes, version, markers)
+def _source(session: Session, recorded: RecordedSession, wanted: MakeVersion) -> SessionVersion | None:
+    return None if wanted.source_version is None else queries.get_version(session, recorded, wanted.source_version)
 
 
 def _foresee(ctx: RequestContext, app_id: str, session_id: str, wanted: MakeVersion) -> VersionEstimate:
@@ -401,6 +387,9 @@ def _foresee(ctx: RequestContext, app_id: str, session_id: str, wanted: MakeVers
     with ctx.read() as session:
         recorded = get_session(session, app_id, session_id)
         settings = _settings(ctx, session, recorded.project_key, wanted).model_copy(update={"model": EXTRACTIVE})
-        origin = _origin(session, app_id, session_id, _source(session, app_id, session_id, wanted))
-    task = read_task(ctx.loop.store, origin, settings)
-    return estimate_version(task, _CHUNK_TOKENS)
+        source = _source(session, recorded, wanted)
+        project_id = project_by_key(session, recorded.project_key).project_id
+        sha256 = recorded.sha256 if source is None else source.digests["jsonl"]
+        markers = markers_of(session, recorded.key)
+    origin = CompressionOrigin(app_id, project_id, session_id, sha256, recorded.size_bytes, source, markers)
+    return estimate_version(read_task(ctx.loop.store, origin, settings), _CHUNK_TOKENS)

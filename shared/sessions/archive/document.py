@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, field_serializer, model_validator
 
 from shared.choices import SemanticVerdict
 from shared.contracts.values import FILE_ID_PATTERN, ID_PATTERN, LARGEST_INTEGER, JsonObject, Moment, Words
+from shared.db.archived_rows import ArchivePart
 from shared.sessions.compose.documents import FILES
 from shared.sessions.compose.requests import NAME_PATTERN, CompositionRequest
 from shared.sessions.compress.settings import CompressionSettings, KeepitDecay
@@ -23,7 +23,6 @@ from shared.sessions.retention.rules import AutoDecay, Retention
 
 DOCUMENT, CHECKSUMS = "archive.json", "checksums.json"
 ENDINGS: tuple[Literal["md", "jsonl"], ...] = ("md", "jsonl")
-_PartT = TypeVar("_PartT", bound="_Part")
 _FILE_PATTERN = r"^v[0-9]{3,9}_[a-z]+-[a-z-]+_[0-9]{1,9}k$"
 _SHA = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -34,13 +33,7 @@ _Id = Annotated[str, Field(pattern=ID_PATTERN)]
 _Weight = Annotated[int, Field(ge=0, le=100)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False
-    )
-
-
-class ArchivedSettings(_Part):
+class ArchivedSettings(ArchivePart):
     """What it says itself about its sessions, and how their versions age; null is as the app says it lies in."""
 
     default_compression_preset: Preset | None = None
@@ -56,7 +49,7 @@ class ArchivedSettings(_Part):
         return None if value is None else value.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-class ArchivedStats(_Part):
+class ArchivedStats(ArchivePart):
     """What became of the marked parts of a version."""
 
     preserved: _Count
@@ -64,7 +57,7 @@ class ArchivedStats(_Part):
     weights: dict[Annotated[str, Field(pattern=r"^[01]\.[0-9]{2}$")], _Count]
 
 
-class ArchivedRecompression(_Part):
+class ArchivedRecompression(ArchivePart):
     """That a version was made for a composition."""
 
     settings: CompressionSettings | None = None
@@ -72,7 +65,7 @@ class ArchivedRecompression(_Part):
     joined: bool | None = None
 
 
-class ArchivedProject(_Part):
+class ArchivedProject(ArchivePart):
     """The project itself."""
 
     project_id: Annotated[str, Field(pattern=FILE_ID_PATTERN)]
@@ -82,7 +75,7 @@ class ArchivedProject(_Part):
     created_at: Moment
 
 
-class ArchivedWeight(_Part):
+class ArchivedWeight(ArchivePart):
     """The weight a person gave a marked part."""
 
     marker_id: Annotated[Words, Field(max_length=40)]
@@ -91,7 +84,7 @@ class ArchivedWeight(_Part):
     overridden_at: Moment | None = None
 
 
-class ArchivedVersion(_Part):
+class ArchivedVersion(ArchivePart):
     """A version; its files are beside it."""
 
     number: Annotated[int, Field(ge=1, le=10**9)]
@@ -118,7 +111,7 @@ class ArchivedVersion(_Part):
     uses: _Count
 
 
-class ArchivedSession(_Part):
+class ArchivedSession(ArchivePart):
     """A session; its copy is beside it."""
 
     session_id: _Id
@@ -143,7 +136,7 @@ class ArchivedSession(_Part):
         return self
 
 
-class ArchivedComponent(_Part):
+class ArchivedComponent(ArchivePart):
     """A session's part in a composition."""
 
     session_id: _Id
@@ -154,7 +147,7 @@ class ArchivedComponent(_Part):
     recompress: ArchivedRecompression | None = None
 
 
-class ArchivedComposition(_Part):
+class ArchivedComposition(ArchivePart):
     """A composition; its files are beside it."""
 
     name: Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -172,7 +165,7 @@ class ArchivedComposition(_Part):
     components: list[ArchivedComponent]
 
 
-class ArchivedSemanticSource(_Part):
+class ArchivedSemanticSource(ArchivePart):
     """Where a semantic memory was found."""
 
     session_id: _Id
@@ -180,7 +173,7 @@ class ArchivedSemanticSource(_Part):
     excerpt: Annotated[Words, Field(max_length=2000)]
 
 
-class ArchivedSemanticMemory(_Part):
+class ArchivedSemanticMemory(ArchivePart):
     """A semantic memory."""
 
     kind: SemanticKind
@@ -195,7 +188,7 @@ class ArchivedSemanticMemory(_Part):
     sources: list[ArchivedSemanticSource]
 
 
-class ArchivedSessionChange(_Part):
+class ArchivedSessionChange(ArchivePart):
     """Something that was done."""
 
     session_id: _Name | None = None
@@ -208,7 +201,7 @@ class ArchivedSessionChange(_Part):
     at: Moment
 
 
-class ProjectArchive(_Part):
+class ProjectArchive(ArchivePart):
     """Everything about a project but the words of its files."""
 
     format: Literal["afterthought-project"] = "afterthought-project"
@@ -227,10 +220,8 @@ class ProjectArchive(_Part):
         sessions = {one.session_id for one in self.sessions}
         for composition in self.compositions:
             for part in composition.components:
-                there = (
-                    part.session_id in sessions if part.number is None else (part.session_id, part.number) in versions
-                )
-                if not there:
+                named = (part.session_id, part.number)
+                if named not in versions and (part.number is not None or part.session_id not in sessions):
                     raise ValueError(f"composition {composition.name}: {part.session_id} is not in the archive")
         return self
 
@@ -249,17 +240,6 @@ class ProjectArchive(_Part):
 def original_member(session_id: str) -> str:
     """Return the name of a session's copy in an archive."""
     return f"originals/{session_id}.jsonl"
-
-
-def copied(part: type[_PartT], row: object, **own: Any) -> _PartT:
-    """Return a part of the document with the fields of a row that have its names; ``own`` are set apart."""
-    fields = {name: getattr(row, name) for name in part.model_fields if name not in own}
-    return part(**own, **fields)
-
-
-def as_document(archive: ProjectArchive) -> dict[str, Any]:
-    """Return an archive's own words as they are written."""
-    return archive.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _once(what: str, names: Iterable[str]) -> None:

@@ -16,8 +16,10 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from sqlalchemy.orm import Session
 
+from shared.db.archived_rows import copied
 from shared.db.transactions import Transactions
 from shared.errors import Conflict
+from shared.sessions import queries
 from shared.sessions.archive.document import (
     CHECKSUMS,
     DOCUMENT,
@@ -32,22 +34,10 @@ from shared.sessions.archive.document import (
     ArchivedVersion,
     ArchivedWeight,
     ProjectArchive,
-    as_document,
-    copied,
     original_member,
 )
-from shared.sessions.compress.settings import CompressionSettings
-from shared.sessions.models import Project, RecordedSession
-from shared.sessions.queries import (
-    all_changes_of,
-    components_of_all,
-    get_project,
-    markers_of_all,
-    outcomes_of,
-    ready_compositions,
-    ready_versions,
-    sessions_of,
-)
+from shared.sessions.compose.queries import ComponentRow, rows_of
+from shared.sessions.models import BuildState, Project, RecordedSession
 from shared.sessions.registry.intake import explained
 from shared.sessions.retention.rules import KEEPS, Retention
 from shared.sessions.semantic.queries import semantic_memories_of, sources_of
@@ -61,10 +51,10 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 def packed(database: Transactions, store: Store, app_id: str, project_id: str) -> Iterator[Path]:
     """Pack a project into a file of the cache, which goes with the block. Raises: NotFound, Conflict, Transient."""
     with database.read() as session:
-        archive = gather_archive(session, get_project(session, app_id, project_id))
+        archive = gather_archive(session, queries.get_project(session, app_id, project_id))
     path = store.unfinished(app_id)
     store.make_folder(path.parent)
-    text = as_json(as_document(archive)).encode()
+    text = as_json(archive.model_dump(mode="json", by_alias=True, exclude_none=True)).encode()
     checksums = {DOCUMENT: sha256(text).hexdigest()}
     sizes = {original_member(one.session_id): one.size_bytes for one in archive.sessions}
     try:
@@ -83,18 +73,17 @@ def packed(database: Transactions, store: Store, app_id: str, project_id: str) -
 
 def gather_archive(session: Session, project: Project) -> ProjectArchive:
     """Return what there is of a project. Compositions that use sessions of other projects stay behind."""
-    recorded = sessions_of(session, project.key)
+    recorded = queries.sessions_of(session, project.key)
     own = {name: value for name, value in project.settings.items() if name != KEEPS}
     if KEEPS in project.settings:
         own["retention"] = Retention.of(project.settings[KEEPS])
+    changes = queries.changes_of(session, project.app_id, project.project_id)
     return ProjectArchive(
         project=copied(ArchivedProject, project, settings=ArchivedSettings.model_validate(own)),
         sessions=_sessions(session, recorded),
-        compositions=_compositions(session, project, {one.session_id for one in recorded}),
+        compositions=_compositions(session, project),
         semantic_memories=_memories(session, project.key),
-        changes=[
-            copied(ArchivedSessionChange, one) for one in all_changes_of(session, project.app_id, project.project_id)
-        ],
+        changes=[copied(ArchivedSessionChange, one) for one in reversed(changes)],
     )
 
 
@@ -102,33 +91,34 @@ def _sessions(session: Session, recorded: Sequence[RecordedSession]) -> list[Arc
     keys = [one.key for one in recorded]
     weights: dict[int, list[ArchivedWeight]] = defaultdict(list)
     marker_ids: dict[int, str] = {}
-    for marker in markers_of_all(session, keys):
+    for marker in queries.markers_of_all(session, keys):
         marker_ids[marker.key] = marker.marker_id
         if marker.override_weight is not None:
             weights[marker.session_key].append(copied(ArchivedWeight, marker, weight=marker.weight_in_force))
-    rows = ready_versions(session, keys)
+    rows = queries.versions_by_session(session, keys, BuildState.READY)
     outcomes: dict[int, dict[str, bool]] = defaultdict(dict)
-    for outcome in outcomes_of(session, [one.key for one in rows]):
+    for outcome in queries.outcomes_of(session, [one.key for some in rows.values() for one in some]):
         outcomes[outcome.compression_key][marker_ids[outcome.marker_key]] = outcome.survived
-    versions: dict[int, list[ArchivedVersion]] = defaultdict(list)
-    for row in rows:
-        settings = CompressionSettings.model_validate(row.settings)
-        own = copied(ArchivedVersion, row, settings=settings, fates=dict(sorted(outcomes[row.key].items())))
-        versions[row.session_key].append(own)
+    versions = {
+        key: [copied(ArchivedVersion, row, fates=dict(sorted(outcomes[row.key].items()))) for row in some]
+        for key, some in rows.items()
+    }
     return [copied(ArchivedSession, one, weights=weights[one.key], versions=versions[one.key]) for one in recorded]
 
 
-def _compositions(session: Session, project: Project, own_sessions: set[str]) -> list[ArchivedComposition]:
-    rows = ready_compositions(session, project.key)
-    parts: dict[int, list[ArchivedComponent]] = defaultdict(list)
-    for component, session_id, number in components_of_all(session, [one.key for one in rows]):
-        part = copied(ArchivedComponent, component, session_id=session_id, number=number)
-        parts[component.composition_key].append(part)
+def _compositions(session: Session, project: Project) -> list[ArchivedComposition]:
+    rows = queries.ready_compositions(session, project.key)
+    parts = rows_of(session, [one.key for one in rows])
     return [
-        copied(ArchivedComposition, one, components=parts[one.key])
+        copied(ArchivedComposition, one, components=[_component(part) for part in parts[one.key]])
         for one in rows
-        if all(part.session_id in own_sessions for part in parts[one.key])
+        if all(part.recorded.project_key == project.key for part in parts[one.key])
     ]
+
+
+def _component(row: ComponentRow) -> ArchivedComponent:
+    number = None if row.compression is None else row.compression.number
+    return copied(ArchivedComponent, row.component, session_id=row.recorded.session_id, number=number)
 
 
 def _memories(session: Session, project_key: int) -> list[ArchivedSemanticMemory]:

@@ -14,15 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from shared.audit import Cause
+from shared.db.archived_rows import row_of
 from shared.db.transactions import Transactions
 from shared.errors import Conflict, Invalid, Limit
 from shared.ids import new_id
@@ -145,9 +146,7 @@ def _infos(file: ZipFile, most_bytes: int) -> dict[str, ZipInfo]:
 
 def _document(file: ZipFile, infos: Mapping[str, ZipInfo]) -> ProjectArchive:
     try:
-        return ProjectArchive.model_validate(orjson.loads(_small(file, infos, DOCUMENT)))
-    except orjson.JSONDecodeError:
-        raise _bad(DOCUMENT, "it is not JSON") from None
+        return ProjectArchive.model_validate(_parsed(DOCUMENT, _small(file, infos, DOCUMENT)))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -162,19 +161,20 @@ def _expected_members(file: ZipFile, infos: Mapping[str, ZipInfo], archive: Proj
             raise _bad(name, "it is missing")
     for name in infos.keys() - expected.keys() - {DOCUMENT, CHECKSUMS}:
         raise _bad(name, "nothing in the archive speaks of it")
-    try:
-        checksums = orjson.loads(_small(file, infos, CHECKSUMS))
-    except orjson.JSONDecodeError:
-        raise _bad(CHECKSUMS, "it is not JSON") from None
+    checksums = _parsed(CHECKSUMS, _small(file, infos, CHECKSUMS))
     own = expected | {DOCUMENT: sha256(_small(file, infos, DOCUMENT)).hexdigest()}
     if checksums != own:
-        wrong = next((name for name, digest in own.items() if _of(checksums, name) != digest), CHECKSUMS)
+        found = checksums if isinstance(checksums, dict) else {}
+        wrong = next((name for name, digest in own.items() if found.get(name) != digest), CHECKSUMS)
         raise _bad(wrong, "its checksum is not the one that stands in checksums.json")
     return expected
 
 
-def _of(checksums: object, name: str) -> object:
-    return checksums.get(name) if isinstance(checksums, dict) else None
+def _parsed(name: str, text: bytes) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise _bad(name, "it is not JSON") from None
 
 
 def _small(file: ZipFile, infos: Mapping[str, ZipInfo], name: str) -> bytes:
@@ -243,45 +243,38 @@ _Answer = TypeVar("_Answer")
 ProjectWork = Callable[[Session], Project]
 
 
-@dataclass(frozen=True)
-class ArchiveDestination:
-    """Where an archive goes."""
-
-    app_id: str
-    project_id: str
-    epoch: int
-    """Of the app when this was begun."""
-    keeps_origins: bool = False
-    """Whether sessions may be synced from the files they say they come from: only where an admin says so, as anybody
-    can write the path of any file into an archive."""
-
-
 def restore_archive(
     database: Transactions,
     store: Store,
-    to: ArchiveDestination,
+    place: SessionPlace,
     checked: CheckedArchive,
     cause: Cause,
     carry: Callable[[ProjectWork], _Answer],
+    keeps_origins: bool = False,
 ) -> _Answer:
-    """Give an archive its place. ``carry`` writes its rows in a transaction. Raises: Conflict, Purged, Transient."""
-    with store.app_lock(to.app_id):
+    """Give an archive its place, which names no session. ``carry`` writes its rows in a transaction.
+
+    ``keeps_origins``: sessions may be synced from the files they say they come from. Only where an admin says so, as
+    anybody can write the path of any file into an archive. Raises: Conflict, Purged, Transient.
+    """
+    app_id, project_id = place.app_id, place.project_id
+    with store.app_lock(app_id):
         with database.read() as session:
-            _refuse_known(session, to, checked.archive)
+            _refuse_known(session, place, checked.archive)
         placed = []
         for name, _ in checked.archive.members():
-            placed.append(store.project_file(to.app_id, to.project_id, name))
+            placed.append(store.project_file(app_id, project_id, name))
             store.place(checked.files[name], placed[-1])
         try:
-            return carry(lambda session: _write_rows(session, to, checked, cause))
+            return carry(lambda session: _write_rows(session, place, checked, cause, keeps_origins))
         finally:
             with database.read() as session:
-                was_written = find_project(session, to.app_id, to.project_id) is not None
+                was_written = find_project(session, app_id, project_id) is not None
             for path in () if was_written else placed:
                 store.remove(path)
 
 
-def _refuse_known(session: Session, to: ArchiveDestination, archive: ProjectArchive) -> None:
+def _refuse_known(session: Session, to: SessionPlace, archive: ProjectArchive) -> None:
     if find_project(session, to.app_id, to.project_id) is not None:
         raise Conflict(
             f"App {to.app_id} has a project {to.project_id} already; import under another name: ?projectId=NAME.",
@@ -298,9 +291,11 @@ def _refuse_known(session: Session, to: ArchiveDestination, archive: ProjectArch
         )
 
 
-def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchive, cause: Cause) -> Project:
+def _write_rows(
+    session: Session, to: SessionPlace, checked: CheckedArchive, cause: Cause, keeps_origins: bool
+) -> Project:
     archive = checked.archive
-    lock_place(session, SessionPlace(to.app_id, to.project_id, "", to.epoch))
+    lock_place(session, to)
     _refuse_known(session, to, archive)
     kept, settings = archive.project, archive.project.settings
     project = create_project(
@@ -315,11 +310,9 @@ def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchiv
     versions: dict[tuple[str, int], SessionVersion] = {}
     for one in archive.sessions:
         intake = checked.intakes[one.session_id]
-        if to.keeps_origins:
+        if keeps_origins:
             intake = replace(intake, original_file=one.original_file)
-        recorded = insert_session(
-            session, SessionPlace(to.app_id, to.project_id, one.session_id, to.epoch), intake, cause
-        )
+        recorded = insert_session(session, replace(to, session_id=one.session_id), intake, cause)
         recorded.registered_at, recorded.next_version = one.registered_at, one.next_version
         recorded.last_accessed = min(one.last_accessed or one.registered_at, cause.at)
         markers = {marker.marker_id: marker for marker in markers_of(session, recorded.key)}
@@ -336,7 +329,7 @@ def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchiv
         _insert_memory(session, project, memory, sessions, cause)
     # What was done where it came from; how it aged there decides nothing here.
     for change in (one for one in archive.changes if one.subject != AGEING):
-        session.add(SessionChange(app_id=project.app_id, project_id=project.project_id, **change.model_dump()))
+        session.add(row_of(SessionChange, change, app_id=project.app_id, project_id=project.project_id))
     after = {"sessions": len(archive.sessions), "compositions": len(archive.compositions)}
     record_change(session, project, project.project_id, SessionChangeKind.IMPORTED, cause, after=after)
     session.flush()
@@ -346,13 +339,7 @@ def _write_rows(session: Session, to: ArchiveDestination, checked: CheckedArchiv
 def _insert_version(
     session: Session, recorded: RecordedSession, one: ArchivedVersion, markers: Mapping[str, KeepitMarker]
 ) -> SessionVersion:
-    row = SessionVersion(
-        session_key=recorded.key,
-        state=BuildState.READY,
-        settings=_json(one.settings),
-        keepit_stats=_json(one.keepit_stats),
-        **_fields(one, "settings", "keepit_stats", "fates"),
-    )
+    row = row_of(SessionVersion, one, session_key=recorded.key, state=BuildState.READY)
     session.add(row)
     session.flush()
     outcomes = [
@@ -371,25 +358,26 @@ def _insert_composition(
     sessions: Mapping[str, RecordedSession],
     versions: Mapping[tuple[str, int], SessionVersion],
 ) -> None:
-    request = _json(one.request)
-    row = Composition(
-        composition_id=composition_id(project, one.name, request),
-        request=request,
+    row = row_of(
+        Composition,
+        one,
+        composition_id=composition_id(
+            project, one.name, one.request.model_dump(mode="json", by_alias=True, exclude_none=True)
+        ),
         app_id=project.app_id,
         project_key=project.key,
         state=BuildState.READY,
-        **_fields(one, "request", "components"),
     )
     session.add(row)
     session.flush()
     for position, part in enumerate(one.components):
-        component = CompositionComponent(
+        component = row_of(
+            CompositionComponent,
+            part,
             composition_key=row.key,
             position=position,
             session_key=sessions[part.session_id].key,
             compression_key=None if part.number is None else versions[part.session_id, part.number].key,
-            recompress=None if part.recompress is None else _json(part.recompress),
-            **_fields(part, "session_id", "number", "recompress"),
         )
         session.add(component)
 
@@ -401,24 +389,16 @@ def _insert_memory(
     sessions: Mapping[str, RecordedSession],
     cause: Cause,
 ) -> None:
-    row = SemanticMemory(
+    row = row_of(
+        SemanticMemory,
+        one,
         memory_id=new_id("sem", cause.at),
         app_id=project.app_id,
         project_key=project.key,
         normal=normal_of(one.content),
-        **_fields(one, "sources"),
     )
     session.add(row)
     session.flush()
     for source in (source for source in one.sources if source.session_id in sessions):
         key = sessions[source.session_id].key
-        session.add(SemanticSource(memory_key=row.key, session_key=key, **_fields(source, "session_id")))
-
-
-def _fields(part: BaseModel, *own: str) -> dict[str, Any]:
-    """Return the fields of a part of the document that its row has under the same names."""
-    return {name: getattr(part, name) for name in type(part).model_fields if name not in own}
-
-
-def _json(value: BaseModel) -> dict[str, Any]:
-    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+        session.add(row_of(SemanticSource, source, memory_key=row.key, session_key=key))

@@ -19,6 +19,7 @@ from shared.jobs.queries import lock_job
 from shared.jobs.tenant_queues import refresh_all
 from shared.sessions.compose.documents import ComposedContext
 from shared.sessions.compose.queries import get_composition, lock_waiting_for, rows_of
+from shared.sessions.compress.versions import fail_version
 from shared.sessions.models import (
     BuildState,
     Composition,
@@ -26,9 +27,8 @@ from shared.sessions.models import (
     Project,
     RecordedSession,
     SessionVersion,
-    VersionPart,
 )
-from shared.sessions.queries import left_composing, left_working, lock_project_by_key
+from shared.sessions.queries import abandoned, lock_project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch, use_sessions
 
 
@@ -76,26 +76,21 @@ def fail_composition(session: Session, project: Project, composition: Compositio
 
 def remove_composition(session: Session, project: Project, composition: Composition, cause: Cause) -> None:
     """Remove a composition of a locked project, and stop its job; its files are removed after the commit."""
-    job = None if composition.job_id is None else lock_job(session, composition.job_id)
-    if job is not None and job.state in OPEN:
-        abandon(session, [job], "its composition was removed", cause.at)
-    record_change(
-        session, project, composition.composition_id, SessionChangeKind.REMOVED, cause, composition_history(composition)
-    )
-    session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
-    session.delete(composition)
-    touch(project, cause.at)
-    session.flush()
-
-
-def composition_history(composition: Composition) -> dict[str, Any]:
-    """Return what the history keeps of a composition: what it was made of, nothing that was said."""
-    return {
+    # What it was made of, nothing that was said.
+    before = {
         "name": composition.name,
         "state": composition.state,
         "tokens": composition.total_tokens,
         "request": composition.request,
     }
+    job = None if composition.job_id is None else lock_job(session, composition.job_id)
+    if job is not None and job.state in OPEN:
+        abandon(session, [job], "its composition was removed", cause.at)
+    record_change(session, project, composition.composition_id, SessionChangeKind.REMOVED, cause, before)
+    session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
+    session.delete(composition)
+    touch(project, cause.at)
+    session.flush()
 
 
 def wake_waiting(session: Session, compression: SessionVersion, now: datetime) -> int:
@@ -167,33 +162,23 @@ _AT_ONCE = 50
 def fail_abandoned(database: Transactions, cause: Cause) -> int:
     """Let go of what no job makes any more; return how many were let go of."""
     with database.read() as session:
-        versions = [(app_id, one.key) for one, app_id in left_working(session, _AT_ONCE)]
-        compositions = [(one.app_id, one.key) for one in left_composing(session, _AT_ONCE)]
-    for app_id, key in versions:
+        left = abandoned(session, _AT_ONCE)
+    for app_id, kind, key in left:
         with database.write() as session:
-            _fail_version(session, app_id, key, cause)
-    for app_id, key in compositions:
-        with database.write() as session:
-            _fail_composition(session, app_id, key, cause)
-    return len(versions) + len(compositions)
+            lock_app(session, app_id)
+            making: Any = session.get(kind, key)
+            if making is None or making.state != BuildState.WORKING:
+                continue
+            if isinstance(making, SessionVersion):
+                _fail_version(session, making, cause)
+            else:
+                fail_composition(session, lock_project_by_key(session, making.project_key), making, JOB_ENDED, cause)
+    return len(left)
 
 
-def _fail_version(session: Session, app_id: str, key: int, cause: Cause) -> None:
-    lock_app(session, app_id)
-    version = session.get(SessionVersion, key)
-    if version is None or version.state != BuildState.WORKING:
-        return
+def _fail_version(session: Session, version: SessionVersion, cause: Cause) -> None:
     recorded = session.get_one(RecordedSession, version.session_key)
     project = lock_project_by_key(session, recorded.project_key)
-    version.state, version.finished_at = BuildState.FAILED, cause.at
-    session.execute(delete(VersionPart).where(VersionPart.compression_key == key))
+    fail_version(session, version, cause.at)
     record_change(session, project, version.version_id, SessionChangeKind.FAILED, cause, session_id=recorded.session_id)
     wake_waiting(session, version, cause.at)
-
-
-def _fail_composition(session: Session, app_id: str, key: int, cause: Cause) -> None:
-    lock_app(session, app_id)
-    composition = session.get(Composition, key)
-    if composition is None or composition.state != BuildState.WORKING:
-        return
-    fail_composition(session, lock_project_by_key(session, composition.project_key), composition, JOB_ENDED, cause)

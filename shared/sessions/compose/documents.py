@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from shared.llm.tokens import LAST_RESORT
 from shared.sessions.blocks import (
     Block,
     BlockKind,
     Heading,
-    RecordedToolCall,
     fill_budget,
     heading_of,
     markdown_of,
 )
 from shared.sessions.compose.plan import ORIGINAL, budget_too_small
+from shared.sessions.markers import PINNED
+from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionVersion
 from shared.sessions.recording import PART, RecordOrigin, line_of, records_of
 
 MARKDOWN_FILE, LINES_FILE, RECORD_FILE = "composed.md", "composed.jsonl", "composition.json"
@@ -58,23 +59,27 @@ ReadBlocks = Callable[[], Iterable[Block]]
 class CompositionSource:
     """A session's part before anything is left out."""
 
-    session_id: str
-    version_id: str
-    """Or ``original``."""
-    last_said: datetime | None
-    allocation: int
-    """Tokens."""
-    read: ReadBlocks
+    recorded: RecordedSession
+    version: SessionVersion | None
+    """None for the original."""
     project: str | None = None
     """Named where it is another project's."""
-    first_said: datetime | None = None
+    allocation: int = 0
+    """Tokens."""
+    read: ReadBlocks = tuple
 
     @property
     def heading(self) -> str:
         """The line above what it says."""
-        day = f"{self.last_said:%Y-%m-%d}" if self.last_said else "no date"
+        last_said, name = self.recorded.last_timestamp, ORIGINAL if self.version is None else self.version.version_id
+        day = f"{last_said:%Y-%m-%d}" if last_said else "no date"
         of = f" of {self.project}" if self.project else ""
-        return f"## Session {self.session_id}{of} ({day}, {self.version_id})"
+        return f"## Session {self.recorded.session_id}{of} ({day}, {name})"
+
+
+def named_beside(owner: Project, project: Project) -> str | None:
+    """Return how a project is called in a composition of another one; None in its own."""
+    return None if owner.key == project.key else owner.display_name
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ class ComposedContext:
         """Yield all blocks, every call with an id of its own: sessions that were resumed share ids."""
         seen: set[str] = set()
         for part in self.parts:
-            yield Block(BlockKind.SYSTEM, "note", part.source.heading, part.source.first_said, label=PART)
+            yield Block(BlockKind.SYSTEM, "note", part.source.heading, part.source.recorded.first_timestamp, label=PART)
             for block in part.blocks():
                 if block.call is None:
                     yield block
@@ -196,17 +201,11 @@ def _sized_part(source: CompositionSource) -> SizedPart:
         blocks.append(sized(block))
         if block.kind is BlockKind.REQUEST:
             last_request = position
-    if source.version_id == ORIGINAL and last_request is not None:
-        blocks = pin_last_request(blocks, last_request, budget)
+    # What an original was asked last stays, unless that alone would take more than a quarter of the budget.
+    if source.version is None and last_request is not None:
+        last = blocks[last_request]
+        blocks[last_request] = replace(last, is_pinned=last.is_pinned or last.chars * _LAST_REQUEST_SHARE <= budget)
     return SizedPart(tuple(blocks), budget)
-
-
-def pin_last_request(blocks: Sequence[SizedBlock], last: int, budget: int) -> list[SizedBlock]:
-    """Pin what an original was asked last, unless that alone would take more than a quarter of the budget."""
-    pinned = list(blocks)
-    if blocks[last].chars * _LAST_REQUEST_SHARE <= budget:
-        pinned[last] = replace(blocks[last], is_pinned=True)
-    return pinned
 
 
 def fit(parts: Sequence[SizedPart], budget: int, fixed: int) -> tuple[tuple[int, ...], ...]:
@@ -240,92 +239,53 @@ def _take_best(blocks: Sequence[SizedBlock], kept: set[int], budget: int) -> int
     return sum(blocks[position].chars for position in taken)
 
 
-@dataclass(frozen=True)
-class BlockMarks:
-    """What is marked in a message."""
+def paired_blocks(blocks: Iterable[Block], marked: Mapping[str, Sequence[KeepitMarker]]) -> Iterator[Block]:
+    """Yield what an original says as a composition shows it, in order; at most some hundreds are held at a time.
 
-    marker_ids: tuple[str, ...] = ()
-    is_pinned: bool = False
-    """Whether any of it may never be left out."""
-
-
-MarksByUuid = Mapping[str, BlockMarks]
-
-
-def paired_blocks(blocks: Iterable[Block], marks: MarksByUuid) -> Iterator[Block]:
-    """Yield what an original says as a composition shows it, in order; at most some hundreds are held at a time."""
-    queue = _PairQueue()
-    for block in blocks:
+    ``marked``: the marked parts of messages, by their uuids.
+    """
+    source, ahead = iter(blocks), deque[Block]()
+    while (block := ahead.popleft() if ahead else next(source, None)) is not None:
         call = block.call
-        if block.kind is BlockKind.TOOL_USE:
-            queue.add_call(block)
-        elif block.kind is BlockKind.TOOL_RESULT and call is not None:
-            if not queue.answer(block, call):
-                text = f"Result of a call that is not here: {block.text}"
-                queue.slots.append(_Slot(_unpaired(block, text, "user", call.is_error)))
+        if call is not None and block.kind is BlockKind.TOOL_USE:
+            text, result = f"{call.name}: {block.text}", _take_result(call.tool_use_id, ahead, source)
+            if result is None or result.call is None:
+                yield _unpaired(block, f"Called {text}", "assistant")
+            else:
+                answered = replace(call, result=result.text, is_error=result.call.is_error)
+                sources = (block.uuid, result.uuid)
+                yield Block(BlockKind.TOOL, "assistant", text, block.at, sources, call=answered)
+        elif call is not None and block.kind is BlockKind.TOOL_RESULT:
+            yield _unpaired(block, f"Result of a call that is not here: {block.text}", "user")
         elif block.kind not in _LEFT_OUT and block.text.strip():
-            kind = _KINDS.get(block.kind, block.kind)
-            marked = marks.get(block.uuid, BlockMarks())
-            ids, is_pinned = marked.marker_ids, marked.is_pinned
-            sources, label = block.sources, block.label
-            shown = Block(kind, block.role, block.text, block.at, sources, ids, is_pinned=is_pinned, label=label)
-            queue.slots.append(_Slot(shown))
-        yield from queue.ready(PATIENCE)
-    yield from queue.ready(0)
+            parts = marked.get(block.uuid, ())
+            yield replace(
+                block,
+                kind=_KINDS.get(block.kind, block.kind),
+                marker_ids=tuple(one.marker_id for one in parts),
+                is_pinned=any(one.weight_in_force >= PINNED for one in parts),
+            )
 
 
-@dataclass
-class _Slot:
-    """A block in its place; of a call, until its result is known, what was read."""
+def _take_result(tool_use_id: str, ahead: deque[Block], source: Iterator[Block]) -> Block | None:
+    """Take the result of a call from what comes; what was read on the way to it waits in ``ahead``.
 
-    block: Block | None
-    call: Block | None = None
-
-
-@dataclass
-class _PairQueue:
-    """What waits to be handed on, in order."""
-
-    slots: deque[_Slot] = field(default_factory=deque)
-    open: dict[str, _Slot] = field(default_factory=dict)
-
-    def add_call(self, use: Block) -> None:
-        slot = _Slot(None, use)
-        self.slots.append(slot)
-        name = use.call.tool_use_id if use.call else ""
-        former = self.open.get(name)
-        if not name:
-            self._close(slot)
-            return
-        if former is not None:
-            self._close(former)
-        self.open[name] = slot
-
-    def answer(self, result: Block, answered: RecordedToolCall) -> bool:
-        slot = self.open.pop(answered.tool_use_id, None)
-        if slot is None or slot.call is None or slot.call.call is None:
-            return False
-        use = slot.call
-        call = replace(slot.call.call, result=result.text, is_error=answered.is_error)
-        text = f"{call.name}: {use.text}"
-        slot.block = Block(BlockKind.TOOL, "assistant", text, use.at, (use.uuid, result.uuid), call=call)
-        return True
-
-    def ready(self, patience: int) -> Iterator[Block]:
-        while self.slots and (self.slots[0].block is not None or len(self.slots) > patience):
-            self._close(self.slots[0])
-            block = self.slots.popleft().block
-            if block is not None:
-                yield block
-
-    def _close(self, slot: _Slot) -> None:
-        """Give up waiting for a result."""
-        if slot.call is not None and slot.call.call is not None and slot.block is None:
-            call = slot.call.call
-            slot.block = _unpaired(slot.call, f"Called {call.name}: {slot.call.text}", "assistant", call.is_error)
-            if self.open.get(call.tool_use_id) is slot:
-                del self.open[call.tool_use_id]
+    None where none comes soon, or another call of the same id comes first.
+    """
+    for place in range(PATIENCE if tool_use_id else 0):
+        if place == len(ahead):
+            ahead.extend(islice(source, 1))
+        if place == len(ahead):
+            return None
+        one = ahead[place]
+        if one.call is not None and one.call.tool_use_id == tool_use_id:
+            if one.kind is not BlockKind.TOOL_RESULT:
+                return None
+            del ahead[place]
+            return one
+    return None
 
 
-def _unpaired(block: Block, text: str, role: str, is_error: bool) -> Block:
+def _unpaired(block: Block, text: str, role: str) -> Block:
+    is_error = block.call is not None and block.call.is_error
     return Block(BlockKind.FAILURE if is_error else BlockKind.WORDS, role, text, block.at, block.sources)

@@ -7,7 +7,7 @@ Source: seed 004, "Compression Version Selection"; oracles, "Sessions".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from shared.choices import Aggressiveness, AllocationStrategy
 from shared.errors import Invalid
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO, CompressionMode, CompressionSettings
-from shared.sessions.models import SessionVersion, version_id
+from shared.sessions.models import BuildState, RecordedSession, SessionVersion
 
 AUTO, ORIGINAL = "auto", "original"
 """As which version a session gets in, where no version is named."""
@@ -115,32 +115,15 @@ _OVER_BUDGET = 0.1
 _RATIO_SPAN = 50
 
 
-class NoVersion(StrEnum):
-    """What is taken where no version is."""
+class ComponentForm(StrEnum):
+    """How a session gets into a composition."""
 
     ORIGINAL = "original"
-    NEW = "need-new-compression"
-
-
-@dataclass(frozen=True)
-class VersionCandidate:
-    """A version, as far as choosing goes."""
-
-    number: int
-    output_tokens: int
-    ratio: float
-    preserved: int = 0
-    summarised: int = 0
-    source_bytes: int = 0
-    """How much of the original it covers."""
-    asked_ratio: int | None = None
-    """The one ratio it was asked for with; None where it has tiers."""
-
-    @property
-    def preservation(self) -> float:
-        """The share of marked parts that survived; all of them where nothing was marked."""
-        marked = self.preserved + self.summarised
-        return self.preserved / marked if marked else 1.0
+    VERSION = "version"
+    JOIN = "join"
+    """As the version that is being made of it at this moment."""
+    COMPRESS = "compress"
+    """As a version that is made for it."""
 
 
 @dataclass(frozen=True)
@@ -156,58 +139,43 @@ class VersionCriteria:
     """The share of ``max_tokens`` it must use at least; by its score alone one that uses next to none is good."""
 
 
-def candidate_of(version: SessionVersion) -> VersionCandidate:
-    """Return a version as far as choosing goes."""
-    stats = version.keepit_stats
-    return VersionCandidate(
-        number=version.number,
-        output_tokens=version.output_tokens,
-        ratio=version.ratio,
-        preserved=int(stats.get("preserved", 0)),
-        summarised=int(stats.get("summarized", 0)),
-        source_bytes=version.source_bytes,
-        asked_ratio=version.settings.get("compactionRatio"),
+def select_best(
+    recorded: RecordedSession, versions: Iterable[SessionVersion], criteria: VersionCriteria
+) -> SessionVersion | ComponentForm:
+    """Return the version to use of those that are whole, the original, or that a new one is needed.
+
+    A fresh one goes before a stale one.
+    """
+    if not criteria.max_tokens or recorded.original_tokens <= criteria.max_tokens:
+        return ComponentForm.ORIGINAL
+    oldest = criteria.min_freshness or STALE
+    least = criteria.max_tokens * criteria.least_use
+    usable = [one for one in versions if one.output_tokens >= least and freshness(one, recorded.size_bytes) <= oldest]
+    good = [one for one in usable if version_score(one, criteria) >= LEAST_SCORE]
+    return max(
+        good,
+        key=lambda one: (one.source_bytes >= recorded.size_bytes, version_score(one, criteria), one.number),
+        default=ComponentForm.COMPRESS,
     )
 
 
-def select_best(
-    original_tokens: int, size_bytes: int, candidates: Sequence[VersionCandidate], criteria: VersionCriteria
-) -> VersionCandidate | NoVersion:
-    """Return the version to use, the original, or that a new one is needed; a fresh one goes before a stale one."""
-    if not criteria.max_tokens or original_tokens <= criteria.max_tokens:
-        return NoVersion.ORIGINAL
-    oldest = criteria.min_freshness or STALE
-    least = criteria.max_tokens * criteria.least_use
-    usable = [one for one in candidates if one.output_tokens >= least and freshness(one, size_bytes) <= oldest]
-    good = [one for one in usable if version_score(one, criteria) >= LEAST_SCORE]
-    if not good:
-        return NoVersion.NEW
-    return max(good, key=lambda one: (not is_stale(one, size_bytes), version_score(one, criteria), one.number))
-
-
-def version_score(version: VersionCandidate, criteria: VersionCriteria) -> float:
+def version_score(version: SessionVersion, criteria: VersionCriteria) -> float:
     """Return how well a version meets what is asked, 0..1."""
     points = 1.0
     if criteria.max_tokens:
         points *= _fit(version.output_tokens, criteria.max_tokens)
     if criteria.preferred_ratio:
         points *= max(0.5, 1 - abs(version.ratio - criteria.preferred_ratio) / _RATIO_SPAN)
-    if criteria.preserve_keepits:
-        points *= 0.5 + version.preservation * 0.5
+    preserved, summarised = (int(version.keepit_stats.get(name, 0)) for name in ("preserved", "summarized"))
+    if criteria.preserve_keepits and summarised:
+        points *= 0.5 + preserved / (preserved + summarised) * 0.5
     return points
 
 
-def is_stale(version: VersionCandidate, size_bytes: int) -> bool:
-    """Whether the session has grown since the version was made."""
-    return version.source_bytes < size_bytes
-
-
-def freshness(version: VersionCandidate, size_bytes: int) -> int:
+def freshness(version: SessionVersion, size_bytes: int) -> int:
     """Return how much of what there is now a version covers, from 1 (all of it) to 10 (hardly any)."""
-    if not is_stale(version, size_bytes):
-        return CURRENT
-    missing = size_bytes - version.source_bytes
-    return CURRENT + -(-missing * (STALE - CURRENT) // size_bytes)
+    missing = max(0, size_bytes - version.source_bytes)
+    return CURRENT + (-(-missing * (STALE - CURRENT) // size_bytes) if missing else 0)
 
 
 def _fit(tokens: int, most: int) -> float:
@@ -218,27 +186,13 @@ LEAST_USE = 0.5
 """A version that uses less of its share is not good enough while its session has more to say."""
 
 
-class ComponentForm(StrEnum):
-    """How a session gets into a composition."""
-
-    ORIGINAL = "original"
-    VERSION = "version"
-    JOIN = "join"
-    """As the version that is being made of it at this moment."""
-    COMPRESS = "compress"
-    """As a version that is made for it."""
-
-
 @dataclass(frozen=True)
 class ComponentWish:
     """A session as it was asked for, and what there is of it."""
 
-    session_id: str
-    original_tokens: int
-    size_bytes: int
-    candidates: tuple[VersionCandidate, ...]
-    running: int | None = None
-    """The number of the version that is being made."""
+    recorded: RecordedSession
+    versions: Sequence[SessionVersion] = ()
+    """Those that are whole or being made, oldest first."""
     version_id: str = AUTO
     allocation: int | None = None
     recompress: CompressionSettings | None = None
@@ -246,35 +200,34 @@ class ComponentWish:
     """Its place by age, 0 is the newest."""
 
     @property
-    def named(self) -> VersionCandidate | None:
+    def named(self) -> SessionVersion | None:
         """The version that was asked for by name."""
-        return next((one for one in self.candidates if version_id(one.number) == self.version_id), None)
+        return next((one for one in self.versions if one.version_id == self.version_id), None)
 
     @property
-    def waits_for_named(self) -> bool:
-        """Whether the version that was asked for by name is the one being made."""
-        return self.running is not None and version_id(self.running) == self.version_id
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether the version that was asked for by name does not exist."""
-        by_name = self.version_id not in (AUTO, ORIGINAL)
-        return by_name and self.named is None and not self.waits_for_named
+    def whole(self) -> list[SessionVersion]:
+        """Its versions that are not being made any more."""
+        return [one for one in self.versions if one.state == BuildState.READY]
 
 
 @dataclass(frozen=True)
 class ComponentPlan:
     """What a session gets."""
 
+    wish: ComponentWish
     allocation: int
     way: ComponentForm
-    number: int | None = None
-    """Of the version that is used or joined."""
+    version: SessionVersion | None = None
+    """The one that is used or joined."""
     settings: CompressionSettings | None = None
     """Of the version that is to be made."""
     reason: str = ""
-    is_stale: bool = False
-    """Whether the version covers less than there is now."""
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the version that is used covers less than there is now."""
+        used = None if self.version is None or self.way is not ComponentForm.VERSION else self.version
+        return used is not None and used.source_bytes < self.wish.recorded.size_bytes
 
     @property
     def recompression(self) -> dict[str, Any] | None:
@@ -297,16 +250,15 @@ class CompositionTerms:
     model: str | None = None
 
 
-def plan_components(wishes: Sequence[ComponentWish], terms: CompositionTerms) -> tuple[ComponentPlan, ...]:
+def plan_components(wishes: Sequence[ComponentWish], terms: CompositionTerms) -> list[ComponentPlan]:
     """Share the budget, choose versions, and share anew what the chosen ones leave. Raises: Invalid."""
-    first = _choose(wishes, _shares(wishes, terms, [_most_tokens(wish) for wish in wishes]), terms)
-    most = [_used(wish, one) for wish, one in zip(wishes, first, strict=True)]
-    shares = _shares(wishes, terms, most)
-    again = _choose(wishes, shares, terms)
-    return tuple(
-        replace(one, allocation=share) if one.way is ComponentForm.VERSION else new
-        for one, new, share in zip(first, again, shares, strict=True)
-    )
+    first = _choose(wishes, [_most_tokens(wish, wish.named) for wish in wishes], terms)
+    used = [one.version if one.way is ComponentForm.VERSION else one.wish.named for one in first]
+    again = _choose(wishes, [_most_tokens(wish, one) for wish, one in zip(wishes, used, strict=True)], terms)
+    return [
+        replace(one, allocation=new.allocation) if one.way is ComponentForm.VERSION else new
+        for one, new in zip(first, again, strict=True)
+    ]
 
 
 def settings_for(original_tokens: int, allocation: int, distance: int, model: str | None) -> CompressionSettings:
@@ -321,65 +273,48 @@ def settings_for(original_tokens: int, allocation: int, distance: int, model: st
     )
 
 
-def _most_tokens(wish: ComponentWish) -> int:
-    named = wish.named
-    return wish.original_tokens if named is None else named.output_tokens
+def _most_tokens(wish: ComponentWish, version: SessionVersion | None) -> int:
+    """Return what a session can use as a version; as its original where that is not there yet."""
+    is_there = version is not None and version.state == BuildState.READY
+    return version.output_tokens if version is not None and is_there else wish.recorded.original_tokens
 
 
-def _used(wish: ComponentWish, planned: ComponentPlan) -> int:
-    """Return what a session can still use once its version is chosen."""
-    chosen = next((one for one in wish.candidates if one.number == planned.number), None)
-    return _most_tokens(wish) if planned.way is not ComponentForm.VERSION or chosen is None else chosen.output_tokens
-
-
-def _shares(wishes: Sequence[ComponentWish], terms: CompositionTerms, most: Sequence[int]) -> tuple[int, ...]:
+def _choose(wishes: Sequence[ComponentWish], most: Sequence[int], terms: CompositionTerms) -> list[ComponentPlan]:
     needs = [
-        TokenNeed(tokens, wish.original_tokens, wish.age, wish.allocation)
+        TokenNeed(tokens, wish.recorded.original_tokens, wish.age, wish.allocation)
         for wish, tokens in zip(wishes, most, strict=True)
     ]
-    return allocate(terms.strategy, needs, terms.available)
-
-
-def _choose(wishes: Sequence[ComponentWish], shares: Sequence[int], terms: CompositionTerms) -> list[ComponentPlan]:
+    shares = allocate(terms.strategy, needs, terms.available)
     return [_chosen(wish, share, terms) for wish, share in zip(wishes, shares, strict=True)]
 
 
 def _chosen(wish: ComponentWish, share: int, terms: CompositionTerms) -> ComponentPlan:
+    recorded, named = wish.recorded, wish.named
     if wish.recompress is not None:
         return _made(wish, share, wish.recompress, "asked for")
-    if wish.version_id == ORIGINAL:
-        return ComponentPlan(share, ComponentForm.ORIGINAL)
-    if wish.waits_for_named:
-        return ComponentPlan(share, ComponentForm.JOIN, wish.running, reason="asked for; it is being made already")
-    if (named := wish.named) is not None:
-        return _taken(wish, named, share)
+    if named is not None and named.state == BuildState.WORKING:
+        return ComponentPlan(wish, share, ComponentForm.JOIN, named, reason="asked for; it is being made already")
     criteria = VersionCriteria(
         max_tokens=max(1, share), min_freshness=terms.min_freshness, preserve_keepits=True, least_use=LEAST_USE
     )
-    best = select_best(wish.original_tokens, wish.size_bytes, wish.candidates, criteria)
-    if isinstance(best, VersionCandidate):
-        return _taken(wish, best, share)
-    if best is NoVersion.ORIGINAL:
-        return ComponentPlan(share, ComponentForm.ORIGINAL)
-    settings = settings_for(wish.original_tokens, share, wish.age + 1, terms.model)
-    if (same := _made_so(wish, settings.compaction_ratio)) is not None:
-        return _taken(wish, same, share)
+    best = named or select_best(recorded, wish.whole, criteria)
+    if wish.version_id == ORIGINAL or best is ComponentForm.ORIGINAL:
+        return ComponentPlan(wish, share, ComponentForm.ORIGINAL)
+    settings = settings_for(recorded.original_tokens, share, wish.age + 1, terms.model)
+    if best is ComponentForm.COMPRESS:
+        # One of all there is with the ratio that would be asked for is taken: another would be no better.
+        same = [one for one in wish.whole if one.settings.get("compactionRatio") == settings.compaction_ratio]
+        fresh = [one for one in same if one.source_bytes >= recorded.size_bytes]
+        best = fresh[-1] if fresh else best
+    if isinstance(best, SessionVersion):
+        return ComponentPlan(wish, share, ComponentForm.VERSION, best)
     return _made(wish, share, settings, "no version fits the allocation well")
 
 
-def _made_so(wish: ComponentWish, ratio: int | None) -> VersionCandidate | None:
-    """Return a version of all there is with the ratio that would be asked for: another would be no better."""
-    same = [one for one in wish.candidates if one.asked_ratio == ratio and not is_stale(one, wish.size_bytes)]
-    return max(same, key=lambda one: one.number, default=None)
-
-
-def _taken(wish: ComponentWish, version: VersionCandidate, share: int) -> ComponentPlan:
-    return ComponentPlan(share, ComponentForm.VERSION, version.number, is_stale=is_stale(version, wish.size_bytes))
-
-
 def _made(wish: ComponentWish, share: int, settings: CompressionSettings, reason: str) -> ComponentPlan:
-    if wish.running is not None:
-        return ComponentPlan(
-            share, ComponentForm.JOIN, wish.running, settings, f"{reason}; a version is being made already"
-        )
-    return ComponentPlan(share, ComponentForm.COMPRESS, None, settings, reason)
+    running = next((one for one in wish.versions if one.state == BuildState.WORKING), None)
+    if running is None:
+        return ComponentPlan(wish, share, ComponentForm.COMPRESS, None, settings, reason)
+    return ComponentPlan(
+        wish, share, ComponentForm.JOIN, running, settings, f"{reason}; a version is being made already"
+    )

@@ -22,15 +22,6 @@ from shared.sessions.models import (
 
 
 @dataclass(frozen=True)
-class CompositionFilter:
-    """Which compositions are wanted; None means any."""
-
-    state: BuildState | None = None
-    session_key: int | None = None
-    """Those that this session is part of."""
-
-
-@dataclass(frozen=True)
 class ComponentRow:
     """A part of a composition, with what it points at."""
 
@@ -66,15 +57,20 @@ def composition_by_name(session: Session, project_key: int, name: str) -> Compos
 
 
 def list_compositions(
-    session: Session, project_key: int, wanted: CompositionFilter, limit: int, before: int | None = None
+    session: Session,
+    project_key: int,
+    state: BuildState | None,
+    session_key: int | None,
+    limit: int,
+    before: int | None = None,
 ) -> Sequence[Composition]:
-    """Return a project's compositions, newest first; ``before`` is the key to go on below."""
+    """Return a project's compositions in a state and with a session, or all, newest first, those below ``before``."""
     query = select(Composition).where(Composition.project_key == project_key)
-    if wanted.state is not None:
-        query = query.where(Composition.state == wanted.state)
-    if wanted.session_key is not None:
+    if state is not None:
+        query = query.where(Composition.state == state)
+    if session_key is not None:
         having = select(CompositionComponent.composition_key)
-        query = query.where(Composition.key.in_(having.where(CompositionComponent.session_key == wanted.session_key)))
+        query = query.where(Composition.key.in_(having.where(CompositionComponent.session_key == session_key)))
     query = query if before is None else query.where(Composition.key < before)
     return session.scalars(query.order_by(Composition.key.desc()).limit(limit)).all()
 
@@ -97,16 +93,6 @@ def linked_to(session: Session, project_key: int, session_keys: Collection[int])
     """Return which sessions of other projects a project is shown as well."""
     query = select(ProjectLink.session_key).where(ProjectLink.target_key == project_key)
     return set(session.scalars(query.where(ProjectLink.session_key.in_(session_keys))))
-
-
-def versions_in_hand(session: Session, session_keys: Collection[int]) -> dict[int, list[SessionVersion]]:
-    """Return the versions of sessions that are whole or being made, oldest first."""
-    usable = SessionVersion.state.in_((BuildState.READY, BuildState.WORKING))
-    query = select(SessionVersion).where(SessionVersion.session_key.in_(session_keys), usable)
-    found: dict[int, list[SessionVersion]] = {key: [] for key in session_keys}
-    for version in session.scalars(query.order_by(SessionVersion.session_key, SessionVersion.number)):
-        found[version.session_key].append(version)
-    return found
 
 
 def lock_waiting_for(session: Session, compression_key: int) -> Sequence[Job]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -27,7 +26,7 @@ from shared.errors import Conflict, Invalid, NotFound
 from shared.jobs.dispatch import NewJob, enqueue
 from shared.llm.tokens import LAST_RESORT
 from shared.sessions.compose.compositions import remove_composition
-from shared.sessions.compose.documents import CompositionSource, ReadBlocks, overhead_chars
+from shared.sessions.compose.documents import CompositionSource, named_beside, overhead_chars
 from shared.sessions.compose.plan import (
     AUTO,
     ORIGINAL,
@@ -36,10 +35,9 @@ from shared.sessions.compose.plan import (
     ComponentWish,
     CompositionTerms,
     budget_too_small,
-    candidate_of,
     plan_components,
 )
-from shared.sessions.compose.queries import composition_by_name, linked_to, versions_in_hand
+from shared.sessions.compose.queries import composition_by_name, linked_to
 from shared.sessions.compress.settings import CompressionSettings
 from shared.sessions.compress.versions import complete_settings, request_version
 from shared.sessions.models import (
@@ -50,7 +48,7 @@ from shared.sessions.models import (
     RecordedSession,
     SessionVersion,
 )
-from shared.sessions.queries import get_session, lock_project, lock_session
+from shared.sessions.queries import get_session, lock_project, lock_session, versions_by_session
 from shared.sessions.registry.configuration import settings_of
 from shared.settings import Settings
 
@@ -129,35 +127,32 @@ _SPACE = UUID("b0a7b7de-0d4c-5b43-8f5e-5f0f3c1d9a77")
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class NewComposition:
-    """What is asked for, and under which name."""
-
-    name: str
-    asked: CompositionRequest
-    replaces: bool = False
-    """Whether one that has the name makes way."""
-
-
-@dataclass(frozen=True)
-class PlannedComponent:
-    """A session and what it gets."""
-
-    recorded: RecordedSession
-    wish: ComponentWish
-    planned: ComponentPlan
-
-
 def request_composition(
-    session: Session, app: App, project_id: str, new: NewComposition, cause: Cause, settings: Settings
+    session: Session,
+    app: App,
+    project_id: str,
+    name: str,
+    asked: CompositionRequest,
+    cause: Cause,
+    settings: Settings,
+    replaces: bool = False,
 ) -> Composition:
-    """Ask a locked app's project for a composition. Raises: NotFound, Conflict, Invalid."""
+    """Ask a locked app's project for a composition, or for another of a name. Raises: NotFound, Conflict, Invalid."""
     project = lock_project(session, app.app_id, project_id)
-    for session_id in sorted(one.session_id for one in new.asked.components):
+    for session_id in sorted(one.session_id for one in asked.components):
         lock_session(session, app.app_id, session_id)
-    foreseen = plan_composition(session, project, new.name, new.asked)
-    _make_way(session, project, new, cause)
-    composition = _insert_composition(session, project, new, cause)
+    foreseen = plan_composition(session, project, name, asked)
+    present = composition_by_name(session, project.key, name)
+    if present is not None:
+        if present.state != BuildState.FAILED and not replaces:
+            raise Conflict(
+                f"Project {project.project_id} has a composition {name} already ({present.composition_id}); choose "
+                "another name, or ask with replace=true.",
+                code="name_taken",
+                details={"compositionId": present.composition_id},
+            )
+        remove_composition(session, project, present, cause.by(cause.actor, f"replaced; {cause.reason}"[:300]))
+    composition = _insert_composition(session, project, name, asked, cause)
     write_components(session, app, composition, foreseen, cause, settings)
     wanted = NewJob(
         kind=JobKind.COMPOSE_CONTEXT,
@@ -172,71 +167,51 @@ def request_composition(
     return composition
 
 
-def plan_composition(
-    session: Session, project: Project, name: str, asked: CompositionRequest
-) -> list[PlannedComponent]:
+def plan_composition(session: Session, project: Project, name: str, asked: CompositionRequest) -> list[ComponentPlan]:
     """Return what each session would get, in their order; nothing is written. Raises: NotFound, Invalid."""
     recorded = [get_session(session, project.app_id, one.session_id) for one in asked.components]
     _refuse_strangers(session, project, recorded)
     wishes = _wishes(session, asked, recorded)
     # With "original", the longest word that can stand there: which version it will be is not known yet.
     owners = [session.get_one(Project, one.project_key) for one in recorded]
-    headings = [source_of(project, *one).heading for one in zip(owners, recorded, strict=True)]
+    sources = (
+        CompositionSource(one, None, named_beside(of, project)) for one, of in zip(recorded, owners, strict=True)
+    )
+    headings = [one.heading for one in sources]
     taken = LAST_RESORT.tokens_in(overhead_chars(name, headings))
     available = asked.total_token_budget - taken
     if available <= 0:
         raise budget_too_small(1 - available, f"the headings alone take {taken} tokens", asked.total_token_budget)
-    plans = plan_components(wishes, CompositionTerms(asked.strategy, available, asked.min_freshness, asked.model))
-    found = [PlannedComponent(*one) for one in zip(recorded, wishes, plans, strict=True)]
-    return found if asked.order is ComponentOrder.AS_GIVEN else sorted(found, key=lambda one: _age_key(one.recorded))
+    found = plan_components(wishes, CompositionTerms(asked.strategy, available, asked.min_freshness, asked.model))
+    if asked.order is ComponentOrder.OLDEST_FIRST:
+        found.sort(key=lambda one: _age_key(one.wish.recorded))
+    return found
 
 
 def write_components(
     session: Session,
     app: App,
     composition: Composition,
-    foreseen: Sequence[PlannedComponent],
+    foreseen: Sequence[ComponentPlan],
     cause: Cause,
     settings: Settings,
 ) -> None:
     """Write who is in a composition, and ask for the versions that have to be made."""
     session.execute(delete(CompositionComponent).where(CompositionComponent.composition_key == composition.key))
-    versions = versions_in_hand(session, [one.recorded.key for one in foreseen])
     for position, one in enumerate(foreseen):
-        if one.planned.way is ComponentForm.COMPRESS:
-            version: SessionVersion | None = _request_version(session, app, composition, one, cause, settings)
-        else:
-            version = next((of for of in versions[one.recorded.key] if of.number == one.planned.number), None)
+        version = one.version
+        if one.way is ComponentForm.COMPRESS:
+            version = _request_version(session, app, composition, one, cause, settings)
         component = CompositionComponent(
             composition_key=composition.key,
             position=position,
-            session_key=one.recorded.key,
+            session_key=one.wish.recorded.key,
             compression_key=None if version is None else version.key,
-            allocation=one.planned.allocation,
-            recompress=one.planned.recompression,
+            allocation=one.allocation,
+            recompress=one.recompression,
         )
         session.add(component)
     session.flush()
-
-
-def source_of(
-    project: Project,
-    owner: Project,
-    recorded: RecordedSession,
-    version: SessionVersion | None = None,
-    allocation: int = 0,
-    read: ReadBlocks = tuple,
-) -> CompositionSource:
-    """Return a session's part of a project's composition."""
-    return CompositionSource(
-        session_id=recorded.session_id,
-        version_id=ORIGINAL if version is None else version.version_id,
-        last_said=recorded.last_timestamp,
-        allocation=allocation,
-        read=read,
-        project=None if owner.key == project.key else owner.display_name,
-        first_said=recorded.first_timestamp,
-    )
 
 
 def _age_key(recorded: RecordedSession) -> tuple[datetime, str]:
@@ -260,22 +235,18 @@ def _refuse_strangers(session: Session, project: Project, recorded: Sequence[Rec
 def _wishes(session: Session, asked: CompositionRequest, recorded: Sequence[RecordedSession]) -> list[ComponentWish]:
     newest_first = sorted(recorded, key=_age_key, reverse=True)
     ages = {one.key: age for age, one in enumerate(newest_first)}
-    versions = versions_in_hand(session, list(ages))
+    versions = versions_by_session(session, list(ages), BuildState.READY, BuildState.WORKING)
     wishes = []
     for component, one in zip(asked.components, recorded, strict=True):
-        own = versions[one.key]
         wish = ComponentWish(
-            session_id=one.session_id,
-            original_tokens=one.original_tokens,
-            size_bytes=one.size_bytes,
-            candidates=tuple(candidate_of(version) for version in own if version.state == BuildState.READY),
-            running=next((version.number for version in own if version.state == BuildState.WORKING), None),
+            recorded=one,
+            versions=versions[one.key],
             version_id=component.version_id,
             allocation=component.allocation,
             recompress=component.recompress_settings,
             age=ages[one.key],
         )
-        if wish.is_unknown:
+        if wish.version_id not in (AUTO, ORIGINAL) and wish.named is None:
             raise NotFound(
                 f"Session {one.session_id} has no version {component.version_id}; list them under "
                 f"/api/memory/sessions/{one.session_id}/versions."
@@ -284,30 +255,18 @@ def _wishes(session: Session, asked: CompositionRequest, recorded: Sequence[Reco
     return wishes
 
 
-def _make_way(session: Session, project: Project, new: NewComposition, cause: Cause) -> None:
-    present = composition_by_name(session, project.key, new.name)
-    if present is None:
-        return
-    if present.state != BuildState.FAILED and not new.replaces:
-        raise Conflict(
-            f"Project {project.project_id} has a composition {new.name} already ({present.composition_id}); choose "
-            "another name, or ask with replace=true.",
-            code="name_taken",
-            details={"compositionId": present.composition_id},
-        )
-    remove_composition(session, project, present, cause.by(cause.actor, f"replaced; {cause.reason}"[:300]))
-
-
-def _insert_composition(session: Session, project: Project, new: NewComposition, cause: Cause) -> Composition:
-    asked = new.asked.model_dump(mode="json", by_alias=True, exclude_none=True)
+def _insert_composition(
+    session: Session, project: Project, name: str, asked: CompositionRequest, cause: Cause
+) -> Composition:
+    request = asked.model_dump(mode="json", by_alias=True, exclude_none=True)
     composition = Composition(
-        composition_id=composition_id(project, new.name, asked),
+        composition_id=composition_id(project, name, request),
         app_id=project.app_id,
         project_key=project.key,
-        name=new.name,
+        name=name,
         state=BuildState.WORKING,
-        request=asked,
-        budget=new.asked.total_token_budget,
+        request=request,
+        budget=asked.total_token_budget,
         asked_by=cause.actor[:200],
         created_at=cause.at,
     )
@@ -322,12 +281,13 @@ def composition_id(project: Project, name: str, asked: dict[str, Any]) -> str:
 
 
 def _request_version(
-    session: Session, app: App, composition: Composition, one: PlannedComponent, cause: Cause, settings: Settings
+    session: Session, app: App, composition: Composition, one: ComponentPlan, cause: Cause, settings: Settings
 ) -> SessionVersion:
-    assert one.planned.settings is not None
-    owner = settings_of(session, session.get_one(Project, one.recorded.project_key))
-    complete = complete_settings(one.planned.settings, settings.model, owner)
-    reason = f"for composition {composition.name}: {one.planned.reason}"[:300]
+    assert one.settings is not None
+    recorded = one.wish.recorded
+    owner = settings_of(session, session.get_one(Project, recorded.project_key))
+    complete = complete_settings(one.settings, settings.model, owner)
+    reason = f"for composition {composition.name}: {one.reason}"[:300]
     return request_version(
-        session, app, one.recorded, complete, cause, cause.at, reason=reason, max_attempts=settings.job_max_attempts
+        session, app, recorded, complete, cause, cause.at, reason=reason, max_attempts=settings.job_max_attempts
     )

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from inspect import isclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from pydantic.alias_generators import to_camel
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -68,6 +69,7 @@ VersionsKept = Annotated[
 ]
 Preset = Annotated[TierPreset, AfterValidator(_not_custom)]
 ModelName = Annotated[str, Field(min_length=1, max_length=200)]
+_Flag = Annotated[bool, Field(strict=True)]
 
 
 class BrowserView(StrEnum):
@@ -101,8 +103,8 @@ class DefaultsConfiguration(_Group):
     """What holds where a request or a project does not say."""
 
     compression_preset: Preset = TierPreset.STANDARD
-    keepit_decay_enabled: bool = Field(True, description="False: marked parts all survive.")
-    auto_register_sessions: bool = Field(False, description="Whether projects' folders are looked through.")
+    keepit_decay_enabled: _Flag = Field(True, description="False: marked parts all survive.")
+    auto_register_sessions: _Flag = Field(False, description="Whether projects' folders are looked through.")
     model: ModelName = Field(EXTRACTIVE, description="Who compresses.")
 
 
@@ -110,8 +112,8 @@ class BrowserConfiguration(_Group):
     """How pages show sessions."""
 
     default_view: BrowserView = BrowserView.TIMELINE
-    show_token_estimates: bool = True
-    confirm_destructive_actions: bool = True
+    show_token_estimates: _Flag = True
+    confirm_destructive_actions: _Flag = True
 
 
 class SessionsConfiguration(_Group):
@@ -127,11 +129,23 @@ class ProjectSettings(_Group):
     """What holds for all sessions of a project."""
 
     default_compression_preset: Preset = TierPreset.STANDARD
-    auto_register_new_sessions: bool = Field(False, description="Whether its folder is looked through for sessions.")
-    keepit_decay_enabled: bool = True
+    auto_register_new_sessions: _Flag = Field(False, description="Whether its folder is looked through for sessions.")
+    keepit_decay_enabled: _Flag = True
     model: ModelName | None = Field(None, description="Who compresses; null: what is set up.")
     compression_retention: VersionsKept = "all"
     keepit_decay: KeepitDecay = KeepitDecay()
+
+
+def patch_of(model: type[BaseModel]) -> Any:
+    """Return the model of what changes another: a field that is left out stays, null takes a value or a group back."""
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        held: Any = field.annotation
+        held = patch_of(held) if isclass(held) and issubclass(held, BaseModel) else held
+        held = Annotated[held, *field.metadata] if field.metadata else held
+        fields[name] = (held | None, Field(None, description=field.description, examples=field.examples))
+    config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+    return create_model(f"Change{model.__name__}", __config__=config, __doc__=f"Changes: {model.__doc__}", **fields)
 
 
 _OF_THE_APP = {

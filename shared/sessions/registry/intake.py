@@ -136,7 +136,7 @@ def _read(store: Store, copy: Path, digest: str, session_id: str, name: str, ori
     refuse_foreign(copy, name)
     size = complete_bytes(copy)
     if size < copy.stat().st_size:
-        store.cut(copy, size)
+        store.append(copy, size, ())
         with copy.open("rb") as file:
             digest, _ = hash_of(file, size)
     return Intake(copy, size, digest, overview_of(copy, session_id), original)

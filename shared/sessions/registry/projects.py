@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -17,7 +16,7 @@ from sqlalchemy.orm import Session
 from shared.audit import Cause
 from shared.errors import Conflict, Invalid
 from shared.sessions.models import Project, RecordedSession, SessionChange
-from shared.sessions.queries import count_compositions, count_sessions, find_project
+from shared.sessions.queries import find_project
 from shared.sessions.retention.rules import KEEPS
 
 _MOST_CHARACTERS = 180
@@ -41,11 +40,6 @@ def with_hash(name: str, path: str) -> str:
     """Return a name told apart from others that look the same, by its path's hash."""
     digest = sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:_HASH_CHARACTERS]
     return f"{name[: _MOST_CHARACTERS - _HASH_CHARACTERS]}-{digest}"
-
-
-def display_name_of(path: str) -> str:
-    """Return what people call a folder: the last part of its path."""
-    return (PurePosixPath(path).name or path)[:200]
 
 
 class SessionChangeKind(StrEnum):
@@ -129,17 +123,6 @@ def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, An
     return {name: value for name, value in found.items() if value != {}}
 
 
-@dataclass(frozen=True)
-class ProjectChange:
-    """What is to be changed of a project; None leaves a thing as it is."""
-
-    display_name: str | None = None
-    settings: dict[str, Any] | None = None
-    """By their names on the wire, only those that change; None takes one back, so that its app's is in force."""
-    source_folder: str | None = None
-    forgets_folder: bool = False
-
-
 def create_project(
     session: Session, app_id: str, path: str, cause: Cause, *, display_name: str | None = None, project_id: str = ""
 ) -> Project:
@@ -155,7 +138,8 @@ def create_project(
         app_id=app_id,
         project_id=name,
         original_path=path,
-        display_name=display_name or display_name_of(path),
+        # What people call a folder: the last part of its path.
+        display_name=display_name or (PurePosixPath(path).name or path)[:200],
         settings={},
         refused_files={},
         created_at=cause.at,
@@ -168,36 +152,23 @@ def create_project(
     return project
 
 
-def change_project(session: Session, project: Project, wanted: ProjectChange, cause: Cause) -> None:
-    """Change a locked project; its settings one by one."""
+def change_project(session: Session, project: Project, wanted: Mapping[str, Any], cause: Cause) -> None:
+    """Change a locked project's ``display_name``, ``settings`` and ``source_folder``; what is not named stays.
+
+    Of the settings, by their names on the wire, only those that change; None takes one back, so that its app's is in
+    force. A folder that is None is forgotten.
+    """
     before = _as_history(project)
-    if wanted.display_name is not None:
-        project.display_name = wanted.display_name
-    if wanted.settings:
-        project.settings = overlaid(project.settings, wanted.settings)
-        project.tended_at = None if KEEPS in wanted.settings else project.tended_at
-    if wanted.source_folder is not None or wanted.forgets_folder:
-        project.source_folder, project.refused_files, project.scanned_at = wanted.source_folder, {}, None
+    project.display_name = wanted.get("display_name") or project.display_name
+    if settings := wanted.get("settings"):
+        project.settings = overlaid(project.settings, settings)
+        project.tended_at = None if KEEPS in settings else project.tended_at
+    if "source_folder" in wanted:
+        project.source_folder, project.refused_files, project.scanned_at = wanted["source_folder"], {}, None
     after = _as_history(project)
     if after != before:
         touch(project, cause.at)
         record_change(session, project, project.project_id, SessionChangeKind.CHANGED, cause, before, after)
-
-
-def remove_project(session: Session, project: Project, cause: Cause) -> None:
-    """Remove a locked project that holds nothing any more. Raises: Conflict."""
-    held = count_sessions(session, [project.key]).get(project.key, 0)
-    composed = count_compositions(session, project.key)
-    if held or composed:
-        raise Conflict(
-            f"Project {project.project_id} holds {held} sessions and {composed} compositions; remove them first, or "
-            "ask with force=true for what is in no composition.",
-            code="project_not_empty",
-            details={"sessions": held, "compositions": composed},
-        )
-    record_change(session, project, project.project_id, SessionChangeKind.REMOVED, cause)
-    session.delete(project)
-    session.flush()
 
 
 def _as_history(project: Project) -> dict[str, Any]:

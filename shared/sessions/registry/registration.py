@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
@@ -20,34 +20,18 @@ from sqlalchemy.orm import Session
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.audit import Cause
 from shared.db.transactions import Transactions
-from shared.errors import Conflict, Purged
+from shared.errors import Conflict, NotFound, Purged
 from shared.jobs.models import OPEN
 from shared.jobs.ownership import abandon
 from shared.jobs.queries import lock_job
-from shared.sessions.markers import PlacedMarker
+from shared.sessions import queries
 from shared.sessions.models import KeepitMarker, Project, RecordedSession, SessionFile
-from shared.sessions.queries import (
-    compositions_using,
-    count_versions,
-    find_project,
-    find_session,
-    get_marker,
-    get_session,
-    lock_jobs_making,
-    lock_project,
-    lock_project_by_key,
-    lock_session,
-    markers_of,
-    project_by_key,
-    sessions_of,
-)
 from shared.sessions.registry.intake import Intake, check_size, explained, hash_of, open_original
 from shared.sessions.registry.projects import (
     ALREADY_REGISTERED,
     SessionChangeKind,
     create_project,
     record_change,
-    remove_project,
     sanitise,
     touch,
 )
@@ -93,7 +77,7 @@ def insert_session(session: Session, place: SessionPlace, intake: Intake, cause:
         registered_at=cause.at,
         last_accessed=cause.at,
     )
-    describe(recorded, intake.size_bytes, intake.sha256, intake.overview, cause.at)
+    describe(recorded, intake, cause.at)
     session.add(recorded)
     session.flush()
     save_parts(session, recorded, intake.overview)
@@ -107,10 +91,10 @@ def insert_session(session: Session, place: SessionPlace, intake: Intake, cause:
 
 def refuse_known(session: Session, app_id: str, session_id: str) -> None:
     """Raises: Conflict where a session is registered already."""
-    known = find_session(session, app_id, session_id)
+    known = queries.find_session(session, app_id, session_id)
     if known is None:
         return
-    project = project_by_key(session, known.project_key)
+    project = queries.project_by_key(session, known.project_key)
     raise Conflict(
         f"Session {session_id} is registered already, in project {project.project_id}. Sync it to take in what was "
         "added, or unregister it first.",
@@ -119,11 +103,10 @@ def refuse_known(session: Session, app_id: str, session_id: str) -> None:
     )
 
 
-def describe(
-    recorded: RecordedSession, size_bytes: int, sha256: str, overview: TranscriptOverview, now: datetime
-) -> None:
+def describe(recorded: RecordedSession, intake: Intake, now: datetime) -> None:
     """Write down what a session's copy amounts to."""
-    recorded.size_bytes, recorded.sha256, recorded.synced_at = size_bytes, sha256, now
+    overview = intake.overview
+    recorded.size_bytes, recorded.sha256, recorded.synced_at = intake.size_bytes, intake.sha256, now
     recorded.original_tokens = min(overview.original_tokens, _MOST_TOKENS)
     recorded.original_messages = overview.original_messages
     recorded.counts, recorded.details = dict(overview.counts), dict(overview.details)
@@ -140,31 +123,21 @@ def save_parts(session: Session, recorded: RecordedSession, overview: Transcript
     ]
     if rows:
         session.execute(insert(SessionFile), rows)
-    known = {one.marker_id: one for one in markers_of(session, recorded.key)}
+    known = {one.marker_id: one for one in queries.markers_of(session, recorded.key)}
     for ordinal, placed in enumerate(overview.markers):
-        row = known.pop(placed.marker_id, None) or _new_marker(session, recorded, placed)
-        _fill_marker(row, ordinal, placed)
+        row = known.pop(placed.marker_id, None) or KeepitMarker(session_key=recorded.key, marker_id=placed.marker_id)
+        row.ordinal, row.message_uuid, row.said_at = ordinal, placed.message_uuid, placed.said_at
+        for name in ("weight", "content", "context", "start", "end"):
+            setattr(row, name, getattr(placed.found, name))
+        session.add(row)
     for gone in known.values():
         session.delete(gone)
     session.flush()
 
 
-def _new_marker(session: Session, recorded: RecordedSession, placed: PlacedMarker) -> KeepitMarker:
-    row = KeepitMarker(session_key=recorded.key, marker_id=placed.marker_id)
-    session.add(row)
-    return row
-
-
-def _fill_marker(row: KeepitMarker, ordinal: int, placed: PlacedMarker) -> None:
-    found = placed.found
-    row.ordinal, row.message_uuid, row.said_at = ordinal, placed.message_uuid, placed.said_at
-    row.weight, row.content, row.context = found.weight, found.content, found.context
-    row.start, row.end = found.start, found.end
-
-
 def _project_for(session: Session, place: SessionPlace, overview: TranscriptOverview, cause: Cause) -> Project:
-    if find_project(session, place.app_id, place.project_id) is not None:
-        return lock_project(session, place.app_id, place.project_id)
+    if queries.find_project(session, place.app_id, place.project_id) is not None:
+        return queries.lock_project(session, place.app_id, place.project_id)
     folders = [str(folder) for folder in overview.details["folders"]] or [place.project_id]
     path = next((folder for folder in folders if sanitise(folder) == place.project_id), folders[0])
     return create_project(session, place.app_id, path, cause, project_id=place.project_id)
@@ -176,17 +149,6 @@ _Answer = TypeVar("_Answer")
 SessionWork = Callable[[Session], RecordedSession]
 CarryOut = Callable[[SessionWork], _Answer]
 """Carries a piece of writing out in a transaction and makes an answer of it."""
-
-
-@dataclass(frozen=True)
-class _Tail:
-    """What a sync found behind what was known."""
-
-    end: int
-    sha256: str
-    """Of everything up to the end."""
-    overview: TranscriptOverview | None
-    """None where nothing was added."""
 
 
 class Registrar:
@@ -216,12 +178,19 @@ class Registrar:
         """
         with self._store.session_lock(app_id, session_id):
             with self._database.read() as session:
-                known = get_session(session, app_id, session_id)
-                project_id = project_by_key(session, known.project_key).project_id
+                known = queries.get_session(session, app_id, session_id)
+                project_id = queries.project_by_key(session, known.project_key).project_id
                 place = SessionPlace(app_id, project_id, session_id, get_app(session, app_id).purge_epoch)
             source = uploaded or _source_of(known)
-            with explained(source), _original_present(known):
-                tail = self._take_tail(place, known, source)
+            try:
+                with explained(source):
+                    tail = self._take_tail(place, known, source)
+            except NotFound:
+                raise Conflict(
+                    f"The original of session {session_id} is no longer at {known.original_file}. Nothing is lost: the "
+                    "copy of the last sync is kept, with everything made of it.",
+                    code=ORIGINAL_GONE,
+                ) from None
             return carry(lambda session: write_tail(session, place, known, tail, cause))
 
     @contextmanager
@@ -242,10 +211,10 @@ class Registrar:
 
     def _is_known(self, place: SessionPlace) -> bool:
         with self._database.read() as session:
-            return find_session(session, place.app_id, place.session_id) is not None
+            return queries.find_session(session, place.app_id, place.session_id) is not None
 
-    def _take_tail(self, place: SessionPlace, known: RecordedSession, source: Path) -> _Tail:
-        """Compare, and copy what was added. Raises: OSError, Conflict, Limit."""
+    def _take_tail(self, place: SessionPlace, known: RecordedSession, source: Path) -> Intake | None:
+        """Compare, and copy what was added; None where that is nothing. Raises: OSError, Conflict, Limit."""
         copy = self._store.original(place.app_id, place.project_id, place.session_id)
         size = known.size_bytes
         with open_original(source) as file:
@@ -257,37 +226,36 @@ class Registrar:
                 file.seek(size)
                 self._store.append(copy, size, chunks_of(file, end - size))
             else:
-                self._make_anew(place, file, copy, end)
+                # Somebody removed or shortened it.
+                file.seek(0)
+                fresh = self._store.unfinished(place.app_id)
+                self._store.make_folder(fresh.parent)
+                self._store.copy(file, fresh, end)
+                self._store.place(fresh, copy)
+        if end == size:
+            return None
         with copy.open("rb") as file:
             digest, _ = hash_of(file, end)
-        return _Tail(end, digest, overview_of(copy, known.session_id, end) if end > size else None)
-
-    def _make_anew(self, place: SessionPlace, file: IO[bytes], copy: Path, end: int) -> None:
-        """Replace a copy that somebody removed or shortened."""
-        file.seek(0)
-        fresh = self._store.unfinished(place.app_id)
-        self._store.make_folder(fresh.parent)
-        self._store.copy(file, fresh, end)
-        self._store.place(fresh, copy)
+        return Intake(copy, end, digest, overview_of(copy, known.session_id, end), known.original_file)
 
 
 def write_tail(
-    session: Session, place: SessionPlace, known: RecordedSession, tail: _Tail, cause: Cause
+    session: Session, place: SessionPlace, known: RecordedSession, tail: Intake | None, cause: Cause
 ) -> RecordedSession:
     """Write down what a sync found. Raises: NotFound, Conflict, Purged."""
     lock_place(session, place)
-    project = lock_project(session, place.app_id, place.project_id)
-    recorded = lock_session(session, place.app_id, place.session_id)
+    project = queries.lock_project(session, place.app_id, place.project_id)
+    recorded = queries.lock_session(session, place.app_id, place.session_id)
     if (recorded.key, recorded.size_bytes) != (known.key, known.size_bytes):
         raise Conflict(f"Session {place.session_id} was registered anew meanwhile; sync it again.", code="conflict")
     recorded.synced_at = cause.at
-    if tail.overview is None:
+    if tail is None:
         return recorded
     before = {"sizeBytes": recorded.size_bytes}
-    describe(recorded, tail.end, tail.sha256, tail.overview, cause.at)
+    describe(recorded, tail, cause.at)
     save_parts(session, recorded, tail.overview)
     touch(project, cause.at)
-    after = {"sizeBytes": tail.end, "markers": len(tail.overview.markers)}
+    after = {"sizeBytes": tail.size_bytes, "markers": len(tail.overview.markers)}
     record_change(
         session, project, place.session_id, SessionChangeKind.SYNCED, cause, before, after, session_id=place.session_id
     )
@@ -302,18 +270,6 @@ def _source_of(known: RecordedSession) -> Path:
             code="no_original",
         )
     return Path(known.original_file)
-
-
-@contextmanager
-def _original_present(known: RecordedSession) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise Conflict(
-            f"The original of session {known.session_id} is no longer at {known.original_file}. Nothing is lost: the "
-            "copy of the last sync is kept, with everything made of it.",
-            code=ORIGINAL_GONE,
-        ) from None
 
 
 def _original_changed(known: RecordedSession, source: Path) -> Conflict:
@@ -331,10 +287,10 @@ def set_marker_weight(
 ) -> KeepitMarker:
     """Put ``weight`` (hundredths) in the place of what is written; None takes that back. Raises: NotFound."""
     lock_app(session, app_id)
-    found = get_session(session, app_id, session_id)
-    project = lock_project_by_key(session, found.project_key)
-    recorded = lock_session(session, app_id, session_id)
-    marker = get_marker(session, recorded, marker_id)
+    found = queries.get_session(session, app_id, session_id)
+    project = queries.lock_project_by_key(session, found.project_key)
+    recorded = queries.lock_session(session, app_id, session_id)
+    marker = queries.get_marker(session, recorded, marker_id)
     before = {"weight": marker.weight_in_force}
     marker.override_weight = weight
     marker.overridden_by = None if weight is None else cause.actor
@@ -349,60 +305,72 @@ def set_marker_weight(
 VERSION_IN_USE = "version_in_use"
 
 
-@dataclass(frozen=True)
-class UnregisteredSession:
-    """A session that was taken out of the registry; its files are yet to go."""
-
-    app_id: str
-    project_id: str
-    session_id: str
-
-
 def unregister(
     session: Session, app_id: str, session_id: str, cause: Cause, project_id: str | None = None
-) -> UnregisteredSession:
-    """Remove a session's rows. Raises: NotFound, Conflict while a composition uses it."""
-    lock_app(session, app_id)
-    recorded = get_session(session, app_id, session_id)
-    named = project_id or project_by_key(session, recorded.project_key).project_id
-    project = lock_project(session, app_id, named)
-    recorded = lock_session(session, app_id, session_id)
+) -> SessionPlace:
+    """Remove a session's rows; return where its files are, which are yet to go.
+
+    Raises: NotFound, Conflict while a composition uses it.
+    """
+    epoch = lock_app(session, app_id).purge_epoch
+    recorded = queries.get_session(session, app_id, session_id)
+    named = project_id or queries.project_by_key(session, recorded.project_key).project_id
+    project = queries.lock_project(session, app_id, named)
+    recorded = queries.lock_session(session, app_id, session_id)
     if recorded.project_key != project.key:
         raise Conflict(f"Session {session_id} is not in project {named}.", code="other_project")
-    _refuse_used(session, recorded)
-    versions = count_versions(session, [recorded.key]).get(recorded.key, 0)
+    using = queries.compositions_using(session, [recorded.key])
+    if using:
+        names = ", ".join(name for _, _, name in using)
+        raise Conflict(
+            f"Session {session_id} is used by {names}; remove those compositions first.",
+            code=VERSION_IN_USE,
+            details={"compositions": [composition_id for _, composition_id, _ in using]},
+        )
+    versions = queries.count_versions(session, [recorded.key]).get(recorded.key, 0)
     before = {"sizeBytes": recorded.size_bytes, "versions": versions}
     # A job left without its version would hold its worker's place until its lease ran out.
-    abandon(session, lock_jobs_making(session, recorded.key), "its session was unregistered", cause.at)
+    abandon(session, queries.lock_jobs_making(session, recorded.key), "its session was unregistered", cause.at)
     session.delete(recorded)
     touch(project, cause.at)
     record_change(session, project, session_id, SessionChangeKind.UNREGISTERED, cause, before, session_id=session_id)
     remove_unsupported(session, project, cause)
-    return UnregisteredSession(app_id, named, session_id)
+    return SessionPlace(app_id, named, session_id, epoch)
 
 
 def remove_project_with_sessions(
     session: Session, app_id: str, project_id: str, cause: Cause, force: bool
-) -> list[UnregisteredSession]:
+) -> list[SessionPlace]:
     """Remove a project; by force with its sessions, as long as no composition uses one. Raises: NotFound, Conflict."""
     lock_app(session, app_id)
-    project = lock_project(session, app_id, project_id)
-    held = [one.session_id for one in sessions_of(session, project.key)] if force else []
+    project = queries.lock_project(session, app_id, project_id)
+    held = [one.session_id for one in queries.sessions_of(session, project.key)] if force else []
     left = [unregister(session, app_id, session_id, cause, project_id) for session_id in held]
     learning = open_learning(session, app_id, project.key)
     job = None if learning is None else lock_job(session, learning.job_id)
     if job is not None and job.state in OPEN:
         abandon(session, [job], "its project was removed", cause.at)
-    remove_project(session, project, cause)
+    composed = queries.count_compositions(session, project.key)
+    sessions = queries.count_sessions(session, [project.key]).get(project.key, 0)
+    if sessions or composed:
+        raise Conflict(
+            f"Project {project_id} holds {sessions} sessions and {composed} compositions; remove them first, or ask "
+            "with force=true for what is in no composition.",
+            code="project_not_empty",
+            details={"sessions": sessions, "compositions": composed},
+        )
+    record_change(session, project, project_id, SessionChangeKind.REMOVED, cause)
+    session.delete(project)
+    session.flush()
     return left
 
 
-def remove_session_files(database: Transactions, store: Store, left: Iterable[UnregisteredSession]) -> None:
+def remove_session_files(database: Transactions, store: Store, left: Iterable[SessionPlace]) -> None:
     """Remove the files of sessions that were taken out, unless they were registered anew meanwhile."""
     for one in left:
         with store.session_lock(one.app_id, one.session_id):
             with database.read() as session:
-                if find_session(session, one.app_id, one.session_id) is not None:
+                if queries.find_session(session, one.app_id, one.session_id) is not None:
                     continue
             store.remove(store.original(one.app_id, one.project_id, one.session_id))
             store.remove(store.versions_folder(one.app_id, one.project_id, one.session_id))
@@ -412,17 +380,6 @@ def remove_project_files(database: Transactions, store: Store, app_id: str, proj
     """Remove the folder of a project that was removed, unless it was opened anew meanwhile."""
     with store.app_lock(app_id):
         with database.read() as session:
-            if find_project(session, app_id, project_id) is not None:
+            if queries.find_project(session, app_id, project_id) is not None:
                 return
         store.remove(store.project_folder(app_id, project_id))
-
-
-def _refuse_used(session: Session, recorded: RecordedSession) -> None:
-    using = compositions_using(session, [recorded.key])
-    if using:
-        names = ", ".join(name for _, _, name in using)
-        raise Conflict(
-            f"Session {recorded.session_id} is used by {names}; remove those compositions first.",
-            code=VERSION_IN_USE,
-            details={"compositions": [composition_id for _, composition_id, _ in using]},
-        )

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from shared.choices import AgeingSchedule, TierPreset
-from shared.sessions.models import version_id
+from shared.contracts.values import FILE_ID_PATTERN
+from shared.sessions.models import RecordedSession, SessionVersion
 
 KEEPS = "compressionRetention"
 """Under which name an app and a project keep which versions stay."""
@@ -126,34 +127,30 @@ class Ageing(_RulesBody):
         return sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
 
 
+DECAY, RETENTION, BY_HAND = "decay", "retention", "by_hand"
+"""What versions are removed for; labels the metric."""
+
+
 @dataclass(frozen=True)
 class AgedVersion:
-    """A version, as far as removing it goes."""
+    """A version that is whole, as far as removing it goes."""
 
-    key: int
-    session_id: str
-    number: int
-    made_at: datetime
-    output_tokens: int = 0
-    last_used: datetime | None = None
-    uses: int = 0
-    covers: int = 0
-    """Bytes of the original."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    row: SessionVersion
+    recorded: RecordedSession
     used_in: tuple[str, ...] = ()
     """Names of the compositions that use it."""
     is_source: bool = False
     """Whether another version is being made from it at this moment."""
 
     @property
-    def version_id(self) -> str:
-        """``v001`` and so on."""
-        return version_id(self.number)
+    def made_at(self) -> datetime:
+        """When it was there."""
+        return self.row.finished_at or self.row.created_at
 
     @property
     def touched_at(self) -> datetime:
         """When it was made or last used."""
-        return max(self.made_at, self.last_used or self.made_at)
+        return max(self.made_at, self.row.last_used or self.made_at)
 
     @property
     def held_by(self) -> str | None:
@@ -169,6 +166,20 @@ class VersionRemoval:
 
     version: AgedVersion
     why: str
+    what_for: str = BY_HAND
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as it is kept and shown: ids and numbers."""
+        version, row = self.version, self.version.row
+        return {
+            "sessionId": version.recorded.session_id,
+            "versionId": row.version_id,
+            "tokens": row.output_tokens,
+            "createdAt": version.made_at.isoformat(),
+            "lastUsed": None if row.last_used is None else row.last_used.isoformat(),
+            "usedIn": list(version.used_in),
+            "reason": self.why,
+        }
 
 
 @dataclass(frozen=True)
@@ -185,27 +196,35 @@ class VersionRemovals:
         held = [VersionRemoval(one.version, one.version.held_by) for one in wanted if one.version.held_by is not None]
         return cls(tuple(one for one in wanted if one.version.held_by is None), (*held, *kept))
 
+    def joined(self, other: VersionRemovals) -> VersionRemovals:
+        """Return both, without what goes by the first for the second as well."""
+        own = {one.version.row.key: one for one in self.go}
+        go = own | {one.version.row.key: one for one in other.go if one.version.row.key not in own}
+        stay = (one for one in (*self.stay, *other.stay) if one.version.row.key not in go)
+        return VersionRemovals(tuple(go.values()), tuple(stay))
+
     def but_the_only_one(self, versions: Sequence[AgedVersion]) -> VersionRemovals:
         """Return removals that leave the session a version: the newest of those that would go."""
         if not self.go or len(self.go) < len(versions):
             return self
-        newest = max(self.go, key=lambda one: one.version.number)
+        newest = max(self.go, key=lambda one: one.version.row.number)
         rest = tuple(one for one in self.go if one is not newest)
         return VersionRemovals(rest, (*self.stay, VersionRemoval(newest.version, "the only version of its session")))
 
 
-@dataclass(frozen=True)
-class PruningRules:
+class PruningRules(_RulesBody):
     """Which versions a person wants gone: those that meet all that is said."""
 
-    unused: bool = False
-    """Never used, in any composition or by being read."""
-    superseded: bool = False
-    """A newer one was made with the same settings from no less."""
-    older_than_days: int | None = None
-    """Neither made nor used since."""
-    sessions: tuple[str, ...] = ()
-    """Only of these; of all where none is named."""
+    unused: bool = Field(False, strict=True, description="Never used, in any composition or otherwise.")
+    superseded: bool = Field(
+        False, strict=True, description="A newer one was made with the same settings from no less."
+    )
+    older_than_days: int | None = Field(
+        None, strict=True, ge=0, le=_MOST_DAYS, description="Neither made nor used since."
+    )
+    session_ids: Annotated[list[Annotated[str, Field(pattern=FILE_ID_PATTERN)]], Field(max_length=1000)] = Field(
+        default_factory=list, description="Only versions of these; of all where none is named."
+    )
 
     @property
     def says_anything(self) -> bool:
@@ -214,8 +233,8 @@ class PruningRules:
 
 
 def prune_versions(versions: Sequence[AgedVersion], wanted: PruningRules, now: datetime) -> VersionRemovals:
-    """Return what goes of a session's versions."""
-    if wanted.sessions and not any(one.session_id in wanted.sessions for one in versions):
+    """Return what goes of a session's versions, which are given oldest first."""
+    if wanted.session_ids and not any(one.recorded.session_id in wanted.session_ids for one in versions):
         return VersionRemovals()
     found = [(version, _reasons(version, versions, wanted, now)) for version in versions]
     return VersionRemovals.of(VersionRemoval(version, "; ".join(why)) for version, why in found if why)
@@ -225,49 +244,36 @@ def _reasons(version: AgedVersion, versions: Sequence[AgedVersion], wanted: Prun
     """Return why a version goes; nothing when any of what is said does not hold."""
     reasons: list[str | None] = []
     if wanted.unused:
-        reasons.append("never used" if version.uses == 0 and version.last_used is None else None)
+        reasons.append("never used" if version.row.uses == 0 and version.row.last_used is None else None)
     if wanted.superseded:
-        newer = successor(version, versions)
-        reasons.append(f"superseded by {newer.version_id}" if newer else None)
+        row, later = version.row, [one.row for one in versions if one.row.number > version.row.number]
+        newer = [one for one in later if one.settings == row.settings and one.source_bytes >= row.source_bytes]
+        reasons.append(f"superseded by {newer[-1].version_id}" if newer else None)
     if wanted.older_than_days is not None:
         is_old = version.touched_at <= now - timedelta(days=wanted.older_than_days)
         reasons.append(f"not touched for {wanted.older_than_days} days" if is_old else None)
     return [] if None in reasons else [one for one in reasons if one]
 
 
-def successor(version: AgedVersion, versions: Iterable[AgedVersion]) -> AgedVersion | None:
-    """Return the newest version that was made later with the same settings and covers no less."""
-    later = [
-        one
-        for one in versions
-        if one.number > version.number and one.settings == version.settings and one.covers >= version.covers
-    ]
-    return max(later, key=lambda one: one.number, default=None)
-
-
 def warnings_of(removals: VersionRemovals, versions: Sequence[AgedVersion]) -> list[str]:
     """Return what a person should know before a session's versions go."""
-    said = [f"{one.version.session_id} {one.version.version_id} stays: {one.why}" for one in removals.stay]
+    said = [f"{one.version.recorded.session_id} {one.version.row.version_id} stays: {one.why}" for one in removals.stay]
     if removals.go and len(removals.go) == len(versions):
-        said.append(f"{versions[0].session_id} is left without any version")
+        said.append(f"{versions[0].recorded.session_id} is left without any version")
     return said
 
 
 def expired_versions(versions: Sequence[AgedVersion], retention: Retention, now: datetime) -> VersionRemovals:
     """Return what goes of a session's versions."""
     why = f"retention keeps {retention.keep} {retention.count or retention.days or ''}".strip()
-    beyond = _beyond(versions, retention, now)
-    return VersionRemovals.of(VersionRemoval(version, why) for version in beyond).but_the_only_one(versions)
-
-
-def _beyond(versions: Sequence[AgedVersion], retention: Retention, now: datetime) -> Sequence[AgedVersion]:
-    newest_first = sorted(versions, key=lambda one: -one.number)
+    newest_first = sorted(versions, key=lambda one: -one.row.number)
+    beyond: Sequence[AgedVersion] = []
     if retention.keep is RetentionMode.NEWEST:
-        return newest_first[retention.count or 1 :]
-    if retention.keep is RetentionMode.DAYS:
+        beyond = newest_first[retention.count or 1 :]
+    elif retention.keep is RetentionMode.DAYS:
         since = now - timedelta(days=retention.days or 1)
-        return [one for one in newest_first if one.touched_at <= since]
-    return []
+        beyond = [one for one in newest_first if one.touched_at <= since]
+    return VersionRemovals.of(VersionRemoval(one, why, RETENTION) for one in beyond).but_the_only_one(versions)
 
 
 RESTING = timedelta(days=1)
@@ -282,58 +288,51 @@ MOST_FAILURES = 3
 
 @dataclass(frozen=True)
 class AgeingSession:
-    """A session, as far as its age goes."""
+    """A session with its versions, as far as its age goes."""
 
-    session_id: str
-    size_bytes: int
-    last_said: datetime | None
+    recorded: RecordedSession
     versions: tuple[AgedVersion, ...] = ()
     is_being_compressed: bool = False
     failures: int = 0
     """How often a version of these very bytes failed since the last that did not."""
-    last_used: datetime | None = None
-    """A session that is used is recalled, and grows old anew from then."""
+    distance: int = 1
+    """Its place by age in the project; 1 is the newest."""
 
     def days(self, now: datetime) -> float | None:
-        """Return how old it is; None where it has no time."""
-        if self.last_said is None:
+        """Return how old it is, from when it was used last if that was later; None where it has no time."""
+        last_said = self.recorded.last_timestamp
+        if last_said is None:
             return None
-        return (now - max(self.last_said, self.last_used or self.last_said)) / timedelta(days=1)
+        return (now - max(last_said, self.recorded.used_at or last_said)) / timedelta(days=1)
 
     @property
     def fresh(self) -> list[AgedVersion]:
         """Its versions that cover all there is."""
-        return [one for one in self.versions if one.covers >= self.size_bytes]
+        return [one for one in self.versions if one.row.source_bytes >= self.recorded.size_bytes]
 
     def made_with(self, preset: TierPreset) -> AgedVersion | None:
         """Return the newest version of all there is that was made with a preset."""
-        made = [one for one in self.fresh if one.settings.get("tierPreset") == preset]
-        return max(made, key=lambda one: one.number, default=None)
+        made = [one for one in self.fresh if one.row.settings.get("tierPreset") == preset]
+        return max(made, key=lambda one: one.row.number, default=None)
 
 
 @dataclass(frozen=True)
 class ProposedVersion:
     """A version that is to be made."""
 
-    session_id: str
+    session: AgeingSession
     preset: TierPreset
     why: str
 
 
-@dataclass(frozen=True)
-class DecayResult:
-    """What is to be done about a session."""
-
-    make: ProposedVersion | None = None
-    removals: VersionRemovals = field(default_factory=VersionRemovals)
-
-
-def decay_session(session: AgeingSession, config: AutoDecay, now: datetime) -> DecayResult:
-    """Return what the rules want of a session at its age."""
+def decay_session(
+    session: AgeingSession, config: AutoDecay, now: datetime
+) -> tuple[ProposedVersion | None, VersionRemovals]:
+    """Return what the rules want of a session at its age: a version to be made, and what goes."""
     days = session.days(now)
     if not config.enabled or days is None:
-        return DecayResult()
-    return DecayResult(_wanted_version(session, config.rules, days), _intermediate(session, config.rules, days, now))
+        return None, VersionRemovals()
+    return _wanted_version(session, config.rules, days), _intermediate(session, config.rules, days, now)
 
 
 def is_due(schedule: AgeingSchedule, aged_at: datetime | None, accessed_at: datetime, now: datetime) -> bool:
@@ -350,12 +349,9 @@ def _wanted_version(session: AgeingSession, rules: DecayRules, days: float) -> P
         return None
     if days >= rules.aggressive_after_days:
         if session.made_with(rules.aggressive_preset) is None:
-            why = f"{rules.aggressive_after_days} days old"
-            return ProposedVersion(session.session_id, rules.aggressive_preset, why)
+            return ProposedVersion(session, rules.aggressive_preset, f"{rules.aggressive_after_days} days old")
     elif days >= rules.create_after_days and not session.fresh:
-        return ProposedVersion(
-            session.session_id, rules.create_preset, f"{rules.create_after_days} days old, no version"
-        )
+        return ProposedVersion(session, rules.create_preset, f"{rules.create_after_days} days old, no version")
     return None
 
 
@@ -367,4 +363,5 @@ def _intermediate(session: AgeingSession, rules: DecayRules, days: float, now: d
     why = f"intermediate, {rules.prune_intermediate_after_days} days old"
     resting = [one for one in others if one.touched_at > now - RESTING]
     stay = [VersionRemoval(one, "made or used within the last day") for one in resting if one.held_by is None]
-    return VersionRemovals.of((VersionRemoval(one, why) for one in others if one not in resting or one.held_by), stay)
+    go = (VersionRemoval(one, why, DECAY) for one in others if one not in resting or one.held_by)
+    return VersionRemovals.of(go, stay)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import blake2b
 
-from sqlalchemy import ColumnElement, delete, insert
+from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
@@ -47,31 +46,33 @@ _INFORMATIVE = ("file_path", "notebook_path", "path", "command", "pattern", "que
 _LONGEST_LINE = 300
 
 
-@dataclass(frozen=True)
-class SessionPassageText:
-    """A piece of a session, or of one of its versions."""
-
-    kind: str
-    text: str
-    message_uuid: str | None = None
-    said_at: datetime | None = None
-
-
 _UNSAID = (BlockKind.THINKING, BlockKind.META, BlockKind.SYSTEM, BlockKind.LEFT, BlockKind.NAMES)
 
 
-def passages_of(blocks: Iterable[Block]) -> list[SessionPassageText]:
+def passages_of(blocks: Iterable[Block]) -> list[SessionPassage]:
     """Return the pieces of an original or of a version: what was asked and answered, and a line for each use of a tool.
 
     In one pass and bounded memory: of a very long session every second piece that no person wrote is left out, again
     and again, so that what stays is spread over the whole.
     """
-    sieve = _Sieve()
+    kept: list[SessionPassage] = []
+    seen, stride = 0, 1
     for block in blocks:
         for text in _texts(block):
             source = block.sources[0] if block.sources else None
-            sieve.add(SessionPassageText(block.kind.value, text, source, block.at))
-    return sieve.kept
+            seen += 1
+            passage = SessionPassage(
+                kind=block.kind.value, text=text.replace("\0", ""), message_uuid=source, said_at=block.at
+            )
+            if not _is_asked(passage) and seen % stride:
+                continue
+            kept.append(passage)
+            if len(kept) > MOST_OF_A_SESSION:
+                others = [at for at, one in enumerate(kept) if not _is_asked(one)]
+                # Where people wrote more than there is room for, theirs are thinned as well.
+                gone = set(others[::2] if others else range(0, len(kept), 2))
+                kept, stride = [one for at, one in enumerate(kept) if at not in gone], stride * 2
+    return kept
 
 
 def _texts(block: Block) -> Iterator[str]:
@@ -92,31 +93,7 @@ def _line(text: str) -> str:
     return " ".join(text[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
 
 
-class _Sieve:
-    """Keeps at most so many passages; what people wrote goes last."""
-
-    def __init__(self) -> None:
-        self.kept: list[SessionPassageText] = []
-        self._stride = 1
-        self._seen = 0
-
-    def add(self, passage: SessionPassageText) -> None:
-        self._seen += 1
-        if not _is_asked(passage) and self._seen % self._stride:
-            return
-        self.kept.append(passage)
-        if len(self.kept) > MOST_OF_A_SESSION:
-            self._thin()
-
-    def _thin(self) -> None:
-        others = [at for at, one in enumerate(self.kept) if not _is_asked(one)]
-        # Where people wrote more than there is room for, theirs are thinned as well.
-        gone = set(others[::2] if others else range(0, len(self.kept), 2))
-        self.kept = [one for at, one in enumerate(self.kept) if at not in gone]
-        self._stride *= 2
-
-
-def _is_asked(passage: SessionPassageText) -> bool:
+def _is_asked(passage: SessionPassage) -> bool:
     return passage.kind in (BlockKind.HUMAN, BlockKind.REQUEST, BlockKind.KEEPIT)
 
 
@@ -143,11 +120,7 @@ def index_session(database: Transactions, store: Store, app_id: str, session_id:
         project = project_by_key(session, recorded.project_key)
         path = store.original(app_id, project.project_id, session_id)
     target = _IndexTarget(app_id, recorded.key, recorded.size_bytes)
-    try:
-        found = passages_of(read_blocks(path, recorded.size_bytes))
-    except (OSError, Invalid) as error:
-        found = _unreadable(target, error)
-    return _write_passages(database, target, found)
+    return _index(database, target, read_blocks(path, recorded.size_bytes))
 
 
 def index_version(database: Transactions, store: Store, app_id: str, compression_key: int) -> int:
@@ -160,21 +133,17 @@ def index_version(database: Transactions, store: Store, app_id: str, compression
         project = project_by_key(session, recorded.project_key)
         folder = store.versions_folder(app_id, project.project_id, recorded.session_id)
     target = _IndexTarget(app_id, recorded.key, compression_key=compression_key)
+    return _index(database, target, blocks_in(folder / f"{version.file}.jsonl"))
+
+
+def _index(database: Transactions, target: _IndexTarget, blocks: Iterable[Block]) -> int:
     try:
-        found = passages_of(blocks_in(folder / f"{version.file}.jsonl"))
+        found = passages_of(blocks)
     except (OSError, Invalid) as error:
-        found = _unreadable(target, error)
-    return _write_passages(database, target, found)
-
-
-def _unreadable(target: _IndexTarget, error: Exception) -> list[SessionPassageText]:
-    """Say that a file cannot be read. It is not tried again until the session changes."""
-    why = type(error).__name__
-    get_logger().error("session_not_indexed", app_id=target.app_id, session_key=target.session_key, error=why)
-    return []
-
-
-def _write_passages(database: Transactions, target: _IndexTarget, found: Sequence[SessionPassageText]) -> int:
+        # It is not tried again until the session changes.
+        why = type(error).__name__
+        get_logger().error("session_not_indexed", app_id=target.app_id, session_key=target.session_key, error=why)
+        found = []
     rows = [(one, numbers_of(target.app_id, words_of(one.text)[:_MOST_WORDS])) for one in found]
     for at in range(0, max(1, len(rows)), _AT_ONCE):
         with database.write() as session:
@@ -182,10 +151,15 @@ def _write_passages(database: Transactions, target: _IndexTarget, found: Sequenc
             if standing is None:
                 return 0
             if at == 0:
-                session.execute(delete(SessionPassage).where(*_mine(target)))
+                of_version = SessionPassage.compression_key.is_not_distinct_from(target.compression_key)
+                mine = (SessionPassage.session_key == target.session_key, of_version)
+                session.execute(delete(SessionPassage).where(*mine))
             _add(session, target, rows[at : at + _AT_ONCE])
             if at + _AT_ONCE >= len(rows):
-                _mark(standing, target)
+                if isinstance(standing, SessionVersion):
+                    standing.indexed = True
+                else:
+                    standing.indexed_bytes = target.size_bytes
     return len(rows)
 
 
@@ -201,37 +175,11 @@ def _standing(session: Session, target: _IndexTarget) -> RecordedSession | Sessi
     return recorded if recorded is not None and recorded.size_bytes == target.size_bytes else None
 
 
-def _mark(standing: RecordedSession | SessionVersion, target: _IndexTarget) -> None:
-    if isinstance(standing, SessionVersion):
-        standing.indexed = True
-    else:
-        standing.indexed_bytes = target.size_bytes
-
-
-def _mine(target: _IndexTarget) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    of_version = SessionPassage.compression_key.is_not_distinct_from(target.compression_key)
-    return SessionPassage.session_key == target.session_key, of_version
-
-
-def _add(session: Session, target: _IndexTarget, rows: Sequence[tuple[SessionPassageText, Sequence[int]]]) -> None:
-    kept = [_row(target, one) for one, _ in rows]
-    session.add_all(kept)
+def _add(session: Session, target: _IndexTarget, rows: Sequence[tuple[SessionPassage, Sequence[int]]]) -> None:
+    for passage, _ in rows:
+        passage.session_key, passage.compression_key = target.session_key, target.compression_key
+        session.add(passage)
     session.flush()
-    words = [
-        {"word": word, "passage_key": passage.key}
-        for passage, (_, numbers) in zip(kept, rows, strict=True)
-        for word in dict.fromkeys(numbers)
-    ]
+    words = [{"word": word, "passage_key": passage.key} for passage, numbers in rows for word in dict.fromkeys(numbers)]
     if words:
         session.execute(insert(SessionWord), words)
-
-
-def _row(target: _IndexTarget, one: SessionPassageText) -> SessionPassage:
-    return SessionPassage(
-        session_key=target.session_key,
-        compression_key=target.compression_key,
-        message_uuid=one.message_uuid,
-        kind=one.kind,
-        text=one.text.replace("\0", ""),
-        said_at=one.said_at,
-    )

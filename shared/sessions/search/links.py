@@ -5,28 +5,17 @@ Source: seed 004, "Cross-Project Memory Sharing".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlalchemy.orm import Session
 
 from shared.apps.queries import lock_app
 from shared.audit import Cause
 from shared.errors import Conflict
 from shared.ids import new_id
+from shared.sessions.compose.queries import linked_to
 from shared.sessions.models import Project, ProjectLink, RecordedSession
-from shared.sessions.queries import get_project, lock_project, lock_session
+from shared.sessions.queries import compositions_using, get_project, lock_project, lock_session, project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
-from shared.sessions.search.queries import get_link, is_linked, project_id_of, targets_using
-
-
-@dataclass(frozen=True)
-class LinkedSession:
-    """A link with what it leads from and to."""
-
-    link: ProjectLink
-    source_project: str
-    source_session: str
-    target_project: str
+from shared.sessions.search.queries import LinkedSession, get_link
 
 
 def link_session(
@@ -54,26 +43,24 @@ def link_session(
     return LinkedSession(made, source_id, session_id, target_id)
 
 
-def unlink_session(session: Session, app_id: str, link_id: str, cause: Cause) -> LinkedSession:
+def unlink_session(session: Session, app_id: str, link_id: str, cause: Cause) -> None:
     """Take a link away. Raises: NotFound, and Conflict while a composition of the target uses the session."""
     lock_app(session, app_id)
     gone, target, recorded = get_link(session, app_id, link_id)
-    using = list(targets_using(session, recorded.key, target.key))
+    using = [name for _, _, name in compositions_using(session, [recorded.key], target.key)]
     if using:
         raise Conflict(
             f"Session {recorded.session_id} is used in {', '.join(using)} of {target.project_id}; delete that first.",
             code="link_in_use",
             details={"compositions": using},
         )
-    source = project_id_of(session, recorded.project_key)
     session.delete(gone)
     touch(target, cause.at)
-    before = {"sourceProject": source}
+    before = {"sourceProject": project_by_key(session, recorded.project_key).project_id}
     record_change(
         session, target, link_id, SessionChangeKind.REMOVED, cause, before=before, session_id=recorded.session_id
     )
     session.flush()
-    return LinkedSession(gone, source, recorded.session_id, target.project_id)
 
 
 def _refuse(session: Session, target: Project, source: Project, recorded: RecordedSession) -> None:
@@ -81,7 +68,7 @@ def _refuse(session: Session, target: Project, source: Project, recorded: Record
         raise Conflict(f"Session {recorded.session_id} does not belong to {source.project_id}.", code="not_its_session")
     if recorded.project_key == target.key:
         raise Conflict(f"Session {recorded.session_id} is {target.project_id}'s own; it needs no link.", code="own")
-    if is_linked(session, recorded.key, target.key):
+    if linked_to(session, target.key, [recorded.key]):
         raise Conflict(
             f"Session {recorded.session_id} is linked to {target.project_id} already.", code="already_linked"
         )

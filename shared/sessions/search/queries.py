@@ -6,16 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select, text
+from sqlalchemy import func, or_, select, text
 from sqlalchemy.orm import Session
 
 from shared.errors import NotFound
 from shared.sessions.models import (
     BuildState,
-    Composition,
-    CompositionComponent,
     KeepitMarker,
     Project,
     ProjectLink,
@@ -38,28 +35,20 @@ _UNINDEXED_VERSION = text("compressions.state = 'ready' AND NOT compressions.ind
 class SessionFacts:
     """What is known about a session without looking into it."""
 
-    key: int
-    session_id: str
+    recorded: RecordedSession
     project_id: str
-    original_tokens: int
-    size_bytes: int
-    first: datetime | None
-    last: datetime | None
-    details: dict[str, Any]
-    used: datetime | None = None
-    """When it was last used."""
     is_linked: bool = False
     """Whether it belongs to another project."""
 
     @property
     def recalled(self) -> datetime | None:
         """When something was last said in it, or it was last used."""
-        return max((at for at in (self.last, self.used) if at is not None), default=None)
+        return max(filter(None, (self.recorded.last_timestamp, self.recorded.used_at)), default=None)
 
     @property
     def topics(self) -> list[str]:
         """What it is about."""
-        return list(self.details.get("primaryTopics") or [])
+        return list(self.recorded.details.get("primaryTopics") or [])
 
 
 def facts_of(session: Session, app_id: str, project: Project | None) -> list[SessionFacts]:
@@ -69,23 +58,9 @@ def facts_of(session: Session, app_id: str, project: Project | None) -> list[Ses
     if project is not None:
         linked = select(ProjectLink.session_key).where(ProjectLink.target_key == project.key)
         query = query.where(or_(RecordedSession.project_key == project.key, RecordedSession.key.in_(linked)))
-    rows = session.execute(query.order_by(RecordedSession.key)).all()
-    return [_session_facts(one, project_id, project) for one, project_id in rows]
-
-
-def _session_facts(one: RecordedSession, project_id: str, asked: Project | None) -> SessionFacts:
-    return SessionFacts(
-        key=one.key,
-        session_id=one.session_id,
-        project_id=project_id,
-        original_tokens=one.original_tokens,
-        size_bytes=one.size_bytes,
-        first=one.first_timestamp,
-        last=one.last_timestamp,
-        details=one.details,
-        used=one.used_at,
-        is_linked=asked is not None and one.project_key != asked.key,
-    )
+    own = None if project is None else project.key
+    rows = session.execute(query.order_by(RecordedSession.key))
+    return [SessionFacts(one, project_id, own not in (None, one.project_key)) for one, project_id in rows]
 
 
 def postings(session: Session, app_id: str, word: int, at_most: int) -> Sequence[Posting]:
@@ -128,16 +103,17 @@ def touched(session: Session, app_id: str, wanted: Collection[str]) -> dict[int,
         return {}
     query = select(SessionFile.session_key, SessionFile.path)
     query = query.join(RecordedSession, RecordedSession.key == SessionFile.session_key)
-    called = or_(*(_is_called(name) for name in sorted(names)))
+    called = or_(
+        *(
+            or_(SessionFile.path == name, SessionFile.path.endswith(f"/{name}", autoescape=True))
+            for name in sorted(names)
+        )
+    )
     query = query.where(RecordedSession.app_id == app_id, called)
     found: dict[int, list[str]] = {}
     for key, path in session.execute(query.order_by(SessionFile.touches.desc(), SessionFile.path)):
         found.setdefault(key, []).append(path)
     return found
-
-
-def _is_called(name: str) -> ColumnElement[bool]:
-    return or_(SessionFile.path == name, SessionFile.path.endswith(f"/{name}", autoescape=True))
 
 
 def marked_between(session: Session, app_id: str, least: int, most: int) -> set[int]:
@@ -163,12 +139,22 @@ def next_unindexed_version(session: Session) -> tuple[str, int] | None:
     return None if row is None else (row[0], row[1])
 
 
-def links_of(session: Session, target_key: int) -> Sequence[tuple[ProjectLink, str, str]]:
-    """Return the links to a project, oldest first, each with its session's project and id."""
+@dataclass(frozen=True)
+class LinkedSession:
+    """A link with what it leads from and to."""
+
+    link: ProjectLink
+    source_project: str
+    source_session: str
+    target_project: str
+
+
+def links_of(session: Session, target: Project) -> list[LinkedSession]:
+    """Return the links to a project, oldest first."""
     query = select(ProjectLink, Project.project_id, RecordedSession.session_id)
     query = query.join(RecordedSession, RecordedSession.key == ProjectLink.session_key)
-    query = query.join(Project, Project.key == RecordedSession.project_key).where(ProjectLink.target_key == target_key)
-    return [(link, source, recorded) for link, source, recorded in session.execute(query.order_by(ProjectLink.key))]
+    query = query.join(Project, Project.key == RecordedSession.project_key).where(ProjectLink.target_key == target.key)
+    return [LinkedSession(*row, target.project_id) for row in session.execute(query.order_by(ProjectLink.key))]
 
 
 def get_link(session: Session, app_id: str, link_id: str) -> tuple[ProjectLink, Project, RecordedSession]:
@@ -179,22 +165,3 @@ def get_link(session: Session, app_id: str, link_id: str) -> tuple[ProjectLink, 
     if row is None:
         raise NotFound(f"App {app_id} has no link {link_id}; list them under /api/memory/projects/PROJECT/links.")
     return row[0], row[1], row[2]
-
-
-def is_linked(session: Session, session_key: int, target_key: int) -> bool:
-    """Whether a session is linked to a project."""
-    link = and_(ProjectLink.session_key == session_key, ProjectLink.target_key == target_key)
-    return bool(session.scalar(select(exists(select(ProjectLink.key).where(link)))))
-
-
-def project_id_of(session: Session, key: int) -> str:
-    """Return the id of the project a row points at."""
-    return session.get_one(Project, key).project_id
-
-
-def targets_using(session: Session, session_key: int, target_key: int) -> Sequence[str]:
-    """Return the names of a project's compositions that use a session."""
-    query = select(Composition.name).distinct()
-    query = query.join(CompositionComponent, CompositionComponent.composition_key == Composition.key)
-    mine = (CompositionComponent.session_key == session_key, Composition.project_key == target_key)
-    return session.scalars(query.where(*mine).order_by(Composition.name)).all()

@@ -13,16 +13,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import PurePosixPath
+from typing import Annotated, Self
 
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic.alias_generators import to_camel
 from sqlalchemy.orm import Session
 
+from shared.contracts.values import Moment, Words
 from shared.search.query import identifiers_of
 from shared.search.words import query_words, words_of
-from shared.sessions.models import Project, SessionPassage
+from shared.sessions.models import Project, RecordedSession, SessionPassage
 from shared.sessions.search import queries
 from shared.sessions.search.index import numbers_of
 from shared.sessions.search.queries import Posting, SessionFacts
 from shared.sessions.text import Snippet, snippet_of
+
+SearchedPath = Annotated[Words, Field(min_length=1, max_length=500)]
+SearchedTopic = Annotated[Words, Field(min_length=1, max_length=100)]
+SearchedText = Annotated[Words, Field(min_length=1, max_length=4_000)]
+_Weight = Annotated[float, Field(ge=0, le=1)]
 
 
 class SessionHitKind(StrEnum):
@@ -32,35 +41,60 @@ class SessionHitKind(StrEnum):
     VERSION = "version"
 
 
-@dataclass(frozen=True)
-class SessionQuery:
+class _Asked(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+
+
+class DateRange(_Asked):
+    """When sessions took place, in part at least."""
+
+    start: Moment | None = None
+    end: Moment | None = None
+
+    def overlaps(self, recorded: RecordedSession) -> bool:
+        """Whether a session took place, in part at least, within the dates."""
+        first, last = recorded.first_timestamp, recorded.last_timestamp
+        if self.start is not None and (last is None or last < self.start):
+            return False
+        return self.end is None or (first is not None and first <= self.end)
+
+
+class WeightRange(_Asked):
+    """Weights in force, of which a session has at least one."""
+
+    min: _Weight = 0.0
+    max: _Weight = 1.0
+
+
+class SessionQuery(_Asked):
     """Every condition that is given must hold; a session must have one of the files and one of the topics."""
 
-    text: str = ""
-    files: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
-    least_weight: int | None = None
-    """Hundredths, of a marked part in the session."""
-    most_weight: int | None = None
-    kinds: frozenset[SessionHitKind] = frozenset(SessionHitKind)
-    limit: int = 20
-    offset: int = 0
+    text: SearchedText | None = Field(None, examples=["retry of the uploader"])
+    files: Annotated[list[SearchedPath], Field(min_length=1, max_length=50)] | None = Field(
+        None, description="Files it touched, whole paths or the ends of such."
+    )
+    topics: Annotated[list[SearchedTopic], Field(min_length=1, max_length=50)] | None = None
+    date_range: DateRange | None = None
+    keepit_weight: WeightRange | None = None
+    kinds: Annotated[list[SessionHitKind], Field(min_length=1, max_length=2)] | None = Field(
+        None, description="Originals, versions, or both; with a text."
+    )
+    limit: Annotated[StrictInt, Field(ge=1, le=200)] = 20
 
-    def is_in_time(self, facts: SessionFacts) -> bool:
-        """Whether a session took place, in part at least, within the dates."""
-        if self.since is not None and (facts.last is None or facts.last < self.since):
-            return False
-        return self.until is None or (facts.first is not None and facts.first <= self.until)
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        conditions = (self.text, self.files, self.topics, self.date_range, self.keepit_weight)
+        if all(one is None for one in conditions):
+            raise ValueError("give at least one of text, files, topics, dateRange, keepitWeight")
+        return self
 
 
-def matched_files(wanted: tuple[str, ...], touched: list[str]) -> list[str]:
+def matched_files(wanted: Sequence[str], touched: Sequence[str]) -> list[str]:
     """Return which files that were touched are meant by what is wanted: the same path, or the end of one."""
     return [path for path in touched if any(_is_meant(one, path) for one in wanted)]
 
 
-def matched_topics(wanted: tuple[str, ...], topics: list[str]) -> list[str]:
+def matched_topics(wanted: Sequence[str], topics: Sequence[str]) -> list[str]:
     """Return which topics are meant by what is wanted."""
     lower = [one.lower() for one in wanted]
     return [topic for topic in topics if any(one in topic.lower() for one in lower if one)]
@@ -157,20 +191,23 @@ class SessionHit:
 
 
 def find_sessions(
-    session: Session, app_id: str, project: Project | None, wanted: SessionQuery, now: datetime
+    session: Session, app_id: str, project: Project | None, wanted: SessionQuery, now: datetime, offset: int = 0
 ) -> tuple[list[SessionHit], bool]:
     """Return what was found, the best first, and whether there is more."""
     meeting = _meeting(session, app_id, project, wanted)
-    start, end = wanted.offset, wanted.offset + wanted.limit
-    if not wanted.text.strip():
-        facts = [hit.facts for hit in meeting.values()]
-        ordered = sorted(facts, key=lambda one: (one.last is not None, one.last, one.key), reverse=True)
+    start, end = offset, offset + wanted.limit
+    text = wanted.text or ""
+    if not text.strip():
+        rows = [hit.facts.recorded for hit in meeting.values()]
+        ordered = sorted(
+            rows, key=lambda one: (one.last_timestamp is not None, one.last_timestamp, one.key), reverse=True
+        )
         return [meeting[one.key] for one in ordered[start:end]], len(ordered) > end
-    words = query_words(wanted.text)[:_MOST_WORDS]
+    words = query_words(text)[:_MOST_WORDS]
     scored = [
-        (with_recency(one.score, meeting[one.session_key].facts.last, now), one)
-        for one in _search_words(session, app_id, wanted.text, words)
-        if one.session_key in meeting and one.kind in wanted.kinds
+        (with_recency(one.score, meeting[one.session_key].facts.recorded.last_timestamp, now), one)
+        for one in _search_words(session, app_id, text, words)
+        if one.session_key in meeting and (wanted.kinds is None or one.kind in wanted.kinds)
     ]
     scored.sort(key=lambda pair: (-pair[0], -pair[1].session_key, pair[1].compression_key or 0))
     return _hits(session, scored[start:end], meeting, words), len(scored) > end
@@ -187,18 +224,18 @@ def scores_of(session: Session, app_id: str, text: str) -> dict[int, float]:
 def _meeting(session: Session, app_id: str, project: Project | None, wanted: SessionQuery) -> dict[int, SessionHit]:
     """Return the sessions that meet every condition, by key."""
     marked: set[int] | None = None
-    if wanted.least_weight is not None or wanted.most_weight is not None:
-        least = 0 if wanted.least_weight is None else wanted.least_weight
-        most = 100 if wanted.most_weight is None else wanted.most_weight
-        marked = queries.marked_between(session, app_id, least, most)
-    touched = queries.touched(session, app_id, wanted.files)
+    if (weight := wanted.keepit_weight) is not None:
+        marked = queries.marked_between(session, app_id, round(weight.min * 100), round(weight.max * 100))
+    files_wanted, topics_wanted, dates = wanted.files or (), wanted.topics or (), wanted.date_range or DateRange()
+    touched = queries.touched(session, app_id, files_wanted)
     found = {}
     for facts in queries.facts_of(session, app_id, project):
-        files = tuple(matched_files(wanted.files, touched.get(facts.key, [])))
-        topics = tuple(matched_topics(wanted.topics, facts.topics))
-        is_about = bool(files or not wanted.files) and bool(topics or not wanted.topics)
-        if is_about and wanted.is_in_time(facts) and (marked is None or facts.key in marked):
-            found[facts.key] = SessionHit(facts, None, 0.0, files=files, topics=topics)
+        key = facts.recorded.key
+        files = tuple(matched_files(files_wanted, touched.get(key, [])))
+        topics = tuple(matched_topics(topics_wanted, facts.topics))
+        is_about = bool(files or not files_wanted) and bool(topics or not topics_wanted)
+        if is_about and dates.overlaps(facts.recorded) and (marked is None or key in marked):
+            found[key] = SessionHit(facts, None, 0.0, files=files, topics=topics)
     return found
 
 

@@ -6,20 +6,32 @@ how recent it is, each as far as it was asked for. One that was used since is as
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
+from typing import Annotated
 
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic.alias_generators import to_camel
 from sqlalchemy.orm import Session
 
-from shared.sessions.compose.plan import NoVersion, VersionCandidate, VersionCriteria, candidate_of, select_best
+from shared.sessions.compose.plan import ComponentForm, VersionCriteria, select_best
+from shared.sessions.compose.requests import MAX_BUDGET, MIN_BUDGET
 from shared.sessions.compress.settings import MAX_RATIO, MIN_RATIO
-from shared.sessions.models import Project
-from shared.sessions.queries import ready_versions
+from shared.sessions.models import BuildState, Project, SessionVersion
+from shared.sessions.queries import versions_by_session
 from shared.sessions.search import queries
 from shared.sessions.search.queries import SessionFacts
-from shared.sessions.search.query import matched_files, matched_topics, recency, scores_of
+from shared.sessions.search.query import (
+    SearchedPath,
+    SearchedText,
+    SearchedTopic,
+    matched_files,
+    matched_topics,
+    recency,
+    scores_of,
+)
 
 MOST = 10
 LEAST_TOKENS = 200
@@ -29,15 +41,20 @@ _WEIGHTS = {"files": 0.4, "topics": 0.25, "text": 0.3, "folder": 0.15}
 _RECENT = 0.1
 
 
-@dataclass(frozen=True)
-class WorkSituation:
+class WorkSituation(BaseModel):
     """Where somebody works, and what on."""
 
-    budget: int
-    folder: str | None = None
-    files: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    text: str = ""
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+    working_dir: SearchedPath | None = None
+    files: Annotated[list[SearchedPath], Field(max_length=200)] = Field(default_factory=list)
+    topics: Annotated[list[SearchedTopic], Field(max_length=50)] = Field(default_factory=list)
+    text: SearchedText | None = None
+    token_budget: Annotated[StrictInt, Field(ge=MIN_BUDGET, le=MAX_BUDGET)] = 16_000
+
+    @property
+    def question(self) -> str:
+        """What is asked, empty where nothing is."""
+        return (self.text or "").strip()
 
 
 @dataclass(frozen=True)
@@ -46,7 +63,7 @@ class PastSession:
 
     facts: SessionFacts
     files: tuple[str, ...]
-    versions: tuple[VersionCandidate, ...]
+    versions: tuple[SessionVersion, ...]
     answers: float = 0.0
     """How well it answers the text, about 0..1."""
 
@@ -60,25 +77,25 @@ class SessionSuggestion:
     files: tuple[str, ...]
     topics: tuple[str, ...]
     parts: Mapping[str, float]
-    choice: VersionCandidate | NoVersion
+    choice: SessionVersion | ComponentForm
     tokens: int
 
     @property
     def ratio(self) -> int | None:
         """The ratio of the version that would have to be made, if any."""
-        if self.choice is not NoVersion.NEW:
+        if self.choice is not ComponentForm.COMPRESS:
             return None
-        wanted = -(-self.past.facts.original_tokens // self.tokens)
+        wanted = -(-self.past.facts.recorded.original_tokens // self.tokens)
         return min(MAX_RATIO, max(MIN_RATIO, wanted))
 
 
 def suggest(situation: WorkSituation, pasts: Sequence[PastSession], now: datetime) -> list[SessionSuggestion]:
     """Return what would help, the most relevant first; together never more than the budget."""
-    rated = [(_parts(situation, past, now), past) for past in pasts if past.facts.original_tokens > 0]
-    ordered = sorted(rated, key=lambda pair: (-_relevance(pair[0]), -pair[1].facts.key))
-    left, chosen = situation.budget, list[SessionSuggestion]()
+    rated = [(_parts(situation, past, now), past) for past in pasts if past.facts.recorded.original_tokens > 0]
+    ordered = sorted(rated, key=lambda pair: (-sum(pair[0].values()), -pair[1].facts.recorded.key))
+    left, chosen = situation.token_budget, list[SessionSuggestion]()
     for parts, past in ordered:
-        if left < LEAST_TOKENS or len(chosen) == MOST or _relevance(parts) < _LEAST_RELEVANCE:
+        if left < LEAST_TOKENS or len(chosen) == MOST or sum(parts.values()) < _LEAST_RELEVANCE:
             break
         one = _chosen(situation, past, parts, left)
         if one is not None:
@@ -91,14 +108,14 @@ def _parts(situation: WorkSituation, past: PastSession, now: datetime) -> dict[s
     """Return each part of a session's relevance, weighed; only what was asked for counts."""
     parts = {}
     if situation.files:
-        parts["files"] = len(_asked_for(situation.files, past.files)) / len(situation.files)
+        parts["files"] = sum(bool(matched_files((one,), past.files)) for one in situation.files) / len(situation.files)
     if situation.topics:
-        met = [one for one in situation.topics if matched_topics((one,), past.facts.topics)]
-        parts["topics"] = len(met) / len(situation.topics)
-    if situation.text:
+        met = sum(bool(matched_topics((one,), past.facts.topics)) for one in situation.topics)
+        parts["topics"] = met / len(situation.topics)
+    if situation.question:
         parts["text"] = min(1.0, past.answers)
-    if situation.folder:
-        parts["folder"] = nearness(situation.folder, past.facts.details.get("cwd"))
+    if situation.working_dir:
+        parts["folder"] = nearness(situation.working_dir, past.facts.recorded.details.get("cwd"))
     total = sum(_WEIGHTS[name] for name in parts)
     weighed = {name: _WEIGHTS[name] * value / total * (1 - _RECENT) for name, value in parts.items()}
     return weighed | {"recency": recency(past.facts.recalled, now) * (_RECENT if parts else 1.0)}
@@ -116,56 +133,41 @@ def nearness(folder: str, other: object) -> float:
     return 1 / (1 + len(long) - len(short))
 
 
-def _relevance(parts: Mapping[str, float]) -> float:
-    return sum(parts.values())
-
-
-def _asked_for(wanted: tuple[str, ...], touched: Sequence[str]) -> list[str]:
-    return [one for one in wanted if matched_files((one,), list(touched))]
-
-
 def _chosen(
     situation: WorkSituation, past: PastSession, parts: Mapping[str, float], left: int
 ) -> SessionSuggestion | None:
     most = max(left * 2 // 3, min(left, 2 * LEAST_TOKENS))  # Something is left for the next one.
-    facts = past.facts
-    choice = select_best(
-        facts.original_tokens, facts.size_bytes, past.versions, VersionCriteria(most, preserve_keepits=True)
-    )
-    tokens = _tokens(choice, facts, most)
+    choice = select_best(past.facts.recorded, past.versions, VersionCriteria(most, preserve_keepits=True))
+    tokens = _tokens(choice, past.facts.recorded.original_tokens, most)
     if tokens is None:
         return None
     return SessionSuggestion(
         past=past,
-        relevance=_relevance(parts),
-        files=tuple(matched_files(situation.files, list(past.files))),
-        topics=tuple(matched_topics(situation.topics, facts.topics)),
+        relevance=sum(parts.values()),
+        files=tuple(matched_files(situation.files, past.files)),
+        topics=tuple(matched_topics(situation.topics, past.facts.topics)),
         parts=parts,
         choice=choice,
         tokens=tokens,
     )
 
 
-def _tokens(choice: VersionCandidate | NoVersion, facts: SessionFacts, most: int) -> int | None:
+def _tokens(choice: SessionVersion | ComponentForm, original: int, most: int) -> int | None:
     """Return what a choice takes; None where even the strongest compression would take more than there is."""
-    if choice is NoVersion.ORIGINAL:
-        return facts.original_tokens
-    if choice is NoVersion.NEW:
-        return most if -(-facts.original_tokens // most) <= MAX_RATIO else None
-    return choice.output_tokens if choice.output_tokens <= most else None
+    if isinstance(choice, SessionVersion):
+        return choice.output_tokens if choice.output_tokens <= most else None
+    if choice is ComponentForm.ORIGINAL:
+        return original
+    return most if -(-original // most) <= MAX_RATIO else None
 
 
-def past_sessions(
-    session: Session, app_id: str, project: Project, text: str, files: Collection[str] = ()
-) -> list[PastSession]:
-    """Return a project's sessions as suggestions see them; of their files those called like one of ``files``."""
+def past_sessions(session: Session, app_id: str, project: Project, situation: WorkSituation) -> list[PastSession]:
+    """Return a project's sessions as suggestions see them; of their files those called like one that is asked for."""
     facts = queries.facts_of(session, app_id, project)
-    touched = queries.touched(session, app_id, files)
-    answers = scores_of(session, app_id, text) if text else {}
-    versions: dict[int, list[VersionCandidate]] = {}
-    for version in ready_versions(session, [one.key for one in facts]):
-        versions.setdefault(version.session_key, []).append(candidate_of(version))
+    touched = queries.touched(session, app_id, situation.files)
+    answers = scores_of(session, app_id, situation.question) if situation.question else {}
+    versions = versions_by_session(session, [one.recorded.key for one in facts], BuildState.READY)
     return [
-        PastSession(one, tuple(touched.get(one.key, ())), tuple(versions.get(one.key, ())), answers.get(one.key, 0.0))
-        for one in facts
+        PastSession(one, tuple(touched.get(key, ())), tuple(versions[key]), answers.get(key, 0.0))
+        for one, key in ((one, one.recorded.key) for one in facts)
     ]

@@ -28,16 +28,8 @@ from shared.sessions.blocks import Block, BlockKind
 from shared.sessions.models import Project, RecordedSession, SemanticKind, SemanticMemory, SemanticSource
 from shared.sessions.queries import lock_project_by_key
 from shared.sessions.registry.projects import SessionChangeKind, record_change, touch
-from shared.sessions.semantic.queries import (
-    LEARNING_PROJECT_KEY,
-    count_bearing_sessions,
-    find_semantic_memory,
-    get_semantic_memory,
-    is_said_twice,
-    next_to_learn,
-    open_learning,
-    without_sources,
-)
+from shared.sessions.semantic import queries
+from shared.sessions.semantic.queries import LEARNING_PROJECT_KEY
 from shared.text.likeness import gist
 from shared.text.lines import clean, shorten
 from shared.text.sentences import own_words
@@ -86,10 +78,10 @@ def request_learning(session: Session, app: App, project: Project, now: datetime
 
     Raises: Conflict where each session was learnt from as it is now.
     """
-    present = open_learning(session, app.app_id, project.key)
+    present = queries.open_learning(session, app.app_id, project.key)
     if present is not None:
         return present
-    if next_to_learn(session, project.key) is None:
+    if queries.next_to_learn(session, project.key) is None:
         raise Conflict(
             f"Every session of {project.project_id} was learnt from as it is now; register or sync one.",
             code="nothing_new",
@@ -121,24 +113,36 @@ def save_proposals(
         content = shorten(clean(proposal.content), MAX_MEMORY_CHARS)
         if not content:
             continue
-        memory = find_semantic_memory(session, project.key, proposal.kind, normal_of(content))
+        memory = queries.find_semantic_memory(session, project.key, proposal.kind, normal_of(content))
         if memory is None:
-            memory = _new_memory(session, project, proposal, content, agent, now)
+            memory = SemanticMemory(
+                memory_id=new_id("sem", now),
+                project_key=project.key,
+                app_id=project.app_id,
+                kind=proposal.kind,
+                content=content,
+                normal=normal_of(content),
+                is_standing=False,
+                confidence=0.0,
+                agent=agent,
+                extracted_at=now,
+            )
+            session.add(memory)
+            session.flush()
         was_proposed = _is_proposed(session, memory)
         _add_source(session, memory, recorded, proposal)
         memory.is_standing = memory.is_standing or proposal.is_standing
         if not was_proposed and _is_proposed(session, memory):
             cause, after = Cause(agent, "found in sessions", now), {"kind": proposal.kind, "agent": agent}
             record_change(session, project, memory.memory_id, SessionChangeKind.CREATED, cause, after=after)
+            touch(project, now)
             new += 1
-    if new:
-        touch(project, now)
     return new
 
 
 def _is_proposed(session: Session, memory: SemanticMemory) -> bool:
     is_judged = memory.verdict != SemanticVerdict.PROPOSED
-    return is_judged or memory.is_standing or is_said_twice(session, memory.key)
+    return is_judged or memory.is_standing or queries.is_said_twice(session, memory.key)
 
 
 def normal_of(content: str) -> str:
@@ -156,7 +160,7 @@ def confidence(sessions: int) -> float:
 def remove_unsupported(session: Session, project: Project, cause: Cause) -> int:
     """Let go of what no session bears any more and nobody confirmed or rejected; return how many went."""
     session.flush()
-    gone = without_sources(session, project.key)
+    gone = queries.without_sources(session, project.key)
     for memory in gone:
         record_change(
             session, project, memory.memory_id, SessionChangeKind.REMOVED, cause, before={"kind": memory.kind}
@@ -164,27 +168,6 @@ def remove_unsupported(session: Session, project: Project, cause: Cause) -> int:
         session.delete(memory)
     session.flush()
     return len(gone)
-
-
-def _new_memory(
-    session: Session, project: Project, proposal: SemanticProposal, content: str, agent: str, now: datetime
-) -> SemanticMemory:
-    memory = SemanticMemory(
-        memory_id=new_id("sem", now),
-        project_key=project.key,
-        app_id=project.app_id,
-        kind=proposal.kind,
-        content=content,
-        normal=normal_of(content),
-        is_standing=False,
-        confidence=0.0,
-        verdict=SemanticVerdict.PROPOSED,
-        agent=agent,
-        extracted_at=now,
-    )
-    session.add(memory)
-    session.flush()
-    return memory
 
 
 def _add_source(
@@ -198,18 +181,25 @@ def _add_source(
         message_uuid=proposal.uuid[:200],
         excerpt=shorten(clean(proposal.excerpt), MAX_EXCERPT_CHARS),
     )
-    memory.confidence = confidence(count_bearing_sessions(session, memory.key))
+    memory.confidence = confidence(queries.count_bearing_sessions(session, memory.key))
 
 
 def judge_memory(
     session: Session, app_id: str, memory_id: str, verdict: SemanticVerdict | None, content: str | None, cause: Cause
 ) -> SemanticMemory:
     """Change what a locked app's memory says or is worth. Raises: NotFound, Invalid, Conflict."""
-    memory = get_semantic_memory(session, app_id, memory_id)
+    memory = queries.get_semantic_memory(session, app_id, memory_id)
     project = lock_project_by_key(session, memory.project_key)
     before = {"verdict": memory.verdict}
     if content is not None:
-        _change_text(session, memory, content)
+        text = clean(content)
+        if not text or len(text) > MAX_MEMORY_CHARS:
+            raise Invalid(f"content: must be one line of 1 to {MAX_MEMORY_CHARS} characters.")
+        normal = normal_of(text)
+        other = queries.find_semantic_memory(session, memory.project_key, memory.kind, normal)
+        if other is not None and other.key != memory.key:
+            raise Conflict(f"{other.memory_id} says that already.", code="already_known")
+        memory.content, memory.normal = text, normal
     if verdict is not None:
         memory.verdict = verdict
         memory.decided_by, memory.decided_at = cause.actor, cause.at
@@ -222,21 +212,10 @@ def judge_memory(
 
 def remove_memory(session: Session, app_id: str, memory_id: str, cause: Cause) -> None:
     """Remove a memory of a locked app; found again, it is proposed again. Raises: NotFound."""
-    memory = get_semantic_memory(session, app_id, memory_id)
+    memory = queries.get_semantic_memory(session, app_id, memory_id)
     project = lock_project_by_key(session, memory.project_key)
     before = {"kind": memory.kind, "verdict": memory.verdict}
     record_change(session, project, memory_id, SessionChangeKind.REMOVED, cause, before=before)
     touch(project, cause.at)
     session.delete(memory)
     session.flush()
-
-
-def _change_text(session: Session, memory: SemanticMemory, content: str) -> None:
-    text = clean(content)
-    if not text or len(text) > MAX_MEMORY_CHARS:
-        raise Invalid(f"content: must be one line of 1 to {MAX_MEMORY_CHARS} characters.")
-    normal = normal_of(text)
-    other = find_semantic_memory(session, memory.project_key, memory.kind, normal)
-    if other is not None and other.key != memory.key:
-        raise Conflict(f"{other.memory_id} says that already.", code="already_known")
-    memory.content, memory.normal = text, normal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Integer, Select, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -18,16 +17,13 @@ LEARNING_PROJECT_KEY = "projectKey"
 """Where the payload of a job names its project."""
 
 
-@dataclass(frozen=True)
-class SemanticFilter:
-    """Which are wanted; None means any."""
-
-    kind: SemanticKind | None = None
-    verdict: SemanticVerdict | None = None
-
-
 def list_semantic_memories(
-    session: Session, project_key: int, wanted: SemanticFilter, limit: int, before: int | None = None
+    session: Session,
+    project_key: int,
+    limit: int | None = None,
+    before: int | None = None,
+    kind: SemanticKind | None = None,
+    verdict: SemanticVerdict | None = None,
 ) -> Sequence[SemanticMemory]:
     """Return a project's semantic memories, newest first; ``before`` is the key to go on below.
 
@@ -36,7 +32,7 @@ def list_semantic_memories(
     said_twice = _times_said(SemanticMemory.key).scalar_subquery() > 1
     is_proposed = or_(SemanticMemory.is_standing, SemanticMemory.verdict != SemanticVerdict.PROPOSED, said_twice)
     query = select(SemanticMemory).where(SemanticMemory.project_key == project_key, is_proposed)
-    for column, value in ((SemanticMemory.kind, wanted.kind), (SemanticMemory.verdict, wanted.verdict)):
+    for column, value in ((SemanticMemory.kind, kind), (SemanticMemory.verdict, verdict)):
         query = query if value is None else query.where(column == value)
     query = query if before is None else query.where(SemanticMemory.key < before)
     return session.scalars(query.order_by(SemanticMemory.key.desc()).limit(limit)).all()
