@@ -84,7 +84,7 @@ def test_words_left_out_beside_a_marked_part_are_shown_and_counted(press: Press)
     session.prompt("Thanks. Now list the open tickets.")
     session.say("There are three.")
     version = read(press, session, 30)
-    assert "**User:** […]\n\n**User, kept:** It goes out in October." in version.text
+    assert "[…]\n\n**User, kept:** It goes out in October." in version.text
     left = version.made.statistics["leftOut"]["prompts"]
     assert (left["of"], left["shortened"]) == (8, 1)
 
