@@ -81,7 +81,8 @@ FOR_GOOD = PhraseTable(
         r"|heard|got|on|in|at|the|an?|same|good|bad|nice|is|was|were|has)\b)[\w-]+",
         "From now on use tabs": r"from (?:now|here|today) on(?:wards?)?|going forward|in (?:the )?future"
         r"|(?:every|each) time you|as a rule|under no circumstances|at all times|for all (?:future|further|new) \w+",
-        "No new packages, ever": r"do(?:n['’]?t| not) ever|no (?:\w+,? ){1,3}ever",
+        "No new packages, ever": r"do(?:n['’]?t| not) ever|do(?:n['’]?t| not) [^.!?]{1,80} ever(?=\W*$)"
+        r"|no (?:\w+,? ){1,3}ever",
         "I prefer small commits": r"(?:i|we) (?:always |really |strongly )?prefer",
         "Bitte immer zuerst testen": r"immer (?!noch|wieder|mehr|öfter|besser|schlechter|langsamer|größer)\w+"
         r"|niemals|nie (?!wieder|mehr)\w+|ab (?:jetzt|sofort|heute)|künftig|in zukunft|grundsätzlich",
@@ -118,7 +119,7 @@ _DECIDED = PhraseTable(
         "Hemos decidido usar SQLite": r"(?:hemos|he|ha) (?:decidido|elegido)|decidimos",
     }
 )
-_DECIDED_WITHOUT_SPACES = PhraseTable({"SQLiteに決めました": r"(?:に|と)(?:決めました|決定しました|決めた)"}, "", "")
+_DECIDED_WITHOUT_SPACES = PhraseTable({"SQLiteに決めました": r"に(?:決めました|決定しました|決めた)"}, "", "")
 _LEANS = PhraseTable(
     {
         "Let's go with SQLite": r"let['’]s (?:use|go with|stick (?:with|to)|switch to|keep|drop)",
@@ -164,6 +165,17 @@ _POINTS = re.compile(
 _CONDITION = re.compile(r"(?:and |but |please )?(?:if|when|whenever|before|after|unless) ", re.IGNORECASE)
 
 
+_NEXT_TASK = re.compile(r"(?:ok(?:ay)?\W+)?(?:now|next|then|and now)\b[^.!?]*:", re.IGNORECASE)
+"""How somebody begins who asks for one thing and says how that is to be."""
+_LABELLED = re.compile(r"\W*(?:user|assistant|system|human|ai|claude)\b[^:.!?]{0,20}:", re.IGNORECASE)
+_DISOWNED = re.compile(
+    r"\b(?:(?:is|was)(?: not|n['’]t) (?:from |by )?(?:me|mine)|i did(?: not|n['’]t) (?:write|say) (?:that|this|it)"
+    r"|ignore (?:it|that|this|them)|(?:ist|war|kommt) nicht von mir|ignorier\w* (?:das|es))\b",
+    re.IGNORECASE,
+)
+"""What takes back what stands before it, which somebody else had written."""
+
+
 def standing_kind(sentence: str) -> SemanticKind | None:
     """Return what a sentence lays down for good: a wish for the future or a decision; None where it does not."""
     if not _is_statement(sentence) or _HEDGED.is_in(sentence):
@@ -196,7 +208,7 @@ def _said_in_passing(sentence: str) -> SemanticKind | None:
 
 def _is_statement(sentence: str) -> bool:
     is_asked = sentence.rstrip("\"'”’) ").endswith(("?", "？"))
-    return not is_asked and len(sentence) <= _LONGEST
+    return not is_asked and not _NEXT_TASK.match(sentence) and len(sentence) <= _LONGEST
 
 
 _STARTS_WITH_JOINER = re.compile(r"^(?:(?:and|also|but|so|then|because|which|ok(?:ay)?)\b,?\s+)+", re.IGNORECASE)
@@ -228,7 +240,11 @@ def own_sentences(text: str) -> list[str]:
 
 def _found(prompt: SessionPrompt) -> Iterator[SemanticProposal]:
     before = ""
-    for sentence in own_sentences(prompt.text):
+    said = own_sentences(prompt.text)
+    disowned = max((nth for nth, sentence in enumerate(said) if _DISOWNED.search(sentence)), default=-1)
+    for sentence in said[disowned + 1 :]:
+        if _LABELLED.match(sentence):
+            continue
         standing = standing_kind(sentence)
         kind = standing or _said_in_passing(sentence)
         points = _POINTS.search(sentence) and not _CONDITION.match(sentence)

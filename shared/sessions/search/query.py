@@ -77,7 +77,9 @@ class SessionQuery(_Asked):
     date_range: DateRange | None = None
     keepit_weight: WeightRange | None = None
     kinds: Annotated[list[SessionHitKind], Field(min_length=1, max_length=2)] | None = Field(
-        None, description="Originals, versions, or both; with a text."
+        None,
+        description="Originals, versions, or both, each found place by itself; unless given, a session is found once, "
+        "where most of the words stand. With a text.",
     )
     limit: Annotated[StrictInt, Field(ge=1, le=200)] = 20
 
@@ -210,6 +212,12 @@ def find_sessions(
         if one.session_key in meeting and (wanted.kinds is None or one.kind in wanted.kinds)
     ]
     scored.sort(key=lambda pair: (-pair[0], -pair[1].session_key, pair[1].compression_key or 0))
+    if wanted.kinds is None:
+        # A session and its versions say the same; unless they are asked for, the place that says most is enough.
+        best: dict[int, tuple[float, ScoredSession]] = {}
+        for pair in scored:
+            best.setdefault(pair[1].session_key, pair)
+        scored = list(best.values())
     return _hits(session, scored[start:end], meeting, words), len(scored) > end
 
 
