@@ -133,7 +133,7 @@ def new_postgres_url(postgres_server: PostgresServer) -> Iterator[Callable[..., 
 
     yield make
     for url in made:
-        postgres_server.drop(url)
+        postgres_server.take_back(url)
 
 
 @pytest.fixture
