@@ -18,7 +18,10 @@ import pytest
 from loop.embedded_redis import EmbeddedRedis
 from shared.db.schema import migrate
 from tests.support.postgres import NoPostgres, PostgresServer
+from tests.support.statements import share_compiled_statements
 from tests.support.waiting import wait_until
+
+share_compiled_statements()
 
 _MARKER = "PYTEST_AFTERTHOUGHT_SESSION"
 _DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
