@@ -42,7 +42,7 @@ def sources(fleet: Fleet, app_id: str) -> list[tuple[str | None, int]]:
         pytest.param(ToolResult.KILL_WITH_PARENT, id="whole worker"),
     ],
 )
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", [pytest.param(POINTS[0], marks=pytest.mark.long), *POINTS[1:]])
 def test_a_worker_killed_around_an_extraction_learns_each_fact_once(
     fleet: Fleet, point: Point, result: ToolResult
 ) -> None:

@@ -33,7 +33,16 @@ def has_exactly(fleet: Fleet, app_id: str, *words: str) -> None:
         pytest.param(ToolResult.KILL_WITH_PARENT, id="whole worker"),
     ],
 )
-@pytest.mark.parametrize("point", WORKER_POINTS)
+@pytest.mark.parametrize(
+    "point",
+    [
+        # What dies before it began, or after all was kept, is the easier case of the same.
+        pytest.param(Point.BEFORE_CALL, marks=pytest.mark.long),
+        Point.AFTER_CALL,
+        pytest.param(Point.AFTER_COMMIT, marks=pytest.mark.long),
+        Point.BEFORE_ACK,
+    ],
+)
 def test_a_worker_killed_at_any_step_leaves_exactly_one_memory(fleet: Fleet, point: Point, result: ToolResult) -> None:
     app_id = fleet.new_app()
     fleet.points.arm(point, result)

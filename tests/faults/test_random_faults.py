@@ -83,11 +83,10 @@ FAULTS: list[Callable[[Fleet, random.Random], None]] = [
 ]  # fmt: skip
 
 
-def play(fleet: Fleet, chance: random.Random) -> None:
+def play(fleet: Fleet, chance: random.Random, fault: Callable[[Fleet, random.Random], None]) -> None:
     """One round: talk in three apps while something breaks, perhaps forget one of them, or a user of another, then look
     at everything."""
     apps = [fleet.new_app() for _ in range(3)]
-    fault = chance.choice(FAULTS)
     delay = chance.uniform(0.0, 0.6)
     over = threading.Event()
     counts: list[int] = []
@@ -218,7 +217,8 @@ def check_forgotten(fleet: Fleet, app_id: str, erased: bool) -> None:
 def play_rounds(fleet: Fleet, rounds: int, first: int = 0) -> None:
     for number in range(first, first + rounds):
         try:
-            play(fleet, random.Random(number))
+            # In turn, so that six rounds try each of them.
+            play(fleet, random.Random(number), FAULTS[number % len(FAULTS)])
         except AssertionError as error:
             raise AssertionError(f"in round {number}: {error}") from error
 
