@@ -55,7 +55,7 @@ def nothing_left_running() -> Iterator[None]:
     os.environ[_MARKER] = mark
     yield
     del os.environ[_MARKER]
-    wait_until(lambda: not _marked_processes(mark), 15, "the end of every process that tests started")
+    wait_until(lambda: not _marked_processes(mark), 60, "the end of every process that tests started")
 
 
 def _marked_processes(mark: str) -> list[str]:

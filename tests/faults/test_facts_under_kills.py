@@ -79,4 +79,4 @@ def test_erasing_everything_beats_an_extraction_at_any_step(fleet: Fleet, point:
     with fleet.database.read() as session:
         changes = session.scalars(select(FactChange).where(FactChange.app_id == app_id)).all()
     assert all(change.before is None and change.after is None for change in changes)
-    wait_until(lambda: not fleet.places_of(canary), 10, f"no trace of {canary}: {fleet.places_of(canary)}")
+    fleet.wait_until_gone(canary)

@@ -130,7 +130,7 @@ def test_a_purge_at_any_step_beats_work_already_in_flight(
     fleet.settle(app_id)
     assert fleet.memories(app_id) == []
     if forget is erase_everything:
-        wait_until(lambda: not fleet.places_of(canary), 10, f"no trace of {canary}: {fleet.places_of(canary)}")
+        fleet.wait_until_gone(canary)
     fleet.converse(app_id, "I moved to Oslo in May.")
     has_only_the_new(fleet, app_id)
 

@@ -23,7 +23,6 @@ from shared.jobs.models import Job
 from shared.memories.models import Change, Memory, MemorySource, Origin
 from tests.faults.fleet import Fleet, launch
 from tests.support.services import pool_children
-from tests.support.waiting import wait_until
 
 ROUNDS_IN_CI = 6
 ROUNDS_IN_THE_LONG_RUN = 200
@@ -185,7 +184,7 @@ def check_apart(fleet: Fleet, app_id: str) -> None:
 
 def check_user_forgotten(fleet: Fleet, app_id: str, talked: int) -> None:
     gone = canary(app_id, "ann")
-    wait_until(lambda: not fleet.places_of(gone), 10, f"no trace: {fleet.places_of(gone)}")
+    fleet.wait_until_gone(gone)
     with fleet.database.read() as session:
         kept = session.scalars(select(Memory.user_id).where(Memory.app_id == app_id)).all()
     assert kept == ["bob"] * sum(user_of(n) == "bob" for n in range(talked)), "the other user lost something"
@@ -209,9 +208,7 @@ def check_forgotten(fleet: Fleet, app_id: str, erased: bool) -> None:
         texts = session.execute(select(Change.before, Change.after).where(Change.app_id == app_id)).all()
     assert all(before is None and after is None for before, after in texts)
     if erased:
-        wait_until(
-            lambda: not fleet.places_of(f"canary{app_id}z"), 10, f"no trace: {fleet.places_of(f'canary{app_id}z')}"
-        )
+        fleet.wait_until_gone(f"canary{app_id}z")
 
 
 def play_rounds(fleet: Fleet, rounds: int, first: int = 0) -> None:
