@@ -44,7 +44,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _haste(item: pytest.Item) -> int:
-    slow = ("test_random_faults", "tests/faults/", "tests/integration/")
+    slow = (
+        "test_random_faults",
+        "test_provider_away",
+        "test_two_loops",
+        "tests/faults/",
+        "test_benches",
+        "test_up",
+        "test_whole_service",
+        "test_draining",
+        "test_versions_from_outside",
+        "tests/integration/",
+    )
     return next((place for place, name in enumerate(slow) if name in item.nodeid), len(slow))
 
 
