@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
@@ -30,6 +30,7 @@ from tests.support.waiting import wait_until
 _UNPRIVILEGED = ("postgres", "nobody", "daemon")
 _PLACES = ("/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt")
 _TEMPLATE = "afterthought_template"
+_DROP: LiteralString = "DROP DATABASE IF EXISTS {} WITH (FORCE)"
 _MOST_MEGABYTES_TO_EMPTY = 16
 _CATALOGUES = ("pg_namespace", "pg_class", "pg_attribute", "pg_constraint", "pg_index", "pg_trigger", "pg_proc")
 _SCHEMA = " UNION ALL ".join(f"SELECT count(*), sum(xmin::text::bigint) FROM {name}" for name in _CATALOGUES)
@@ -80,6 +81,7 @@ class PostgresServer:
         self._empty: list[str] = []
         try:
             self._process = self._start()
+            self._administration = self._connect()
         except (OSError, subprocess.SubprocessError) as error:
             shutil.rmtree(self.directory, ignore_errors=True)
             raise NoPostgres(f"{self._binaries} did not start: {getattr(error, 'stderr', None) or error}") from error
@@ -87,19 +89,25 @@ class PostgresServer:
     @property
     def version(self) -> str:
         """The server's version, as it tells it."""
-        with self._connect() as connection:
-            return str(connection.info.parameter_status("server_version"))
+        return str(self._administration.info.parameter_status("server_version"))
 
     def new_database(self, *, migrated: bool = True) -> str:
         """Hand out a database for one test alone and return its address, with our tables unless told otherwise."""
-        if migrated and self._empty:
-            return self._empty.pop()
+        name = f"test_{next(self._numbers)}"
+        if migrated and len(self._empty) > 1:
+            # Under a new name, for a thread that a test left behind must not find it again; and not the last that came
+            # back, whose connections are still being closed.
+            former = self._empty.pop(0)
+            try:
+                self._administer("ALTER DATABASE {} RENAME TO {}", former, name)
+                return self._url(name)
+            except psycopg.errors.ObjectInUse:
+                self._administer(_DROP, former)
         if migrated and not self._schema:
             self._create(_TEMPLATE)
             migrate(self._url(_TEMPLATE))
             with self._connect(_TEMPLATE) as connection:
                 self._schema = connection.execute(_SCHEMA).fetchall()
-        name = f"test_{next(self._numbers)}"
         self._create(name, template=_TEMPLATE if migrated else None)
         return self._url(name)
 
@@ -107,10 +115,9 @@ class PostgresServer:
         """Empty a database handed out before, throwing out whoever still uses it; one that cannot be is removed."""
         name = url.partition("@/")[2].partition("?")[0]
         if self._was_emptied(name):
-            self._empty.append(url)
-            return
-        with self._connect() as connection:
-            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+            self._empty.append(name)
+        else:
+            self._administer(_DROP, name)
 
     def _was_emptied(self, name: str) -> bool:
         """Empty a database if its tables are ours, unchanged, and small; return whether it is as new."""
@@ -126,6 +133,7 @@ class PostgresServer:
 
     def stop(self) -> None:
         """End the server and remove everything it wrote."""
+        self._administration.close()
         self._process.send_signal(signal.SIGINT)
         try:
             self._process.wait(10)
@@ -141,11 +149,10 @@ class PostgresServer:
         return psycopg.connect(host=str(self.directory), user="postgres", dbname=name, autocommit=True)
 
     def _create(self, name: str, template: str | None = None) -> None:
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-            sql.Identifier(name), sql.Identifier(template or "template0")
-        )
-        with self._connect() as connection:
-            connection.execute(statement)
+        self._administer("CREATE DATABASE {} TEMPLATE {}", name, template or "template0")
+
+    def _administer(self, statement: LiteralString, *names: str) -> None:
+        self._administration.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
     def _start(self) -> subprocess.Popen[bytes]:
         data = self.directory / "data"
