@@ -18,7 +18,10 @@ import pytest
 from loop.embedded_redis import EmbeddedRedis
 from shared.db.schema import migrate
 from tests.support.postgres import NoPostgres, PostgresServer
+from tests.support.statements import share_compiled_statements
 from tests.support.waiting import wait_until
+
+share_compiled_statements()
 
 _MARKER = "PYTEST_AFTERTHOUGHT_SESSION"
 _DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
@@ -41,7 +44,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _haste(item: pytest.Item) -> int:
-    slow = ("test_random_faults", "tests/faults/", "tests/integration/")
+    slow = (
+        "test_random_faults",
+        "test_provider_away",
+        "test_two_loops",
+        "tests/faults/",
+        "test_benches",
+        "test_up",
+        "test_whole_service",
+        "test_draining",
+        "test_versions_from_outside",
+        "tests/integration/",
+    )
     return next((place for place, name in enumerate(slow) if name in item.nodeid), len(slow))
 
 
@@ -52,7 +66,7 @@ def nothing_left_running() -> Iterator[None]:
     os.environ[_MARKER] = mark
     yield
     del os.environ[_MARKER]
-    wait_until(lambda: not _marked_processes(mark), 15, "the end of every process that tests started")
+    wait_until(lambda: not _marked_processes(mark), 60, "the end of every process that tests started")
 
 
 def _marked_processes(mark: str) -> list[str]:
@@ -133,7 +147,7 @@ def new_postgres_url(postgres_server: PostgresServer) -> Iterator[Callable[..., 
 
     yield make
     for url in made:
-        postgres_server.drop(url)
+        postgres_server.take_back(url)
 
 
 @pytest.fixture

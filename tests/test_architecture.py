@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from importlinter import cli as import_linter
@@ -28,9 +30,21 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "m
 TOP_LEVEL = ["pyproject.toml", "docker-compose.yml", "worker", "loop", "shared", "tests", "ops", "README.md"]
 
 
+@cache
+def nodes(path: Path) -> list[Any]:
+    """Return every node of a file, the module first; parsed once for all tests."""
+    return list(ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def let_go_of_what_was_parsed() -> Iterator[None]:
+    yield
+    nodes.cache_clear()
+
+
 def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
     """Yield every module a file imports, with the node that does."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module, node
         elif isinstance(node, ast.Import):
@@ -78,7 +92,7 @@ def test_select_stands_only_where_it_is_looked_for() -> None:
         if path.name not in MAY_SELECT
         and any(
             isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "select"
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            for node in nodes(path)
         )
     ]
     assert strays == []
@@ -88,7 +102,7 @@ def test_celery_decorators_stand_only_in_the_workers_tasks() -> None:
     strays = [
         place(path)
         for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef)
         and any("task" in ast.unparse(decorator).split("(")[0].split(".")[1:] for decorator in node.decorator_list)
         and not place(path).startswith("worker/tasks.py")
@@ -101,10 +115,7 @@ def test_settings_are_read_only_at_the_process_tops() -> None:
     readers = {
         place(path)
         for path in SOURCES
-        if any(
-            isinstance(node, ast.Call) and getattr(node.func, "id", "") == "read_settings"
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        )
+        if any(isinstance(node, ast.Call) and getattr(node.func, "id", "") == "read_settings" for node in nodes(path))
     }
     assert {reader for reader in readers - allowed if not reader.startswith("loop/cli/")} == set()
 
@@ -113,7 +124,7 @@ def test_an_import_inside_a_function_says_why() -> None:
     silent = []
     for path in SOURCES:
         lines = path.read_text("utf-8").splitlines()
-        for function in (n for n in ast.walk(ast.parse("\n".join(lines))) if isinstance(n, ast.FunctionDef)):
+        for function in (n for n in nodes(path) if isinstance(n, ast.FunctionDef)):
             for node in ast.walk(function):
                 if isinstance(node, ast.Import | ast.ImportFrom) and "#" not in "".join(
                     lines[max(0, node.lineno - 4) : node.lineno]
@@ -132,14 +143,14 @@ def test_files_can_be_read_in_one_sitting() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    assert [place(path) for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text("utf-8")))] == []
+    assert [place(path) for path in SOURCES if not ast.get_docstring(nodes(path)[0])] == []
 
 
 def test_broad_excepts_stand_only_at_process_tops() -> None:
     broad = {
         place(path)
         for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ from shared.settings import Settings, environment_name, read_settings
 _FOLDERS = ("*.md", "docs/**/*.md", "ops/*.md")
 _PAGES = sorted(page for places in _FOLDERS for page in reference.ROOT.glob(places))
 in_every_page = pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(reference.ROOT)))
+
+
+@cache
+def commands() -> set[str]:
+    return set(re.findall(r"^## afterthought (.+)$", reference.command_line_page(), re.MULTILINE))
 
 
 @in_every_page
@@ -30,7 +36,7 @@ def test_every_module_that_is_to_be_run_exists(page: Path) -> None:
 
 @in_every_page
 def test_every_command_that_is_named_exists(page: Path) -> None:
-    known = set(re.findall(r"^## afterthought (.+)$", reference.command_line_page(), re.MULTILINE))
+    known = commands()
     named = re.findall(r"(?:^|`)afterthought ([a-z]+(?: [a-z]+)?)", page.read_text("utf-8"), re.MULTILINE)
     assert [name for name in named if name not in known and name.split()[0] not in known] == []
 

@@ -229,10 +229,14 @@ def _percent(hits: dict[str, list[bool]]) -> dict[str, float]:
     return {way: round(100 * mean(found), 2) for way, found in hits.items()} | {"questions": len(hits["chosen_facts"])}
 
 
-def sample(data: Path, count: int, seed: int) -> list[str]:
-    """Return statements of both corpora drawn at random, each with the turn it was said in."""
+def heard_in_corpora(data: Path) -> list[Heard]:
+    """Return every statement of both corpora."""
     agent = ExtractiveFactAgent()
-    heard = [one for subject in (*memorybank(data), *locomo(data)) for one in heard_in(subject, agent)]
+    return [one for subject in (*memorybank(data), *locomo(data)) for one in heard_in(subject, agent)]
+
+
+def sample(heard: Sequence[Heard], count: int, seed: int) -> list[str]:
+    """Return statements drawn at random, each with the turn it was said in."""
     drawn = random.Random(seed).sample(heard, min(count, len(heard)))
     return [f"{number}. {_listed(one)}" for number, one in enumerate(drawn, 1)]
 
@@ -254,7 +258,7 @@ def main(arguments: list[str]) -> int:
     if problem:
         sys.exit(problem)
     if options.sample:
-        print("\n".join(sample(options.data, options.sample, options.seed)))
+        print("\n".join(sample(heard_in_corpora(options.data), options.sample, options.seed)))
     else:
         show(measure(options.data, make_embedder(options.embedding, "http://127.0.0.1:11434", _SECONDS)))
     return 0

@@ -31,7 +31,7 @@ POOL = (
     "preference: Does not like jazz",
     "Has a dog",
 )
-_EXAMPLES = {"sqlite": 12, "postgres": 3}
+_EXAMPLES = {"sqlite": 7, "postgres": 3}
 _apps = itertools.count()
 
 

@@ -130,7 +130,9 @@ def test_what_is_set_aside_counts_against_what_may_start_and_a_killed_calls_runs
         assert session.query(Reservation).count() == 0
 
 
-@pytest.mark.parametrize("budget", [0, 5, 15, 25.5, 40, 60])
+@pytest.mark.parametrize(
+    "budget", [0, 5, 25.5, 60, *(pytest.param(between, marks=pytest.mark.long) for between in (15, 40))]
+)
 def test_an_hourly_budget_is_never_passed_and_what_it_covers_is_done(house: House, budget: float) -> None:
     set_app(house, hourly_budget_micro=to_micro(budget))
     for i in range(12):

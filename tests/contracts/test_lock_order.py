@@ -53,7 +53,7 @@ def meet(
     holding = threading.Event()
 
     def run_second() -> None:
-        holding.wait(10)
+        holding.wait(60)
         with house.database.write() as session:
             second(session)
 
@@ -62,9 +62,9 @@ def meet(
         with house.database.write() as session:
             first(session)
             holding.set()
-            wait_until(lambda: somebody_waits(house) or waiting.done(), 10, "the second writer to wait")
+            wait_until(lambda: somebody_waits(house) or waiting.done(), 60, "the second writer to wait")
             then(session)
-        waiting.result(20)
+        waiting.result(60)
 
 
 @pytest.mark.parametrize("erase", ["app", "conversation"])

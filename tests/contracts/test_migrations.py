@@ -91,7 +91,7 @@ def test_migrating_again_changes_nothing(empty_database_url: str) -> None:
     database.dispose()
 
 
-@pytest.mark.parametrize("processes", [4])
+@pytest.mark.parametrize("processes", [3])
 def test_several_processes_may_migrate_at_once(empty_database_url: str, processes: int) -> None:
     code = "import sys; from shared.db.schema import migrate; migrate(sys.argv[1])"
     migrating = [

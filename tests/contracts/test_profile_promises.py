@@ -175,7 +175,7 @@ def race(house: House, *works: Callable[[House], object]) -> None:
     barrier, failed = threading.Barrier(len(works)), []
 
     def work(one: Callable[[House], object]) -> None:
-        barrier.wait(10)
+        barrier.wait(60)
         try:
             one(house)
         except Conflict as error:
@@ -185,7 +185,7 @@ def race(house: House, *works: Callable[[House], object]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert set(failed) <= {"consent_missing"} and not any(thread.is_alive() for thread in threads)
 
 

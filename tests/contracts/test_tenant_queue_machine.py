@@ -26,7 +26,7 @@ from tests.support.settings import default_settings
 
 APPS = ("notes", "other")
 STEPS = 250
-SEEDS = range(4)
+SEEDS = [0, 1, *(pytest.param(more, marks=pytest.mark.long) for more in (2, 3))]
 RULE = default_settings(retry_max_seconds=60.0)
 
 

@@ -765,7 +765,7 @@ def test_a_turn_that_breaks_is_told_and_counted_and_the_next_one_goes_well(
         thinking.thinker.begin(focus)
         thread = thinking.thinker._thread
         assert thread is not None
-        thread.join(10)
+        thread.join(60)
 
     thinking.said("c", "hello")
     thinking.will(breaks, respond("Hi."))
@@ -783,7 +783,7 @@ def test_what_the_loop_thinks_of_an_app_does_not_hold_up_the_ticker(thinking: Th
 
     def slowly(_: object) -> Any:
         asked.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return respond("Hi.")
 
     thinking.said("c", "hello")
@@ -791,7 +791,7 @@ def test_what_the_loop_thinks_of_an_app_does_not_hold_up_the_ticker(thinking: Th
     focus = thinking.choose()
     assert focus is not None and thinking.thinker.is_free
     thinking.thinker.begin(focus)
-    assert asked.wait(10) and not thinking.thinker.is_free
+    assert asked.wait(60) and not thinking.thinker.is_free
     go_on.set()
     assert thinking.thinker.drain(10)
     assert thinking.answers("c") == ["Hi."]
@@ -803,7 +803,7 @@ def test_a_turn_that_is_let_go_of_writes_nothing_however_late_it_comes(thinking:
 
     def slowly(_: object) -> Any:
         asked.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return respond("Hi.")
 
     thinking.said("c", "hello")
@@ -811,12 +811,12 @@ def test_a_turn_that_is_let_go_of_writes_nothing_however_late_it_comes(thinking:
     focus = thinking.choose()
     assert focus is not None
     thinking.thinker.begin(focus)
-    assert asked.wait(10)
+    assert asked.wait(60)
     assert not thinking.thinker.drain(0.05)
     go_on.set()
     thread = thinking.thinker._thread
     assert thread is not None
-    thread.join(10)
+    thread.join(60)
     assert thinking.answers("c") == []
     conversation = thinking.conversation("c")
     assert conversation.focus_since is not None and conversation.think_after is None

@@ -1,4 +1,4 @@
-"""The whole Afterthought that the tests of a file break, one after another."""
+"""The whole Afterthought that the tests of this folder break, one after another."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from tests.faults.fleet import Fleet, launch
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Real processes over SQLite, shared by the tests of a file."""
+    """Real processes over SQLite, shared by all tests of this folder in one test process: to start them takes long."""
     folder = tmp_path_factory.mktemp("fleet")
     with launch(folder, f"sqlite:///{folder / 'afterthought.db'}") as fleet:
         yield fleet

@@ -141,6 +141,19 @@ class Fleet:
         with self.database.read() as session:
             return [memory.content for memory in list_memories(session, app_id, None, 1000)]
 
+    def wait_until_gone(self, canary: str) -> None:
+        """Wait until a word stands nowhere."""
+        found: list[str] = []
+
+        def is_gone() -> bool:
+            found[:] = self.places_of(canary)
+            return not found
+
+        try:
+            wait_until(is_gone, 60, f"no trace of {canary}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {found}") from None
+
     def places_of(self, canary: str) -> list[str]:
         with self.redis.client() as client:
             return places_of(canary, self.database, client, self.folder)

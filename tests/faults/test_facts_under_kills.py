@@ -42,7 +42,7 @@ def sources(fleet: Fleet, app_id: str) -> list[tuple[str | None, int]]:
         pytest.param(ToolResult.KILL_WITH_PARENT, id="whole worker"),
     ],
 )
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", [pytest.param(POINTS[0], marks=pytest.mark.long), *POINTS[1:]])
 def test_a_worker_killed_around_an_extraction_learns_each_fact_once(
     fleet: Fleet, point: Point, result: ToolResult
 ) -> None:
@@ -79,4 +79,4 @@ def test_erasing_everything_beats_an_extraction_at_any_step(fleet: Fleet, point:
     with fleet.database.read() as session:
         changes = session.scalars(select(FactChange).where(FactChange.app_id == app_id)).all()
     assert all(change.before is None and change.after is None for change in changes)
-    wait_until(lambda: not fleet.places_of(canary), 10, f"no trace of {canary}: {fleet.places_of(canary)}")
+    fleet.wait_until_gone(canary)

@@ -61,4 +61,4 @@ def test_garbage_on_the_queues_stops_nothing_and_is_repeated_nowhere(fleet: Flee
     # What is not this app's would else be written into Redis' own file by this erasure, and by none after it.
     wait_until(lambda: not any("redis" in place for place in fleet.places_of(CANARY)), 60, "the queues to be drained")
     fleet.ask("DELETE", f"/apps/{app}/data")
-    wait_until(lambda: not fleet.places_of(CANARY), 20, f"no trace: {fleet.places_of(CANARY)}")
+    fleet.wait_until_gone(CANARY)

@@ -47,7 +47,7 @@ def covered(fleet: Fleet, app_id: str) -> list[int]:
         pytest.param(ToolResult.KILL_WITH_PARENT, id="whole worker"),
     ],
 )
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", [pytest.param(POINTS[0], marks=pytest.mark.long), *POINTS[1:]])
 def test_a_worker_killed_around_a_summary_makes_it_once(fleet: Fleet, point: Point, result: ToolResult) -> None:
     app_id = fleet.new_app()
     fleet.points.arm(point, result)

@@ -13,12 +13,18 @@ from tests.support.command_line import Busy, Terminal, served
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])])
-def api(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Api]:
-    """The interface over a fresh database, on SQLite and in long runs on PostgreSQL too.
+def api_url(request: pytest.FixtureRequest) -> str:
+    """A fresh database with our tables, on SQLite and in long runs on PostgreSQL too.
 
     What is asked of the database itself is tried on both in every run, by the contracts.
     """
-    with open_api(request.getfixturevalue(f"{request.param}_url"), tmp_path / "home") as opened:
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture
+def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
+    """The interface over a fresh database."""
+    with open_api(api_url, tmp_path / "home") as opened:
         yield opened
 
 

@@ -152,8 +152,8 @@ def open_town(url: str, home: Path, **settings: Any) -> Iterator[Town]:
 
 
 @pytest.fixture
-def town(database_url: str, tmp_path: Path) -> Iterator[Town]:
-    with open_town(database_url, tmp_path / "home") as town:
+def town(api_url: str, tmp_path: Path) -> Iterator[Town]:
+    with open_town(api_url, tmp_path / "home") as town:
         yield town
 
 
@@ -178,6 +178,7 @@ def test_a_listener_hears_what_happens_from_now_on_with_its_text(town: Town) -> 
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("api_url", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
 def test_resuming_loses_and_repeats_nothing_while_events_are_written(town: Town) -> None:
     writers, each = 4, 40
     over = threading.Event()

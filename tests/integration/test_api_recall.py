@@ -24,8 +24,8 @@ ASKED = "My router needs a reset again, what did we do?"
 
 
 @pytest.fixture
-def api(database_url: str, tmp_path: Path) -> Iterator[Api]:
-    with open_api(database_url, tmp_path / "home", embedding=NGRAMS) as opened:
+def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
+    with open_api(api_url, tmp_path / "home", embedding=NGRAMS) as opened:
         yield opened
 
 

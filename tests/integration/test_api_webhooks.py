@@ -19,9 +19,9 @@ SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()
 
 
 @pytest.fixture
-def api(database_url: str, tmp_path: Path) -> Iterator[Api]:
+def api(api_url: str, tmp_path: Path) -> Iterator[Api]:
     """An interface that may call this machine."""
-    with open_api(database_url, tmp_path / "home", webhook_internal_hosts="127.0.0.1") as api:
+    with open_api(api_url, tmp_path / "home", webhook_internal_hosts="127.0.0.1") as api:
         api.install("chat")
         api.install("email")
         yield api

@@ -220,11 +220,11 @@ def test_waiting_ends_when_every_conversation_was_thought_over_and_the_doctor_fi
         for name, value in system.loop.env.items():
             if name.startswith(("AFTERTHOUGHT_", "REDIS_URL", "DATABASE_URL")):
                 monkeypatch.setenv(name, value)
-        values = [talk(n, f"{said[0]} That was day {n}.", said[1]) for n in range(12)] + [talk(99, "Hello.", "Hi.")]
+        values = [talk(n, f"{said[0]} That was day {n}.", said[1]) for n in range(4)] + [talk(99, "Hello.", "Hi.")]
         done = run(capsys, "ingest", write(file, *values), "--app", "chat", "--wait", "--timeout", "60", "--json").json
         assert sum(done["jobs"].values()) == 2 * len(values)
         assert set(done["jobs"]) <= {"done", "nothing"}
-        assert 1 <= len(run(capsys, "memories", "list", "chat", "--json").json) <= 10
+        assert 1 <= len(run(capsys, "memories", "list", "chat", "--json").json) <= len(values)
         findings = run(capsys, "doctor", "--json").json["findings"]
         assert {one["health"] for one in findings if one["what"] not in {"disk", "embedding"}} == {"ok"}, findings
 

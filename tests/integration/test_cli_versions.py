@@ -31,7 +31,7 @@ def sessions(terminal: Terminal, command: str, *more: str, status: int = 0) -> l
 
 def test_a_compression_is_followed_until_its_version_is_there(terminal: Terminal, press: Press) -> None:
     def work() -> None:
-        wait_until(press.jobs, 10, "a job")
+        wait_until(press.jobs, 60, "a job")
         press.work_off()
 
     worker = threading.Thread(target=work)
@@ -45,7 +45,7 @@ def test_a_compression_is_followed_until_its_version_is_there(terminal: Terminal
 
 def test_a_job_that_was_cancelled_ends_the_waiting_with_its_reason(terminal: Terminal, press: Press) -> None:
     def cancel() -> None:
-        wait_until(press.jobs, 10, "a job")
+        wait_until(press.jobs, 60, "a job")
         terminal.api.ask("POST", f"/jobs/{press.house.jobs()[0].job_id}/cancel")
 
     canceller = threading.Thread(target=cancel)

@@ -27,6 +27,8 @@ pytestmark = pytest.mark.integration
 
 
 DRAIN_SECONDS = 4.0
+PATIENCE = 30.0
+"""Of a slow machine; what hangs here would hang for ever."""
 
 
 @contextlib.contextmanager
@@ -54,9 +56,18 @@ over_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 """Where it makes no difference which database stands behind."""
 
 
+with_time = pytest.mark.parametrize("drain_seconds", [120.0])
+"""Where the draining must not be over before the test has looked."""
+
+
 @pytest.fixture
-def system(tmp_path: Path, database_url: str, own_redis: EmbeddedRedis) -> Iterator[System]:
-    env = {"AFTERTHOUGHT_DRAIN_SECONDS": str(DRAIN_SECONDS), "AFTERTHOUGHT_LOG_FORMAT": "json"}
+def drain_seconds() -> float:
+    return DRAIN_SECONDS
+
+
+@pytest.fixture
+def system(tmp_path: Path, database_url: str, own_redis: EmbeddedRedis, drain_seconds: float) -> Iterator[System]:
+    env = {"AFTERTHOUGHT_DRAIN_SECONDS": str(drain_seconds), "AFTERTHOUGHT_LOG_FORMAT": "json"}
     with start_system(tmp_path, database_url, own_redis.url, 0, env) as system:
         yield system
 
@@ -106,16 +117,17 @@ def slow(system: System) -> Iterator[SlowRequest]:
     request.close()
 
 
+@with_time
 def test_readiness_turns_false_while_a_slow_request_is_finished(
     system: System, slow: SlowRequest, database: Database
 ) -> None:
     assert readiness(system) == (200, "")
     system.loop.signal_group(signal.SIGTERM)
-    wait_until(lambda: readiness(system)[0] == 503, 5, "the loop to say that it is not ready")
+    wait_until(lambda: readiness(system)[0] == 503, 60, "the loop to say that it is not ready")
     assert readiness(system) == (503, "It was asked to stop and finishes what it began.")
     slow.send_the_rest()
     assert "201" in slow.answer()
-    assert ends_with(system, within=15) == 0
+    assert ends_with(system, within=60) == 0
     with database.read() as session:
         assert leadership.look(session).holder is None, "another loop need not wait"
         assert get_app(session, "notes").name == "Notes"
@@ -124,12 +136,13 @@ def test_readiness_turns_false_while_a_slow_request_is_finished(
 @over_sqlite
 def test_a_request_that_never_ends_is_given_up_when_the_time_is_over(system: System, slow: SlowRequest) -> None:
     system.loop.signal_group(signal.SIGTERM)
-    assert ends_with(system, within=DRAIN_SECONDS + STOPPING_SECONDS + 2) == 0
+    assert ends_with(system, within=DRAIN_SECONDS + STOPPING_SECONDS + PATIENCE) == 0
     assert "201" not in slow.answer()
 
 
+@with_time
 @over_sqlite
-def test_a_second_signal_ends_it_at_once(system: System, slow: SlowRequest) -> None:
+def test_a_second_signal_ends_it_at_once(system: System, slow: SlowRequest, drain_seconds: float) -> None:
     system.loop.signal_group(signal.SIGTERM)
     begun = time.monotonic()
 
@@ -137,8 +150,8 @@ def test_a_second_signal_ends_it_at_once(system: System, slow: SlowRequest) -> N
         system.loop.signal_group(signal.SIGTERM)
         return not system.loop.alive
 
-    wait_until(ends_when_asked_again, 20, "the loop to end")
-    assert ECHO_SECONDS < time.monotonic() - begun < DRAIN_SECONDS, "an echo of the first signal is not a second one"
+    wait_until(ends_when_asked_again, 60, "the loop to end")
+    assert ECHO_SECONDS < time.monotonic() - begun < drain_seconds, "an echo of the first signal is not a second one"
     assert ends_with(system, within=1) == 128 + signal.SIGTERM
     assert slow.answer() == ""
 
@@ -147,7 +160,7 @@ def test_it_ends_in_time_though_the_database_hangs(system: System, slow: SlowReq
     with nobody_installs(database):
         slow.send_the_rest()
         system.loop.signal_group(signal.SIGTERM)
-        assert ends_with(system, within=DRAIN_SECONDS + STOPPING_SECONDS + 2) == 0
+        assert ends_with(system, within=DRAIN_SECONDS + STOPPING_SECONDS + PATIENCE) == 0
     assert "201" not in slow.answer()
 
 

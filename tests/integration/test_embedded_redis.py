@@ -127,7 +127,7 @@ def test_celery_s_transport_works_over_its_url(server: EmbeddedRedis) -> None:
     server.start()
     with Connection(server.url) as connection, connection.SimpleQueue("greetings") as queue:
         queue.put({"hello": "there"})
-        message = queue.get(timeout=5)
+        message = queue.get(timeout=60)
         message.ack()
     assert message.payload == {"hello": "there"}
 
@@ -174,7 +174,7 @@ def test_it_ends_when_its_owner_is_killed_and_the_directory_is_free_again(
     owner.kill()
     owner.wait()
     server.start()
-    wait_until(lambda: not _runs(pid), 10, "the end of the orphan")
+    wait_until(lambda: not _runs(pid), 60, "the end of the orphan")
     assert server.pid != pid
 
 

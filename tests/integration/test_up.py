@@ -76,7 +76,7 @@ class Up:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(30)
+        return self.process.wait(90)
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def test_redis_is_started_again_at_the_same_address_when_it_dies(tmp_path: Path)
         with up.redis() as client:
             pid = client.info("server")["process_id"]
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: "redis ended (SIGKILL)" in up.text, 10, "the death to be noticed")
+        wait_until(lambda: "redis ended (SIGKILL)" in up.text, 60, "the death to be noticed")
         wait_until(lambda: _answers(up), 20, "Redis at its old address")
         assert up.stop() == 0
 
@@ -160,7 +160,7 @@ def test_killed_it_leaves_nothing_running_and_the_home_free(tmp_path: Path) -> N
             pids = [int(told["pid"]), client.info("server")["process_id"]]
         up.process.kill()
         up.process.wait()
-        wait_until(lambda: not any(map(_runs, pids)), 15, "the end of everything it started")
+        wait_until(lambda: not any(map(_runs, pids)), 60, "the end of everything it started")
     with _up(tmp_path / "home") as up:
         up.wait_ready()
         assert up.stop() == 0
@@ -170,7 +170,7 @@ def test_a_second_one_on_the_same_home_is_refused_and_the_first_goes_on(tmp_path
     with _up(tmp_path / "home") as first:
         first.wait_ready()
         with _up(tmp_path / "home") as second:
-            assert second.process.wait(30) == 1
+            assert second.process.wait(90) == 1
             assert f"already runs in {tmp_path / 'home'} (process {first.process.pid})" in second.text
         assert first.process.poll() is None
         assert first.stop() == 0

@@ -2,30 +2,43 @@
 
 What is sent comes back as it was sent, from the listing and from any context, unless it was trimmed or cut, and then
 the answer says so. A call of a tool and its results are never parted.
+
+The two libraries are imported where they are used: it takes seconds, and every test process imports every test file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import count
 from typing import Any
 
 import pytest
-from anthropic.types import Message, MessageParam, TextBlock, ThinkingBlock, ToolUseBlock, Usage
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, convert_to_messages
 from langchain_core.messages.utils import convert_to_openai_messages
-from openai.types.chat import ChatCompletionMessage, ChatCompletionMessageParam
 from pydantic import TypeAdapter
 
 from tests.support.api import Api
 
-OPENAI: TypeAdapter[Any] = TypeAdapter(ChatCompletionMessageParam)
-ANTHROPIC: TypeAdapter[Any] = TypeAdapter(MessageParam)
 OURS = ("messageId", "position", "createdAt", "tokens")
 _NUMBERS = count()
 Sent = dict[str, Any]
+
+
+@cache
+def openai_types() -> TypeAdapter[Any]:
+    from openai.types.chat import ChatCompletionMessageParam
+
+    return TypeAdapter(ChatCompletionMessageParam)
+
+
+@cache
+def anthropic_types() -> TypeAdapter[Any]:
+    from anthropic.types import MessageParam
+
+    return TypeAdapter(MessageParam)
 
 
 def judge(types: TypeAdapter[Any], messages: Iterable[Sent]) -> None:
@@ -137,8 +150,8 @@ WINDOWS = st.none() | st.integers(1, 300) | st.integers(300, 3000)
 def test_whatever_openai_sends_comes_back_as_it_was_and_its_types_take_it(
     api: Api, messages: list[Sent], window: int | None, user: str | None
 ) -> None:
-    judge(OPENAI, messages)
-    check(api, OPENAI, messages, window, user)
+    judge(openai_types(), messages)
+    check(api, openai_types(), messages, window, user)
 
 
 def check(api: Api, types: TypeAdapter[Any], messages: list[Sent], window: int | None, user: str | None) -> None:
@@ -229,15 +242,11 @@ ANTHROPIC_ROUNDS = st.lists(
 def test_whatever_anthropic_sends_comes_back_as_it_was_and_its_types_take_it(
     api: Api, messages: list[Sent], window: int | None
 ) -> None:
-    judge(ANTHROPIC, messages)
-    check(api, ANTHROPIC, messages, window, None)
+    judge(anthropic_types(), messages)
+    check(api, anthropic_types(), messages, window, None)
 
 
 # Objects of their libraries, as programs hand them on.
-
-
-def answered(**more: Any) -> ChatCompletionMessage:
-    return ChatCompletionMessage.model_validate({"role": "assistant", "content": None} | more)
 
 
 LOOKED = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -248,24 +257,25 @@ HEARD = {"id": "audio_1", "data": "UklGRg==", "expires_at": 1, "transcript": "Go
 @pytest.mark.parametrize(
     "answer",
     [
-        answered(content="Hello."),
-        answered(tool_calls=[LOOKED]),
-        answered(content="See there.", annotations=[CITED]),
-        answered(refusal="I cannot help with that."),
-        answered(audio=HEARD),
-        answered(function_call={"name": "look", "arguments": "{}"}),
-        answered(content="Four.", reasoning_content="Two and two."),
+        {"content": "Hello."},
+        {"tool_calls": [LOOKED]},
+        {"content": "See there.", "annotations": [CITED]},
+        {"refusal": "I cannot help with that."},
+        {"audio": HEARD},
+        {"function_call": {"name": "look", "arguments": "{}"}},
+        {"content": "Four.", "reasoning_content": "Two and two."},
     ],
     ids=["text", "calls", "citations", "refusal", "audio", "function call", "reasoning"],
 )
 @pytest.mark.parametrize("unset", [True, False], ids=["what was set", "all keys, most of them null"])
-def test_an_answer_of_openais_client_is_taken_as_it_is_dumped(
-    api: Api, answer: ChatCompletionMessage, unset: bool
-) -> None:
-    dumped = answer.model_dump(mode="json", exclude_unset=unset)
+def test_an_answer_of_openais_client_is_taken_as_it_is_dumped(api: Api, answer: dict[str, Any], unset: bool) -> None:
+    from openai.types.chat import ChatCompletionMessage
+
+    received = ChatCompletionMessage.model_validate({"role": "assistant", "content": None} | answer)
+    dumped = received.model_dump(mode="json", exclude_unset=unset)
     conversation = hold(api, [{"role": "user", "content": "?"}, dumped])
     _, kept = listed(api, conversation)
-    judge(OPENAI, [kept])
+    judge(openai_types(), [kept])
     assert kept.items() <= dumped.items()
     assert all(dumped[key] is None for key in dumped.keys() - kept.keys())
     shown, _ = context(api, messages=[dumped])
@@ -273,6 +283,8 @@ def test_an_answer_of_openais_client_is_taken_as_it_is_dumped(
 
 
 def test_an_answer_of_anthropics_client_is_taken_whole_by_its_content_and_as_a_parameter(api: Api) -> None:
+    from anthropic.types import Message, TextBlock, ThinkingBlock, ToolUseBlock, Usage
+
     blocks = [
         ThinkingBlock(type="thinking", thinking="Hm.", signature="s"),
         TextBlock(type="text", text="Let me look.", citations=None),
@@ -289,7 +301,7 @@ def test_an_answer_of_anthropics_client_is_taken_whole_by_its_content_and_as_a_p
         conversation = hold(api, [{"role": "user", "content": "?"}, sent, {"role": "user", "content": results}])
         kept = listed(api, conversation)[1:]
         assert kept == [{"role": "assistant", "content": content}, {"role": "user", "content": results}]
-        judge(ANTHROPIC, kept)
+        judge(anthropic_types(), kept)
 
 
 TOLD = [

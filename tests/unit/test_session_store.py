@@ -115,11 +115,11 @@ def test_one_works_on_a_session_at_a_time_and_nobody_while_the_app_is_held(
     def hold() -> None:
         with store.session_lock("chat", "s1"):
             ready.set()
-            go_on.wait(10)
+            go_on.wait(60)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         with store.session_lock("chat", "s2"), store.app_lock("email"):
             pass

@@ -124,9 +124,9 @@ def _runs(pid: int) -> bool:
 def test_a_child_that_is_killed_is_started_again_and_the_log_says_how_it_ended(stage: Stage) -> None:
     supervisor = Supervisor([stage.child("stay", _STAY)], stage.console, first_wait_seconds=0.05)
     story: list[object] = [
-        lambda: wait_until(lambda: stage.numbers("here"), 10, "the child"),
+        lambda: wait_until(lambda: stage.numbers("here"), 60, "the child"),
         lambda: os.kill(stage.numbers("here")[0], signal.SIGKILL),
-        lambda: wait_until(lambda: len(stage.numbers("here")) == 2, 10, "its successor"),
+        lambda: wait_until(lambda: len(stage.numbers("here")) == 2, 60, "its successor"),
     ]
     with _meanwhile(story, supervisor):
         assert supervisor.run() == 0
@@ -169,7 +169,7 @@ def test_readiness_is_announced_once(stage: Stage) -> None:
         look=lambda: Readiness(bool(stage.numbers("here")), {}),
         announce=lambda found: stage.console.write("READY\n"),
     )
-    with _meanwhile([lambda: wait_until(lambda: "READY" in stage.text, 10, "the announcement")], supervisor):
+    with _meanwhile([lambda: wait_until(lambda: "READY" in stage.text, 60, "the announcement")], supervisor):
         supervisor.run()
     assert stage.text.count("READY") == 1
 
@@ -177,21 +177,21 @@ def test_readiness_is_announced_once(stage: Stage) -> None:
 def test_a_start_that_takes_long_says_once_what_it_lacks(stage: Stage) -> None:
     lacks = Readiness(False, {"redis": "Redis does not answer."})
     supervisor = Supervisor([stage.child("stay", _STAY)], stage.console, look=lambda: lacks, late_seconds=0.0)
-    with _meanwhile([lambda: wait_until(lambda: "redis:" in stage.text, 10, "what is lacking")], supervisor):
+    with _meanwhile([lambda: wait_until(lambda: "redis:" in stage.text, 60, "what is lacking")], supervisor):
         supervisor.run()
     assert stage.text.count("redis: Redis does not answer.") == 1
 
 
 def test_what_a_child_started_itself_ends_with_it(stage: Stage) -> None:
     supervisor = Supervisor([stage.child("parent", _PARENT)], stage.console)
-    with _meanwhile([lambda: wait_until(lambda: stage.numbers("child"), 10, "the grandchild")], supervisor):
+    with _meanwhile([lambda: wait_until(lambda: stage.numbers("child"), 60, "the grandchild")], supervisor):
         supervisor.run()
-    wait_until(lambda: not _runs(stage.numbers("child")[0]), 10, "the end of the grandchild")
+    wait_until(lambda: not _runs(stage.numbers("child")[0]), 60, "the end of the grandchild")
 
 
 def test_a_child_that_ignores_sigterm_is_killed_after_the_drain_time(stage: Stage) -> None:
     supervisor = Supervisor([stage.child("deaf", _DEAF)], stage.console, drain_seconds=0.2)
-    with _meanwhile([lambda: wait_until(lambda: "deaf" in stage.text, 10, "the child")], supervisor):
+    with _meanwhile([lambda: wait_until(lambda: "deaf" in stage.text, 60, "the child")], supervisor):
         assert supervisor.run() == 0
     assert "did not end in time and is killed" in stage.text
 
@@ -202,7 +202,7 @@ def test_the_foundation_stops_after_everything_that_stands_on_it(stage: Stage) -
         return ChildProcess(child, stage.directory / name, stage.console)
 
     supervisor = Supervisor([part("a"), part("b")], stage.console, foundation=[part("ground")])
-    with _meanwhile([lambda: wait_until(lambda: stage.text.count("| up") == 3, 10, "all three")], supervisor):
+    with _meanwhile([lambda: wait_until(lambda: stage.text.count("| up") == 3, 60, "all three")], supervisor):
         supervisor.run()
     farewells = [line.split()[-1] for line in stage.text.splitlines() if "bye" in line]
     assert sorted(farewells[:2]) == ["a", "b"]
@@ -211,7 +211,7 @@ def test_the_foundation_stops_after_everything_that_stands_on_it(stage: Stage) -
 
 def test_lines_are_prefixed_on_the_console_and_plain_in_the_log_file(stage: Stage) -> None:
     supervisor = Supervisor([stage.child("stay", _STAY)], stage.console)
-    with _meanwhile([lambda: wait_until(lambda: stage.numbers("here"), 10, "the child")], supervisor):
+    with _meanwhile([lambda: wait_until(lambda: stage.numbers("here"), 60, "the child")], supervisor):
         supervisor.run()
     pid = stage.numbers("here")[0]
     assert f"stay   | here {pid}\n" in stage.text
@@ -257,7 +257,7 @@ def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
         child = int(words[-1])
         process.kill()
         process.wait()
-        wait_until(lambda: not _runs(child), 10, "the end of the child")
+        wait_until(lambda: not _runs(child), 60, "the end of the child")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
@@ -265,7 +265,7 @@ def test_a_signal_stops_everything_and_is_no_failure(number: signal.Signals, tmp
     # The tests themselves may have been started with nohup.
     with _inheriting(signal.SIG_DFL), _supervisor_process(tmp_path, _STAY) as (process, words):
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert not _runs(int(words[-1]))
 
 
@@ -276,7 +276,7 @@ def test_started_with_nohup_it_outlives_the_terminal(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert "starting it again" in process.stdout.readline(), "it still looks after its child"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_a_second_signal_does_not_wait_for_the_drain_time(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_a_second_signal_does_not_wait_for_the_drain_time(tmp_path: Path) -> Non
         process.send_signal(signal.SIGINT)
         assert "once more" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_a_second_up_on_the_same_home_is_refused_by_name(tmp_path: Path) -> None:
