@@ -20,6 +20,7 @@ from shared.sessions.search.index import index_session
 from shared.sessions.search.links import link_session, unlink_session
 from shared.sessions.search.query import DateRange, SessionHit, SessionHitKind, SessionQuery, WeightRange, find_sessions
 from shared.sessions.search.suggestions import WorkSituation, past_sessions
+from tests.support.compressing import Press, long_talk, uniform
 from tests.support.house import House
 from tests.support.recordings import PROJECT, Shelf
 
@@ -223,3 +224,15 @@ def test_no_search_of_an_app_brings_a_session_of_another(shelf: Shelf, told: lis
             SessionQuery(keepitWeight=WeightRange()),
         ):
             assert all(one.startswith(f"{app_id}-") for one in ids(search(shelf, wanted, app_id=app_id)))
+
+
+def test_a_session_is_found_once_unless_its_versions_are_asked_for(house: House, tmp_path: Path) -> None:
+    press = Press(house, tmp_path)
+    press.shelf.add(long_talk(press.shelf.transcript("one"), 5))
+    for ratio in (2, 3):
+        press.make("one", uniform(ratio))
+    index(press.shelf)
+    assert ids(search(press.shelf, SessionQuery(text="parse_wind_4"))) == ["one"]
+    kinds = [SessionHitKind.ORIGINAL, SessionHitKind.VERSION]
+    found = search(press.shelf, SessionQuery(text="parse_wind_4", kinds=kinds))
+    assert {hit.number for hit in found} == {None, 1, 2} and len(found) == 3
