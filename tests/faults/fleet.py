@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,6 +124,9 @@ class Fleet:
             self.revive()
             return self.system.is_ready()
 
+        wait_until(serves, 60, "everything to serve again")
+        # What was sent a signal may not have died of it yet, and was taken for alive.
+        time.sleep(0.2)
         wait_until(serves, 60, "everything to serve again")
 
     def lose_redis(self) -> None:

@@ -26,7 +26,7 @@ from tests.support.services import pool_children
 
 ROUNDS_IN_CI = 6
 ROUNDS_IN_THE_LONG_RUN = 200
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("whole")]
 TELLING = 3
 """Conversations of an app, from the first, that tell of something that is a fact."""
 TOWNS = (
