@@ -76,7 +76,7 @@ class Faultpoints:
         draft.rename(self.directory / point)
 
     def was_reached(self, point: Point) -> bool:
-        """Whether a process took the point since it was armed, and has killed its parent where it was to."""
+        """Whether a process took the point since it was armed, and is about to do what it says."""
         return not (self.directory / point).exists() and not any(self.directory.glob(f"{point}.*[0-9]"))
 
     def let_go(self, point: Point) -> None:
@@ -98,12 +98,12 @@ def reach(point: Point) -> None:
     except FileNotFoundError:
         return
     result = ToolResult(taken.read_text())
-    if result is ToolResult.KILL_WITH_PARENT:
-        os.kill(os.getppid(), signal.SIGKILL)
     taken.unlink(missing_ok=True)
     if result is ToolResult.HOLD:
         _hold(directory / f"{point}.go")
         return
+    if result is ToolResult.KILL_WITH_PARENT:
+        os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
