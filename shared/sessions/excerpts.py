@@ -75,17 +75,25 @@ def statements_of(text: str) -> list[StatementSpan]:
     return found
 
 
-def fence_at(text: str, position: int) -> Fence | None:
-    """Return the block of code that is open at a place of a text; None outside."""
+def fences_at(text: str, places: Sequence[int]) -> list[Fence | None]:
+    """Return the block of code that is open at each of some places of a text, None outside; ``places``: ascending."""
+    found: list[Fence | None] = []
     fence, begin = None, 0
-    for line in text[:position].splitlines(keepends=True):
-        mark = _FENCE.match(line)
-        if mark and fence is not None and mark[1].startswith(fence.marks) and not mark[2].strip():
-            fence = None
-        elif mark and fence is None and not (mark[1][0] == "`" and "`" in mark[2]):
-            fence = Fence(line.rstrip(), mark[1], begin)
-        begin += len(line)
-    return fence
+    for line in text.splitlines(keepends=True):
+        while len(found) < len(places) and places[len(found)] < begin + len(line):
+            found.append(_open_behind(fence, line[: places[len(found)] - begin], begin))
+        fence, begin = _open_behind(fence, line, begin), begin + len(line)
+    return found + [fence] * (len(places) - len(found))
+
+
+def _open_behind(fence: Fence | None, line: str, begin: int) -> Fence | None:
+    """Return the block of code that is open behind a line, given the one that is open before it."""
+    mark = _FENCE.match(line)
+    if mark is None or fence is not None:
+        is_closed = mark is not None and fence is not None and mark[1].startswith(fence.marks) and not mark[2].strip()
+        return None if is_closed else fence
+    # Backticks in what follows make it code within a line.
+    return None if mark[1][0] == "`" and "`" in mark[2] else Fence(line.rstrip(), mark[1], begin)
 
 
 def excerpt_of(
@@ -145,19 +153,16 @@ def _spans(text: str) -> Iterator[StatementSpan]:
     for line in text.splitlines(keepends=True):
         begin, position = position, position + len(line)
         body = line.strip()
-        mark = _FENCE.match(line)
-        if fence is not None:
-            if mark and mark[1].startswith(fence.marks) and not mark[2].strip():
-                fence = None
-            elif body:
+        before, fence = fence, _open_behind(fence, line, begin)
+        if before is not None:
+            if fence is not None and body:
                 yield StatementSpan(begin, begin + len(line.rstrip()), fence, fence)
             continue
-        if start >= 0 and (not body or mark or _ITEM.match(line) or not _goes_on(text[start:end], line)):
+        is_apart = not body or _FENCE.match(line) or _ITEM.match(line)
+        if start >= 0 and (is_apart or not _goes_on(text[start:end], line)):
             yield from _sentences(text, start, end)
             start = -1
-        if mark and not (mark[1][0] == "`" and "`" in mark[2]):
-            fence = Fence(line.rstrip(), mark[1], begin)
-        elif body:
+        if fence is None and body:
             start = begin if start < 0 else start
             end = begin + len(line.rstrip())
     if start >= 0:

@@ -63,6 +63,7 @@ _FENCE = re.compile(
     r"(?P<marks>`{3,}|~{3,})(?P<rest>[^\n]*)$",
     re.IGNORECASE | re.MULTILINE,
 )
+_CODE_IN_LINE = re.compile(r"`[^`\n]*`")
 _REST_OF_LINE = re.compile(r"[ \t\r]*\n")
 _MARKED_KINDS = (BlockKind.HUMAN, BlockKind.ASSISTANT)
 _OF_TOOLS = {BlockKind.TOOL_USE: "what a tool was given", BlockKind.TOOL_RESULT: "what a tool gave back"}
@@ -110,20 +111,32 @@ class _Fence:
     """Where its last line begins; the end of the text where nothing closes it."""
 
 
+class _Fences:
+    """The blocks of code of a text."""
+
+    def __init__(self, text: str) -> None:
+        self._fences = _fences(text)
+        self._starts = [fence.start for fence in self._fences]
+
+    def at(self, position: int) -> _Fence | None:
+        """Return the one around a place."""
+        index = bisect_left(self._starts, position) - 1
+        return self._fences[index] if index >= 0 and position < self._fences[index].close else None
+
+
 class _Limits:
     """Knows where the parts of a text's markers end at the latest."""
 
-    def __init__(self, text: str, tags: list[re.Match[str]], fences: list[_Fence]) -> None:
+    def __init__(self, text: str, tags: list[re.Match[str]], fences: _Fences) -> None:
         self._length = len(text)
         self._fences = fences
-        self._starts = [fence.start for fence in fences]
         self._tags = [tag.start() for tag in tags if tag["weight"] or tag["closed"]]
         blank = (match.start() for match in _BLANK_LINE.finditer(text))
-        self._outside = sorted(one for one in (*self._tags, *blank) if self._fence_at(one) is None)
+        self._outside = sorted(one for one in (*self._tags, *blank) if fences.at(one) is None)
 
     def limit(self, tag: re.Match[str]) -> int:
         """Return where at the latest a marker's part ends."""
-        around = self._fence_at(tag.start())
+        around = self._fences.at(tag.start())
         if around is None:
             return self._next(self._outside, tag.end())
         return min(self._next(self._tags, tag.end()), around.close)
@@ -131,10 +144,6 @@ class _Limits:
     def _next(self, positions: list[int], after: int) -> int:
         index = bisect_left(positions, after)
         return positions[index] if index < len(positions) else self._length
-
-    def _fence_at(self, position: int) -> _Fence | None:
-        index = bisect_left(self._starts, position) - 1
-        return self._fences[index] if index >= 0 and position < self._fences[index].close else None
 
 
 class MarkerNames:
@@ -170,8 +179,9 @@ def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProble
     """Return the markers of a text, in order, and what is wrong with those that are not well written."""
     if not (written := list(_TAG.finditer(text))):
         return (), ()
-    fences = _fences(text)
-    tags = [tag for tag in written if not _is_spoken_of(text, tag, fences)]
+    fences = _Fences(text)
+    spoken_of = _spoken_of(text, written, fences)
+    tags = [tag for tag in written if tag.start() not in spoken_of]
     budget = _Limits(text, tags, fences)
     found: list[FoundMarker] = []
     problems = [
@@ -179,7 +189,7 @@ def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProble
             tag[0][:_SHOWN_CHARACTERS], "it stands in code within a line, so it is only spoken of", tag.start()
         )
         for tag in written
-        if tag not in tags
+        if tag.start() in spoken_of
     ]
     for tag in tags:
         marker = _found_marker(text, tag, budget.limit(tag)) if tag["weight"] else None
@@ -188,17 +198,18 @@ def find_markers(text: str) -> tuple[tuple[FoundMarker, ...], tuple[MarkerProble
     return tuple(found), tuple(problems)
 
 
-def _is_spoken_of(text: str, tag: re.Match[str], fences: list[_Fence]) -> bool:
-    """Whether a marker stands between backticks within a line, as somebody writes who explains it."""
-    before = text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()]
-    if before.count("`") % 2 == 0 or "`" not in text[tag.end() : _end_of_line(text, tag.end())]:
-        return False
-    return not any(fence.start <= tag.start() < fence.close for fence in fences)
-
-
-def _end_of_line(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return len(text) if end < 0 else end
+def _spoken_of(text: str, tags: list[re.Match[str]], fences: _Fences) -> set[int]:
+    """Return where markers begin that stand between backticks within a line, as somebody writes who explains them."""
+    codes = [one.span() for one in _CODE_IN_LINE.finditer(text)]
+    starts = [start for start, _ in codes]
+    stops = [one.start() for one in re.finditer(r"[`\n]", text)]
+    found = set()
+    for tag in tags:
+        index, behind = bisect_left(starts, tag.start()) - 1, bisect_left(stops, tag.end())
+        is_within = index >= 0 and tag.start() < codes[index][1]
+        if is_within and behind < len(stops) and text[stops[behind]] == "`" and fences.at(tag.start()) is None:
+            found.add(tag.start())
+    return found
 
 
 def _found_marker(text: str, tag: re.Match[str], limit: int) -> FoundMarker | None:

@@ -120,15 +120,17 @@ def _messages(blocks: Iterable[Block]) -> Iterator[_Message]:
             continue
         for role, part in _parts_of(block):
             if message is None or message.role != role:
-                yield from [] if message is None else [message]
-                yield from map(_note, notes if message is not None else ())
-                notes = notes if message is None else []
+                if message is not None:
+                    yield message
+                    yield from map(_note, notes)
+                    notes = []
                 message = _Message(role)
             elif role == "user":
                 message.parts += [_text_part(note) for note in notes if note.label in _AS_USER]
                 notes = [note for note in notes if note.label not in _AS_USER]
             message.parts.append(part)
-    yield from [] if message is None else [message]
+    if message is not None:
+        yield message
     yield from map(_note, notes)
 
 
@@ -205,10 +207,9 @@ class _RecordChain:
     ) -> dict[str, Any]:
         uuid, origin = self._uuid(), self.origin
         # What stands behind what it belongs to goes back in time no further; a part of a composition may be older.
-        is_part = any(one.get("label") == PART for one in own)
-        self.clock = (
-            self.clock if at is None else at.astimezone(UTC) if is_part else max(self.clock, at.astimezone(UTC))
-        )
+        if at is not None:
+            is_part = any(one.get("label") == PART for one in own)
+            self.clock = at.astimezone(UTC) if is_part else max(self.clock, at.astimezone(UTC))
         record = {
             "parentUuid": self.parent, "isSidechain": False, "userType": "external", "cwd": origin.cwd or "",
             "sessionId": origin.session_id, "version": origin.claude_version or "",

@@ -340,7 +340,7 @@ def _removals(draft: Draft) -> Iterator[int]:
             yield chars
     yield from _pieces_out(draft, lambda piece: piece.rank >= Rank.WORDS)
     for position, call in reversed(_by_importance(draft)):
-        if position in draft.mentioned - draft.last_calls:
+        if position in draft.mentioned and position not in draft.last_calls:
             draft.mentioned.discard(position)
             yield len(call_text(call)) + 2
     for position in sorted(draft.lines, reverse=True):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import accumulate, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from shared.errors import Conflict
 from shared.llm.tokens import estimate_tokens
 from shared.sessions.blocks import Block, BlockKind, RecordedToolCall, block_tokens, fill_budget
 from shared.sessions.compress.settings import CompressionSettings
-from shared.sessions.excerpts import fence_at
+from shared.sessions.excerpts import Fence, fences_at
 from shared.sessions.markers import MarkerNames, PlacedMarker
 from shared.sessions.models import KeepitMarker, SessionVersion
 from shared.sessions.recording import blocks_in
@@ -194,7 +195,7 @@ def failure_line(tool: str, given: Mapping[str, Any], result: str, most: int = 2
     # That it failed is said already; why comes behind, and in a traceback last of all.
     why_told = [nth for nth in told if not _SAYS_NOTHING.match(worded[nth])]
     raised = [nth for nth in why_told if _RAISED.match(worded[nth])]
-    at = next(iter([*raised[-1:], *why_told, *told, 0]))
+    at = [*raised[-1:], *why_told, *told, 0][0]
     if not why_told and len(worded) > at + 1:
         at += 1
     # What ends with a colon says why in the next line.
@@ -379,21 +380,24 @@ class _OriginalReader:
 
     def _add_parts(self, block: Block, placed: Sequence[PlacedMarker]) -> None:
         """Take in a message's words and its marked parts, in order; the marks themselves are no words."""
-        end, first = 0, len(self.found)
-        for one in placed:
-            self._add_between(block, end, one.found.start)
-            weight = self.weights.get(one.marker_id, one.found.weight)
-            self._add_text(block, one.found.content, 0, marker_ids=(one.marker_id,), weight=weight)
-            end = max(end, one.found.end)
-        self._add_between(block, end, len(block.text))
+        text, first = block.text, len(self.found)
+        ends = [0, *accumulate((one.found.end for one in placed), max)]
+        gaps = list(zip(ends, (*(one.found.start for one in placed), len(text)), strict=True))
+        # A part may lie within another's; then there is nothing between them.
+        fences = iter(fences_at(text, [place for start, end in gaps if start < end for place in (start, end)]))
+        for (start, end), one in zip_longest(gaps, placed):
+            if start < end:
+                self._add_between(block, text[start:end], next(fences), next(fences))
+            if one is not None:
+                weight = self.weights.get(one.marker_id, one.found.weight)
+                self._add_text(block, one.found.content, 0, marker_ids=(one.marker_id,), weight=weight)
         # Parts of one message are of one tier, so that all of it can be counted with the first.
         self.found[first] = replace(self.found[first], tokens=estimate_tokens(block.text))
 
-    def _add_between(self, block: Block, start: int, end: int) -> None:
+    def _add_between(self, block: Block, text: str, opened: Fence | None, left_open: Fence | None) -> None:
         """Take in words between marked parts; code that a mark parts is opened and closed on either side."""
-        if not (text := block.text[start:end]).strip():
+        if not text.strip():
             return
-        opened, left_open = fence_at(block.text, start), fence_at(block.text, end)
         if opened is not None and text.lstrip().startswith(opened.marks):
             text = text.lstrip().lstrip(opened.marks[0])  # Nothing of the code is left but its end.
         elif opened is not None:
