@@ -37,14 +37,12 @@ _SCHEMA = " UNION ALL ".join(f"SELECT count(*), sum(xmin::text::bigint) FROM {na
 """What a database answers as its template does until somebody changes a table, an index or the like."""
 _OPTIONS = {
     "listen_addresses": "",
-    "fsync": "off",
-    "synchronous_commit": "off",
-    "full_page_writes": "off",
     "max_connections": "200",
     "shared_buffers": "64MB",
     "log_min_messages": "warning",
     "autovacuum_naptime": "5min",
 }
+_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 _EMPTY = """
 DO $$
 DECLARE one record;
@@ -68,9 +66,13 @@ class NoPostgres(Exception):
 
 
 class PostgresServer:
-    """A running server; ``new_database`` hands out databases until ``stop``."""
+    """A running server; ``new_database`` hands out databases until ``stop``.
 
-    def __init__(self) -> None:
+    ``durable``: what was committed survives a loss of power, as benchmarks need it.
+    """
+
+    def __init__(self, *, durable: bool = False) -> None:
+        self._options = _OPTIONS if durable else _OPTIONS | _FORGETFUL
         self._user = _unprivileged_user()
         base = Path("/tmp") if os.access("/tmp", os.W_OK) else None
         self.directory = Path(tempfile.mkdtemp(prefix="at-pg-", dir=base))
@@ -157,7 +159,7 @@ class PostgresServer:
     def _start(self) -> subprocess.Popen[bytes]:
         data = self.directory / "data"
         self._run("initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-        options = [part for name, value in _OPTIONS.items() for part in ("-c", f"{name}={value}")]
+        options = [part for name, value in self._options.items() for part in ("-c", f"{name}={value}")]
         with (self.directory / "server.log").open("wb") as log:
             process = subprocess.Popen(
                 [str(self._binaries / "postgres"), "-D", str(data), "-k", str(self.directory), *options],
