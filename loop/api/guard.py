@@ -2,19 +2,23 @@
 
 The guard stands before the routes, so a route added later is guarded too, and a stranger learns nothing of what is
 well-formed or what exists. An app's token opens what lies under its own app, and lets it look at its own jobs.
+
+Who holds a token is remembered for a second, because to look it up costs as much as a short request. What is revoked
+here is forgotten at once; another loop over the same database may let it pass for that second.
 """
 
 from __future__ import annotations
 
 import hmac
+from time import monotonic
 
 from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loop.api.errors import UNAUTHENTICATED, answer_error
 from loop.wiring import Loop
-from shared.apps.tokens import ADMIN, Caller, authenticate
+from shared.apps.tokens import ADMIN, Caller, authenticate, digest_of
 from shared.errors import AfterthoughtError, Denied
 
 OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/openapi.json"})
@@ -24,6 +28,31 @@ _CHECKED_BY_THEIR_ROUTES = frozenset({"/api/memory/consent"})
 _OF_SESSIONS = "/api/memory/"
 _NOUNS_OF_SESSIONS = frozenset({"projects", "sessions", "compositions", "decay", "semantic", "links", "jobs"})
 """What lies under these looks the app up itself: ``dependencies.SessionsAppId``."""
+REMEMBERED_SECONDS = 1.0
+_MOST_REMEMBERED = 10_000
+
+
+class _Callers:
+    """Who holds which token, by its digest, looked up within the last second. For the thread of the event loop only."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, Caller]] = {}
+        self.forgotten = 0
+        """How often everything was forgotten: what was looked up before must not be remembered after."""
+
+    def get(self, digest: str) -> Caller | None:
+        at, caller = self._known.get(digest, (0.0, None))
+        return caller if monotonic() - at < REMEMBERED_SECONDS else None
+
+    def remember(self, digest: str, caller: Caller, forgotten: int) -> None:
+        if forgotten == self.forgotten:
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            self._known[digest] = (monotonic(), caller)
+
+    def forget(self) -> None:
+        self.forgotten += 1
+        self._known.clear()
 
 
 class AccessGuard:
@@ -32,6 +61,7 @@ class AccessGuard:
     def __init__(self, app: ASGIApp, loop: Loop) -> None:
         self._app = app
         self._loop = loop
+        self._callers = _Callers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
@@ -42,7 +72,17 @@ class AccessGuard:
                 await answer_error(error)(scope, receive, send)
                 return
             scope.setdefault("state", {})["caller"] = caller
-        await self._app(scope, receive, send)
+        # Tokens are revoked by this method alone: one by one, with their app, and with its data.
+        is_revoking = scope["type"] == "http" and scope["method"] == "DELETE"
+        await self._app(scope, receive, self._forgetting(send) if is_revoking else send)
+
+    def _forgetting(self, send: Send) -> Send:
+        async def forget_and_send(message: Message) -> None:
+            # Before it is said that the token is revoked.
+            self._callers.forget()
+            await send(message)
+
+        return forget_and_send
 
     async def _recognise(self, header: str | None) -> Caller:
         kind, _, secret = (header or "").partition(" ")
@@ -52,7 +92,13 @@ class AccessGuard:
         # The admin token is compared in memory; only an app's needs the database, and so a thread.
         if hmac.compare_digest(secret.encode(), self._loop.admin_token.encode()):
             return ADMIN
-        return await run_sync(self._look_up, secret)
+        digest = digest_of(secret)
+        caller = self._callers.get(digest)
+        if caller is None:
+            forgotten = self._callers.forgotten
+            caller = await run_sync(self._look_up, secret)
+            self._callers.remember(digest, caller, forgotten)
+        return caller
 
     def _look_up(self, secret: str) -> Caller:
         try:

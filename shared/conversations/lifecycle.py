@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 
 from shared.contracts.events import EventKind
@@ -37,6 +37,8 @@ SNOOZE_MINUTES = (1, 1440)
 WAKE_LIMIT = 500
 CALLS_LOOKED_AT = 50
 """Messages of the assistant among which the call of a tool's result is looked for."""
+_COLUMNS = tuple(column.name for column in Message.__table__.columns if not column.primary_key)
+_INSERT = insert(Message).returning(Message.key, sort_by_parameter_order=True)
 
 
 class Role(StrEnum):
@@ -124,7 +126,7 @@ def say(
     named = [message.message_id for message in said if message.message_id is not None]
     known = queries.known_messages(session, conversation.key, named)
     before = conversation.message_count
-    stored = [_store(session, conversation, message, known, now) for message in said]
+    stored = [_placed(conversation, message, known, now) for message in said]
     conversation.updated_at = now
     conversation.snoozed_until = None
     if conversation.message_count > before:
@@ -136,15 +138,14 @@ def say(
     turns = [one for one in new if one.role == Role.ASSISTANT and one.content]
     summarising.count(session, conversation, len(turns), tuning, now)
     _join_calls(session, conversation, new)
-    session.flush()
+    _insert(session, new)
     index_messages(session, conversation.app_id, new)
     refresh(session, conversation, by_loop, now)
     return stored
 
 
-def _store(
-    session: Session, conversation: Conversation, said: NewMessage, known: dict[str, Message], now: datetime
-) -> Message:
+def _placed(conversation: Conversation, said: NewMessage, known: dict[str, Message], now: datetime) -> Message:
+    """Return a message at its position, yet to be inserted, or the one the conversation has already."""
     message_id = said.message_id or new_id("msg", now)
     if message_id in known:
         return known[message_id]
@@ -166,9 +167,16 @@ def _store(
         conversation.unanswered_since = now
     elif said.role is Role.ASSISTANT and not is_only_a_call(said.content, said.payload):
         conversation.unanswered_since = None
-    session.add(message)
     known[message_id] = message
     return message
+
+
+def _insert(session: Session, messages: Sequence[Message]) -> None:
+    # By the table: mapping one new object costs more than its statement.
+    rows = [{name: getattr(one, name) for name in _COLUMNS} for one in messages]
+    keys = session.connection().execute(_INSERT, rows).scalars().all() if rows else ()
+    for one, key in zip(messages, keys, strict=True):
+        one.key = key
 
 
 def _join_calls(session: Session, conversation: Conversation, new: Sequence[Message]) -> None:

@@ -10,6 +10,8 @@ from enum import StrEnum
 from sqlalchemy import BinaryExpression, ColumnElement, Select, bindparam, case, func, or_, select
 from sqlalchemy.orm import Session
 
+from shared.apps.models import AnsweredBy, App
+from shared.apps.queries import get_installed_app
 from shared.conversations.models import Answer, AnswerState, Conversation, Message
 from shared.energy.models import Spending
 from shared.errors import Conflict, NotFound
@@ -28,6 +30,15 @@ so before the clock was set back."""
 # Written once: building a statement takes longer than most of these take to run.
 _PENDING = select(Answer.key).where(
     Answer.conversation_key == bindparam("conversation_key"), Answer.state == AnswerState.PENDING
+)
+_BY_ID = select(Conversation).where(
+    Conversation.app_id == bindparam("app_id"), Conversation.conversation_id == bindparam("conversation_id")
+)
+_LOCKED = _BY_ID.with_for_update()
+_LOCKED_WITH_APP = (
+    _BY_ID.join(App, App.app_id == Conversation.app_id)
+    .add_columns(App.answered_by, App.uninstalled_at)
+    .with_for_update(of=Conversation)
 )
 
 
@@ -58,7 +69,7 @@ def state_of(conversation: Conversation, now: datetime) -> ConversationState:
 
 def find_conversation(session: Session, app_id: str, conversation_id: str) -> Conversation | None:
     """Return an app's conversation, or None."""
-    return session.scalar(_by_id(app_id, conversation_id))
+    return session.scalar(_BY_ID, {"app_id": app_id, "conversation_id": conversation_id})
 
 
 def get_conversation(session: Session, app_id: str, conversation_id: str) -> Conversation:
@@ -79,9 +90,21 @@ def user_asking(conversation: Conversation, user_id: str | None) -> str | None:
 
 def lock_conversation(session: Session, app_id: str, conversation_id: str) -> Conversation:
     """Return an app's conversation, locked until the transaction ends. Raises: NotFound."""
-    query = _by_id(app_id, conversation_id).with_for_update()
-    found = session.scalar(query, execution_options=_FRESH)
-    return _found(found, app_id, conversation_id)
+    which = {"app_id": app_id, "conversation_id": conversation_id}
+    return _found(session.scalar(_LOCKED, which, execution_options=_FRESH), app_id, conversation_id)
+
+
+def lock_with_app(session: Session, app_id: str, conversation_id: str) -> tuple[Conversation, bool]:
+    """Return an installed app's conversation, locked, and whether the app lets the loop answer, in one statement.
+
+    Raises: NotFound; Conflict where the app is uninstalled.
+    """
+    which = {"app_id": app_id, "conversation_id": conversation_id}
+    row = session.execute(_LOCKED_WITH_APP, which, execution_options=_FRESH).first()
+    if row is None or row.uninstalled_at is not None:
+        get_installed_app(session, app_id)
+        return _found(None, app_id, conversation_id), False
+    return row[0], row.answered_by == AnsweredBy.LOOP
 
 
 def list_conversations(
@@ -279,8 +302,7 @@ def pending_answer(session: Session, conversation_key: int) -> Answer | None:
 
 def has_pending_answer(session: Session, conversation_key: int) -> bool:
     """Whether an answer waits for approval."""
-    # A statement on the connection does not flush the session, as one through it would.
-    session.flush()
+    # On the connection: through the session it would flush, and what is new there is no answer.
     return session.connection().execute(_PENDING, {"conversation_key": conversation_key}).first() is not None
 
 
@@ -345,10 +367,6 @@ def count_conversations(session: Session, app_id: str | None = None) -> tuple[in
         query = query.where(Conversation.app_id == app_id)
     everything, ended = session.execute(query.select_from(Conversation)).one()
     return everything - ended, ended
-
-
-def _by_id(app_id: str, conversation_id: str) -> Select[Conversation]:
-    return select(Conversation).where(Conversation.app_id == app_id, Conversation.conversation_id == conversation_id)
 
 
 def _found(conversation: Conversation | None, app_id: str, conversation_id: str) -> Conversation:

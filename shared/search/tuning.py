@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import Text, cast, delete, select, update
+from sqlalchemy import Text, bindparam, cast, delete, select, update
 from sqlalchemy.orm import Session
 
 from shared.choices import RankingFormula
@@ -138,6 +138,7 @@ _CHECKS: Mapping[str, Callable[[str, object], object]] = {
 
 _TEXT = cast(TuningOverride.chosen, Text)
 """A row that is no JSON at all must not keep the others from being read."""
+_OVERRIDES = select(TuningOverride.scope, _TEXT).where(TuningOverride.scope.in_(bindparam("scopes", expanding=True)))
 
 
 def in_force(session: Session, defaults: Tuning, app_id: str | None) -> Tuning:
@@ -148,8 +149,9 @@ def in_force(session: Session, defaults: Tuning, app_id: str | None) -> Tuning:
 def tuning_in_force(session: Session, defaults: Tuning, app_id: str | None) -> TuningInForce:
     """Return the values in force and where each comes from, read in one statement. A damaged row counts for nothing."""
     scopes = {EVERYWHERE: TuningSource.EVERYWHERE} | ({} if app_id is None else {app_id: TuningSource.APP})
-    query = select(TuningOverride.scope, _TEXT).where(TuningOverride.scope.in_(scopes))
-    rows = {scope: chosen for scope, chosen in session.execute(query)}  # noqa: C416 - dict() takes a result for a mapping
+    # On the connection: through the session it would flush, and each message and each search reads this.
+    found = session.connection().execute(_OVERRIDES, {"scopes": list(scopes)})
+    rows = {scope: chosen for scope, chosen in found}  # noqa: C416 - dict() takes a result for a mapping
     result = TuningInForce(defaults, dict.fromkeys(NAMES, TuningSource.SETTING))
     for scope, source in scopes.items():
         if scope in rows:

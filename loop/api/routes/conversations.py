@@ -25,7 +25,6 @@ from loop.api.routes.apps import units_or_none
 from loop.api.routes.jobs import JobAnswer, RequestedJob
 from loop.api.schema import MANY, ONE, RequestModel, ResponseModel, Tokens, Units
 from loop.api.writes import WriteResult
-from shared.apps.models import AnsweredBy
 from shared.apps.queries import get_app, get_installed_app, lock_app
 from shared.contracts.values import Id, JsonObject, Moment, UserId
 from shared.conversations import extraction, lifecycle, queries
@@ -273,8 +272,7 @@ def add_messages(ctx: Writes, app_id: AppInPath, conversation_id: ConversationIn
     _refuse_long(ctx, said)
 
     def work(session: Session) -> WriteResult:
-        by_loop = get_installed_app(session, app_id).answered_by == AnsweredBy.LOOP
-        conversation = queries.lock_conversation(session, app_id, conversation_id)
+        conversation, by_loop = queries.lock_with_app(session, app_id, conversation_id)
         new, settings = [one.as_new() for one in said], ctx.loop.settings
         tuning = tuning_of(settings)
         stored = lifecycle.say(
