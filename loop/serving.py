@@ -96,6 +96,7 @@ def serve(loop: Loop, listener: socket.socket) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=int(loop.settings.drain_seconds) or 1,
         timeout_keep_alive=30,
     )

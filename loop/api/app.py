@@ -53,18 +53,19 @@ _DESCRIPTION = """Memory for language-model apps: hold a conversation, end it, a
 Every route but the health routes needs `Authorization: Bearer TOKEN`. An admin token may do everything; an app's token
 only what lies under its own `/apps/{appId}`, and look at its own jobs. Every write takes an `Idempotency-Key`."""
 _ROUTERS = (
+    # First what is asked for all the time: routes are tried one after the other.
+    conversations.router,
+    search.router,
+    whole_app.router,
+    memories.router,
     apps.router,
     answers.router,
-    memories.router,
     compactions.router,
     # Before the facts, whose last part of an address is taken for an id.
     fact_eviction.router,
     facts.router,
-    whole_app.router,
     users.router,
-    search.router,
     retrieval.router,
-    conversations.router,
     summaries.router,
     profiles.router,
     session_search.router,

@@ -109,7 +109,8 @@ class AskForVectors:
     """What the embedder in force calls itself."""
     max_attempts: int
     name = "ask_for_vectors"
-    every_seconds = 0.5
+    every_seconds = 1.0
+    """Where something is said all the time, one job embeds what was said within a second."""
     _after = ""
     """The last app that was looked at: those that rest must not keep the others from their turn."""
     _sets_at = 0.0

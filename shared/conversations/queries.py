@@ -27,9 +27,13 @@ LONGEST_PUT_OFF = timedelta(hours=25)
 """The loop leaves nothing alone for longer: a daily budget is free again within a day. What is put off until later was
 so before the clock was set back."""
 
-# Written once: building a statement takes longer than most of these take to run.
+# Written once: building a statement takes longer than most of these take to run. Those of answers run on the connection:
+# through the session they would write what is new in the conversation, which then is written twice.
 _PENDING = select(Answer.key).where(
     Answer.conversation_key == bindparam("conversation_key"), Answer.state == AnswerState.PENDING
+)
+_STATES = select(Answer.state).where(
+    Answer.conversation_key == bindparam("conversation_key"), Answer.answers_position == bindparam("position")
 )
 _BY_ID = select(Conversation).where(
     Conversation.app_id == bindparam("app_id"), Conversation.conversation_id == bindparam("conversation_id")
@@ -274,8 +278,8 @@ def recent_conversations(session: Session, app_id: str, limit: int) -> Sequence[
 
 def states_of_answers(session: Session, conversation_key: int, position: int) -> list[str]:
     """Return the states of all answers to the message at ``position``."""
-    mine = (Answer.conversation_key == conversation_key, Answer.answers_position == position)
-    return list(session.scalars(select(Answer.state).where(*mine)))
+    which = {"conversation_key": conversation_key, "position": position}
+    return list(session.connection().execute(_STATES, which).scalars())
 
 
 def is_settled(most_rejections: int) -> ColumnElement[bool]:
@@ -302,7 +306,6 @@ def pending_answer(session: Session, conversation_key: int) -> Answer | None:
 
 def has_pending_answer(session: Session, conversation_key: int) -> bool:
     """Whether an answer waits for approval."""
-    # On the connection: through the session it would flush, and what is new there is no answer.
     return session.connection().execute(_PENDING, {"conversation_key": conversation_key}).first() is not None
 
 

@@ -258,19 +258,13 @@ REST_PER_ATTEMPT = timedelta(seconds=60)
 """After a job has failed for good, for each attempt it took."""
 REST_AFTER_NOTHING = timedelta(seconds=60)
 """After one that found nothing to do although it looked as if there were."""
-REST_AFTER_DONE = timedelta(seconds=1)
-"""After one that went well: where something is said all the time, one job embeds many messages."""
 
 
 def may_enqueue(last: Job | None, now: datetime) -> bool:
     """Whether another job may be asked for, given the last one of its kind."""
     if last is None or last.finished_at is None:
         return last is None or last.state not in OPEN
-    rest = {
-        JobState.DEAD: REST_PER_ATTEMPT * last.attempts,
-        JobState.NOTHING: REST_AFTER_NOTHING,
-        JobState.DONE: REST_AFTER_DONE,
-    }
+    rest = {JobState.DEAD: REST_PER_ATTEMPT * last.attempts, JobState.NOTHING: REST_AFTER_NOTHING}
     # A job that ended in the future did so before the clock was set back.
     return not last.finished_at <= now < last.finished_at + rest.get(JobState(last.state), timedelta())
 

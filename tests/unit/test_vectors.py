@@ -135,8 +135,7 @@ def ended(state: JobState, attempts: int = 5, ago: float = 0) -> Job:
 ASKING = [
     ("nothing was asked for yet", None, True),
     ("one is under way", ended(JobState.RUNNING), False),
-    ("one has just been done", ended(JobState.DONE), False),
-    ("one was done a while ago", ended(JobState.DONE, ago=1), True),
+    ("one is done", ended(JobState.DONE), True),
     ("one was cancelled", ended(JobState.CANCELLED), True),
     ("one has just failed for good", ended(JobState.DEAD, ago=1), False),
     ("one failed for good and rests", ended(JobState.DEAD, ago=299), False),
