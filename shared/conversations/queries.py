@@ -27,8 +27,8 @@ LONGEST_PUT_OFF = timedelta(hours=25)
 """The loop leaves nothing alone for longer: a daily budget is free again within a day. What is put off until later was
 so before the clock was set back."""
 
-# Written once: building a statement takes longer than most of these take to run. Those of answers run on the connection:
-# through the session they would write what is new in the conversation, which then is written twice.
+# Written once: building a statement takes longer than most of these take to run. Those of answers run on the
+# connection: through the session they would write what is new in the conversation, which then is written twice.
 _PENDING = select(Answer.key).where(
     Answer.conversation_key == bindparam("conversation_key"), Answer.state == AnswerState.PENDING
 )
