@@ -20,11 +20,16 @@ MOST_REJECTIONS = 3
 """Rejected in a row for the same message; then the loop waits until something new is said."""
 
 
-def refresh(session: Session, conversation: Conversation, by_loop: bool, now: datetime) -> None:
-    """Reckon anew since when a locked conversation waits for the loop; ``by_loop``: its app lets the loop answer."""
+def refresh(
+    session: Session, conversation: Conversation, by_loop: bool, now: datetime, *, is_new: bool = False
+) -> None:
+    """Reckon anew since when a locked conversation waits for the loop; ``by_loop``: its app lets the loop answer.
+
+    ``is_new``: its last message was added in this transaction, so nobody can have drafted an answer to it.
+    """
     hidden = (conversation.snoozed_until, conversation.think_after)
     waits = by_loop and conversation.ended_at is None and not any(until is not None and until > now for until in hidden)
-    if waits:
+    if waits and not is_new:
         # Its last message needs no further draft where one is to be approved, or too many were rejected.
         states = queries.states_of_answers(session, conversation.key, conversation.message_count - 1)
         waits = AnswerState.PENDING not in states and states.count(AnswerState.REJECTED) < MOST_REJECTIONS

@@ -140,7 +140,7 @@ def say(
     _join_calls(session, conversation, new)
     _insert(session, new)
     index_messages(session, conversation.app_id, new)
-    refresh(session, conversation, by_loop, now)
+    refresh(session, conversation, by_loop, now, is_new=bool(new))
     return stored
 
 
