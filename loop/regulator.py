@@ -65,6 +65,11 @@ class Regulator:
         self._settings = settings
         self._first_guess = first_guess
         self._typical: tuple[datetime, int] | None = None
+        self._workers = 1
+
+    def note_workers(self, count: int) -> None:
+        """Note how many workers there are to do what is sent; without any heard of, as much is sent as for one."""
+        self._workers = max(1, count)
 
     def settle(self) -> int:
         """Draw what was spent since the last settlement from the level; return it in micro-units."""
@@ -86,7 +91,7 @@ class Regulator:
         now = self._clock.now()
         level = self.level(session)
         in_flight = count_in_flight(session)
-        free = max(0, self._settings.in_flight_jobs - in_flight)
+        free = max(0, self._workers * self._settings.in_flight_jobs - in_flight)
         typical = self._typical_job(session, now) or self._first_guess
         for_jobs, for_thinking = ledger.reserved(session, now)
         under_way = max(for_jobs, in_flight * typical) + for_thinking

@@ -91,7 +91,7 @@ class Loop:
 
     def workers(self) -> list[str]:
         """Return the workers heard of lately. Raises: any of BROKER_ERRORS."""
-        return workers_heard(self.redis, self.clock.now().timestamp() - self.settings.worker_silence_seconds)
+        return _heard(self.redis, self.clock, self.settings)
 
     def drain(self, seconds: float) -> None:
         """Finish what was begun within so many seconds, begin nothing new, and let another loop regulate."""
@@ -113,6 +113,10 @@ class Loop:
         self.celery.close()
         self.redis.close()
         self.database.dispose()
+
+
+def _heard(client: redis.Redis, clock: Clock, settings: Settings) -> list[str]:
+    return workers_heard(client, clock.now().timestamp() - settings.worker_silence_seconds)
 
 
 @dataclass(frozen=True)
@@ -237,6 +241,7 @@ def _relay(base: _Base) -> RelayJobs:
         base.metrics,
         is_over=base.draining.is_set,
         need_server=kinds_in_need(settings),
+        count_workers=lambda: len(_heard(base.redis, base.clock, settings)),
     )
 
 

@@ -326,7 +326,9 @@ class JobSettings(SettingsGroup):
     job_max_attempts: int = Field(5, ge=1, le=100, description="Attempts before a job becomes a dead letter.")
     retry_base_seconds: _Seconds = Field(2.0, description="First wait before a retry; doubles, with jitter.")
     retry_max_seconds: _Seconds = Field(300.0, description="Longest wait before a retry.")
-    in_flight_jobs: int = Field(32, ge=1, le=10_000, description="Most jobs sent and not finished at any moment.")
+    in_flight_jobs: int = Field(
+        32, ge=1, le=10_000, description="Most jobs sent and not finished at any moment, for each worker that is there."
+    )
     worker_concurrency: int = Field(2, ge=1, le=256, description="Processes of one worker.")
     worker_name: str | None = Field(
         None,

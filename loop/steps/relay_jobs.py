@@ -6,6 +6,9 @@ queued job that nobody begins; the sweep offers it again.
 
 from __future__ import annotations
 
+import contextlib
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +16,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from loop.regulator import Allowance, Regulator
+from shared.broker import BROKER_ERRORS
 from shared.clock import Clock
 from shared.contracts.jobs import JOB_TYPES, JobKind, JobMessage, ModelNeed, Queue, WorkClass, task_name
 from shared.db.transactions import Transactions
@@ -29,6 +33,7 @@ from shared.telemetry.metrics import Metrics
 SendJob = Callable[[str, Queue, JobMessage, int], None]
 """Puts (task, queue, message, priority) on the broker; raises ``Transient``."""
 BROKER_PAUSE_SECONDS = 1.0
+_COUNT_SECONDS = 1.0
 
 
 def kinds_in_need(settings: Settings) -> frozenset[JobKind]:
@@ -53,12 +58,16 @@ class RelayJobs:
     """Whether the loop was asked to stop, so that nothing more is sent."""
     need_server: frozenset[str] = frozenset()
     """Kinds of jobs that are not sent while the model's server is away."""
+    count_workers: Callable[[], int] = lambda: 1
+    """How many were heard of lately; raises any of BROKER_ERRORS."""
+    _counted_at: float = -math.inf
     name = "relay_jobs"
     every_seconds = 0.0
 
     def run(self) -> bool:
         """Send what may be sent; True when more may follow at once."""
         now = self.clock.now()
+        self._look_at_workers()
         with self.database.read() as session:
             if not self._has_work(session, now):
                 return False
@@ -91,6 +100,13 @@ class RelayJobs:
             or waiting
             or (sent and (0 < allowance.jobs == len(leased) or 0 < room == len(deliveries)))
         )
+
+    def _look_at_workers(self) -> None:
+        """Count the workers once a second, with no transaction open; while the broker is away, as many as before."""
+        if time.monotonic() - self._counted_at >= _COUNT_SECONDS:
+            self._counted_at = time.monotonic()
+            with contextlib.suppress(*BROKER_ERRORS):
+                self.regulator.note_workers(self.count_workers())
 
     def _has_work(self, session: Session, now: datetime) -> bool:
         """Whether there is anything to send, to defer or to call back; a backlog without energy is looked at only."""

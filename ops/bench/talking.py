@@ -108,13 +108,17 @@ class Connection:
 
     def send(self, request: Request) -> Any:
         """Send and return the answer's JSON. Raises: RuntimeError for any but a success."""
+        return json.loads(self.send_text(request))
+
+    def send_text(self, request: Request) -> str:
+        """Send and return the answer. Raises: RuntimeError for any but a success."""
         method, path, body = request
         self._connection.request(method, path, None if body is None else json.dumps(body), self._headers)
         answer = self._connection.getresponse()
         text = answer.read()
         if answer.status >= 300:
             raise RuntimeError(f"{method} {path}: {answer.status} {text[:500]!r}")
-        return json.loads(text)
+        return text.decode()
 
 
 def _with_clients(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 
 from loop.regulator import Regulator
@@ -126,3 +127,25 @@ def test_what_a_killed_call_set_aside_is_the_apps_again(house: House) -> None:
     with house.database.read() as session:
         budgets = Budgets(hourly=to_micro(10))
         assert ledger.affordable(session, "notes", budgets, to_micro(2), house.clock.now()) is None
+
+
+def test_as_much_is_sent_as_there_are_workers_for(house: House) -> None:
+    for number in range(8):
+        house.install(f"app{number}")
+        house.converse(f"app{number}", "c1", "text")
+    governing, heard = relay(house, in_flight=2), iter([1, OSError("away"), 3])
+
+    def count() -> int:
+        found = next(heard)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    governing.step.count_workers = count
+    sent = []
+    for _ in range(3):
+        governing.step._counted_at = -math.inf
+        governing.step.run()
+        sent.append(len(governing.sent))
+    # While the broker cannot say how many workers there are, there are as many as before.
+    assert sent == [2, 2, 6]

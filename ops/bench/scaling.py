@@ -1,0 +1,263 @@
+"""What more workers and more loops bring, and what ten million finished jobs cost: ``python -m ops.bench.scaling``.
+
+First, on PostgreSQL: conversations of many apps are ended, and remembered by 1, 2 and 4 workers that wait half a second
+for each as for a model, under 1 and 2 loops. The rate beside what that waiting alone would allow says whether anything
+else holds it back. Facts are off and vectors are hashed words, so that two cores are enough.
+
+Second, with ``--fill``: the same installation small, and filled with finished jobs, conversations and apps. What the
+steps of the loop, listings and the scrape of the metrics take in each is measured over HTTP. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from prometheus_client.parser import text_string_to_metric_families
+
+from ops.bench.figures import say, show, spread, timed
+from ops.bench.population import app_id
+from ops.bench.service import unfinished
+from ops.bench.talking import Connection
+from ops.bench.waiting_worker import MODEL_SECONDS
+from shared.apps.registry import install
+from shared.conversations.lifecycle import NewConversation, NewMessage, Role, end, start
+from shared.conversations.lifecycle import say as say_in
+from shared.db.engine import Database
+from shared.db.schema import migrate
+from shared.jobs.models import Job
+from tests.support.postgres import PostgresServer
+from tests.support.services import ServiceProcess, System, free_port, start_redis, start_system
+from tests.support.waiting import wait_until
+
+_PROCESSES = 4
+_ENV = {
+    "AFTERTHOUGHT_ENERGY_REFILL_PER_SECOND": "1000", "AFTERTHOUGHT_LOG_LEVEL": "warning",
+    "AFTERTHOUGHT_WORKER_CONCURRENCY": str(_PROCESSES), "AFTERTHOUGHT_EMBEDDING": "ngrams",
+    "AFTERTHOUGHT_FACTS": "false",
+}  # fmt: skip
+_NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--conversations", type=int, default=400, help="for each number of workers and loops")
+    parser.add_argument("--fill", action="store_true", help="measure beside a filled database instead")
+    parser.add_argument("--database", choices=("postgresql", "sqlite"), default="postgresql", help="for --fill")
+    parser.add_argument("--jobs", type=int, default=10_000_000)
+    parser.add_argument("--talks", type=int, default=1_000_000)
+    parser.add_argument("--apps", type=int, default=100_000)
+    parser.add_argument("--requests", type=int, default=200)
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, ExitStack() as stack:
+        server = PostgresServer(durable=True)
+        stack.callback(server.stop)
+        if options.fill:
+            sizes = {"apps": options.apps, "conversations": options.talks, "finished_jobs": options.jobs}
+            kind = options.database
+            url = server.new_database(migrated=False) if kind == "postgresql" else f"sqlite:///{folder}/bench.db"
+            show({"database": kind, **filled(Path(folder), url, sizes, options.requests)})
+        else:
+            show({"model_seconds": MODEL_SECONDS, "rates": rates(Path(folder), server, options.conversations)})
+    return 0
+
+
+def rates(folder: Path, server: PostgresServer, conversations: int) -> list[dict[str, Any]]:
+    """Return conversations remembered a second by number of workers and loops."""
+    found = []
+    for workers, loops in ((1, 1), (2, 1), (4, 1), (4, 2)):
+        place = folder / f"{workers}-{loops}"
+        place.mkdir()
+        say(f"{workers} workers, {loops} loops")
+        rate = _rate(place, server.new_database(migrated=False), workers, loops, conversations)
+        waiting_alone = workers * _PROCESSES / MODEL_SECONDS
+        found.append(
+            {
+                "workers": workers,
+                "loops": loops,
+                "processes": workers * _PROCESSES,
+                "remembered_a_second": round(rate, 1),
+                "waiting_alone_would_allow": waiting_alone,
+                "share_of_that": round(rate / waiting_alone, 2),
+            }
+        )
+    return found
+
+
+def _rate(folder: Path, url: str, workers: int, loops: int, conversations: int) -> float:
+    redis = start_redis(folder / "redis")
+    try:
+        with start_system(folder, url, redis.url, workers, _ENV, loop=False) as system:
+            database = Database(url)
+            _end_many(database, conversations)
+            for worker in system.workers:
+                worker.argv = (sys.executable, "-m", "ops.bench.waiting_worker")
+                worker.start()
+            time.sleep(2 + 2 * workers)  # Until all are there: what is measured is their work, not their start.
+            with _further_loops(system, loops - 1):
+                system.loop.start()
+                system.wait_ready()
+                wait_until(lambda: not unfinished(database), 600, "every conversation to be remembered")
+            with database.read() as session:
+                first, last, count = session.execute(
+                    sa.select(sa.func.min(Job.started_at), sa.func.max(Job.finished_at), sa.func.count()).where(
+                        Job.kind == "create_memory"
+                    )
+                ).one()
+            assert count == conversations
+            database.dispose()
+            return float(count / (last - first).total_seconds())
+    finally:
+        redis.stop()
+
+
+def _end_many(database: Database, conversations: int) -> None:
+    """End conversations, each of an app of its own: one app's jobs are done one after the other."""
+    for number in range(conversations):
+        app = app_id(number)
+        with database.write() as session:
+            install(session, app, app, {}, _NOW)
+            talk = start(session, app, NewConversation("c1"), _NOW)
+            said = f"I moved {number} beehives to the orchard, and I am allergic to their stings."
+            say_in(session, talk, [NewMessage(Role.USER, said)], _NOW)
+            end(session, talk, 0, None, _NOW)
+
+
+@contextmanager
+def _further_loops(system: System, count: int) -> Iterator[None]:
+    env = dict(system.loop.env)
+    more = [
+        ServiceProcess(
+            f"loop-{number}", system.loop.argv, env | {"AFTERTHOUGHT_PORT": str(free_port())}, system.loop.directory
+        )
+        for number in range(2, 2 + count)
+    ]
+    try:
+        for process in more:
+            process.start()
+        yield
+    finally:
+        for process in more:
+            process.stop()
+
+
+def filled(folder: Path, url: str, sizes: Mapping[str, int], requests: int) -> dict[str, Any]:
+    """Return what reading and ticking take in a small installation, and in the same one once it is filled."""
+    migrate(url)
+    database = Database(url)
+    _fill(database, {"apps": 10, "conversations": 100, "finished_jobs": 1000}, 0)
+    redis = start_redis(folder / "redis")
+    try:
+        small = _measured(folder / "small", url, redis.url, requests)
+        say(f"filling {dict(sizes)}")
+        begun = time.perf_counter()
+        _fill(database, sizes, 10)
+        seconds = round(time.perf_counter() - begun)
+        large = _measured(folder / "large", url, redis.url, requests)
+    finally:
+        redis.stop()
+        database.dispose()
+    ratios = {
+        what: {name: round(took["p50_ms"] / max(0.001, small[what][name]["p50_ms"]), 2) for name, took in found.items()}
+        for what, found in large.items()
+    }
+    return {
+        "filled_with": dict(sizes),
+        "fill_seconds": seconds,
+        "small": small,
+        "large": large,
+        "large_over_small": ratios,
+    }
+
+
+def _measured(folder: Path, url: str, redis_url: str, requests: int) -> dict[str, Any]:
+    folder.mkdir()
+    with start_system(folder, url, redis_url, env=_ENV) as system:
+        admin = Connection(system.url, system.admin_token)
+        app = app_id(3)
+        paths = {
+            "jobs": "/jobs?limit=50", "jobs_of_an_app": f"/jobs?appId={app}&limit=50", "dead_jobs": "/jobs?state=dead",
+            "apps": "/apps?limit=50", "conversations": f"/apps/{app}/conversations?limit=50",
+            "memories": f"/apps/{app}/memories", "energy": "/energy", "metrics": "/metrics", "ready": "/health/ready",
+        }  # fmt: skip
+        numbers = itertools.count()
+        for _ in range(20):
+            _remember(admin, app, next(numbers))
+        before = _steps(admin)
+        remembering = timed((lambda: _remember(admin, app, next(numbers))) for _ in range(requests // 4))
+        reading = {
+            name: spread(timed((lambda path=path: admin.send_text(("GET", path, None))) for _ in range(requests)))
+            for name, path in paths.items()
+        }
+        after = _steps(admin)
+    steps = {
+        name: {"p50_ms": round(1000 * (seconds - before[name][0]) / (count - before[name][1]), 3)}
+        for name, (seconds, count) in after.items()
+        if count > before[name][1]
+    }
+    return {"requests": reading | {"end_to_memory": spread(remembering)}, "steps_mean": steps}
+
+
+def _remember(admin: Connection, app: str, number: int) -> None:
+    name = f"live-{time.time_ns()}-{number}"
+    admin.send(("POST", f"/apps/{app}/conversations", {"conversationId": name}))
+    path = f"/apps/{app}/conversations/{name}"
+    admin.send(("POST", f"{path}/messages", {"role": "user", "content": f"I keep {number} bees in Norton."}))
+    [job, *_] = admin.send(("POST", f"{path}/end", {}))["jobs"]
+    wait_until(lambda: admin.send(("GET", f"/jobs/{job['jobId']}", None))["finishedAt"], 60, job["jobId"])
+
+
+def _steps(admin: Connection) -> dict[str, tuple[float, float]]:
+    """Return the seconds and the runs of each step of the loop so far."""
+    found: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(admin.send_text(("GET", "/metrics", None))):
+        if family.name == "afterthought_tick_duration_seconds":
+            for sample in family.samples:
+                kind = sample.name.rpartition("_")[2]
+                if kind in ("sum", "count"):
+                    found.setdefault(sample.labels["step"], {})[kind] = sample.value
+    return {name: (one["sum"], one["count"]) for name, one in found.items()}
+
+
+def _fill(database: Database, sizes: Mapping[str, int], first_app: int) -> None:
+    """Insert apps, conversations and finished jobs by the database's own counting; the conversations have ended."""
+    apps, talks, jobs = sizes["apps"], sizes["conversations"], sizes["finished_jobs"]
+    numbers = "generate_series(0, {last}) AS t(n)"
+    if database.is_sqlite:
+        numbers = "(WITH RECURSIVE t(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM t WHERE n < {last}) SELECT n FROM t)"
+    label = "printf('bench-%06d', {0})" if database.is_sqlite else "'bench-' || lpad(({0})::text, 6, '0')"
+    of_app = label.format(f"n % {apps} + {first_app}")
+    at = "datetime('now')" if database.is_sqlite else "now()"
+    statements = (
+        "INSERT INTO apps (app_id, name, config, purge_epoch, weight, answered_by, approves_answers, shared_memory,"
+        f" created_at, updated_at) SELECT {label.format(f'n + {first_app}')}, 'App', '{{}}', 0, 1, 'app', false, false,"
+        f" {at}, {at} FROM {numbers.format(last=apps - 1)}",
+        "INSERT INTO conversations (app_id, conversation_id, metadata, message_count, created_at, updated_at, ended_at,"
+        " think_attempts, facts_seen, summarised, turns_since_summary)"
+        f" SELECT {of_app}, 'filled-' || n || '-{first_app}', '{{}}', 0, {at}, {at}, {at}, 0, 0, 0, 0"
+        f" FROM {numbers.format(last=talks - 1)}",
+        "INSERT INTO jobs (job_id, kind, app_id, conversation_id, epoch, dedupe, payload, priority, work_class, state,"
+        " attempts, max_attempts, fence, created_at, due_at, started_at, finished_at)"
+        f" SELECT 'job_filled_{first_app}_' || n, 'create_memory', {of_app}, 'filled-' || n, 0,"
+        f" 'filled:{first_app}:' || n, '{{}}', 5, 'thought', 'done', 1, 5, 1, {at}, {at}, {at}, {at}"
+        f" FROM {numbers.format(last=jobs - 1)}",
+    )  # fmt: skip
+    for statement in statements:
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql(statement.replace("%", "%%") if not database.is_sqlite else statement)
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("ANALYZE")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
