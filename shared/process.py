@@ -78,3 +78,12 @@ def tied_to_me(how: signal.Signals = signal.SIGKILL) -> Callable[[], None] | Non
         return None
     parent_pid = os.getpid()
     return lambda: die_with_parent(parent_pid, how)
+
+
+_GIVES_WAY = 10
+
+
+def lower_thread_priority() -> None:
+    """Have the calling thread, for good, give way to others; where a thread has no priority of its own do nothing."""
+    if sys.platform == "linux":
+        os.nice(_GIVES_WAY)

