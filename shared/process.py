@@ -80,6 +80,18 @@ def tied_to_me(how: signal.Signals = signal.SIGKILL) -> Callable[[], None] | Non
     return lambda: die_with_parent(parent_pid, how)
 
 
+WHEN_TOLD = "--when-told"
+
+
+def wait_until_told() -> None:
+    """Where this process was started with ``--when-told``, wait until its standard input is closed.
+
+    So it can be loaded while what it needs is still being made ready.
+    """
+    if WHEN_TOLD in sys.argv:
+        sys.stdin.buffer.read()
+
+
 _GIVES_WAY = 10
 
 
