@@ -78,17 +78,15 @@ def _told_when_done() -> Iterator[int]:
 
 def _migrate_while_loading(url: str, parts: Sequence[ChildProcess]) -> None:
     """Start the processes, which take seconds to load and then wait, and bring the database's schema up meanwhile."""
-    try:
+    with contextlib.ExitStack() as undo:
         for part in parts:
+            undo.callback(part.clear)
             part.start()
         # Deferred: the database's tools take as long to load as everything else here.
         from shared.db.schema import migrate
 
         migrate(url)
-    except BaseException:
-        for part in parts:
-            part.clear()
-        raise
+        undo.pop_all()
 
 
 @dataclass

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
+from shared.errors import AfterthoughtError
 from shared.llm.calls import Meter
 from shared.llm.embedding import Embedder, from_bytes
 from shared.search.lexical import REACH, Posting, WordLikeness, WordTable, word_table
@@ -264,12 +265,15 @@ class QueryEmbedders:
             return known.result()
         try:
             vector: Vector = embedder.embed([text], meter)[0]
-        except BaseException as error:
-            with self._lock:
-                self._vectors.pop(key, None)
+            mine.set_result(vector)
+        except AfterthoughtError as error:
             mine.set_exception(error)
             raise
-        mine.set_result(vector)
+        finally:
+            # Does nothing to one that has its result; nobody waits for ever for one that has none.
+            if mine.cancel() or mine.exception() is not None:
+                with self._lock:
+                    self._vectors.pop(key, None)
         return vector
 
     def _of(self, model: str) -> Embedder | None:

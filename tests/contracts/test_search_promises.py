@@ -127,7 +127,7 @@ def test_what_one_app_asked_is_not_remembered_for_another_nor_kept_in_words(libr
     library.find("puppy")
     library.finder.find("other", SearchRequest("puppy"))
     assert library.embedder.seen.count("puppy") == 2
-    assert "puppy" not in str(vars(library.finder.embedders))
+    assert "puppy" not in str(library.finder.embedders._vectors)
 
 
 def test_the_same_question_asked_by_many_at_once_is_embedded_once(library: Library) -> None:
